@@ -1,0 +1,1 @@
+"""Demand, routes and the engines that move vehicles."""

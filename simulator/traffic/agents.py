@@ -1,0 +1,228 @@
+"""Agents: one SimPy process a vehicle; the readable reference of the queue model."""
+
+from collections import deque
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import numpy as np
+import simpy
+
+from simulator.roads.links import Links
+from simulator.traffic.clock import Clock, Moment
+from simulator.traffic.physics import FRACTION_BITS, LinkPhysics
+from simulator.traffic.places import Places, State, Totals
+from simulator.traffic.routes import Routes
+from simulator.traffic.trips import Trips
+
+_FIRST_LINK = 16
+"""Priority of link 0 within a tick: after SimPy's own events (0 and 1) and the departures of the tick."""
+
+
+@dataclass(eq=False, slots=True)
+class _Vehicle:
+    number: int
+    turn: Moment
+    """Happens when the vehicle heads its queue and may try to leave it."""
+    state: State | None = None
+    link: int = -1
+    entry: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class _Link:
+    number: int
+    free_ticks: int
+    storage: int
+    headway: int
+    discharge: int = 0
+    blocked_since: int = -1
+    freed_tick: int = -1
+    freed_count: int = 0
+    queue: deque[_Vehicle] = field(default_factory=deque)
+    waiting: deque[_Vehicle] = field(default_factory=deque)
+
+    def has_room(self, tick: int) -> bool:
+        """Tell whether one more may enter in `tick`: a place freed in it counts from the next."""
+        freed_now = self.freed_count if self.freed_tick == tick else 0
+        return len(self.queue) + freed_now < self.storage
+
+    def ready_tick(self, vehicle: _Vehicle) -> int:
+        """Return the tick from which `vehicle`, once it heads the queue, may leave if there is room ahead."""
+        return max(vehicle.entry + self.free_ticks, self.discharge >> FRACTION_BITS)
+
+    def release_head(self, tick: int) -> None:
+        """Let the head leave: its place is free from the next tick, the next may follow a headway later."""
+        self.queue.popleft()
+        if self.freed_tick == tick:
+            self.freed_count += 1
+        else:
+            self.freed_tick, self.freed_count = tick, 1
+        self.discharge = max(self.discharge, tick << FRACTION_BITS) + self.headway
+        self.blocked_since = -1
+
+
+class Agents:
+    """Moves `trips` along `routes` with a process per vehicle, by the same rules as `Fleet`, tick for tick.
+
+    Good to about 10⁵ vehicles; for reading, for teaching, and as the reference the kernel is tested against.
+    The order within a tick (links ascending, then origin queues) is the priority of the events.
+
+    Parameters
+    ----------
+    links, physics, trips, routes, clock
+        As for `Fleet`.
+    record_entries
+        Keep every (vehicle, link, tick) entry.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        physics: LinkPhysics,
+        trips: Trips,
+        routes: Routes,
+        *,
+        clock: Clock,
+        record_entries: bool = False,
+    ) -> None:
+        if len(trips) != len(routes):
+            raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
+        routes.check_connected(links)
+        self._trips, self._routes, self._clock, self._physics = trips, routes, clock, physics
+        self._links = [
+            _Link(number, *numbers)
+            for number, numbers in enumerate(
+                zip(physics.free_ticks.tolist(), physics.storage.tolist(), physics.headway.tolist(), strict=True)
+            )
+        ]
+        self._vehicles: list[_Vehicle] = []
+        self._counts = dict.fromkeys(State, 0)
+        self._crossings = self._stuck = 0
+        self._log: list[tuple[int, int, int]] | None = [] if record_entries else None
+        self._env = simpy.Environment()
+
+    @property
+    def trips(self) -> Trips:
+        """The trips being driven."""
+        return self._trips
+
+    @property
+    def routes(self) -> Routes:
+        """The routes they take."""
+        return self._routes
+
+    def start(self, env: simpy.Environment) -> None:
+        """Put the process that sends vehicles off into `env`."""
+        self._env = env
+        env.process(self._send_off(env))
+
+    def advance(self) -> None:
+        """Do nothing: these vehicles move with the environment."""
+
+    def _send_off(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
+        """Start the vehicles of each tick together, in the order of their numbers."""
+        for number, tick in enumerate(self._trips.departure_tick.tolist()):
+            if tick > env.now:
+                yield env.timeout(tick - env.now)
+            vehicle = _Vehicle(number, Moment(env))
+            self._vehicles.append(vehicle)
+            env.process(self._drive(env, vehicle))
+
+    def _drive(self, env: simpy.Environment, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
+        """Live one trip: wait to enter, drive link by link, arrive."""
+        route = [self._links[link] for link in self._routes.of(vehicle.number).tolist()]
+        yield from self._wait_to_enter(env, vehicle, route[0])
+        for link, ahead in zip(route, [*route[1:], None], strict=True):
+            yield from self._cross(env, vehicle, link, ahead)
+        self._become(vehicle, State.ARRIVED)
+
+    def _wait_to_enter(
+        self, env: simpy.Environment, vehicle: _Vehicle, link: _Link
+    ) -> Generator[simpy.Event, None, None]:
+        priority = _FIRST_LINK + len(self._links) + link.number
+        vehicle.link = link.number
+        self._become(vehicle, State.WAITING)
+        link.waiting.append(vehicle)
+        if link.waiting[0] is vehicle:
+            vehicle.turn.schedule(delay=0, priority=priority)
+        yield vehicle.turn
+        while not link.has_room(int(env.now)):
+            yield Moment(env).schedule(delay=1, priority=priority)
+        link.waiting.popleft()
+        if link.waiting:
+            link.waiting[0].turn.schedule(delay=0, priority=priority)
+        self._become(vehicle, State.ON_ROAD)
+        self._enter(env, vehicle, link)
+
+    def _cross(
+        self, env: simpy.Environment, vehicle: _Vehicle, link: _Link, ahead: _Link | None
+    ) -> Generator[simpy.Event, None, None]:
+        priority = _FIRST_LINK + link.number
+        yield vehicle.turn
+        tick = int(env.now)
+        while ahead is not None and not ahead.has_room(tick):
+            if link.blocked_since < 0:
+                link.blocked_since = tick
+            if tick - link.blocked_since >= self._physics.stuck_ticks:
+                self._stuck += 1
+                break
+            yield Moment(env).schedule(delay=1, priority=priority)
+            tick += 1
+        link.release_head(tick)
+        self._crossings += 1
+        if link.queue:
+            follower = link.queue[0]
+            follower.turn.schedule(delay=max(0, link.ready_tick(follower) - tick), priority=priority)
+        if ahead is not None:
+            self._enter(env, vehicle, ahead)
+
+    def _enter(self, env: simpy.Environment, vehicle: _Vehicle, link: _Link) -> None:
+        tick = int(env.now)
+        vehicle.link, vehicle.entry, vehicle.turn = link.number, tick, Moment(env)
+        link.queue.append(vehicle)
+        if link.queue[0] is vehicle:
+            delay = link.ready_tick(vehicle) - tick
+            vehicle.turn.schedule(delay=delay, priority=_FIRST_LINK + link.number)
+        if self._log is not None:
+            self._log.append((vehicle.number, link.number, tick))
+
+    def _become(self, vehicle: _Vehicle, state: State) -> None:
+        if vehicle.state is not None:
+            self._counts[vehicle.state] -= 1
+        self._counts[state] += 1
+        vehicle.state = state
+
+    def places(self) -> Places:
+        """Where every departed vehicle is at `env.now`."""
+        return Places.from_entries(
+            np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
+            np.array([vehicle.link for vehicle in self._vehicles], dtype=np.int32),
+            np.array([vehicle.entry for vehicle in self._vehicles], dtype=np.int32),
+            tick=self._env.now,
+            step_s=self._clock.step_s,
+            free_flow_s=self._physics.free_flow_s,
+        )
+
+    def totals(self) -> Totals:
+        """How many vehicles are doing what, and what was counted so far."""
+        return Totals(
+            departed=len(self._vehicles),
+            waiting=self._counts[State.WAITING],
+            on_road=self._counts[State.ON_ROAD],
+            arrived=self._counts[State.ARRIVED],
+            stuck_released=self._stuck,
+            link_crossings=self._crossings,
+        )
+
+    @property
+    def entries(self) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
+        """(entries, 3) int32: vehicle, link, tick of every link entry so far, if they are recorded."""
+        return np.array(self._log or [], dtype=np.int32).reshape(-1, 3)
+
+    @property
+    def vehicle_nbytes(self) -> int:
+        """Bytes held for vehicles beside their trips and routes: a rough 1 kB of Python objects each."""
+        return 1024 * len(self._vehicles)
+
+    def __repr__(self) -> str:
+        return f"<Agents: {len(self._trips):,} vehicles on {len(self._links):,} links>"

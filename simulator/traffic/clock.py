@@ -1,0 +1,72 @@
+"""Clock: seconds outside, whole ticks inside."""
+
+import math
+from dataclasses import dataclass
+
+import simpy
+from simpy.events import EventPriority
+
+LAST = 1 << 62
+"""Priority of what looks at the traffic: at one moment it comes after every vehicle has moved."""
+
+_NEARLY_WHOLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The run's time: SimPy's environment counts ticks of `step_s` seconds.
+
+    Vehicles move at whole ticks, so two engines can agree exactly; campaigns may ask between them.
+
+    Parameters
+    ----------
+    step_s
+        Length of a tick in seconds, above 0.
+    """
+
+    step_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.step_s) and self.step_s > 0):
+            raise ValueError(f"step_s must be a number above 0, received {self.step_s!r}")
+
+    def ticks(self, seconds: float) -> float:
+        """Return the moment `seconds` in ticks, whole where it is whole but for rounding."""
+        ticks = seconds / self.step_s
+        nearest = round(ticks)
+        return float(nearest) if abs(ticks - nearest) <= _NEARLY_WHOLE * max(1.0, abs(ticks)) else ticks
+
+    def whole_ticks(self, seconds: float) -> int:
+        """Return the last whole tick at or before `seconds`."""
+        return math.floor(self.ticks(seconds))
+
+    def ticks_to_cover(self, seconds: float) -> int:
+        """Return the least number of whole ticks that last at least `seconds`."""
+        return math.ceil(self.ticks(seconds))
+
+    def seconds(self, ticks: float) -> float:
+        """Return the moment `ticks` in seconds."""
+        return ticks * self.step_s
+
+
+class Moment(simpy.Event):
+    """An event at a chosen place in the order of one instant: lower `priority` first.
+
+    SimPy's own `Timeout` has one priority; the physics serves links in ascending id and looks at the
+    result last, so it needs as many as there are links.
+    """
+
+    def __init__(self, env: simpy.Environment) -> None:
+        super().__init__(env)
+
+    def schedule(self, *, delay: float, priority: int) -> "Moment":
+        """Let the event happen `delay` ticks from now, at `priority` among the events of that instant."""
+        self._ok = True
+        self._value = None
+        self.env.schedule(self, EventPriority(priority), delay)
+        return self
+
+
+def look(env: simpy.Environment, at_tick: float) -> Moment:
+    """Return an event at `at_tick` that happens after every vehicle has moved in that tick."""
+    return Moment(env).schedule(delay=at_tick - env.now, priority=LAST)

@@ -1,0 +1,176 @@
+"""Fleet: the whole fleet in arrays, moved by the compiled kernel; the engine for everyday use."""
+
+from collections.abc import Generator
+
+import numpy as np
+import numpy.typing as npt
+import simpy
+
+from simulator.roads.links import Links
+from simulator.traffic import kernel
+from simulator.traffic.clock import Clock, look
+from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.places import Places, State, Totals
+from simulator.traffic.routes import Routes
+from simulator.traffic.trips import Trips
+
+BEAT_TICKS = 256
+
+
+class Fleet:
+    """Moves `trips` along `routes` by the spatial queue of `LinkPhysics`.
+
+    Parameters
+    ----------
+    links
+        The compiled network.
+    physics
+        Its queue model.
+    trips, routes
+        One row a vehicle, in the order of departure.
+    clock
+        Ticks to seconds.
+    record_entries
+        Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes a link driven.
+
+    Raises
+    ------
+    ValueError
+        If trips and routes differ in length or a route cannot be driven.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        physics: LinkPhysics,
+        trips: Trips,
+        routes: Routes,
+        *,
+        clock: Clock,
+        record_entries: bool = False,
+    ) -> None:
+        if len(trips) != len(routes):
+            raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
+        routes.check_connected(links)
+        self._trips, self._routes, self._clock, self._physics = trips, routes, clock, physics
+        self._links = _link_records(links, physics)
+        self._vehicles = np.zeros(len(trips), dtype=kernel.VEHICLE)
+        self._cursor = np.zeros(len(trips), dtype=np.int64)
+        self._ring, self._origins = kernel.empty_calendar(len(physics))
+        self._counts = np.zeros(1, dtype=kernel.COUNTS)
+        self._log = np.zeros((len(routes.links) if record_entries else 0, 3), dtype=np.int32)
+        self._bits = kernel.turn_bits(int(np.diff(links.first_out).max()))
+        self._next_tick = 0
+        self._env: simpy.Environment | None = None
+
+    @property
+    def trips(self) -> Trips:
+        """The trips being driven."""
+        return self._trips
+
+    @property
+    def routes(self) -> Routes:
+        """The routes they take."""
+        return self._routes
+
+    def start(self, env: simpy.Environment) -> None:
+        """Put the process that owns the fleet into `env`."""
+        self._env = env
+        env.process(self._drive(env))
+
+    def _drive(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
+        """Own the arrays: move them beat by beat, so that a long run shows its progress and can be interrupted.
+
+        Whoever needs to know where vehicles are between two beats calls `advance`.
+        """
+        while True:
+            yield look(env, env.now + BEAT_TICKS)
+            self.advance_to(int(env.now))
+
+    def advance(self) -> None:
+        """Bring every vehicle to `env.now`, tick ⌊now⌋ included."""
+        if self._env is None:
+            raise RuntimeError("the fleet is in no environment yet: call start(env) first")
+        self.advance_to(int(self._env.now))
+
+    def compile(self) -> None:
+        """Have the kernel compiled, or read from numba's cache, before time is taken."""
+        self._work(0, 0)
+
+    def advance_to(self, tick: int) -> None:
+        """Work every tick up to and including `tick`; nothing if that is past."""
+        if tick < self._next_tick:
+            return
+        self._work(self._next_tick, tick + 1)
+        self._next_tick = tick + 1
+
+    def _work(self, start: int, stop: int) -> None:
+        kernel.advance(
+            self._links,
+            self._vehicles,
+            self._cursor,
+            self._routes.offsets,
+            self._routes.links,
+            self._trips.departure_tick,
+            self._ring,
+            self._origins,
+            self._counts,
+            self._log,
+            self._bits,
+            self._physics.stuck_ticks,
+            start,
+            stop,
+        )
+
+    def places(self) -> Places:
+        """Where every departed vehicle is at `env.now`; call `advance` first."""
+        departed = int(self._counts["departed"][0])
+        state = np.full(departed, State.ARRIVED, dtype=np.uint8)
+        where = self._routes.links[self._routes.offsets[1 : departed + 1] - 1]
+        entry = np.zeros(departed, dtype=np.int32)
+        kernel.survey(self._links, self._vehicles, state, where, entry)
+        return Places.from_entries(
+            state,
+            where,
+            entry,
+            tick=self._next_tick - 1 if self._env is None else self._env.now,
+            step_s=self._clock.step_s,
+            free_flow_s=self._physics.free_flow_s,
+        )
+
+    def totals(self) -> Totals:
+        """How many vehicles are doing what, and what was counted so far."""
+        counts = self._counts[0]
+        return Totals(
+            departed=int(counts["departed"]),
+            waiting=int(counts["waiting"]),
+            on_road=int(counts["on_road"]),
+            arrived=int(counts["arrived"]),
+            stuck_released=int(counts["stuck"]),
+            link_crossings=int(counts["crossings"]),
+        )
+
+    @property
+    def entries(self) -> npt.NDArray[np.int32]:
+        """(entries, 3) int32: vehicle, link, tick of every link entry so far, if they are recorded."""
+        return self._log[: int(self._counts["logged"][0])]
+
+    @property
+    def vehicle_nbytes(self) -> int:
+        """Bytes held for vehicles beside their trips and routes."""
+        return self._vehicles.nbytes + self._cursor.nbytes
+
+    def __repr__(self) -> str:
+        return f"<Fleet: {len(self._trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"
+
+
+def _link_records(links: Links, physics: LinkPhysics) -> npt.NDArray[np.void]:
+    """Pack what the kernel knows of a link into its one cache line."""
+    records = np.zeros(len(physics), dtype=kernel.LINK)
+    records["head"] = records["tail"] = records["origin_head"] = records["origin_tail"] = -1
+    records["blocked_since"] = records["freed_tick"] = -1
+    records["storage"] = physics.storage
+    records["free_ticks"] = physics.free_ticks
+    records["headway"] = physics.headway
+    records["first_out"] = links.first_out[links.to_node]
+    return records

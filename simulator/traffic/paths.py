@@ -1,0 +1,170 @@
+"""Paths: shortest-time trees on the road graph, and the routes read off them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from mechanisms.kernel import compiled
+from simulator.roads.links import Links
+from simulator.traffic.routes import Routes
+from simulator.traffic.trips import Trips
+
+_BLOCK_CELLS = 1 << 22
+"""Entries of the distance matrix worked on at once: 32 MiB of float64."""
+
+_KEEP_CELLS = 1 << 25
+"""Predecessors kept between demand and routing, so that a tree is grown once: at most 128 MiB of int32."""
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+
+class NoPathError(ValueError):
+    """Two places between which no path leads."""
+
+
+class ShortestPaths:
+    """Shortest-time trees of a network by `scipy.sparse.csgraph`, one origin a row.
+
+    Of parallel links between two nodes the quickest is driven, the lowest id among equals.
+
+    Parameters
+    ----------
+    links
+        The compiled network.
+    """
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+        self._nodes = len(links.first_out) - 1
+        time = links.free_flow_s
+        order = np.lexsort((np.arange(len(time)), time, links.to_node, links.from_node))
+        first = np.ones(len(order), dtype=bool)
+        ends = np.stack([links.from_node[order], links.to_node[order]])
+        first[1:] = np.any(ends[:, 1:] != ends[:, :-1], axis=0)
+        self._quickest = order[first].astype(np.int32)
+        ends = ends[:, first]
+        self._row_start = np.searchsorted(ends[0], np.arange(self._nodes + 1)).astype(np.int32)
+        self._to = ends[1]
+        self._graph = csr_array(
+            (time[self._quickest], (ends[0], ends[1])), shape=(self._nodes, self._nodes), dtype=np.float64
+        )
+        self._kept: dict[int, IntArray] = {}
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self._nodes
+
+    def blocks(self, origins: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
+        """Cut the distinct `origins` into blocks small enough to hold their distances at once."""
+        distinct = np.unique(origins)
+        rows = max(1, _BLOCK_CELLS // self._nodes)
+        for start in range(0, len(distinct), rows):
+            yield distinct[start : start + rows]
+
+    def times(self, origins: npt.NDArray[np.int32]) -> FloatArray:
+        """Return shortest times in seconds, (origins, nodes) float64; inf where no path leads."""
+        times, before = dijkstra(self._graph, indices=origins, return_predecessors=True)
+        if (len(self._kept) + len(origins)) * self._nodes <= _KEEP_CELLS:
+            self._kept.update(zip(origins.tolist(), before.astype(np.int32, copy=False), strict=True))
+        return np.asarray(times)
+
+    def _before(self, origins: npt.NDArray[np.int32]) -> IntArray:
+        """Return predecessors (origins, nodes) int32, from what was kept where it was."""
+        if all(origin in self._kept for origin in origins.tolist()):
+            return np.stack([self._kept[origin] for origin in origins.tolist()])
+        return np.asarray(dijkstra(self._graph, indices=origins, return_predecessors=True)[1], dtype=np.int32)
+
+    def routes(self, trips: Trips) -> Routes:
+        """Return each trip's shortest-time route.
+
+        Raises
+        ------
+        NoPathError
+            If no path leads from some trip's origin to its destination.
+        """
+        lengths = np.zeros(len(trips), dtype=np.int64)
+        by_origin = np.argsort(trips.origin, kind="stable")
+        sorted_origin = trips.origin[by_origin]
+        parts: list[tuple[npt.NDArray[np.int64], IntArray]] = []
+        for block in self.blocks(trips.origin):
+            chosen = by_origin[
+                np.searchsorted(sorted_origin, block[0]) : np.searchsorted(sorted_origin, block[-1], "right")
+            ]
+            row = np.searchsorted(block, trips.origin[chosen]).astype(np.int64)
+            before = self._before(block)
+            count = _count_links(before, row, trips.origin[chosen], trips.destination[chosen])
+            if np.any(count < 0):
+                lost = int(chosen[np.flatnonzero(count < 0)[0]])
+                raise NoPathError(f"no path leads from node {trips.origin[lost]} to node {trips.destination[lost]}")
+            lengths[chosen] = count
+            parts.append(
+                (
+                    chosen,
+                    _trace_back(
+                        before, row, trips.destination[chosen], count, self._row_start, self._to, self._quickest
+                    ),
+                )
+            )
+        offsets = np.zeros(len(trips) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        links = np.empty(offsets[-1], dtype=np.int32)
+        for chosen, traced in parts:
+            _scatter(links, offsets, chosen, traced)
+        return Routes(offsets, links)
+
+
+@compiled
+def _count_links(
+    before: IntArray, row: npt.NDArray[np.int64], origin: IntArray, destination: IntArray
+) -> npt.NDArray[np.int64]:
+    count = np.empty(len(row), dtype=np.int64)
+    for i in range(len(row)):
+        node = destination[i]
+        steps = 0
+        while node != origin[i]:
+            node = before[row[i], node]
+            if node < 0:
+                steps = -1
+                break
+            steps += 1
+        count[i] = steps
+    return count
+
+
+@compiled
+def _trace_back(
+    before: IntArray,
+    row: npt.NDArray[np.int64],
+    destination: IntArray,
+    count: npt.NDArray[np.int64],
+    row_start: IntArray,
+    to: IntArray,
+    quickest: IntArray,
+) -> IntArray:
+    links = np.empty(count.sum(), dtype=np.int32)
+    end = 0
+    for i in range(len(row)):
+        end += count[i]
+        node = destination[i]
+        for at in range(end - 1, end - count[i] - 1, -1):
+            previous = before[row[i], node]
+            edge = row_start[previous]
+            while to[edge] != node:
+                edge += 1
+            links[at] = quickest[edge]
+            node = previous
+    return links
+
+
+@compiled
+def _scatter(links: IntArray, offsets: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], traced: IntArray) -> None:
+    read = 0
+    for vehicle in chosen:
+        length = offsets[vehicle + 1] - offsets[vehicle]
+        links[offsets[vehicle] : offsets[vehicle + 1]] = traced[read : read + length]
+        read += length

@@ -1,0 +1,69 @@
+"""Places: where every vehicle is at a moment."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class State(IntEnum):
+    """What a departed vehicle is doing."""
+
+    WAITING = 1
+    ON_ROAD = 2
+    ARRIVED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Every departed vehicle's link and how far along it is; vehicles not yet departed do not appear.
+
+    Attributes
+    ----------
+    state
+        (departed,) uint8, a `State`.
+    link
+        (departed,) int32: the link it is on, waits to enter, or ended its trip on.
+    fraction
+        (departed,) float64: min(1, (t − entry) / free-flow time) of its link on the road, 0 waiting to enter,
+        1 arrived.
+    """
+
+    state: npt.NDArray[np.uint8]
+    link: npt.NDArray[np.int32]
+    fraction: npt.NDArray[np.float64]
+
+    @classmethod
+    def from_entries(
+        cls,
+        state: npt.NDArray[np.uint8],
+        link: npt.NDArray[np.int32],
+        entry_tick: npt.NDArray[np.int32],
+        *,
+        tick: float,
+        step_s: float,
+        free_flow_s: npt.NDArray[np.float64],
+    ) -> "Places":
+        """Compute fractions at moment `tick` from the ticks at which the vehicles entered their links."""
+        elapsed_s = (tick - entry_tick) * step_s
+        fraction = np.asarray(elapsed_s / free_flow_s[link], dtype=np.float64)
+        np.minimum(fraction, 1.0, out=fraction)
+        fraction[state == State.WAITING] = 0.0
+        fraction[state == State.ARRIVED] = 1.0
+        return cls(state, link, fraction)
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Vehicles by what they are doing; always departed = waiting + on_road + arrived."""
+
+    departed: int
+    waiting: int
+    on_road: int
+    arrived: int
+    stuck_released: int
+    link_crossings: int

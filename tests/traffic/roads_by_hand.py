@@ -1,0 +1,78 @@
+"""Roads small enough to compute with a pencil."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import simpy
+
+from simulator.roads import RoadNetwork
+from simulator.traffic.agents import Agents
+from simulator.traffic.clock import Clock
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.routes import Routes
+from simulator.traffic.trips import Trips
+
+ENGINES = (Fleet, Agents)
+
+
+def chain(*links: dict[str, float]) -> RoadNetwork:
+    """Nodes 0, 1, 2 … along the x axis, joined by one link each; link i leads from node i to node i + 1."""
+    edges = [
+        (i, i + 1, {"speed_mps": 10.0, "lanes": 1, "capacity_vph": 1800.0, **link}) for i, link in enumerate(links)
+    ]
+    x = np.concatenate([[0.0], np.cumsum([link["length_m"] for link in links])])
+    return network({i: (float(at), 0.0) for i, at in enumerate(x)}, edges)
+
+
+def network(nodes: dict[int, tuple[float, float]], edges: Sequence[tuple[int, int, dict[str, Any]]]) -> RoadNetwork:
+    """Any small network, nodes by place."""
+    graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(crs="EPSG:32618")
+    graph.add_nodes_from((node, {"x": 500_000 + x, "y": 4_500_000 + y}) for node, (x, y) in nodes.items())
+    graph.add_edges_from(
+        (u, v, {"speed_mps": 10.0, "lanes": 1, "capacity_vph": 1800.0, **data}) for u, v, data in edges
+    )
+    return RoadNetwork.from_graph(graph)
+
+
+def drive(
+    engine: type[Fleet] | type[Agents],
+    roads: RoadNetwork,
+    trips: Sequence[tuple[int, Sequence[int]]],
+    *,
+    until: int,
+    stuck_s: float = 30.0,
+    step_s: float = 1.0,
+) -> Fleet | Agents:
+    """Drive trips of (departure tick, node path) to tick `until`; parallel links are not for here."""
+    link = {
+        (int(u), int(v)): i for i, (u, v) in enumerate(zip(roads.links.from_node, roads.links.to_node, strict=True))
+    }
+    paths = [[link[pair] for pair in pairwise(path)] for _, path in trips]
+    clock = Clock(step_s)
+    built = engine(
+        roads.links,
+        LinkPhysics.build(roads.links, clock, stuck_s=stuck_s),
+        Trips(
+            np.array([path[0] for _, path in trips], dtype=np.int32),
+            np.array([path[-1] for _, path in trips], dtype=np.int32),
+            np.array([tick for tick, _ in trips], dtype=np.int32),
+        ),
+        Routes.from_lists(paths),
+        clock=clock,
+        record_entries=True,
+    )
+    env = simpy.Environment()
+    built.start(env)
+    env.run(until=until + 0.5)
+    built.advance()
+    return built
+
+
+def entry_ticks(engine: Fleet | Agents, vehicle: int) -> list[int]:
+    """The ticks at which a vehicle entered the links of its route."""
+    entries = engine.entries
+    return [int(tick) for number, _, tick in entries if number == vehicle]

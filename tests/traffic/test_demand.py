@@ -1,0 +1,151 @@
+"""Demand and routes against what theory and another implementation say."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from roads_by_hand import chain, network
+from scipy import stats
+
+from simulator.roads import build_grid
+from simulator.traffic.clock import Clock
+from simulator.traffic.demand import Interval, draw_departures, draw_gravity, draw_trips, draw_uniform
+from simulator.traffic.paths import NoPathError, ShortestPaths
+from simulator.traffic.trips import Trips
+
+LEVEL = 1e-6
+
+
+@pytest.fixture(scope="module")
+def roads():
+    return build_grid(
+        rows=5,
+        columns=4,
+        spacing_x_m=300.0,
+        spacing_y_m=80.0,
+        speed_mps=10.0,
+        lanes=1,
+        avenue_lanes=3,
+        one_way=True,
+        anchor=(0.0, 0.0),
+    )
+
+
+def test_uniform_demand_is_uniform_over_ordered_pairs():
+    origin, destination = draw_uniform(60_000, nodes=6, rng=np.random.default_rng(1))
+    assert (origin != destination).all()
+    pairs = np.bincount(origin * 6 + destination, minlength=36)
+    pairs = pairs[np.arange(36) % 7 != 0]
+    assert stats.chisquare(pairs).pvalue > LEVEL
+
+
+def test_gravity_demand_follows_its_formula(roads):
+    links, scale = roads.links, 45.0
+    paths = ShortestPaths(links)
+    n = 200_000
+    origin, destination = draw_gravity(n, links=links, paths=paths, scale_s=scale, rng=np.random.default_rng(2))
+    mass = np.bincount(links.from_node, weights=links.length_m * links.lanes)
+    time = paths.times(np.arange(paths.nodes, dtype=np.int32))
+    weight = mass * np.exp(-time / scale)
+    np.fill_diagonal(weight, 0.0)
+    law = (mass / mass.sum())[:, None] * weight / weight.sum(axis=1, keepdims=True)
+    seen = np.bincount(origin * paths.nodes + destination, minlength=paths.nodes**2)
+    assert seen[law.ravel() == 0].sum() == 0
+    assert stats.chisquare(seen[law.ravel() > 0], n * law[law > 0].ravel()).pvalue > LEVEL
+
+
+def test_gravity_survives_a_scale_far_below_every_travel_time(roads):
+    paths = ShortestPaths(roads.links)
+    origin, destination = draw_gravity(500, links=roads.links, paths=paths, scale_s=1e-3, rng=np.random.default_rng(2))
+    time = paths.times(np.arange(paths.nodes, dtype=np.int32))
+    np.fill_diagonal(time, np.inf)
+    np.testing.assert_allclose(time[origin, destination], time.min(axis=1)[origin])
+
+
+@pytest.mark.parametrize(
+    ("departures", "law"),
+    [
+        ("uniform", stats.uniform(0, 900)),
+        ("peak", stats.beta(4, 4, scale=900)),
+    ],
+)
+def test_departures_follow_their_law(departures, law):
+    leave = draw_departures(50_000, departures, duration_s=900.0, rng=np.random.default_rng(3))
+    assert leave.min() >= 0
+    assert leave.max() < 900
+    assert stats.kstest(leave, law.cdf).pvalue > LEVEL
+
+
+def test_departures_by_a_table():
+    table = [Interval(0.0, 100.0, 0.75), Interval(300.0, 400.0, 0.25)]
+    leave = draw_departures(40_000, table, duration_s=900.0, rng=np.random.default_rng(4))
+    first = int((leave < 100).sum())
+    assert stats.binomtest(first, 40_000, 0.75).pvalue > LEVEL
+    assert ((leave >= 300) & (leave < 400)).sum() == 40_000 - first
+
+
+def test_trips_are_numbered_by_departure(roads):
+    trips = draw_trips(
+        1000,
+        links=roads.links,
+        paths=ShortestPaths(roads.links),
+        demand="gravity",
+        gravity_scale_s=60.0,
+        departures="peak",
+        duration_s=100.0,
+        clock=Clock(0.5),
+        rng=np.random.default_rng(5),
+    )
+    assert (np.diff(trips.departure_tick) >= 0).all()
+    assert trips.departure_tick.max() < 200
+    with pytest.raises(ValueError, match="trip 1 that goes nowhere"):
+        Trips.from_unsorted([0, 2], [1, 2], [0, 5])
+
+
+def test_routes_are_as_short_as_networkx_finds_them(roads):
+    rng = np.random.default_rng(6)
+    origin, destination = draw_uniform(400, nodes=20, rng=rng)
+    trips = Trips.from_unsorted(origin, destination, np.arange(400))
+    routes = ShortestPaths(roads.links).routes(trips)
+    routes.check_connected(roads.links)
+    np.testing.assert_array_equal(roads.links.from_node[routes.first], trips.origin)
+    np.testing.assert_array_equal(roads.links.to_node[routes.last], trips.destination)
+    for u, v, data in roads.graph.edges(data=True):
+        data["time"] = data["length_m"] / data["speed_mps"]
+        assert u != v
+    for vehicle in range(0, 400, 7):
+        names = roads.node_names[trips.origin[vehicle]], roads.node_names[trips.destination[vehicle]]
+        shortest = nx.shortest_path_length(roads.graph, *names, weight="time")
+        assert roads.links.free_flow_s[routes.of(vehicle)].sum() == pytest.approx(shortest)
+
+
+def test_the_quickest_of_parallel_links_is_driven():
+    roads = network(
+        {0: (0.0, 0.0), 1: (100.0, 0.0)},
+        [
+            (0, 1, {"length_m": 300.0}),
+            (0, 1, {"length_m": 100.0}),
+            (0, 1, {"length_m": 100.0}),
+            (1, 0, {"length_m": 100.0}),
+        ],
+    )
+    routes = ShortestPaths(roads.links).routes(Trips.from_unsorted([0], [1], [0]))
+    assert routes.of(0).tolist() == [1]
+
+
+def test_routes_do_not_depend_on_how_many_origins_fit_in_memory(roads, monkeypatch):
+    origin, destination = draw_uniform(300, nodes=20, rng=np.random.default_rng(7))
+    trips = Trips.from_unsorted(origin, destination, np.arange(300))
+    whole = ShortestPaths(roads.links).routes(trips)
+    monkeypatch.setattr("simulator.traffic.paths._BLOCK_CELLS", 45)
+    monkeypatch.setattr("simulator.traffic.paths._KEEP_CELLS", 100)
+    pieces = ShortestPaths(roads.links)
+    pieces.times(np.array([0, 3], dtype=np.int32))
+    in_pieces = pieces.routes(trips)
+    np.testing.assert_array_equal(whole.links, in_pieces.links)
+    np.testing.assert_array_equal(whole.offsets, in_pieces.offsets)
+
+
+def test_no_path():
+    roads = chain({"length_m": 100.0}, {"length_m": 100.0})
+    with pytest.raises(NoPathError, match="no path leads from node 2 to node 0"):
+        ShortestPaths(roads.links).routes(Trips.from_unsorted([2], [0], [0]))
