@@ -1,0 +1,20 @@
+"""Scenario files and the schema that reads them."""
+
+from scenarios.faults import Fault, ScenarioError
+from scenarios.loader import Shipped, dump, load, shipped, source_text
+from scenarios.references import locate
+from scenarios.scenario import Scenario
+from scenarios.schema import schema
+
+__all__ = [
+    "Fault",
+    "Scenario",
+    "ScenarioError",
+    "Shipped",
+    "dump",
+    "load",
+    "locate",
+    "schema",
+    "shipped",
+    "source_text",
+]

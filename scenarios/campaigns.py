@@ -1,0 +1,79 @@
+"""``[[campaigns]]``: when vehicles are asked, and what."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import Field
+
+from scenarios.faults import Breach
+from scenarios.section import (
+    Count,
+    Known,
+    Name,
+    NotNegative,
+    Positive,
+    Section,
+    exceeds,
+    known_of,
+    number,
+    without_default,
+)
+
+ROUND_GAP_S = 30.0
+
+
+class Campaign(Section):
+    """A series of queries, each of two rounds. Rounds of one campaign do not overlap; touching is fine."""
+
+    name: Name = "campaign"
+    """Its name in key paths and results; no two alike."""
+    start_s: NotNegative
+    """When the first query asks its first round, seconds; warm-up is without queries."""
+    queries: Count = 1
+    """How many queries."""
+    every_s: Positive | None = None
+    """From one query to the next, seconds; needed where there are several."""
+    round_gap_s: Positive = ROUND_GAP_S
+    """From the first round of a query to its second, seconds."""
+    deadline_s: Positive = Field(default=ROUND_GAP_S, json_schema_extra=without_default)
+    """How long a round stays open after it is asked, seconds; left out, `round_gap_s`."""
+    statistic: Literal["count"] = "count"
+    """What is estimated in each cell: how many vehicles there are."""
+
+    @property
+    def last_round_s(self) -> float:
+        """When the last round is asked, seconds from the start of the run."""
+        return last_round_s(known_of(self))
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Let a round stay open until the next where no deadline is given."""
+        return {"deadline_s": given.get("round_gap_s", ROUND_GAP_S), **given}
+
+    @classmethod
+    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+        """Yield a fault for rounds that overlap, and for several queries without an interval."""
+        several = known.has("queries") and known["queries"] > 1
+        if several and "every_s" in known and known["every_s"] is None:
+            yield Breach(("every_s",), f"is required where queries = {known['queries']} is above 1")
+        if not known.has("round_gap_s", "deadline_s"):
+            return
+        gap, deadline = known["round_gap_s"], known["deadline_s"]
+        if exceeds(deadline, gap):
+            words = (
+                f"rounds of one campaign must not overlap: round one is open for {number(deadline)} s, "
+                f"longer than round_gap_s = {number(gap)} s"
+            )
+            yield Breach(("deadline_s",), words, deadline)
+        if several and known.has("every_s") and exceeds(gap + deadline, known["every_s"]):
+            words = (
+                f"rounds of one campaign must not overlap: a query takes round_gap_s + deadline_s = "
+                f"{number(gap + deadline)} s, longer than every_s = {number(known['every_s'])} s"
+            )
+            yield Breach(("every_s",), words, known["every_s"])
+
+
+def last_round_s(times: Known) -> float:
+    """Return when the last round is asked, seconds from the start of the run."""
+    waits = (times["queries"] - 1) * (times.get("every_s") or 0.0)
+    return float(times["start_s"] + waits + times["round_gap_s"])

@@ -1,0 +1,95 @@
+"""What is wrong with a scenario: one fault, and the error that reports all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LONGEST_VALUE = 80
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong with a scenario.
+
+    Parameters
+    ----------
+    path
+        Where, as a key path of the file: ``campaigns.rush.deadline_s``. Items of a list go by their name
+        where they have one, else by their index: ``campaigns[0]``. Empty for the file as a whole.
+    rule
+        What should hold, in plain words.
+    value
+        The value received; ``None`` where there was none (TOML has no null).
+    """
+
+    path: str
+    rule: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        """Write the fault on one line: where, the rule, the value received."""
+        where = f"{self.path}: " if self.path else ""
+        received = "" if self.value is None else f"; got {written(self.value)}"
+        return _one_line(f"{where}{self.rule}{received}")
+
+
+class Breach(NamedTuple):
+    """A rule broken at a place inside a section, before that place is put in words."""
+
+    at: tuple[str | int, ...]
+    rule: str
+    value: Any = None
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be used, with every fault found.
+
+    Parameters
+    ----------
+    source
+        The shipped name or the file it was read from.
+    faults
+        Everything wrong with it, in the order of the file's sections.
+    """
+
+    def __init__(self, source: str, faults: Iterable[Fault]) -> None:
+        self.source = source
+        self.faults = tuple(faults)
+        count = len(self.faults)
+        heading = f"scenario {_one_line(source)}: {count} fault{'' if count == 1 else 's'}"
+        super().__init__("\n".join([heading, *(f"  {fault}" for fault in self.faults)]))
+
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, tuple[Fault, ...]]]:
+        """Pickle by source and faults, so that it can come back from another process."""
+        return type(self), (self.source, self.faults)
+
+
+def written(value: object) -> str:
+    """Write a value as one would in the file, on one line, cut to a readable length."""
+    text = _toml(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return '"' + _one_line(value.replace("\\", r"\\").replace('"', r"\"")) + '"'
+        case dict():
+            return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+        case int() if value.bit_length() > 4 * _LONGEST_VALUE:
+            return f"a number of {value.bit_length()} bits"
+        case _:
+            return str(value)
+
+
+def _one_line(text: str) -> str:
+    """Escape what would break the line or not be seen."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)

@@ -1,0 +1,40 @@
+"""The manifest of data sets: what each file is, who owns it and how to get it."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One folder under ``CROWDVEIL_DATA``."""
+
+    folder: str
+    title: str
+    owner_page: str
+    licence: str
+    obtain: str
+    files: tuple[str, ...]
+
+
+def manifest_path() -> Path:
+    """Return the manifest's file: beside this module once installed, else in the repository's ``data``."""
+    here = Path(__file__).resolve().parent
+    packaged = here / "manifest.toml"
+    return packaged if packaged.is_file() else here.parent / "data" / "manifest.toml"
+
+
+def data_set(folder: str) -> DataSet | None:
+    """Return what the manifest says of `folder`, or ``None`` where it does not know it."""
+    tables = tomllib.loads(manifest_path().read_text(encoding="utf-8")).get("dataset", [])
+    for table in tables:
+        if table["folder"] == folder:
+            return DataSet(
+                folder=folder,
+                title=table["title"],
+                owner_page=table["owner_page"],
+                licence=table["licence"],
+                obtain=" ".join(table["obtain"].split()),
+                files=tuple(file["name"] for file in table["files"]),
+            )
+    return None

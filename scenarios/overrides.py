@@ -1,0 +1,93 @@
+"""Overrides: ``key.path=value`` laid over a scenario file before it is checked."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from scenarios.faults import Fault
+from scenarios.keypath import item_names
+
+
+class _RefusedError(Exception):
+    """Carries the fault of one override."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+def apply_overrides(raw: dict[str, Any], overrides: Iterable[str]) -> list[Fault]:
+    """Lay overrides over a parsed file, in their order, and return the faults of those that cannot be.
+
+    Parameters
+    ----------
+    raw
+        The file as parsed; changed in place.
+    overrides
+        Texts ``a.b=v``. The path is as in the file, with list items by name or index; tables on the way that
+        are missing are made. The value is read as TOML, and taken as a text where it is none.
+    """
+    faults = []
+    for override in overrides:
+        try:
+            path, value = _split(override)
+            _put(raw, path, value)
+        except _RefusedError as refused:
+            faults.append(refused.fault)
+    return faults
+
+
+def _split(override: str) -> tuple[list[str], Any]:
+    left, equals, right = override.partition("=")
+    path = [key.strip() for key in left.split(".")]
+    if not equals or not all(path):
+        raise _RefusedError(Fault("", "an override has the form key.path=value", override))
+    return path, _value(right.strip())
+
+
+def _value(text: str) -> Any:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return parsed["value"] if parsed.keys() == {"value"} else text
+
+
+def _put(raw: dict[str, Any], path: list[str], value: Any) -> None:
+    here: Any = raw
+    key: str | int
+    done = 0
+    while True:
+        if isinstance(here, list):
+            key, used = _item(here, path, done)
+        elif isinstance(here, dict):
+            key, used = path[done], 1
+        else:
+            raise _RefusedError(Fault(".".join(path[:done]), "has no keys inside, it is a plain value", here))
+        done += used
+        if done == len(path):
+            here[key] = value
+            return
+        here = here.setdefault(key, {}) if isinstance(here, dict) else here[key]
+
+
+def _item(items: list[Any], path: list[str], done: int) -> tuple[int, int]:
+    """Return the index of the item meant, and how many parts of the path its name takes."""
+    names = item_names(items, path[done - 1])  # they may hold dots: the longest match is meant
+    for used in range(len(path) - done, 0, -1):
+        wanted = ".".join(path[done : done + used])
+        if names.count(wanted) == 1:
+            return names.index(wanted), used
+        if names.count(wanted) > 1:
+            where = ".".join(path[: done + used])
+            raise _RefusedError(Fault(where, f"{names.count(wanted)} items have this name: give an index", wanted))
+    wanted = path[done]
+    if wanted.isascii() and wanted.isdecimal() and int(wanted) < len(items):
+        return int(wanted), 1
+    known = [name for name in names if name is not None]
+    near = difflib.get_close_matches(wanted, known, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    listed = ", ".join(known) or "none with a name"
+    words = f"there is no such item{hint}; there are {len(items)}: {listed}"
+    raise _RefusedError(Fault(".".join(path[: done + 1]), words, wanted))

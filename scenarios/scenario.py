@@ -1,0 +1,90 @@
+"""A whole scenario: what one file says, checked."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from scenarios.aggregation import Aggregation, Release
+from scenarios.campaigns import Campaign
+from scenarios.cells import Cells
+from scenarios.channel import Channel
+from scenarios.claims import Claims
+from scenarios.heading import Heading
+from scenarios.mechanisms import Mechanism, SamplingPrivacy
+from scenarios.population import Population
+from scenarios.roads import Roads
+from scenarios.rules import Outline, broken_between_sections
+from scenarios.section import known_of, number, refuse
+from scenarios.traffic import Traffic
+
+
+class Scenario(BaseModel):
+    """Everything one run is made of.
+
+    Made by `scenarios.load`, which reports every fault of a file in plain words; frozen, and equal to another
+    with the same values.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    scenario: Heading
+    """What it is called, and how long it runs."""
+    roads: Roads
+    """The road network."""
+    cells: Cells
+    """How the city is divided."""
+    traffic: Traffic
+    """The vehicles and what moves them."""
+    population: Population = Population()
+    """Who takes part."""
+    campaigns: Annotated[tuple[Campaign, ...], Field(strict=False, min_length=1)]
+    """When vehicles are asked."""
+    mechanisms: Annotated[tuple[Mechanism, ...], Field(strict=False, min_length=1)]
+    """What runs on the devices; all answer the same queries about the same traffic."""
+    channel: Channel = Channel()
+    """What happens to reports on their way."""
+    aggregation: Aggregation = Aggregation()
+    """Who adds up the reports."""
+    release: Release = Release()
+    """What is done to the counts before they are published."""
+    claims: Claims = Claims()
+    """For which parameters privacy is stated."""
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return self.scenario.name
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+        return self.scenario.seed
+
+    def warnings(self) -> list[str]:
+        """Return what is allowed but probably not meant, one sentence each."""
+        return [
+            f"mechanisms.{mechanism.name}.{words}"
+            for mechanism in self.mechanisms
+            if isinstance(mechanism, SamplingPrivacy)
+            for words in _doubts(mechanism)
+        ]
+
+    @model_validator(mode="after")
+    def _keep_rules(self) -> Self:
+        outline = Outline(
+            heading=known_of(self.scenario),
+            traffic=known_of(self.traffic),
+            campaigns=[known_of(campaign) for campaign in self.campaigns],
+            mechanisms=[known_of(mechanism) for mechanism in self.mechanisms],
+        )
+        refuse(list(broken_between_sections(outline)))
+        return self
+
+
+def _doubts(mechanism: SamplingPrivacy) -> list[str]:
+    doubts = []
+    if mechanism.sampling >= 0.5:
+        doubts.append(f"sampling is {number(mechanism.sampling)}: the papers ask for less than one half (SP 3.1)")
+    if mechanism.silent_blank:
+        doubts.append('blank_zero is 0: an output of 0 in round one then shouts "sampled"')
+    return doubts

@@ -1,0 +1,17 @@
+"""The schema of a scenario file, for editors and other programs."""
+
+from typing import Any
+
+from scenarios.scenario import Scenario
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a scenario file.
+
+    Returns
+    -------
+    dict
+        JSON Schema, draft 2020-12. Rules between keys (sums, rounds that overlap) are beyond it: `load`
+        checks them.
+    """
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}

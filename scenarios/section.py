@@ -1,0 +1,116 @@
+"""What every section of a scenario has in common: strict types, frozen values, rules between its fields."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from scenarios.faults import Breach
+
+NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+"""Letters, digits, ``.``, ``_`` and ``-``: it goes into file names and key paths."""
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+PositiveProbability = Annotated[float, Field(gt=0, le=1)]
+Whole = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Known(dict[str, Any]):
+    """Those fields of a section that are valid in themselves, by name; ``None`` where left out."""
+
+    def has(self, *names: str) -> bool:
+        """Say whether every one of these fields is valid and was given, or has a default."""
+        return all(self.get(name) is not None for name in names)
+
+
+class Section(BaseModel):
+    """A table of the file. Unknown keys, numbers in quotes, NaN and infinities are refused.
+
+    Rules between fields are stated once, in `broken_rules`, over whatever fields are valid. So they hold
+    for a section however it is made, and a fault in one field hides no rule about the others.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Fill in what follows from other keys, so that a dumped scenario shows it."""
+        return given
+
+    @classmethod
+    def broken_rules(cls, known: Known) -> Iterator[Breach]:  # noqa: ARG003 - for subclasses
+        """Yield each broken rule between the fields of the section; paths are relative to it."""
+        yield from ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _resolve(cls, data: Any) -> Any:
+        return cls.resolve(dict(data)) if isinstance(data, dict) else data
+
+    @model_validator(mode="after")
+    def _keep_rules(self) -> Self:
+        refuse(list(self.broken_rules(known_of(self))))
+        return self
+
+
+class Place(Section):
+    """A place on the globe, WGS84 degrees; UTM, which roads are projected to, ends near the poles."""
+
+    lon: Annotated[float, Field(ge=-180, le=180)] = 0.0
+    """Longitude, degrees east."""
+    lat: Annotated[float, Field(ge=-80, le=80)] = 0.0
+    """Latitude, degrees north."""
+
+
+def known_of(section: BaseModel) -> Known:
+    """Return every field of a valid section, extra keys included."""
+    return Known({**vars(section), **(section.model_extra or {})})
+
+
+def refuse(breaches: list[Breach]) -> None:
+    """Raise what pydantic turns into one validation error that carries all `breaches`, if there are any."""
+    if breaches:
+        rules = "; ".join(breach.rule for breach in breaches)
+        raise PydanticCustomError("broken_rules", "{rules}", {"rules": rules, "breaches": breaches})
+
+
+def rule(words: str) -> PydanticCustomError:
+    """Return the error of one field that breaks the rule in `words`."""
+    return PydanticCustomError("rule", "{rule}", {"rule": words})
+
+
+def tag_by(key: str) -> Callable[[Any], str | None]:
+    """Return the function that tells the members of a union apart by the text at `key`.
+
+    Tags stand in angle brackets, which no bare key of a TOML file does, so they can be told from keys in the
+    path of an error.
+    """
+
+    def tag(value: Any) -> str | None:
+        found = value.get(key) if isinstance(value, dict) else getattr(value, key, None)
+        return f"<{found}>" if isinstance(found, str) else None
+
+    return tag
+
+
+def without_default(schema: dict[str, Any]) -> None:
+    """Take the default out of a field's JSON Schema: it follows from another key."""
+    del schema["default"]
+
+
+def exceeds(left: float, right: float) -> bool:
+    """Compare two times, or two sums of probabilities, forgiving the last bits of their arithmetic."""
+    return left > right and not math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
+
+
+def number(value: float) -> str:
+    """Write a number in a message: shortest form, no trailing ``.0``."""
+    return f"{value:.12g}"

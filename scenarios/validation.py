@@ -1,0 +1,198 @@
+"""From a parsed file to a scenario, or to all of its faults."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from scenarios.alternatives import UNTAGGED, Alternatives, alternatives, models_along
+from scenarios.cells import cells_tag
+from scenarios.faults import Breach, Fault
+from scenarios.keypath import write_path
+from scenarios.mechanisms import mechanism_tag
+from scenarios.roads import roads_tag
+from scenarios.rules import Outline, broken_between_sections
+from scenarios.scenario import Scenario
+from scenarios.section import Known, Section, known_of
+from scenarios.wording import choice_words, suggestion, words_for
+
+At = tuple[str | int, ...]
+
+_TAGS: Mapping[str, Callable[[Any], str | None]] = {
+    "roads": roads_tag,
+    "cells": cells_tag,
+    "mechanisms": mechanism_tag,
+}
+
+
+_LISTS = ("campaigns", "mechanisms")
+
+
+class _Error(NamedTuple):
+    """A validation error at a place of the file: the tags of unions are gone from its path."""
+
+    at: At
+    kind: str
+    message: str
+    context: Mapping[str, Any]
+    received: Any
+    models: Alternatives
+
+
+def validate(raw: dict[str, Any], folder: Path) -> Scenario | list[Fault]:
+    """Check a parsed file.
+
+    Parameters
+    ----------
+    raw
+        The file as parsed.
+    folder
+        What relative references to files start from.
+
+    Returns
+    -------
+    Scenario or list of Fault
+        The scenario if nothing is wrong; else everything that is, in the order of the sections.
+    """
+    try:
+        return Scenario.model_validate(raw, context={"folder": folder})
+    except ValidationError as error:
+        errors = [_located(details["loc"], details) for details in error.errors(include_url=False)]
+    breaches = [*_from_errors(errors, raw), *_from_rules(errors, raw, folder)]
+    breaches.sort(key=lambda breach: _order(breach.at))
+    return [Fault(write_path(breach.at, raw), breach.rule, _received(breach, raw)) for breach in breaches]
+
+
+def _located(loc: At, details: Mapping[str, Any]) -> _Error:
+    kind = details["type"]
+    at, models = models_along(Scenario, loc, key_last=kind in {"missing", "extra_forbidden"})
+    received = None if kind == "missing" else details["input"]
+    return _Error(at, kind, details["msg"], details.get("ctx", {}), received, models)
+
+
+def _from_errors(errors: Iterable[_Error], raw: dict[str, Any]) -> Iterator[Breach]:
+    """Yield what is wrong with single fields, and between the fields of sections where each is valid."""
+    for error in errors:
+        match error.kind:
+            case "broken_rules":
+                if error.at:  # those between sections are all looked at in _from_rules
+                    for breach in error.context["breaches"]:
+                        yield breach._replace(at=(*error.at, *breach.at))
+            case "extra_forbidden":
+                known = [info.alias or name for name, info in error.models[UNTAGGED].model_fields.items()]
+                hint = suggestion(error.at[-1], known) or f"; known here: {', '.join(known)}"
+                yield Breach(error.at, f"unknown key{hint}", error.received)
+            case "choice":
+                yield _choice(error)
+            case "missing":
+                yield Breach(error.at, words_for(error.kind, error.message, error.context, None))
+            case "too_short" if error.received:
+                pass  # only valid items are counted, and each that is not has a fault of its own
+            case _:
+                at = _as_written(error.at, raw)
+                if at is not None:
+                    words = words_for(error.kind, error.message, error.context, error.received)
+                    yield Breach(at, _section_words(error, words), error.received)
+
+
+def _section_words(error: _Error, words: str) -> str:
+    listed = error.kind in {"tuple_type", "too_short"} and error.at in {(name,) for name in _LISTS}
+    return f"{words}, of tables written [[{error.at[0]}]]" if listed else words
+
+
+def _choice(error: _Error) -> Breach:
+    key = error.context["key"]
+    if not isinstance(error.received, dict):
+        return Breach(error.at, error.context.get("shape", "must be a table"), error.received)
+    at = (*error.at, key)
+    if key not in error.received:
+        return Breach(at, f"is required, and {choice_words(error.context, None)}")
+    return Breach(at, choice_words(error.context, error.received[key]), error.received[key])
+
+
+def _as_written(at: At, raw: Any) -> At | None:
+    """Return the place in the file; ``None`` for a key filled in from another, whose fault it is then."""
+    here = raw
+    for depth, step in enumerate(at):
+        if isinstance(here, dict):
+            if step not in here:
+                return None
+            here = here[step]
+        elif isinstance(here, list) and isinstance(step, int):
+            here = here[step]
+        else:  # a plain value that stands for a table
+            return at[:depth]
+    return at
+
+
+def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iterator[Breach]:
+    """Yield the broken rules that could not be looked at because some field beside them is at fault."""
+    known: dict[str, list[Known]] = {}
+    for name, info in Scenario.model_fields.items():
+        models = alternatives(info.annotation)
+        value = raw.get(name, {})
+        known[name] = []
+        if isinstance(value, list) != (name in _LISTS):
+            continue
+        items = value if isinstance(value, list) else [value]
+        for index, item in enumerate(items):
+            prefix: At = (name, index) if isinstance(value, list) else (name,)
+            model = _chosen(name, models, item)
+            within = [error for error in errors if error.at[: len(prefix)] == prefix]
+            fields = _known_fields(model, item, prefix, within, folder) if model else Known()
+            known[name].append(fields)
+            if model and any(error.kind != "broken_rules" or error.at != prefix for error in within):
+                for breach in model.broken_rules(fields):
+                    yield breach._replace(at=(*prefix, *breach.at))
+    yield from broken_between_sections(
+        Outline(
+            heading=_only(known["scenario"]),
+            traffic=_only(known["traffic"]),
+            campaigns=known["campaigns"],
+            mechanisms=known["mechanisms"],
+        )
+    )
+
+
+def _received(breach: Breach, raw: Any) -> Any:
+    """Return the value as it is in the file, where a rule got it as a number of another type."""
+    here = raw
+    for step in breach.at:
+        inside = here if isinstance(here, dict) else dict(enumerate(here)) if isinstance(here, list) else {}
+        if step not in inside:
+            return breach.value
+        here = inside[step]
+    return here if here == breach.value else breach.value
+
+
+def _only(sections: list[Known]) -> Known:
+    return sections[0] if len(sections) == 1 else Known()
+
+
+def _chosen(name: str, models: Alternatives, item: Any) -> type[Section] | None:
+    tag = _TAGS[name](item) if name in _TAGS else UNTAGGED
+    model = models.get(tag or "")
+    return model if isinstance(item, dict) and model is not None and issubclass(model, Section) else None
+
+
+def _known_fields(model: type[Section], item: dict[str, Any], prefix: At, errors: list[_Error], folder: Path) -> Known:
+    """Validate those fields of a section that no error is about."""
+    faulty = {error.at[len(prefix)] for error in errors if len(error.at) > len(prefix)}
+    fields: dict[str, Any] = {
+        name: (info.annotation, info) for name, info in model.model_fields.items() if (info.alias or name) not in faulty
+    }
+    config = ConfigDict(strict=True, allow_inf_nan=False)
+    config["extra"] = "allow" if model.model_config.get("extra") == "allow" else "ignore"
+    partial: type[BaseModel] = create_model(model.__name__, __config__=config, **fields)
+    try:
+        return known_of(partial.model_validate(model.resolve(dict(item)), context={"folder": folder}))
+    except ValidationError:
+        return Known()
+
+
+def _order(at: At) -> tuple[int, int]:
+    sections = list(Scenario.model_fields)
+    section = sections.index(str(at[0])) if at and at[0] in sections else len(sections)
+    index = at[1] if len(at) > 1 and isinstance(at[1], int) else -1
+    return section, index

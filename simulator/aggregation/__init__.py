@@ -1,0 +1,1 @@
+"""Aggregators: what servers store and add up."""

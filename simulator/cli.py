@@ -1,0 +1,161 @@
+"""The command line: `crowdveil`."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scenarios import ScenarioError
+
+app = typer.Typer(
+    name="crowdveil",
+    help="Simulate vehicular crowdsourcing under a privacy protocol: how good is the traffic picture, and what does "
+    "each party learn about a driver?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+scenarios_app = typer.Typer(help="Scenario files: list, show, check, schema.", no_args_is_help=True)
+app.add_typer(scenarios_app, name="scenarios")
+
+Reference = Annotated[str, typer.Argument(metavar="SCENARIO", help="A shipped name or a file.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="A.B=V", help="Change a value, list items by name or index: mechanisms.sampling.sampling=0.3"
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Instead of the scenario's.", min=0)]
+
+
+@app.callback(invoke_without_command=True)
+def crowdveil(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+) -> None:
+    """Answer options that need no command."""
+    if version:
+        from simulator.experiment.provenance import own_version  # noqa: PLC0415  # imports wait until needed
+
+        typer.echo(f"crowdveil {own_version()}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    scenario: Reference,
+    *,
+    set_: Overrides = None,
+    seed: Seed = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME-SEED if not given.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run there.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+) -> None:
+    """Simulate a scenario and write its run directory, report included."""
+    import scenarios  # noqa: PLC0415  # imports wait until needed: `--help` answers at once
+    from simulator.api import run as simulate  # noqa: PLC0415
+    from simulator.reporting import Progress, print_summary  # noqa: PLC0415
+
+    checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
+    directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
+    try:
+        with nullcontext() if quiet else Progress() as progress:
+            simulate(checked, out=directory, overwrite=overwrite, progress=progress)
+    except KeyboardInterrupt:
+        typer.echo("crowdveil: interrupted, nothing was written", err=True)
+        raise typer.Exit(130) from None
+    if not quiet:
+        print_summary(directory)
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A finished run.")],
+) -> None:
+    """Write report.html of a finished run again."""
+    from simulator.reporting import write_report  # noqa: PLC0415
+
+    typer.echo(write_report(directory))
+
+
+@scenarios_app.command("list")
+def list_scenarios() -> None:
+    """List the shipped scenarios."""
+    import scenarios  # noqa: PLC0415
+
+    shipped = scenarios.shipped()
+    width = max(len(item.name) for item in shipped)
+    for item in shipped:
+        typer.echo(f"{item.name:<{width}}  {item.description}")
+
+
+@scenarios_app.command("show")
+def show_scenario(
+    scenario: Reference,
+    *,
+    set_: Overrides = None,
+    seed: Seed = None,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="As the simulator reads it, defaults filled in.")
+    ] = False,
+) -> None:
+    """Print a scenario: the file with its comments, or as resolved."""
+    import scenarios  # noqa: PLC0415
+
+    if resolved or set_ or seed is not None:
+        checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
+        typer.echo(scenarios.dump(checked), nl=False)
+    else:
+        typer.echo(scenarios.source_text(scenario), nl=False)
+
+
+@scenarios_app.command("check")
+def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = None) -> None:
+    """Check a scenario, its data and its city without running it; say all that is wrong."""
+    import scenarios  # noqa: PLC0415
+    from simulator.experiment.build import build_city, build_mechanisms  # noqa: PLC0415
+
+    checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
+    city = build_city(checked)
+    mechanisms = build_mechanisms(checked, city.cells.count)
+    for warning in [*city.notes, *checked.warnings()]:
+        typer.echo(f"note: {warning}", err=True)
+    typer.echo(
+        f"{checked.name}: {city.roads!r}, {city.cells.count:,} cells, {checked.traffic.vehicles:,} vehicles, "
+        f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(mechanisms)}"
+    )
+
+
+@scenarios_app.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of scenario files."""
+    import json  # noqa: PLC0415
+
+    import scenarios  # noqa: PLC0415
+
+    typer.echo(json.dumps(scenarios.schema(), indent=2, ensure_ascii=False))
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one message and exit code 2, Ctrl-C in 130."""
+    try:
+        app()
+    except ValueError as error:
+        if not isinstance(error, _user_errors()):
+            raise
+        sys.stderr.write(f"crowdveil: {error}\n")
+        sys.exit(2)
+
+
+def _user_errors() -> tuple[type[ValueError], ...]:
+    """Return the errors that are a user's to mend; asked for only once something went wrong."""
+    from simulator.experiment.directory import DirectoryError  # noqa: PLC0415
+    from simulator.reporting import UnfinishedRunError  # noqa: PLC0415
+
+    return ScenarioError, DirectoryError, UnfinishedRunError
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Result: what a run found, and the directory it is kept in."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import geopandas as gpd
+import pandas as pd
+
+import scenarios
+from mechanisms.local import LocalMechanism
+from scenarios import Scenario
+from simulator.experiment.city import City
+from simulator.experiment.claims import tabulate_claims
+from simulator.experiment.directory import fill_directory
+from simulator.experiment.provenance import (
+    data_checksums,
+    own_version,
+    package_versions,
+    peak_memory_nbytes,
+)
+from simulator.experiment.scores import score_queries
+from simulator.experiment.tables import empty_attacks, tabulate_estimates, tabulate_rounds
+from simulator.experiment.theory import describe_mechanisms
+from simulator.sensing.campaign import Query
+from simulator.stopwatch import Stopwatch
+from simulator.traffic.engine import Engine
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """Everything a run directory holds.
+
+    Attributes
+    ----------
+    scenario
+        As resolved.
+    cells
+        `cell` (1…V), `name`, `geometry` in WGS84.
+    estimates, rounds, scores, claims, attacks
+        The tables of the run directory.
+    facts
+        What `run.json` says.
+    """
+
+    scenario: Scenario
+    cells: gpd.GeoDataFrame
+    estimates: pd.DataFrame
+    rounds: pd.DataFrame
+    scores: pd.DataFrame
+    claims: pd.DataFrame
+    attacks: pd.DataFrame
+    facts: dict[str, Any]
+    stopwatch: Stopwatch
+
+    @classmethod
+    def build(
+        cls,
+        scenario: Scenario,
+        city: City,
+        mechanisms: Mapping[str, LocalMechanism],
+        engine: Engine,
+        queries: Sequence[Query],
+        *,
+        stopwatch: Stopwatch,
+    ) -> Self:
+        """Score closed queries and gather what is to be kept."""
+        rounds, estimates, scores = tabulate_rounds(queries), tabulate_estimates(queries), score_queries(queries)
+        claims = tabulate_claims(
+            mechanisms,
+            epsilons=scenario.claims.epsilons,
+            queries=scenario.claims.queries,
+            crowds=scenario.claims.crowds,
+        )
+        totals = engine.totals()
+        facts = {
+            "version": own_version(),
+            "scenario": scenario.name,
+            "description": scenario.scenario.description,
+            "scenario_sha256": hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
+            "seed": scenario.seed,
+            "packages": package_versions(),
+            "data": data_checksums(scenario),
+            "vehicles": scenario.traffic.vehicles,
+            "link_crossings": totals.link_crossings,
+            "queries": len(queries),
+            "device_answers": int(rounds["answered"].sum()),
+            "memory_bytes": {
+                "vehicles": engine.trips.nbytes + engine.vehicle_nbytes,
+                "routes": engine.routes.nbytes,
+                "peak": peak_memory_nbytes(),
+            },
+            "city": {
+                "nodes": len(city.roads.node_names),
+                "links": len(city.roads.links),
+                "length_km": city.roads.total_length_m / 1000.0,
+                "cells": city.cells.count,
+                "crs": city.roads.crs.to_string(),
+                "notes": list(city.notes),
+            },
+            "traffic_at_queries": [
+                {
+                    "campaign": query.campaign,
+                    "query": query.number,
+                    "time_s": query.asked_s,
+                    "departed": query.totals.departed,
+                    "waiting": query.totals.waiting,
+                    "on_road": query.totals.on_road,
+                    "arrived": query.totals.arrived,
+                    "stuck_released": query.totals.stuck_released,
+                }
+                for query in queries
+            ],
+            "mechanisms": describe_mechanisms(scenario, mechanisms, queries, scores),
+            "warnings": [
+                *scenario.warnings(),
+                *_warnings(scenario, city),
+                *(f"mechanisms.{name}: {text}" for name, m in mechanisms.items() for text in m.warnings()),
+            ],
+        }
+        cells = city.cells.polygons().to_crs("EPSG:4326")
+        return cls(scenario, cells, estimates, rounds, scores, claims, empty_attacks(), facts, stopwatch)
+
+    def save(
+        self, directory: str | Path, *, overwrite: bool = False, render: Callable[[Path], None] | None = None
+    ) -> Path:
+        """Write the run directory, all of it or nothing.
+
+        Parameters
+        ----------
+        directory
+            Where to.
+        overwrite
+            Replace an earlier run there.
+        render
+            Called with a directory that holds everything but the report, to write the report into it.
+
+        Returns
+        -------
+        Path
+            The directory.
+
+        Raises
+        ------
+        DirectoryError
+            If something is there already that may not be replaced.
+        """
+        return fill_directory(Path(directory), lambda staging: self._write(staging, render), overwrite=overwrite)
+
+    def _write(self, directory: Path, render: Callable[[Path], None] | None) -> None:
+        with self.stopwatch.phase("write"):
+            (directory / "scenario.toml").write_text(scenarios.dump(self.scenario), encoding="utf-8")
+            self.cells.to_parquet(directory / "cells.parquet", index=False)
+            for name in ("estimates", "rounds", "scores", "claims", "attacks"):
+                table: pd.DataFrame = getattr(self, name)
+                table.to_parquet(directory / f"{name}.parquet", index=False)
+        self._write_facts(directory)
+        if render is not None:
+            with self.stopwatch.phase("report"):
+                render(directory)
+            # Again, and so last: with what the report took.
+            self._write_facts(directory)
+
+    def _write_facts(self, directory: Path) -> None:
+        facts = {**self.facts, "wall_s": self.stopwatch.wall_s()}
+        facts["memory_bytes"] = {**facts["memory_bytes"], "peak": peak_memory_nbytes()}
+        staged = directory / "run.json.partial"
+        staged.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        staged.replace(directory / "run.json")
+
+    def __repr__(self) -> str:
+        return (
+            f"<RunResult: {self.scenario.name}, seed {self.scenario.seed}, {self.facts['queries']} queries, "
+            f"{len(self.cells)} cells, {len(self.facts['mechanisms'])} mechanisms>"
+        )
+
+
+def _warnings(scenario: Scenario, city: City) -> list[str]:
+    """Return what is odd about a city that is allowed all the same."""
+    whole = scenario.cells.kind == "geographic" or scenario.cells.bounds is None
+    if city.cells.count == 1 and whole:
+        return ["cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"]
+    return []

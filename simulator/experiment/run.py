@@ -1,0 +1,126 @@
+"""Run: from a scenario to its result."""
+
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import simpy
+
+import scenarios
+from mechanisms.local import LocalMechanism
+from scenarios import Scenario
+from simulator.experiment import build
+from simulator.experiment.city import City
+from simulator.experiment.progress import Progress, Silent
+from simulator.experiment.result import RunResult
+from simulator.sensing.campaign import TRUTH_MOMENT, Campaign, Query, Schedule
+from simulator.stopwatch import Stopwatch
+from simulator.streams import Streams
+from simulator.traffic.clock import Clock, look
+from simulator.traffic.engine import Engine
+
+_BEATS = 100
+_HALF_A_TICK = 0.5
+
+
+def run_scenario(
+    scenario: Scenario | str | Path,
+    *,
+    seed: int | None = None,
+    overrides: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> RunResult:
+    """Simulate a scenario.
+
+    Parameters
+    ----------
+    scenario
+        A shipped name, a file, or a scenario already read.
+    seed
+        Instead of the scenario's.
+    overrides
+        "a.b=v" each, as `--set` on the command line; not for a scenario already read.
+    progress
+        Told how far the run is.
+
+    Returns
+    -------
+    RunResult
+        Everything the run directory holds.
+
+    Raises
+    ------
+    ScenarioError
+        For whatever is wrong with the scenario, all of it at once.
+    """
+    stopwatch = Stopwatch()
+    progress = progress or Silent()
+    with stopwatch.phase("build"):
+        progress.phase("roads and cells")
+        if not isinstance(scenario, Scenario):
+            scenario = scenarios.load(scenario, overrides=overrides, seed=seed)
+        city = build.build_city(scenario)
+        mechanisms = build.build_mechanisms(scenario, city.cells.count)
+        streams = Streams(scenario.seed)
+        progress.phase("demand and routes")
+        engine = build.build_engine(scenario, city, streams=streams, stopwatch=stopwatch)
+    queries = _simulate(scenario, city, mechanisms, engine, streams, stopwatch, progress)
+    progress.phase("scores and claims")
+    with stopwatch.phase("scoring"):
+        return RunResult.build(scenario, city, mechanisms, engine, queries, stopwatch=stopwatch)
+
+
+def _simulate(
+    scenario: Scenario,
+    city: City,
+    mechanisms: dict[str, LocalMechanism],
+    engine: Engine,
+    streams: Streams,
+    stopwatch: Stopwatch,
+    progress: Progress,
+) -> list[Query]:
+    """Let vehicles drive and campaigns ask, to the end of the run or the last deadline, whichever is later."""
+    clock = Clock(scenario.traffic.step_s)
+    env = simpy.Environment()
+    engine.start(env)
+    queries: list[Query] = []
+    schedules = build.build_schedules(scenario)
+    population, channel = build.build_population(scenario, streams=streams), build.build_channel(scenario)
+    for name, schedule in schedules.items():
+        Campaign(
+            name,
+            schedule=schedule,
+            mechanisms=mechanisms,
+            engine=engine,
+            clock=clock,
+            cells_of=city.cells_of,
+            population=population,
+            channel=channel,
+            streams=streams,
+            stopwatch=stopwatch,
+            closed=queries.append,
+        ).start(env)
+    last_round = max((TRUTH_MOMENT + m.rounds - m.truth_round for m in mechanisms.values()), default=TRUTH_MOMENT)
+    end_s = max(scenario.scenario.duration_s, *(_closing_s(schedule, last_round) for schedule in schedules.values()))
+    progress.phase("traffic and queries", until_s=end_s)
+    env.process(_tell(env, clock, end_s, progress, stopwatch))
+    with stopwatch.phase("traffic"):
+        # Half a tick on, so that what looks at the very end comes before it.
+        env.run(until=clock.ticks(end_s) + _HALF_A_TICK)
+        engine.advance()
+    return queries
+
+
+def _closing_s(schedule: Schedule, last_moment: int) -> float:
+    """Return when the last round of the last query closes."""
+    start_s = schedule.start_s + (schedule.queries - 1) * schedule.every_s
+    return start_s + (last_moment - 1) * schedule.round_gap_s + schedule.deadline_s
+
+
+def _tell(
+    env: simpy.Environment, clock: Clock, end_s: float, progress: Progress, stopwatch: Stopwatch
+) -> Generator[simpy.Event, None, None]:
+    """Tell `progress` the time, a hundred times in all."""
+    for beat in range(1, _BEATS + 1):
+        yield look(env, clock.ticks(end_s * beat / _BEATS))
+        with stopwatch.phase("progress"):
+            progress.advance_to(clock.seconds(env.now))

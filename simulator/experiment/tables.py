@@ -1,0 +1,84 @@
+"""Tables: closed queries as the data frames of a run directory."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from simulator.sensing.campaign import Query
+
+ATTACK_COLUMNS = {
+    "name": "str",
+    "attack": "str",
+    "coalition": "str",
+    "colluding": "Int64",
+    "servers": "Int64",
+    "mechanism": "str",
+    "campaign": "str",
+    "trials": "Int64",
+    "prior": "float64",
+    "success": "float64",
+    "gain": "float64",
+    "gain_low": "float64",
+    "gain_high": "float64",
+    "theory": "float64",
+    "epsilon_lower": "float64",
+    "metric": "str",
+    "value": "float64",
+    "unit": "str",
+}
+
+
+def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
+    """Return one row a query, mechanism and cell: the columns of `estimates.parquet`."""
+    answered = [(query, answer) for query in queries for answer in query.answers]
+    cells = np.array([len(answer.estimate) for _, answer in answered], dtype=np.int64)
+
+    def each(values: list[object], dtype: str) -> pd.Series:
+        return pd.Series(values, dtype=dtype).repeat(cells).reset_index(drop=True)
+
+    return pd.DataFrame(
+        {
+            "campaign": each([query.campaign for query, _ in answered], "str"),
+            "query": each([query.number for query, _ in answered], "int64"),
+            "time_s": each([query.time_s for query, _ in answered], "float64"),
+            "mechanism": each([answer.mechanism for _, answer in answered], "str"),
+            "cell": np.concatenate([np.arange(1, count + 1) for count in cells]),
+            "truth": np.concatenate([query.truth[1:] for query, _ in answered]),
+            "estimate": np.concatenate([answer.estimate.count for _, answer in answered]),
+            "std_error": np.concatenate([answer.estimate.std_error for _, answer in answered]),
+            "lower": np.concatenate([answer.estimate.lower for _, answer in answered]),
+            "upper": np.concatenate([answer.estimate.upper for _, answer in answered]),
+        }
+    )
+
+
+def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
+    """Return one row a query, mechanism and round: the columns of `rounds.parquet`."""
+    return pd.DataFrame(
+        [
+            {
+                "campaign": query.campaign,
+                "query": query.number,
+                "mechanism": answer.mechanism,
+                "round": round_,
+                "asked": account.asked,
+                "answered": account.answered,
+                "counted": account.counted,
+                "late": account.late,
+                "lost": account.lost,
+                "rejected": account.rejected,
+                "unpaired": account.unpaired,
+                "duplicates": account.duplicates,
+                "bytes_up": account.bytes_up,
+            }
+            for query in queries
+            for answer in query.answers
+            for round_, account in enumerate(answer.rounds, start=1)
+        ]
+    )
+
+
+def empty_attacks() -> pd.DataFrame:
+    """Return the table of a run without attacks: no rows, the columns of `attacks.parquet`."""
+    return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in ATTACK_COLUMNS.items()})

@@ -1,0 +1,246 @@
+"""Campaign: the SimPy process that asks two rounds, waits, and closes."""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import simpy
+
+from mechanisms.local import Estimate, LocalMechanism
+from simulator.aggregation.account import RoundAccount
+from simulator.sensing.channel import Channel
+from simulator.sensing.survey import Answers, Asked, Present, Survey
+from simulator.stopwatch import Stopwatch
+from simulator.streams import Streams
+from simulator.traffic.clock import Clock, look
+from simulator.traffic.engine import Engine
+from simulator.traffic.places import Places, State, Totals
+
+TRUTH_MOMENT = 2
+"""The moment whose occupancy is estimated: round two's (papers.md, item 7)."""
+
+CellsOf = Callable[[Places], npt.NDArray[np.int32]]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a campaign asks.
+
+    Attributes
+    ----------
+    start_s, every_s
+        Round one of the first query, and seconds from query to query.
+    queries
+        How many.
+    round_gap_s
+        Seconds between two rounds.
+    deadline_s
+        Seconds a round stays open after it is asked.
+    """
+
+    start_s: float
+    every_s: float
+    queries: int
+    round_gap_s: float
+    deadline_s: float
+
+
+@dataclass(frozen=True)
+class Population:
+    """Who can be asked.
+
+    Attributes
+    ----------
+    takes_part
+        (vehicles,) bool, drawn once a vehicle.
+    outside
+        Devices asked that are in no cell.
+    parked_answer
+        Whether vehicles that have arrived are asked.
+    answers
+        One by one, or by counts.
+    """
+
+    takes_part: npt.NDArray[np.bool_]
+    outside: int = 0
+    parked_answer: bool = False
+    answers: Answers = "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What one mechanism made of one query."""
+
+    mechanism: str
+    estimate: Estimate
+    std_error: npt.NDArray[np.float64]
+    """(cells,) float64: theory's, from the truth and what the channel did."""
+    rounds: list[RoundAccount]
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One closed query: the truth only the simulator knows, and every mechanism's answer.
+
+    Attributes
+    ----------
+    number
+        From 1.
+    asked_s, time_s
+        Round one's moment, and the moment of truth.
+    truth
+        (cells + 1,) int64: asked devices by cell at that moment, [0] outside every cell, answered or not.
+    totals
+        What the fleet was doing at round one's moment.
+    """
+
+    campaign: str
+    number: int
+    asked_s: float
+    time_s: float
+    truth: npt.NDArray[np.int64]
+    totals: Totals
+    answers: list[Answer]
+
+
+class Campaign:
+    """Asks its queries one after another while vehicles keep driving.
+
+    A query asks the same devices at two moments or more: `start`, the moment of truth a round gap later, and
+    further ones where a mechanism has rounds after its truth. Each mechanism's round r is asked at the moment
+    that puts its truth round at the moment of truth, so a mechanism of one round is asked then.
+
+    Parameters
+    ----------
+    name
+        The campaign's.
+    schedule
+        When it asks.
+    mechanisms
+        By name; all answer the same queries about the same traffic, with coins of their own.
+    engine, clock
+        What moves the vehicles, and its ticks.
+    cells_of
+        From places to cells, (departed,) int32.
+    population
+        Who can be asked.
+    channel
+        Between devices and server.
+    streams
+        The run's generators.
+    stopwatch
+        Counts seconds under "sensing" and "protocol".
+    closed
+        Called with every closed query.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        schedule: Schedule,
+        mechanisms: Mapping[str, LocalMechanism],
+        engine: Engine,
+        clock: Clock,
+        cells_of: CellsOf,
+        population: Population,
+        channel: Channel,
+        streams: Streams,
+        stopwatch: Stopwatch,
+        closed: Callable[[Query], None],
+    ) -> None:
+        self.name = name
+        self._schedule, self._mechanisms, self._engine, self._clock = schedule, mechanisms, engine, clock
+        self._cells_of, self._population, self._channel = cells_of, population, channel
+        self._streams, self._stopwatch, self._closed = streams, stopwatch, closed
+        moments = [self._moment(m, round_) for m in mechanisms.values() for round_ in (1, m.rounds)]
+        self._moments = range(min(1, *moments), max(TRUTH_MOMENT, *moments) + 1)
+
+    @staticmethod
+    def _moment(mechanism: LocalMechanism, round_: int) -> int:
+        """Return the query's moment at which `mechanism` is asked its round."""
+        return TRUTH_MOMENT + round_ - mechanism.truth_round
+
+    def start(self, env: simpy.Environment) -> None:
+        """Put the campaign into `env`."""
+        env.process(self._run(env))
+
+    def _run(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
+        for number in range(1, self._schedule.queries + 1):
+            yield from self._query(env, number)
+
+    def _query(self, env: simpy.Environment, number: int) -> Generator[simpy.Event, None, None]:
+        start_s = self._schedule.start_s + (number - 1) * self._schedule.every_s
+        yield look(env, self._clock.ticks(start_s))
+        self._engine.advance()
+        with self._stopwatch.phase("sensing"):
+            totals = self._engine.totals()
+            vehicles = self._whom_to_ask(self._engine.places())
+            asked = Asked(len(vehicles), self._population.outside)
+        with self._stopwatch.phase("protocol"):
+            surveys = {name: self._survey(name, asked, number) for name in self._mechanisms}
+        present = Present(np.ones(asked.vehicles, dtype=bool), asked.outside)
+        truth = np.zeros(0, dtype=np.int32)
+        rng = self._streams.of("churn", self.name, number)
+        for moment in self._moments:
+            if moment > self._moments.start:
+                at_s = start_s + (moment - self._moments.start) * self._schedule.round_gap_s
+                yield look(env, self._clock.ticks(at_s))
+                present = self._who_stayed(present, rng=rng)
+            self._engine.advance()
+            with self._stopwatch.phase("sensing"):
+                cells = self._cells_of(self._engine.places())[vehicles]
+            if moment == TRUTH_MOMENT:
+                truth, truth_s = cells, self._clock.seconds(env.now)
+            with self._stopwatch.phase("protocol"):
+                for survey in surveys.values():
+                    round_ = moment - TRUTH_MOMENT + survey.mechanism.truth_round
+                    if 1 <= round_ <= survey.mechanism.rounds:
+                        survey.ask(round_, moment=moment, truth=cells, present=present)
+        yield look(env, env.now + self._clock.ticks(self._schedule.deadline_s))
+        with self._stopwatch.phase("protocol"):
+            answers = {name: survey.close() for name, survey in surveys.items()}
+        with self._stopwatch.phase("scoring"):
+            minlength = max(m.cells for m in self._mechanisms.values()) + 1
+            counts = np.bincount(truth, minlength=minlength).astype(np.int64)
+            counts[0] += asked.outside
+            self._closed(
+                Query(
+                    self.name,
+                    number,
+                    start_s,
+                    truth_s,
+                    counts,
+                    totals,
+                    [
+                        Answer(name, estimate, surveys[name].std_error(counts), rounds)
+                        for name, (estimate, rounds) in answers.items()
+                    ],
+                )
+            )
+
+    def _whom_to_ask(self, places: Places) -> npt.NDArray[np.int64]:
+        """Return the vehicles asked: on the road, waiting, parked if those answer; each if it takes part."""
+        willing = self._population.takes_part[: len(places)]
+        if not self._population.parked_answer:
+            willing = willing & (places.state != State.ARRIVED)
+        return np.flatnonzero(willing)
+
+    def _survey(self, name: str, asked: Asked, number: int) -> Survey:
+        return Survey(
+            self._mechanisms[name],
+            asked=asked,
+            answers=self._population.answers,
+            channel=self._channel,
+            deadline_s=self._schedule.deadline_s,
+            coins=self._streams.of("coins", name, self.name, number),
+            noise=self._streams.of("channel", name, self.name, number),
+        )
+
+    def _who_stayed(self, present: Present, *, rng: np.random.Generator) -> Present:
+        """Return who is left of `present` after churn; who left does not come back in this query."""
+        if self._channel.churn == 0.0:
+            return present
+        stays = rng.random(len(present.vehicles)) >= self._channel.churn
+        return Present(present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - self._channel.churn)))

@@ -1,0 +1,191 @@
+"""The run directory: the contract's files and columns, all or nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+
+import scenarios
+from simulator import run
+from simulator.experiment.directory import DirectoryError, fill_directory
+
+COLUMNS = {
+    "estimates": "campaign query time_s mechanism cell truth estimate std_error lower upper",
+    "rounds": "campaign query mechanism round asked answered counted late lost rejected unpaired duplicates bytes_up",
+    "claims": "mechanism view queries crowd k colluding servers epsilon delta kind basis",
+    "attacks": "name attack coalition colluding servers mechanism campaign trials prior success gain gain_low gain_high "
+    "theory epsilon_lower metric value unit",
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    return run("tiny", out=out), out
+
+
+def test_files_and_columns(kept):
+    result, out = kept
+    assert {path.name for path in out.iterdir()} == {
+        *(f"{name}.parquet" for name in (*COLUMNS, "scores", "cells")),
+        "run.json",
+        "scenario.toml",
+        "report.html",
+    }
+    for name, columns in COLUMNS.items():
+        table = pd.read_parquet(out / f"{name}.parquet")
+        assert list(table.columns) == columns.split()
+        pd.testing.assert_frame_equal(table, getattr(result, name), check_dtype=False)
+    scores = pd.read_parquet(out / "scores.parquet")
+    expected = "campaign mechanism mae rmse bias max_error coverage hot_cells_recall".split()
+    assert list(scores.columns[: len(expected)]) == expected
+    cells = gpd.read_parquet(out / "cells.parquet")
+    assert list(cells.columns) == ["cell", "name", "geometry"]
+    assert cells["cell"].tolist() == list(range(1, len(cells) + 1))
+    assert cells.crs.to_epsg() == 4326
+
+
+def test_run_json(kept):
+    _, out = kept
+    facts = json.loads((out / "run.json").read_text(), parse_constant=pytest.fail)
+    for key in "version scenario_sha256 seed packages data vehicles link_crossings queries device_answers".split():
+        assert key in facts
+    assert {"traffic", "protocol", "total"} <= facts["wall_s"].keys()
+    assert {"vehicles", "routes", "peak"} == facts["memory_bytes"].keys()
+    assert sum(seconds for phase, seconds in facts["wall_s"].items() if phase != "total") <= facts["wall_s"]["total"]
+    rounds = pd.read_parquet(out / "rounds.parquet")
+    assert facts["device_answers"] == rounds["answered"].sum()
+
+
+def test_run_json_is_written_last(kept):
+    _, out = kept
+    newest = max(out.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    assert newest.name == "run.json"
+
+
+def test_a_run_can_be_run_again_from_its_own_scenario(kept, tmp_path):
+    result, out = kept
+    again = run(out / "scenario.toml", out=tmp_path / "again")
+    pd.testing.assert_frame_equal(again.estimates, result.estimates)
+
+
+def test_accounts_add_up_under_loss_and_lateness():
+    result = run(
+        "tiny",
+        overrides=[
+            "channel={latency_s={kind='exponential', mean_s=15}, loss_one=0.2, loss_two=0.1, churn=0.1}",
+            "population.outside=200",
+        ],
+    )
+    rounds = result.rounds
+    parts = rounds[["counted", "late", "lost", "rejected", "unpaired"]].sum(axis=1)
+    assert (parts == rounds["answered"]).all()
+    assert (rounds["late"] > 0).any()
+    assert (rounds["lost"] > 0).any()
+    assert (rounds["answered"] < rounds["asked"]).any()
+    assert set(result.scores["interval"]) == {"score"}
+    assert not result.estimates.isna().any().any()
+
+
+def test_one_seed_one_result_another_seed_another():
+    first, second, other = (run("tiny", seed=seed) for seed in (3, 3, 4))
+    pd.testing.assert_frame_equal(first.estimates, second.estimates)
+    pd.testing.assert_frame_equal(first.rounds, second.rounds)
+    assert not np.array_equal(first.estimates["truth"], other.estimates["truth"])
+
+
+def test_a_mechanism_or_a_campaign_more_changes_nobody_elses_numbers(tmp_path):
+    text = scenarios.source_text("tiny")
+    more = tmp_path / "more.toml"
+    more.write_text(
+        "\n".join(
+            [
+                text.replace("[[campaigns]]", '[[campaigns]]\nname = "early"\nstart_s = 70\n\n[[campaigns]]', 1),
+                '[[mechanisms]]\nname = "second"\nkind = "sampling_privacy"\nsampling = 0.3\nform = "binary"\n',
+            ]
+        )
+    )
+    alone, company = run("tiny"), run(more)
+    same = company.estimates.query("campaign == 'occupancy' and mechanism != 'second'").reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone.estimates, same)
+    assert set(company.estimates["campaign"]) == {"early", "occupancy"}
+
+
+def test_both_engines_give_one_result():
+    fleet = run("tiny", overrides=["traffic.vehicles=300"])
+    agents = run("tiny", overrides=["traffic.vehicles=300", "traffic.engine='agents'"])
+    pd.testing.assert_frame_equal(fleet.estimates, agents.estimates)
+    assert fleet.facts["link_crossings"] == agents.facts["link_crossings"]
+
+
+def test_geographic_cells_carry_their_global_identifier():
+    result = run("tiny", overrides=["cells={kind='geographic', origin={lon=0.0, lat=0.0}}"])
+    names = result.cells["name"].astype("int64")
+    assert names.is_monotonic_increasing
+    assert names.between(0, 2**32 - 1).all()
+    assert result.estimates.query("mechanism == 'baseline'")["estimate"].sum() > 0
+
+
+def test_a_run_is_not_overwritten_unless_asked_to(kept, tmp_path):
+    _, out = kept
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(DirectoryError, match="--overwrite"):
+        run("tiny", out=out)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    other = tmp_path / "photos"
+    other.mkdir()
+    (other / "cat.jpg").write_bytes(b"miaow")
+    with pytest.raises(DirectoryError, match="holds other things"):
+        run("tiny", out=other, overwrite=True)
+    assert (other / "cat.jpg").read_bytes() == b"miaow"
+    a_file = tmp_path / "file"
+    a_file.write_text("")
+    with pytest.raises(DirectoryError, match="there is a file"):
+        run("tiny", out=a_file, overwrite=True)
+
+
+def test_overwrite_replaces_all_of_it(tmp_path):
+    out = tmp_path / "run"
+    run("tiny", out=out)
+    (out / "notes.txt").write_text("mine")
+    run("tiny", seed=9, out=out, overwrite=True)
+    assert json.loads((out / "run.json").read_text())["seed"] == 9
+    assert not (out / "notes.txt").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_failure_while_writing_leaves_nothing(tmp_path):
+    out = tmp_path / "run"
+
+    def fail(staging):
+        (staging / "run.json").write_text("{}")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        fill_directory(out, fail, overwrite=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("after_s", [0.3, 1.5, 2.5, 3.5])
+def test_ctrl_c_leaves_no_directory_that_looks_complete(tmp_path, after_s):
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "simulator.cli", "run", "highway", "--set", "campaigns.stretch.queries=390"]
+    command += ["--set", "population.outside=50000", "--set", "population.answers=reports", "--out", str(out)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ}) as process:
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    if process.returncode == 0:
+        assert (out / "run.json").is_file()  # it was quicker than we
+        return
+    assert process.returncode in {130, -signal.SIGINT, 1}
+    assert list(tmp_path.iterdir()) == []
+    if process.returncode == 130:
+        assert "Traceback" not in stderr

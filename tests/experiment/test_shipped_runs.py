@@ -1,0 +1,141 @@
+"""The shipped scenarios show what their files say they show."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from simulator import run
+
+LEVEL = 1e-6
+SAMPLING = 0.45
+
+
+@pytest.fixture(scope="module")
+def manhattan():
+    return run("manhattan")
+
+
+def test_manhattan_has_six_queries_of_every_cell_and_mechanism(manhattan):
+    estimates = manhattan.estimates
+    cells = len(manhattan.cells)
+    assert len(estimates) == 6 * cells * 3
+    assert estimates.groupby(["query", "mechanism"])["cell"].nunique().eq(cells).all()
+    assert not estimates.isna().any().any()
+    # A picture worth looking at: most cells hold vehicles, and they are not all alike.
+    truth = estimates[estimates["mechanism"] == "sampling"]["truth"]
+    assert truth.gt(0).mean() > 0.8
+    assert truth.sum() / 6 > 1000
+
+
+def test_sampling_privacys_z_scores_are_standard(manhattan):
+    rows = manhattan.estimates.query("mechanism == 'sampling' and truth >= 1")
+    spread = np.sqrt(rows["truth"] * (1 - SAMPLING) / SAMPLING)
+    z = (rows["estimate"] - rows["truth"]) / spread
+    bound = stats.norm.isf(LEVEL / 4)
+    assert abs(z.mean()) < bound / np.sqrt(len(z))
+    # Var(z²) of a standardised binomial: 2 + its excess kurtosis.
+    excess = (1 - 6 * SAMPLING * (1 - SAMPLING)) / (rows["truth"] * SAMPLING * (1 - SAMPLING))
+    assert abs(z.var(ddof=0) - 1) < bound * np.sqrt((2 + excess).sum()) / len(z)
+
+
+def test_sampling_privacys_intervals_cover(manhattan):
+    rows = manhattan.estimates.query("mechanism == 'sampling'")
+    covered = int(((rows["lower"] <= rows["truth"]) & (rows["truth"] <= rows["upper"])).sum())
+    assert stats.binomtest(covered, len(rows), 0.95, alternative="less").pvalue > LEVEL
+    assert (rows.query("estimate == 0")["upper"] > 0).all()
+    interval = dict(zip(manhattan.scores["mechanism"], manhattan.scores["interval"], strict=True))
+    assert interval == {"sampling": "binomial inversion", "randomized": "score", "baseline": "exact"}
+
+
+def test_the_baseline_is_exact(manhattan):
+    rows = manhattan.estimates.query("mechanism == 'baseline'")
+    assert (rows["estimate"] == rows["truth"]).all()
+    assert (rows["std_error"] == 0).all()
+
+
+def test_vehicles_are_conserved_at_every_query(manhattan):
+    at_queries = manhattan.facts["traffic_at_queries"]
+    assert len(at_queries) == 6
+    for row in at_queries:
+        assert row["departed"] == row["waiting"] + row["on_road"] + row["arrived"]
+    asked = manhattan.rounds.groupby("query")["asked"].first()
+    assert [row["waiting"] + row["on_road"] for row in at_queries] == asked.tolist()
+
+
+def test_traffic_flows_in_manhattan(manhattan):
+    """Not a jam: few are stuck, most who left a while ago have arrived."""
+    last = manhattan.facts["traffic_at_queries"][-1]
+    assert last["stuck_released"] < 0.001 * last["departed"]
+    assert last["arrived"] > 0.6 * last["departed"]
+    assert last["waiting"] < 0.02 * last["departed"]
+
+
+@pytest.fixture(scope="module")
+def highways():
+    return {
+        outside: run("highway", overrides=[f"population.outside={outside}"])
+        for outside in (0, 10_000, 1_000_000)
+    }
+
+
+def _rmse(result, mechanism):
+    return float(result.scores.set_index("mechanism").loc[mechanism, "rmse"])
+
+
+def test_the_highways_stretch_holds_about_a_hundred(highways):
+    truth = highways[0].estimates.query("mechanism == 'sampling'")["truth"]
+    assert len(truth) == 400
+    assert 85 < truth.mean() < 115
+
+
+def test_sampling_privacys_error_is_constant_on_the_highway(highways):
+    """400 squared errors of variance σ² each: RMSE within its own sampling error of theory, at every population."""
+    for result in highways.values():
+        truth = result.estimates.query("mechanism == 'sampling'")["truth"].mean()
+        theory = np.sqrt(truth * (1 - SAMPLING) / SAMPLING)
+        assert abs(_rmse(result, "sampling") / theory - 1) < stats.norm.isf(LEVEL / 6) / np.sqrt(2 * 400)
+
+
+def test_randomized_responses_error_grows_as_the_root_of_the_population(highways):
+    asked = {outside: result.rounds["asked"].mean() for outside, result in highways.items()}
+    false_yes = (1 - 0.85) * 0.3
+    true_yes = 0.85 + false_yes
+    for outside, result in highways.items():
+        truth = result.estimates.query("mechanism == 'randomized'")["truth"].mean()
+        variance = truth * true_yes * (1 - true_yes) + (asked[outside] - truth) * false_yes * (1 - false_yes)
+        theory = np.sqrt(variance) / 0.85
+        assert abs(_rmse(result, "randomized") / theory - 1) < stats.norm.isf(LEVEL / 6) / np.sqrt(2 * 400)
+    growth = _rmse(highways[1_000_000], "randomized") / _rmse(highways[10_000], "randomized")
+    assert 8 < growth < 12.5  # √100, within its sampling error
+
+
+def test_grid20_drives_its_hundred_thousand():
+    result = run("grid20")
+    assert result.facts["vehicles"] == 100_000
+    assert result.facts["link_crossings"] > 1_000_000
+    memory = result.facts["memory_bytes"]
+    assert memory["vehicles"] <= 200 * 100_000
+
+
+needs_data = pytest.mark.skipif(
+    not Path(os.environ.get("CROWDVEIL_DATA", "/nowhere"), "osm_drive_graphs").is_dir(),
+    reason="CROWDVEIL_DATA names no folder with osm_drive_graphs: real data is not part of the project",
+)
+
+
+@needs_data
+def test_manhattan_osm():
+    result = run("manhattan-osm")
+    city = result.facts["city"]
+    assert result.facts["vehicles"] == 50_000
+    assert 4_000 < city["nodes"] <= 4_607
+    assert 9_000 < city["links"] <= 9_880
+    assert any("strongly connected" in note for note in city["notes"])
+    assert set(result.facts["data"]) == {
+        "data:osm_drive_graphs/manhattan_nodes.csv.gz",
+        "data:osm_drive_graphs/manhattan_edges.csv.gz",
+    }
+    assert result.estimates["truth"].sum() > 0

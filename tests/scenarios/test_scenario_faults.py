@@ -1,0 +1,271 @@
+"""Each way to get a scenario wrong ends in a message that says where, which rule and what was received."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import scenarios
+from scenarios import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+WINDOWS = "traffic.departures=[{from_s=0, to_s=300, share=0.5}, {from_s=300, to_s=%s, share=%s}]"
+
+# override of the small scenario, key path of its only fault, fragments of the message
+SPOILED = [
+    ("scenario.name='two words'", "scenario.name", ["letters, digits", '"two words"']),
+    ("scenario.name=''", "scenario.name", ["at least one"]),
+    ("scenario.seed=-1", "scenario.seed", ["at least 0", "-1"]),
+    ("scenario.seed=1.0", "scenario.seed", ["whole number", "1.0"]),
+    ("scenario.seed=true", "scenario.seed", ["whole number", "true"]),
+    ("scenario.duration_s='600'", "scenario.duration_s", ["must be a number", '"600"']),
+    ("scenario.duration_s=nan", "scenario.duration_s", ["finite", "nan"]),
+    ("scenario.duration_s=inf", "scenario.duration_s", ["finite", "inf"]),
+    ("scenario.duraton_s=1", "scenario.duraton_s", ["unknown key", "did you mean duration_s?", "1"]),
+    ("atacks=[]", "atacks", ["unknown key"]),
+    ("trafic.x=1", "trafic", ["unknown key", "did you mean traffic?"]),
+    ("roads.source='osmm'", "roads.source", ["grid", "tables", '"osmm"']),
+    ("roads=5", "roads", ["must be a table", "5"]),
+    ("roads.rows=0", "roads.rows", ["at least 1", "0"]),
+    ("roads.rows=4.0", "roads.rows", ["whole number", "4.0"]),
+    ("roads={source='grid', rows=1, columns=1, spacing_m=5}", "roads.rows", ["at least 2", "no road"]),
+    ("roads={source='grid', rows=2, columns=2}", "roads.spacing_m", ["either spacing_m"]),
+    ("roads.spacing_x_m=10", "roads.spacing_m", ["either spacing_m", "spacing_x_m = 10"]),
+    ("roads={source='grid', rows=2, columns=2, spacing_x_m=5}", "roads.spacing_m", ["both"]),
+    (
+        "roads={source='grid', rows=1, columns=3, spacing_m=5, one_way=true}",
+        "roads.one_way",
+        ["2 rows and 2 columns", "nobody could come back"],
+    ),
+    ("roads.one_way=1", "roads.one_way", ["true or false", "1"]),
+    ("roads.spacing_m=-200", "roads.spacing_m", ["above 0", "-200"]),
+    ("roads.speed_mps=0", "roads.speed_mps", ["above 0"]),
+    ("roads.anchor.lat=85", "roads.anchor.lat", ["at most 80", "85"]),
+    ("roads.anchor.lon=-181", "roads.anchor.lon", ["at least -180"]),
+    ("cells.kind='hexagon'", "cells.kind", ["square", "geographic", '"hexagon"']),
+    ("cells={size_m=5}", "cells.kind", ["is required", "square"]),
+    ("cells.size_m=0", "cells.size_m", ["above 0"]),
+    ("cells.bounds=[0, 0, 5]", "cells.bounds", ["four numbers", "[0, 0, 5]"]),
+    ("cells.bounds=[5, 0, 5, 9]", "cells.bounds", ["x_min must be below x_max"]),
+    ("cells.bounds=[0, 9, 5, 1]", "cells.bounds", ["y_min must be below y_max"]),
+    ("cells.bounds=[0, 0, 5, '9']", "cells.bounds[3]", ["must be a number"]),
+    ("traffic.vehicles=0", "traffic.vehicles", ["at least 1", "0"]),
+    ("traffic.engine='fleets'", "traffic.engine", ["fleet", "agents", "did you mean fleet?"]),
+    ("traffic.departures='evenly'", "traffic.departures", ["uniform", "peak", '"evenly"']),
+    ("traffic.departures=3", "traffic.departures", ["a list of {from_s, to_s, share}", "3"]),
+    (WINDOWS % (600, 0.4), "traffic.departures", ["sum to 1", "0.9"]),
+    (WINDOWS % (601, 0.5), "traffic.departures[1].to_s", ["at most scenario.duration_s = 600", "601"]),
+    (WINDOWS % (300, 0.5), "traffic.departures[1].from_s", ["before to_s = 300"]),
+    ("traffic.departures=[]", "traffic.departures", ["sum to 1"]),
+    ("traffic.step_s=0.0001", "traffic.step_s", ["2,000,000", "6,000,000"]),
+    ("population.participation=0", "population.participation", ["above 0"]),
+    ("population.outside=-3", "population.outside", ["at least 0"]),
+    ("campaigns=[]", "campaigns", ["at least 1", "[[campaigns]]"]),
+    ("campaigns={start_s=5}", "campaigns", ["a list", "[[campaigns]]"]),
+    ("campaigns.rush.deadline_s=0", "campaigns.rush.deadline_s", ["above 0", "0"]),
+    ("campaigns.rush.deadline_s=31", "campaigns.rush.deadline_s", ["overlap", "31 s", "round_gap_s = 30"]),
+    ("campaigns.rush.every_s=59", "campaigns.rush.every_s", ["overlap", "60 s", "every_s = 59"]),
+    ("campaigns.rush.start_s=99", "campaigns.rush.start_s", ["warmup_s = 100", "without queries", "99"]),
+    ("campaigns.rush.queries=6", "campaigns.rush.queries", ["750 s", "duration_s = 600"]),
+    ("campaigns.late.start_s=571", "campaigns.late.start_s", ["601 s", "duration_s = 600"]),
+    ("campaigns.late.queries=2", "campaigns.late.every_s", ["is required", "queries = 2"]),
+    ("campaigns.late.name='rush'", "campaigns[1].name", ["names must differ", "campaigns[0]"]),
+    ("campaigns.late.round_gap_s=-1", "campaigns.late.round_gap_s", ["above 0"]),
+    ("campaigns.late.statistic='mode'", "campaigns.late.statistic", ["count"]),
+    ("mechanisms.sampling.sampling=0", "mechanisms.sampling.sampling", ["above 0"]),
+    ("mechanisms.sampling.sampling=1.5", "mechanisms.sampling.sampling", ["at most 1", "1.5"]),
+    ("mechanisms.sampling.blank_zero=0.6", "mechanisms.sampling.blank_zero", ["at most 1", "1.05"]),
+    ("mechanisms.sampling.blank=[0.3, 0.3]", "mechanisms.sampling.blank", ["at most 1", "sum of blank"]),
+    ("mechanisms.sampling.blank=[0.3, 2]", "mechanisms.sampling.blank[1]", ["at most 1", "2"]),
+    ("mechanisms.sampling.kind='sampling'", "mechanisms.sampling.kind", ["package.module:Class"]),
+    ("mechanisms.sampling.kind='my mod:X'", "mechanisms.sampling.kind", ["package.module:Class"]),
+    ("mechanisms.1.coin=0.5", "mechanisms[1].coin", ["unknown key"]),
+    ("mechanisms.1={name='no-kind'}", "mechanisms.no-kind.kind", ["is required", "sampling_privacy"]),
+    ("mechanisms.1={kind='a.b:C', x={y=[nan]}}", "mechanisms[1].x.y[0]", ["finite", "nan"]),
+    ("channel.latency_s=-1", "channel.latency_s", ["at least 0", "-1"]),
+    ("channel.latency_s=true", "channel.latency_s", ["a number of seconds", "true"]),
+    ("channel.latency_s={kind='normal'}", "channel.latency_s.kind", ["lognormal", '"normal"']),
+    ("channel.latency_s={kind='exponential'}", "channel.latency_s.mean_s", ["is required"]),
+    ("channel.loss_two=1.01", "channel.loss_two", ["at most 1"]),
+    ("aggregation.kind='trust'", "aggregation.kind", ["trusted"]),
+    ("release.kind='laplace'", "release.kind", ["none"]),
+    ("claims.epsilons=[1, 0]", "claims.epsilons[1]", ["above 0"]),
+    ("claims.queries=[]", "claims.queries", ["at least 1"]),
+    ("claims.crowds=[1.0]", "claims.crowds[0]", ["whole number"]),
+]
+
+# override of the small scenario whose roads are tables, likewise
+SPOILED_TABLES = [
+    ("roads.nodes='absent.csv'", "roads.nodes", ["no such file", "absent.csv"]),
+    ("roads.edges='data:x'", "roads.edges", ["data:FOLDER/FILE"]),
+    ("roads.edges='data:x/../y'", "roads.edges", ["data:FOLDER/FILE"]),
+    ("roads.nodes='a\\u0000b'", "roads.nodes", ["no such file"]),
+    ("roads.columns.lat=1", "roads.columns.lat", ["text in quotes"]),
+    ("roads.columns.x='x'", "roads.columns", ["either lon and lat, or x and y"]),
+    ("roads.columns={node='n', from='a', to='b', x='x'}", "roads.columns", ["x and y"]),
+    ("roads.columns={node='n', lon='x', lat='y', to='b'}", "roads.columns.from", ["is required"]),
+    ("roads.columns.speed='v'", "roads.columns.speed", ["unknown key", "speed_mps"]),
+    ("roads.columns={node='n', from='a', to='b', x='x', y='y'}", "roads.crs", ["EPSG:32618"]),
+    ("roads.crs='EPSG:32618'", "roads.crs", ["goes with x and y"]),
+    ("roads.crs='Atlantis'", "roads.crs", ["PROJ knows", "Atlantis"]),
+    ("roads.crs='EPSG:4326'", "roads.crs", ["projected"]),
+    ("roads.crs='EPSG:2263'", "roads.crs", ["metres"]),
+    ("roads.default_lanes=0", "roads.default_lanes", ["at least 1"]),
+]
+
+
+def faults_of(attempt: Callable[[], Any]) -> tuple[Fault, ...]:
+    with pytest.raises(ScenarioError) as caught:
+        attempt()
+    message = str(caught.value)
+    assert "pydantic" not in message.lower()
+    assert "https://errors" not in message
+    assert len(message.splitlines()) == 1 + len(caught.value.faults)
+    return caught.value.faults
+
+
+def only_fault(faults: tuple[Fault, ...], path: str, fragments: list[str]) -> None:
+    assert [fault.path for fault in faults] == [path]
+    for fragment in fragments:
+        assert fragment in str(faults[0])
+
+
+@pytest.mark.parametrize(("override", "path", "fragments"), SPOILED, ids=[row[0] for row in SPOILED])
+def test_one_thing_wrong_is_one_fault(load, override, path, fragments):
+    only_fault(faults_of(lambda: load(overrides=[override])), path, fragments)
+
+
+@pytest.mark.parametrize(("override", "path", "fragments"), SPOILED_TABLES, ids=[row[0] for row in SPOILED_TABLES])
+def test_one_thing_wrong_with_tables_is_one_fault(load, tables_text, override, path, fragments):
+    assert load(tables_text).roads.source == "tables"
+    only_fault(faults_of(lambda: load(tables_text, overrides=[override])), path, fragments)
+
+
+@pytest.mark.parametrize(
+    ("die", "fragments"),
+    [
+        ("form = 'multi', blank_zero = 0.2, blank = [0.2, 0.2]", ["must be 1", "1.05"]),
+        ("form = 'binary', blank_zero = 0.2, blank = 0.2", ["must be 1", "0.85"]),
+        ("form = 'binary', blank = [0.2, 0.2]", ["must be one number"]),
+        ("form = 'multi', blank_zero = 0.5, blank = 0.1", ["at most 1", "1.05"]),
+    ],
+)
+def test_a_die_sums_to_one(load, die, fragments):
+    mechanism = f"mechanisms.1={{kind = 'sampling_privacy', name = 'die', sampling = 0.45, {die}}}"
+    only_fault(faults_of(lambda: load(overrides=[mechanism])), "mechanisms.die.blank", fragments)
+
+
+@pytest.mark.parametrize("section", ["scenario", "roads", "cells", "traffic", "campaigns", "mechanisms"])
+def test_a_section_left_out_is_one_fault(load, valid_text, section):
+    head, *tables = valid_text.split("\n\n")
+    kept = [table for table in (head.strip(), *tables) if not table.strip("[\n").startswith(section)]
+    only_fault(faults_of(lambda: load("\n\n".join(kept))), section, ["is required"])
+
+
+def test_three_faults_in_three_sections_are_all_reported(load):
+    faults = faults_of(
+        lambda: load(
+            overrides=[
+                "roads.rouws=4",
+                "mechanisms.0={kind = 'sampling_privacy', name = 'die', sampling = 0.5, blank_zero = 0.6}",
+                "campaigns.rush.every_s=40",
+            ]
+        )
+    )
+    assert [fault.path for fault in faults] == [
+        "roads.rouws",
+        "campaigns.rush.every_s",
+        "mechanisms.die.blank_zero",
+    ]
+
+
+def test_a_faulty_field_hides_no_rule_about_the_others(load):
+    faults = faults_of(
+        lambda: load(
+            overrides=[
+                "scenario.name=5",
+                "scenario.warmup_s=700",
+                "campaigns.rush.start_s=750",
+                "campaigns.rush.statistic='mode'",
+                "campaigns.late.start_s='x'",
+                "traffic.vehicles=0",
+                "traffic.step_s=1e-9",
+                "channel.loss=2",
+            ]
+        )
+    )
+    assert [fault.path for fault in faults] == [
+        "scenario.name",
+        "scenario.warmup_s",
+        "traffic.vehicles",
+        "traffic.step_s",
+        "campaigns.rush.statistic",
+        "campaigns.rush.queries",
+        "campaigns.late.start_s",
+        "channel.loss",
+    ]
+
+
+def test_mechanisms_without_a_name_of_their_own_go_by_index(load):
+    only_fault(
+        faults_of(lambda: load(overrides=["mechanisms.0.name='no_privacy'"])),
+        "mechanisms[1].name",
+        ["names must differ", "mechanisms[0]"],
+    )
+
+
+def test_the_message_counts_and_lists_the_faults(load):
+    with pytest.raises(ScenarioError) as caught:
+        load(overrides=["traffic.vehicles=0", "cells.size_m=-5"])
+    first, *others = str(caught.value).splitlines()
+    assert first.endswith("small.toml: 2 faults")
+    assert others == [
+        "  cells.size_m: must be above 0; got -5",
+        "  traffic.vehicles: must be at least 1; got 0",
+    ]
+
+
+def test_values_are_shown_as_one_writes_them_and_never_at_length():
+    assert str(Fault("a", "rule", 'say "hi"\n')) == r'a: rule; got "say \"hi\"\u000a"'
+    assert str(Fault("a", "rule", {"b": [True, 1.5]})) == "a: rule; got {b = [true, 1.5]}"
+    assert len(str(Fault("a", "rule", "x" * 1000))) < 100
+    assert len(str(Fault("a", "rule", 10**5000))) < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ("[scenario\n", ["not valid TOML", "line 1"]),
+        ("a = 1\na = 2\n", ["not valid TOML"]),
+        ("a = " + "9" * 5000, ["cannot be parsed"]),
+    ],
+)
+def test_a_file_that_is_no_toml(load, text, fragments):
+    only_fault(faults_of(lambda: load(text)), "", fragments)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path):
+    file = tmp_path / "binary.toml"
+    file.write_bytes(b"name = '\xff'")
+    only_fault(faults_of(lambda: scenarios.load(file)), "", ["not UTF-8"])
+
+
+def test_a_file_that_is_not_there(tmp_path: Path):
+    only_fault(faults_of(lambda: scenarios.load(tmp_path / "gone.toml")), "", ["no such file", "gone.toml"])
+    only_fault(faults_of(lambda: scenarios.load(tmp_path)), "", ["cannot be read"])
+
+
+def test_a_name_that_is_not_shipped_gets_the_nearest_one():
+    only_fault(faults_of(lambda: scenarios.load("manhatan")), "", ["did you mean manhattan?", "highway", "manhatan"])
+
+
+def test_the_error_survives_pickling():
+    error = ScenarioError("small", [Fault("a.b", "must be above 0", -1)])
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert isinstance(again, ValueError)
+    assert (str(again), again.faults) == (str(error), error.faults)

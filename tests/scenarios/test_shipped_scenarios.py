@@ -1,0 +1,79 @@
+"""The scenarios that come with the package are valid, and are what their comments say."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import pytest
+
+import scenarios
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ["grid20", "highway", "manhattan", "manhattan-osm", "tiny"]
+
+
+@pytest.fixture(autouse=True)
+def _drive_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for the data of manhattan-osm, which is not part of the project."""
+    folder = tmp_path / "osm_drive_graphs"
+    folder.mkdir()
+    for name in ("nodes", "edges"):
+        (folder / f"manhattan_{name}.csv.gz").write_bytes(gzip.compress(b""))
+    monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
+
+
+def test_they_are_listed_with_a_description():
+    listed = scenarios.shipped()
+    assert [item.name for item in listed] == NAMES
+    assert all(item.description and item.path.is_file() for item in listed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_loads_under_its_name_and_comes_back_equal(name, tmp_path):
+    scenario = scenarios.load(name)
+    assert scenario.name == name
+    assert scenario.warnings() == []
+    again = tmp_path / "again.toml"
+    again.write_text(scenarios.dump(scenario), encoding="utf-8")
+    assert scenarios.load(again) == scenario
+    assert scenarios.dump(scenarios.load(again)) == scenarios.dump(scenario)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_compares_with_the_papers_sampling(name):
+    sampling = next(m for m in scenarios.load(name).mechanisms if m.name == "sampling")
+    assert sampling.parameters == {"form": "multi", "sampling": 0.45}
+
+
+def test_manhattan_asks_six_times_within_the_run():
+    scenario = scenarios.load("manhattan")
+    assert [m.name for m in scenario.mechanisms] == ["sampling", "randomized", "baseline"]
+    assert scenario.campaigns[0].queries == 6
+    assert scenario.campaigns[0].last_round_s == 660 + 5 * 180 + 30
+    assert scenario.traffic.vehicles == 20_000
+
+
+def test_the_highway_holds_about_a_hundred_vehicles_in_its_one_cell():
+    scenario = scenarios.load("highway")
+    x_min, y_min, x_max, y_max = scenario.cells.bounds
+    size = scenario.cells.size_m
+    assert (x_max - x_min, y_max - y_min) == (size, size)
+    assert y_min < 0 < y_max
+    assert x_min + x_max == scenario.roads.spacings_m[0]  # in the middle
+    flow_per_s = scenario.traffic.vehicles / scenario.scenario.duration_s
+    assert flow_per_s * size / scenario.roads.speed_mps == pytest.approx(100)
+    each_way_could_carry = scenario.roads.lanes * scenario.roads.capacity_vph / 3600
+    assert flow_per_s / 2 < each_way_could_carry
+    assert scenario.scenario.warmup_s > scenario.roads.spacings_m[0] / scenario.roads.speed_mps
+    assert scenario.mechanisms[1].parameters == {"first_coin": 0.85, "second_coin": 0.3}
+    assert (scenario.population.outside, scenario.population.answers) == (10_000, "counts")
+
+
+def test_manhattan_osm_reads_miles_per_hour_first():
+    columns = scenarios.load("manhattan-osm").roads.columns.mapping()
+    assert columns["speed_mph"] == "maxspeed"
+    assert columns["speed_kph"] == "speed_kph"
+    assert "capacity_vph" not in columns

@@ -1,0 +1,145 @@
+"""The campaign asks whom and when the design says."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import simpy
+
+from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
+from simulator.sensing.campaign import Campaign, Population, Schedule
+from simulator.sensing.channel import Channel
+from simulator.stopwatch import Stopwatch
+from simulator.streams import Streams
+from simulator.traffic.clock import Clock
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
+from roads_by_hand import ENGINES, chain, drive  # noqa: E402
+
+EVERYONE = {"baseline": NoPrivacy(cells=3)}
+
+
+def cells_of(places):
+    """Three cells of 100 m along the chain: link 0, link 1, link 2."""
+    return (places.link + 1).astype(np.int32)
+
+
+def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outside=0, parked=False, churn=0.0, seed=1):
+    """Vehicles leave at 0, 10, 20 … 90 and drive three links of 10 ticks each."""
+    roads = chain({"length_m": 100.0}, {"length_m": 100.0}, {"length_m": 100.0})
+    trips = [(10 * i, [0, 1, 2, 3]) for i in range(10)]
+    engine = drive(engine_type, roads, trips, until=0)
+    # A fresh environment: `drive` above only built the engine.
+    engine = type(engine)(roads.links, engine._physics, engine.trips, engine.routes, clock=Clock(1.0))
+    env = simpy.Environment()
+    engine.start(env)
+    closed = []
+    Campaign(
+        "c",
+        schedule=schedule,
+        mechanisms=mechanisms or EVERYONE,
+        engine=engine,
+        clock=Clock(1.0),
+        cells_of=cells_of,
+        population=Population(
+            np.ones(10, dtype=bool) if takes_part is None else np.array(takes_part), outside=outside, parked_answer=parked
+        ),
+        channel=Channel(churn=churn),
+        streams=Streams(seed),
+        stopwatch=Stopwatch(),
+        closed=closed.append,
+    ).start(env)
+    env.run(until=until)
+    return closed
+
+
+both = pytest.mark.parametrize("engine", ENGINES)
+
+
+@both
+def test_the_devices_are_fixed_at_round_one_and_the_truth_is_round_twos(engine):
+    # Round one at 25: vehicles 0 (link 2, entered 20), 1 (link 1), 2 (link 0) are on the road. Round two at 35:
+    # vehicle 0 arrived at 30 and answers from its last link; 1 is on link 2, 2 on link 1; 3 left at 30 and is not asked.
+    (query,) = ask(engine, schedule=Schedule(25, 0, 1, 10, 5), until=100)
+    assert query.time_s == 35
+    assert query.asked_s == 25
+    assert query.truth.tolist() == [0, 0, 1, 2]
+    assert query.answers[0].estimate.count.tolist() == [0, 1, 2]
+    assert query.answers[0].rounds[0].asked == 3
+    assert (query.totals.departed, query.totals.on_road, query.totals.arrived) == (3, 3, 0)
+
+
+@both
+def test_what_moves_at_the_moment_of_asking_has_moved(engine):
+    # At 30 exactly: vehicle 0 arrives, vehicle 3 departs and enters.
+    (query,) = ask(engine, schedule=Schedule(30, 0, 1, 0.5, 0.5), until=100)
+    assert query.totals.arrived == 1
+    assert query.truth.tolist() == [0, 1, 1, 1]
+
+
+@both
+def test_parked_vehicles_answer_only_where_they_are_asked_to(engine):
+    silent = ask(engine, schedule=Schedule(65, 0, 1, 1, 1), until=100)[0]
+    parked = ask(engine, schedule=Schedule(65, 0, 1, 1, 1), until=100, parked=True)[0]
+    assert silent.answers[0].rounds[0].asked == 3
+    assert parked.answers[0].rounds[0].asked == 7
+    assert parked.truth.tolist() == [0, 1, 1, 5]
+
+
+@both
+def test_who_takes_no_part_is_never_asked(engine):
+    takes_part = [True, False] * 5
+    (query,) = ask(engine, schedule=Schedule(25, 0, 1, 10, 5), until=100, takes_part=takes_part, outside=7)
+    assert query.answers[0].rounds[0].asked == 2 + 7
+    assert query.truth.tolist() == [7, 0, 1, 1]
+
+
+@both
+def test_queries_follow_one_another(engine):
+    closed = ask(engine, schedule=Schedule(20, 15, 4, 5, 5), until=200)
+    assert [query.number for query in closed] == [1, 2, 3, 4]
+    assert [query.time_s for query in closed] == [25, 40, 55, 70]
+
+
+def test_a_query_closes_at_its_deadline_and_not_before():
+    schedule = Schedule(20, 0, 1, 5, 4)
+    assert not ask(ENGINES[0], schedule=schedule, until=29)
+    assert len(ask(ENGINES[0], schedule=schedule, until=29.5)) == 1
+
+
+def test_both_engines_and_every_company_give_a_mechanism_the_same_numbers():
+    sampling = SamplingPrivacy(cells=3, sampling=0.4)
+    schedule = Schedule(20, 15, 4, 5, 5)
+    alone = ask(ENGINES[0], mechanisms={"s": sampling}, schedule=schedule, until=200, outside=9)
+    company = ask(
+        ENGINES[1],
+        mechanisms={"r": RandomizedResponse(cells=3, first_coin=0.8, second_coin=0.2), "s": sampling},
+        schedule=schedule,
+        until=200,
+        outside=9,
+    )
+    for one, other in zip(alone, company, strict=True):
+        np.testing.assert_array_equal(one.answers[0].estimate.count, other.answers[1].estimate.count)
+    reseeded = ask(ENGINES[0], mechanisms={"s": sampling}, schedule=schedule, until=200, outside=9, seed=2)
+    assert any(
+        not np.array_equal(a.answers[0].estimate.count, b.answers[0].estimate.count)
+        for a, b in zip(alone, reseeded, strict=True)
+    )
+
+
+def test_devices_that_leave_answer_round_one_only():
+    closed = ask(
+        ENGINES[0],
+        mechanisms={"s": SamplingPrivacy(cells=3, sampling=0.4), "n": NoPrivacy(cells=3)},
+        schedule=Schedule(25, 0, 1, 10, 5),
+        until=100,
+        outside=1000,
+        churn=0.5,
+    )
+    (sampling, baseline) = closed[0].answers
+    assert sampling.rounds[0].answered == 1003
+    assert sampling.rounds[1].answered == baseline.rounds[0].answered
+    assert 400 < sampling.rounds[1].answered < 600
+    assert sampling.rounds[1].asked == 1003
+    assert closed[0].truth.tolist() == [1000, 0, 1, 2]

@@ -1,0 +1,135 @@
+"""One mechanism's part in one query: who answers what, and what becomes of it."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy
+from simulator.aggregation.account import RoundAccount, report_nbytes
+from simulator.sensing.channel import Channel, ExponentialLatency
+from simulator.sensing.survey import Asked, Present, Survey
+
+LEVEL = 1e-6
+CELLS = 4
+TRUTH = np.repeat(np.arange(CELLS + 1, dtype=np.int32), [30, 0, 5, 60, 200])
+MECHANISMS = [
+    NoPrivacy(cells=CELLS),
+    RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
+    SamplingPrivacy(cells=CELLS, sampling=0.45),
+    BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
+]
+LOSSY = Channel(ExponentialLatency(10.0), loss_one=0.15, loss_two=0.3)
+
+
+def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TRUTH):
+    """Ask every round; before round two the first `left` vehicles and as many outside devices are gone."""
+    rng = np.random.default_rng(seed)
+    coins, noise = rng.spawn(2)
+    survey = Survey(
+        mechanism,
+        asked=Asked(len(truth), outside),
+        answers=answers,
+        channel=channel,
+        deadline_s=20.0,
+        coins=coins,
+        noise=noise,
+    )
+    everyone = Present(np.ones(len(truth), dtype=bool), outside)
+    stayed = Present(np.arange(len(truth)) >= left, outside - left)
+    for round_ in range(1, mechanism.rounds + 1):
+        moment = 2 + round_ - mechanism.truth_round
+        present = everyone if moment < 2 else stayed
+        survey.ask(round_, moment=moment, truth=truth, present=present)
+    return survey, *survey.close()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
+@pytest.mark.parametrize("left", [0, 12])
+def test_every_report_is_accounted_for(mechanism, answers, left):
+    _, estimate, accounts = ask_once(mechanism, answers=answers, channel=LOSSY, seed=1, left=left)
+    assert len(accounts) == mechanism.rounds
+    for round_, account in enumerate(accounts, start=1):
+        at_truth = round_ >= mechanism.truth_round
+        assert account.asked == len(TRUTH) + 500
+        assert account.answered == account.asked - (2 * left if at_truth else 0)
+        assert account.answered == account.counted + account.late + account.lost
+        assert min(account.counted, account.late, account.lost) > 0
+        assert account.bytes_up == account.answered * report_nbytes(mechanism.tally_shape)
+    assert np.isfinite(estimate.count).all()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
+@pytest.mark.parametrize("channel", [Channel(), LOSSY], ids=["ideal", "lossy"])
+def test_estimates_are_unbiased_with_theorys_variance_however_devices_answer(mechanism, answers, channel):
+    runs = 400
+    true = np.bincount(TRUTH, minlength=CELLS + 1)
+    true[0] += 500
+    z = []
+    for seed in range(runs):
+        survey, estimate, _ = ask_once(mechanism, answers=answers, channel=channel, seed=seed)
+        spread = survey.std_error(true)
+        exact = spread == 0
+        np.testing.assert_array_equal(estimate.count[exact], true[1:][exact])
+        z.append(((estimate.count - true[1:])[~exact]) / spread[~exact])
+    z = np.array(z)
+    if z.size == 0:
+        return
+    # Mean and variance of `runs` z-scores a cell: normal and chi-square laws, with room for the kurtosis of small cells.
+    bound = stats.norm.isf(LEVEL / (2 * 8 * len(MECHANISMS) * 6))
+    assert np.abs(z.mean(axis=0)).max() * np.sqrt(runs) < bound
+    kurtosis = np.maximum(stats.kurtosis(z, axis=0, fisher=False), 3.0)
+    assert (np.abs(z.var(axis=0) - 1) / np.sqrt((kurtosis - 1) / runs)).max() < bound
+
+
+def test_a_mechanism_is_shown_no_truth_before_its_round():
+    seen = []
+
+    class Spy(SamplingPrivacy):
+        def answer(self, round, truth, coins):  # noqa: A002
+            seen.append((round, truth.copy()))
+            return super().answer(round, truth, coins)
+
+    ask_once(Spy(cells=CELLS, sampling=0.4), answers="auto", channel=Channel(), seed=1)
+    (first, before), (second, after) = seen
+    assert (first, second) == (1, 2)
+    assert (before == 0).all()
+    np.testing.assert_array_equal(after, TRUTH)
+
+
+def test_batches_change_no_law_and_lose_nobody():
+    class Small(SamplingPrivacy):
+        batch = 37
+
+    for answers in ("reports", "auto"):
+        _, estimate, accounts = ask_once(Small(cells=CELLS, sampling=0.4), answers=answers, channel=Channel(), seed=1)
+        assert accounts[0].counted == len(TRUTH) + 500
+        assert estimate.interval == "binomial inversion"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
+def test_nobody_asked_and_nobody_heard(mechanism, answers):
+    nobody = np.zeros(0, dtype=np.int32)
+    _, estimate, accounts = ask_once(mechanism, answers=answers, channel=Channel(), seed=1, outside=0, truth=nobody)
+    assert (estimate.count == 0).all()
+    assert accounts[-1].asked == 0
+    silent = Channel(loss_one=1.0, loss_two=1.0)
+    survey, estimate, accounts = ask_once(mechanism, answers=answers, channel=silent, seed=1)
+    assert accounts[-1].lost == accounts[-1].answered == len(TRUTH) + 500
+    assert np.isfinite(estimate.count).all()
+    assert (estimate.upper == len(TRUTH) + 500).all()
+    true = np.bincount(TRUTH, minlength=CELLS + 1)
+    true[0] += 500
+    assert not np.isnan(survey.std_error(true)).any()
+
+
+def test_an_account_that_does_not_add_up_is_refused():
+    with pytest.raises(ValueError, match="received 5 answered and 4 accounted for"):
+        RoundAccount(asked=6, answered=5, counted=3, lost=1)
+
+
+@pytest.mark.parametrize(("shape", "nbytes"), [((5,), 1), ((257,), 2), ((258,), 2), ((9, 2), 2), ((1, 2), 1)])
+def test_bytes_of_a_plain_report(shape, nbytes):
+    assert report_nbytes(shape) == nbytes
