@@ -9,7 +9,6 @@ from pydantic import Discriminator, Field, Tag
 from scenarios.faults import Breach
 from scenarios.section import Known, NotNegative, Positive, Probability, Section
 
-
 MOST_VEHICLES = 100_000_000
 
 

@@ -39,14 +39,14 @@ class TrustedAggregator:
         return [self._accounts[round_] for round_ in sorted(self._accounts)]
 
     @property
-    def counted(self) -> npt.NDArray[np.int64]:
-        """(rounds,) int64: reports counted."""
-        return np.array([account.counted for account in self.accounts], dtype=np.int64)
+    def counted(self) -> list[int]:
+        """Reports counted, by round."""
+        return [account.counted for account in self.accounts]
 
     @property
-    def asked(self) -> npt.NDArray[np.int64]:
-        """(rounds,) int64: devices asked."""
-        return np.array([account.asked for account in self.accounts], dtype=np.int64)
+    def asked(self) -> list[int]:
+        """Devices asked, by round."""
+        return [account.asked for account in self.accounts]
 
     def estimate(self) -> Estimate:
         """Estimate occupancy from what was counted."""

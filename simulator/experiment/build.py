@@ -29,7 +29,7 @@ from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import Interval, draw_trips
+from simulator.traffic.demand import Departures, Interval, draw_trips
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import NoPathError, ShortestPaths
@@ -160,9 +160,11 @@ def build_engine(scenario: Scenario, city: City, *, streams: Streams, stopwatch:
     """
     section, links = scenario.traffic, city.roads.links
     clock = Clock(section.step_s)
-    departures = section.departures
-    if not isinstance(departures, str):
-        departures = [Interval(window.from_s, window.to_s, window.share) for window in departures]
+    departures: Departures
+    if isinstance(section.departures, str):
+        departures = section.departures
+    else:
+        departures = [Interval(window.from_s, window.to_s, window.share) for window in section.departures]
     with stopwatch.phase("demand"):
         paths = ShortestPaths(links)
         trips = draw_trips(

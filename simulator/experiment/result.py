@@ -125,7 +125,7 @@ class RunResult:
         return cls(scenario, cells, estimates, rounds, scores, claims, empty_attacks(), facts, stopwatch)
 
     def save(
-        self, directory: str | Path, *, overwrite: bool = False, render: Callable[[Path], None] | None = None
+        self, directory: str | Path, *, overwrite: bool = False, render: Callable[[Path], object] | None = None
     ) -> Path:
         """Write the run directory, all of it or nothing.
 
@@ -150,7 +150,7 @@ class RunResult:
         """
         return fill_directory(Path(directory), lambda staging: self._write(staging, render), overwrite=overwrite)
 
-    def _write(self, directory: Path, render: Callable[[Path], None] | None) -> None:
+    def _write(self, directory: Path, render: Callable[[Path], object] | None) -> None:
         with self.stopwatch.phase("write"):
             (directory / "scenario.toml").write_text(scenarios.dump(self.scenario), encoding="utf-8")
             self.cells.to_parquet(directory / "cells.parquet", index=False)

@@ -64,4 +64,4 @@ def _hot_cells_recall(truth: FloatArray, estimate: FloatArray) -> float:
         threshold = np.partition(true, cells - hot)[cells - hot]
         chosen = np.argsort(-guessed, kind="stable")[:hot]
         found += int(np.count_nonzero(true[chosen] >= threshold))
-    return found / (hot * len(truth))
+    return float(found / (hot * len(truth)))

@@ -32,7 +32,7 @@ ATTACK_COLUMNS = {
 def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
     """Return one row a query, mechanism and cell: the columns of `estimates.parquet`."""
     answered = [(query, answer) for query in queries for answer in query.answers]
-    cells = np.array([len(answer.estimate) for _, answer in answered], dtype=np.int64)
+    cells = [len(answer.estimate) for _, answer in answered]
 
     def each(values: list[object], dtype: str) -> pd.Series:
         return pd.Series(values, dtype=dtype).repeat(cells).reset_index(drop=True)

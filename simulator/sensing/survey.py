@@ -208,8 +208,8 @@ class Survey:
                 if not mask.any() or not counts.any():
                     continue
                 sums = self.mechanism.sample_counts(counts, rng=self._coins)
-                for round_ in np.flatnonzero(mask) + 1:
-                    self._server.receive(int(round_), sums[round_ - 1])
+                for row in np.flatnonzero(mask).tolist():
+                    self._server.receive(row + 1, sums[row])
 
     def _groups(self) -> list[tuple[IntArray, list[bool]]]:
         """Return true counts (cells + 1,) of the devices counted, by the rounds they were there for."""

@@ -20,8 +20,8 @@ COLUMNS = {
     "estimates": "campaign query time_s mechanism cell truth estimate std_error lower upper",
     "rounds": "campaign query mechanism round asked answered counted late lost rejected unpaired duplicates bytes_up",
     "claims": "mechanism view queries crowd k colluding servers epsilon delta kind basis",
-    "attacks": "name attack coalition colluding servers mechanism campaign trials prior success gain gain_low gain_high "
-    "theory epsilon_lower metric value unit",
+    "attacks": "name attack coalition colluding servers mechanism campaign trials prior success gain gain_low "
+    "gain_high theory epsilon_lower metric value unit",
 }
 
 
@@ -44,7 +44,7 @@ def test_files_and_columns(kept):
         assert list(table.columns) == columns.split()
         pd.testing.assert_frame_equal(table, getattr(result, name), check_dtype=False)
     scores = pd.read_parquet(out / "scores.parquet")
-    expected = "campaign mechanism mae rmse bias max_error coverage hot_cells_recall".split()
+    expected = ["campaign", "mechanism", "mae", "rmse", "bias", "max_error", "coverage", "hot_cells_recall"]
     assert list(scores.columns[: len(expected)]) == expected
     cells = gpd.read_parquet(out / "cells.parquet")
     assert list(cells.columns) == ["cell", "name", "geometry"]
@@ -55,7 +55,17 @@ def test_files_and_columns(kept):
 def test_run_json(kept):
     _, out = kept
     facts = json.loads((out / "run.json").read_text(), parse_constant=pytest.fail)
-    for key in "version scenario_sha256 seed packages data vehicles link_crossings queries device_answers".split():
+    for key in [
+        "version",
+        "scenario_sha256",
+        "seed",
+        "packages",
+        "data",
+        "vehicles",
+        "link_crossings",
+        "queries",
+        "device_answers",
+    ]:
         assert key in facts
     assert {"traffic", "protocol", "total"} <= facts["wall_s"].keys()
     assert {"vehicles", "routes", "peak"} == facts["memory_bytes"].keys()

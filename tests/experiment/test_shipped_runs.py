@@ -75,10 +75,7 @@ def test_traffic_flows_in_manhattan(manhattan):
 
 @pytest.fixture(scope="module")
 def highways():
-    return {
-        outside: run("highway", overrides=[f"population.outside={outside}"])
-        for outside in (0, 10_000, 1_000_000)
-    }
+    return {outside: run("highway", overrides=[f"population.outside={outside}"]) for outside in (0, 10_000, 1_000_000)}
 
 
 def _rmse(result, mechanism):

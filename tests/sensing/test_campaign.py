@@ -15,7 +15,7 @@ from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
-from roads_by_hand import ENGINES, chain, drive  # noqa: E402
+from roads_by_hand import ENGINES, chain, drive
 
 EVERYONE = {"baseline": NoPrivacy(cells=3)}
 
@@ -43,7 +43,9 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
         clock=Clock(1.0),
         cells_of=cells_of,
         population=Population(
-            np.ones(10, dtype=bool) if takes_part is None else np.array(takes_part), outside=outside, parked_answer=parked
+            np.ones(10, dtype=bool) if takes_part is None else np.array(takes_part),
+            outside=outside,
+            parked_answer=parked,
         ),
         channel=Channel(churn=churn),
         streams=Streams(seed),
@@ -59,8 +61,8 @@ both = pytest.mark.parametrize("engine", ENGINES)
 
 @both
 def test_the_devices_are_fixed_at_round_one_and_the_truth_is_round_twos(engine):
-    # Round one at 25: vehicles 0 (link 2, entered 20), 1 (link 1), 2 (link 0) are on the road. Round two at 35:
-    # vehicle 0 arrived at 30 and answers from its last link; 1 is on link 2, 2 on link 1; 3 left at 30 and is not asked.
+    # Round one at 25. Vehicles 0 (link 2, entered 20), 1 (link 1), 2 (link 0) are on the road. Round two at 35:
+    # vehicle 0 arrived at 30 and answers from its last link; 1 is on link 2, 2 on link 1; 3 left at 30, not asked.
     (query,) = ask(engine, schedule=Schedule(25, 0, 1, 10, 5), until=100)
     assert query.time_s == 35
     assert query.asked_s == 25

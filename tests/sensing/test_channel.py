@@ -52,7 +52,7 @@ def test_missing_reports_are_split_by_the_same_law(channel):
         (ExponentialLatency(12.0), stats.expon(scale=12.0)),
         (LognormalLatency(20.0, 0.8), stats.lognorm(0.8, scale=20.0)),
     ],
-    ids=repr,
+    ids=["exponential", "lognormal"],
 )
 def test_latencies_follow_their_law(latency, law):
     drawn = latency.draw(50_000, rng=np.random.default_rng(5))

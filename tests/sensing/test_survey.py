@@ -76,7 +76,7 @@ def test_estimates_are_unbiased_with_theorys_variance_however_devices_answer(mec
     z = np.array(z)
     if z.size == 0:
         return
-    # Mean and variance of `runs` z-scores a cell: normal and chi-square laws, with room for the kurtosis of small cells.
+    # Mean and variance of `runs` z-scores a cell: normal and chi-square laws, the kurtosis of small cells allowed for.
     bound = stats.norm.isf(LEVEL / (2 * 8 * len(MECHANISMS) * 6))
     assert np.abs(z.mean(axis=0)).max() * np.sqrt(runs) < bound
     kurtosis = np.maximum(stats.kurtosis(z, axis=0, fisher=False), 3.0)

@@ -1,0 +1,71 @@
+"""The fleet engine beside the agents engine, on the trips of `grid20`, in one run on one core."""
+
+import argparse
+import time
+
+import simpy
+from timing import spread
+
+import scenarios
+from simulator.experiment.build import build_city, build_engine
+from simulator.stopwatch import Stopwatch
+from simulator.streams import Streams
+from simulator.traffic.agents import Agents
+from simulator.traffic.clock import Clock
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.physics import LinkPhysics
+
+
+def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, int]:
+    """Drive to the end and return link crossings a second, and how many there were."""
+    env = simpy.Environment()
+    engine.start(env)
+    start = time.perf_counter()
+    env.run(until=ticks + 0.5)
+    engine.advance()
+    taken = time.perf_counter() - start
+    return engine.totals().link_crossings / taken, engine.totals().link_crossings
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--vehicles", type=int, default=100_000)
+    parser.add_argument("--side", type=int, default=20, help="crossings a side of the grid")
+    parser.add_argument("--repetitions", type=int, default=7)
+    parser.add_argument("--agents", type=int, default=2, help="repetitions of the slow reference; 0 for none")
+    chosen = parser.parse_args()
+
+    scenario = scenarios.load(
+        "grid20",
+        overrides=[f"traffic.vehicles={chosen.vehicles}", f"roads.rows={chosen.side}", f"roads.columns={chosen.side}"],
+    )
+    city = build_city(scenario)
+    built = build_engine(scenario, city, streams=Streams(scenario.seed), stopwatch=Stopwatch())
+    clock, links = Clock(scenario.traffic.step_s), city.roads.links
+    physics = LinkPhysics.build(links, clock, stuck_s=scenario.traffic.stuck_s)
+    ticks = clock.whole_ticks(scenario.scenario.duration_s)
+
+    def fresh(engine: type[Fleet] | type[Agents]) -> Fleet | Agents:
+        return engine(links, physics, built.trips, built.routes, clock=clock)
+
+    crossings_per_second(fresh(Fleet), ticks=ticks)
+    fleet, agents, count = [], [], 0
+    for repetition in range(chosen.repetitions):
+        rate, count = crossings_per_second(fresh(Fleet), ticks=ticks)
+        fleet.append(rate)
+        if repetition < chosen.agents:
+            agents.append(crossings_per_second(fresh(Agents), ticks=ticks)[0])
+    print(f"{chosen.vehicles:,} vehicles, {len(links):,} links, {count:,} link crossings")
+    print(f"fleet : {spread([rate / 1e6 for rate in fleet], unit='million link crossings/s')}")
+    if agents:
+        print(f"agents: {spread([rate / 1e6 for rate in agents], unit='million link crossings/s', digits=3)}")
+        ratios = [a / b for a, b in zip(fleet, agents, strict=False)]
+        print(f"ratio : {spread(ratios, digits=0)}")
+    nbytes = built.vehicle_nbytes + built.trips.nbytes
+    print(f"memory: {nbytes / chosen.vehicles:.1f} bytes a vehicle beside its route")
+    print(f"        {built.routes.nbytes / len(built.routes.links):.2f} bytes a link of a route, row index included")
+
+
+if __name__ == "__main__":
+    main()

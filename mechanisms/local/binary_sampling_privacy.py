@@ -1,0 +1,217 @@
+"""Binary Sampling Privacy: the two-round protocol, asked as a yes/no question about every cell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.bit_rows import BitReports, set_bits_where, words_of
+from mechanisms.local.checks import check_round, check_truth
+from mechanisms.local.coin_rows import toss_rows
+from mechanisms.local.difference import difference_variance, estimate_difference
+from mechanisms.local.estimate import Estimate
+from mechanisms.local.heard import Heard
+from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.sampling_warnings import sampling_warnings
+from mechanisms.local.yes_no import batch_of_rows, encode_rows, tally_rows
+from mechanisms.parameter import (
+    ParameterError,
+    check_counts,
+    check_integer,
+    check_probability,
+    check_true_counts,
+)
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.per_cell import per_cell_claim
+from mechanisms.privacy.released_differences import released_differences_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, View
+
+SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BinaryDice:
+    """One die a device and cell: a bit each for its face S and its face 1; where neither is set it shows 0.
+
+    Parameters
+    ----------
+    sampled, ones : (n, ceil(cells / 64)) uint64
+        Packed rows that share no bit.
+    """
+
+    sampled: NDArray[np.uint64]
+    ones: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.ones)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinarySamplingPrivacy:
+    """A die a cell: S with π_s, 0 with π_0, 1 otherwise, thrown once for both rounds (SP eqs 6-11).
+
+    Round one: S → 0, 0 → 0, 1 → 1. Round two: where the die said S and the device is in the cell, Yes;
+    everything else as in round one. The dice of different cells are independent.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    sampling : float
+        π_s, in (0, 1].
+    blank_zero : float, optional
+        π_0, in [0, 1 − π_s]; (1 − π_s)/2 by default.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN, or π_s + π_0 exceeds 1 by more than 1e-9.
+    """
+
+    cells: int
+    sampling: float
+    blank_zero: float | None = None
+    rounds: ClassVar[int] = 2
+    truth_round: ClassVar[int] = 2
+    sample_law: ClassVar[str] = "exact joint"
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the default."""
+        check_integer("cells", self.cells, at_least=1)
+        check_probability("sampling", self.sampling, above_zero=True)
+        zero = (1.0 - self.sampling) / 2 if self.blank_zero is None else self.blank_zero
+        check_probability("blank_zero", zero)
+        if self.sampling + zero > 1.0 + SUM_TOLERANCE:
+            raise ParameterError("blank_zero", f"must be at most 1 − sampling = {1.0 - self.sampling:g}", zero)
+        object.__setattr__(self, "blank_zero", zero)
+
+    @property
+    def faces(self) -> tuple[float, float, float]:
+        """π_0, π_1 and π_s: what the die shows, summing to 1."""
+        zero = 0.0 if self.blank_zero is None else min(self.blank_zero, 1.0 - self.sampling)
+        # Rounding may leave a face that cannot come up a hair of probability: a claim must not rest on it.
+        one = 1.0 - zero - self.sampling
+        return zero, one if one > SUM_TOLERANCE else 0.0, self.sampling
+
+    @property
+    def tally_shape(self) -> tuple[int, int]:
+        """(V, 2): No and Yes about each cell."""
+        return (self.cells, 2)
+
+    @property
+    def batch(self) -> int:
+        """Devices a batch: their coins and both rounds' reports take about 64 MB at most."""
+        return batch_of_rows(4 * words_of(self.cells))
+
+    def warnings(self) -> list[str]:
+        """Return what the paper advises against in these parameters."""
+        zero, one, _ = self.faces
+        return sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=(one,))
+
+    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
+        """Return the memory of n devices: none."""
+        return NoMemory(n)
+
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> BinaryDice:
+        """Throw every device's die for every cell, once for both rounds (SP eq 6)."""
+        _, one, _ = self.faces
+        sampled = toss_rows(memory.devices, self.cells, self.sampling, rng=rng)
+        given_blank = min(1.0, one / (1.0 - self.sampling)) if self.sampling < 1.0 else 0.0
+        return BinaryDice(sampled, toss_rows(memory.devices, self.cells, given_blank, rng=rng, unless=sampled))
+
+    def answer(self, round: int, truth: Truth, coins: BinaryDice) -> BitReports:  # noqa: A002 - the paper's word
+        """Return a Yes or No about every cell (SP eqs 7-8 in round one, 9-10 in round two).
+
+        A device outside every cell holds a No about each, as one in a cell does about all the others.
+        """
+        check_truth(truth, devices=len(coins), cells=self.cells)
+        if check_round(round, self.rounds) == 1:
+            return BitReports(coins.ones, self.cells)
+        rows = coins.ones.copy()
+        set_bits_where(rows, truth, coins.sampled)
+        return BitReports(rows, self.cells)
+
+    def encode(self, reports: BitReports) -> Vectors:
+        """Return (n, V, 2) int64: a 1 for No or for Yes about each cell."""
+        return encode_rows(reports, self.cells)
+
+    def tally(self, reports: BitReports, where: Where | None = None) -> Counts:
+        """Return the answers No and Yes about each cell, (V, 2) int64."""
+        return tally_rows(reports, self.cells, where)
+
+    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+        """Return (C1₂ − C1₁)/π_s (SP eq 11), from realised rates where not everyone was heard in both rounds.
+
+        Parameters
+        ----------
+        counts : (2, V, 2) int64
+        counted, asked : (2,) int
+
+        Returns
+        -------
+        Estimate
+            Unbiased; binomial inversion on an ideal channel, else a score interval.
+        """
+        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, :, 1]
+        return estimate_difference(yes[0], yes[1], sampling=self.sampling, blank=self.faces[1], heard=heard)
+
+    def std_error(
+        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
+    ) -> NDArray[np.float64]:
+        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices; more where not all were heard.
+
+        Parameters
+        ----------
+        true_counts : (V + 1,) int
+            Devices outside and in each cell.
+        asked, counted : (2,) int, optional
+            An ideal channel by default.
+        """
+        truth = check_true_counts(true_counts, self.cells)
+        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        if heard.silent:
+            return np.full(self.cells, np.inf)
+        variance = difference_variance(sampling=self.sampling, blank=self.faces[1], heard=heard)
+        return variance.std_error(truth[1:])
+
+    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
+        """Return (2, V, 2) counts, cells independent.
+
+        Of a cell's Y devices Bin(Y, π_s) are sampled; the rest say 1 with probability π_1/(1 − π_s) in both
+        rounds, and the N − Y others with probability π_1; in round two the sampled say 1 as well.
+        """
+        truth = check_true_counts(true_counts, self.cells)
+        _, one, sampling = self.faces
+        devices, inside = truth.sum(), truth[1:]
+        sampled = rng.binomial(inside, sampling)
+        given_blank = min(1.0, one / (1.0 - sampling)) if sampling < 1.0 else 0.0
+        first = rng.binomial(inside - sampled, given_blank) + rng.binomial(devices - inside, one)
+        yes = np.stack([first, first + sampled])
+        return np.stack([devices - yes, yes], axis=-1).astype(np.int64, copy=False)
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what a view tells.
+
+        Round one tells nothing; round two is exact for the two answers a move changes, where SP eqs 18-25
+        count one; linked, an answer 0 then 1 is given only by a device in the cell, so no ε is finite.
+        """
+        zero, one, sampling = self.faces
+        if isinstance(view, Report) and view.round == 1:
+            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")
+        if isinstance(view, Report) and view.round == 2:
+            yes, no = (zero, one + sampling), (zero + sampling, one)
+            source = "SP eqs 9-10; eqs 18-25 count one of the two answers"
+            return per_cell_claim(yes, no, cells=self.cells, queries=view.queries, source=source)
+        if isinstance(view, Report):
+            return PrivacyClaim.unknown("The mechanism has two rounds only.")
+        if isinstance(view, LinkedReports):
+            linked_yes, linked_no = (zero, one, sampling), (zero + sampling, one, 0.0)
+            source = "SP eqs 7-10, the pairs of answers 00, 11 and 01; 01 is given only by a device in the cell"
+            return per_cell_claim(linked_yes, linked_no, cells=self.cells, queries=view.queries, source=source)
+        if isinstance(view, ReleasedDifferences):
+            return released_differences_claim(view, sampling)
+        return PrivacyClaim.unknown(f"The claim of {view.name} is not computed yet.")

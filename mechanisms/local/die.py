@@ -1,0 +1,143 @@
+"""The die of multi-valued Sampling Privacy: thrown, answered from and added up in compiled loops."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernel import compiled
+
+SAMPLED = -1
+# Uniforms drawn at once: 256 kB, read back from the cache by the kernel.
+DRAW = 2**15
+# Histograms a tally adds into by turns: two devices in a row rarely wait for the same memory.
+LANES = 4
+
+
+def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Return Vose's alias table of a distribution: throw face i; keep it with keep[i], else take alias[i].
+
+    Parameters
+    ----------
+    weights : (faces,) float64
+        Not negative, not all 0.
+
+    Returns
+    -------
+    keep : (faces,) float64
+    alias : (faces,) int32
+    """
+    faces = len(weights)
+    keep = weights * (faces / weights.sum())
+    alias = np.arange(faces, dtype=np.int32)
+    small = [i for i in range(faces) if keep[i] < 1.0]
+    large = [i for i in range(faces) if keep[i] >= 1.0]
+    while small and large:
+        poor, rich = small.pop(), large[-1]
+        alias[poor] = rich
+        keep[rich] -= 1.0 - keep[poor]
+        if keep[rich] < 1.0:
+            small.append(large.pop())
+    # What is left is 1 up to rounding; a face of weight 0 must stay impossible, and always finds a rich one.
+    keep[small + large] = 1.0
+    return keep, alias
+
+
+def throw(
+    n: int,
+    sampling: float,
+    blanks: int,
+    table: tuple[NDArray[np.float64], NDArray[np.int32]] | None,
+    *,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Return n thrown dice, (n,) int32: SAMPLED with probability `sampling`, else a blank in 0…blanks − 1.
+
+    One 53-bit uniform a device. Below `sampling` it says S; what is left of it, rescaled, chooses the blank:
+    by its integer part alone where all blanks are equal (no table), else by the alias table.
+    """
+    thrown = np.empty(n, dtype=np.int32)
+    uniforms = np.empty(min(n, DRAW))
+    scale = blanks / (1.0 - sampling) if sampling < 1.0 else 0.0
+    for start in range(0, n, DRAW):
+        part = uniforms[: min(DRAW, n - start)]
+        rng.random(out=part)
+        if table is None:
+            _throw_equal(part, sampling, scale, blanks - 1, thrown[start : start + len(part)])
+        else:
+            _throw_alias(part, sampling, scale, *table, thrown[start : start + len(part)])
+    return thrown
+
+
+@compiled
+def _throw_equal(
+    uniforms: NDArray[np.float64], sampling: float, scale: float, top: int, thrown: NDArray[np.int32]
+) -> None:  # pragma: no cover - compiled
+    """Throw dice whose blanks are all equal."""
+    for i in range(uniforms.size):
+        rest = uniforms[i] - sampling
+        # Rounding may carry the last uniform to the face past the top.
+        face = min(np.int32(rest * scale), np.int32(top))
+        thrown[i] = face if rest >= 0.0 else np.int32(SAMPLED)
+
+
+@compiled
+def _throw_alias(
+    uniforms: NDArray[np.float64],
+    sampling: float,
+    scale: float,
+    keep: NDArray[np.float64],
+    alias: NDArray[np.int32],
+    thrown: NDArray[np.int32],
+) -> None:  # pragma: no cover - compiled
+    """Throw dice whose blanks differ."""
+    for i in range(uniforms.size):
+        rest = uniforms[i] - sampling
+        if rest < 0.0:
+            thrown[i] = SAMPLED
+        else:
+            place = rest * scale
+            face = min(np.int64(place), np.int64(keep.size - 1))
+            thrown[i] = face if place - face < keep[face] else alias[face]
+
+
+@compiled
+def answer_second(
+    thrown: NDArray[np.int32], truth: NDArray[np.int32], reports: NDArray[np.int32]
+) -> None:  # pragma: no cover - compiled
+    """Answer with the truth where the die said S, and with its blank elsewhere."""
+    for i in range(thrown.size):
+        reports[i] = truth[i] if thrown[i] < 0 else thrown[i]
+
+
+@compiled
+def add_values(
+    reports: NDArray[np.int32], where: NDArray[np.bool_], counts: NDArray[np.int64]
+) -> None:  # pragma: no cover - compiled
+    """Add up values, of the masked devices (all, if the mask is empty), into (LANES, outputs) histograms."""
+    n = reports.size
+    if where.size:
+        for i in range(n):
+            counts[i % LANES, reports[i]] += where[i]
+        return
+    whole = n - n % LANES
+    for i in range(0, whole, LANES):
+        counts[0, reports[i]] += 1
+        counts[1, reports[i + 1]] += 1
+        counts[2, reports[i + 2]] += 1
+        counts[3, reports[i + 3]] += 1
+    for i in range(whole, n):
+        counts[0, reports[i]] += 1
+
+
+def tally_values(reports: NDArray[np.int32], where: NDArray[np.bool_], outputs: int) -> NDArray[np.int64]:
+    """Return how many of the masked devices (all, if the mask is empty) gave each output, (outputs,) int64."""
+    counts = np.zeros((LANES, outputs), dtype=np.int64)
+    add_values(np.ascontiguousarray(reports), where, counts)
+    totals: NDArray[np.int64] = counts.sum(axis=0)
+    return totals
+
+
+def one_hot(reports: NDArray[np.int32], outputs: int) -> NDArray[np.int64]:
+    """Return (n, outputs) int64 with a single 1 a row."""
+    vectors = np.zeros((len(reports), outputs), dtype=np.int64)
+    vectors[np.arange(len(reports)), reports] = 1
+    return vectors

@@ -1,0 +1,97 @@
+"""The estimator of Sampling Privacy: what round two adds to round one, over the sampling probability."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.estimate import Estimate
+from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.intervals import invert_binomial
+from mechanisms.local.variance import QuadraticVariance
+
+
+def estimate_difference(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    *,
+    sampling: float,
+    blank: float | NDArray[np.float64],
+    heard: Heard,
+) -> Estimate:
+    """Estimate the devices in each cell from the two rounds' counts of it.
+
+    On an ideal channel Ŷ = (C₂ − C₁)/π_s (SP eqs 11 and 16): the blanks of round one come again in round two
+    and cancel, C₂ − C₁ is Bin(Y, π_s), and the interval inverts that. Otherwise each count is divided by the
+    rate at which its round was heard, Ŷ = N(C₂/n₂ − C₁/n₁)/π_s, the blanks cancel only on average, and the
+    interval is a score interval.
+
+    Parameters
+    ----------
+    first, second : (cells,) int64
+        C₁ and C₂, reports of each cell.
+    sampling : float
+        π_s.
+    blank : float or (cells,) float64
+        Probability π_v that an unsampled device reports the cell.
+    heard : Heard
+        Devices asked and counted.
+    """
+    if heard.silent:
+        return estimate_nothing(heard, len(first))
+    if not heard.ideal:
+        rates = np.array([heard.devices / n if n else 0.0 for n in heard.counted])
+        count = (second * rates[1] - first * rates[0]) / sampling
+        return estimate_by_score(count, difference_variance(sampling=sampling, blank=blank, heard=heard), heard)
+    difference = second - first
+    count = difference / sampling
+    # Honest counts never differ by less than 0 or more than N; forged ones must still give an interval.
+    lower, upper = invert_binomial(np.clip(difference, 0, heard.devices), sampling)
+    variance = difference_variance(sampling=sampling, blank=blank, heard=heard)
+    return Estimate(
+        count,
+        variance.std_error(np.clip(count, 0.0, heard.devices)),
+        np.minimum(lower, heard.devices).astype(np.float64),
+        np.minimum(upper, heard.devices).astype(np.float64),
+        "binomial inversion",
+    )
+
+
+def difference_variance(*, sampling: float, blank: float | NDArray[np.float64], heard: Heard) -> QuadraticVariance:
+    """Return the exact variance of the estimate, given how many devices each round asked and counted.
+
+    On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N
+    heard, as independent simple random samples, and L = (N − n)/n,
+
+    Var = Y(1 − π_s)/π_s + N[π_v(1 − π_v)L₁ + p₂(1 − p₂)L₂]/π_s² + L₂·Y(1 − Y/N)/(N − 1),   p₂ = π_v +
+    π_s·Y/N,
+
+    of which the last term, at most L₂/4 · N/(N − 1), is all that the usual first-order formula lacks. Where
+    the rounds asked N₁ ≠ N₂ = N devices, the smaller set drawn from the larger of M, N·L₁ becomes N²(1/n₁ +
+    1/N − 2/M), and what the blanks of both rounds no longer share takes 2Yπ_v(1 − N/M)/π_s away.
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    blank : float or (cells,) float64
+        π_v.
+    heard : Heard
+        Devices asked and counted; none silent.
+
+    Returns
+    -------
+    QuadraticVariance
+        In Y, the devices truly in the cell.
+    """
+    n = heard.devices
+    if n == 0:
+        return QuadraticVariance(0.0, 0.0, 0.0)
+    most = max(heard.asked)
+    first_spread = n * (n / heard.counted[0] + 1.0 - 2.0 * n / most)
+    loss = (n - heard.counted[1]) / heard.counted[1]
+    within = loss / max(n - 1, 1)
+    blank_spread = blank * (1.0 - blank) / sampling**2
+    return QuadraticVariance(
+        constant=blank_spread * (first_spread + n * loss),
+        linear=(1.0 - sampling - 2.0 * blank * (1.0 - n / most) + loss * (1.0 - 2.0 * blank)) / sampling + within,
+        square=-(loss + within) / n,
+    )

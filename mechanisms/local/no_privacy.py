@@ -1,0 +1,138 @@
+"""The baseline behind every mechanism: a device says which cell it is in."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.checks import check_round, check_truth, check_values, check_where
+from mechanisms.local.die import one_hot, tally_values
+from mechanisms.local.estimate import Estimate
+from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.proportion import estimate_proportion, proportion_variance
+from mechanisms.parameter import check_counts, check_integer, check_true_counts
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
+
+
+@dataclass(frozen=True, slots=True)
+class NoCoins:
+    """The coins of devices that toss none."""
+
+    devices: int
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return self.devices
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoPrivacy:
+    """Each device reports its cell, 0 if it is in none: one round, no noise, no privacy.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+
+    Raises
+    ------
+    ParameterError
+        If `cells` is no positive integer.
+    """
+
+    cells: int
+    rounds: ClassVar[int] = 1
+    truth_round: ClassVar[int] = 1
+    sample_law: ClassVar[str] = "exact joint"
+    batch: ClassVar[int] = 2**20
+
+    def __post_init__(self) -> None:
+        """Check the number of cells."""
+        check_integer("cells", self.cells, at_least=1)
+
+    @property
+    def tally_shape(self) -> tuple[int]:
+        """(V + 1,): outside, and each cell."""
+        return (self.cells + 1,)
+
+    def warnings(self) -> list[str]:
+        """Return what a user should hear before taking it for a private mechanism."""
+        return []
+
+    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
+        """Return the memory of n devices: none."""
+        return NoMemory(n)
+
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> NoCoins:  # noqa: ARG002 - others draw
+        """Return the coins of a batch: none."""
+        return NoCoins(memory.devices)
+
+    def answer(self, round: int, truth: Truth, coins: NoCoins) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+        """Return each device's cell, (n,) int32 in 0…V."""
+        check_round(round, self.rounds)
+        return check_truth(truth, devices=coins.devices, cells=self.cells).copy()
+
+    def encode(self, reports: NDArray[np.int32]) -> Vectors:
+        """Return one-hot rows, (n, V + 1) int64."""
+        return one_hot(check_values(reports, outputs=self.cells + 1), self.cells + 1)
+
+    def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
+        """Return the reports of outside and of each cell, (V + 1,) int64."""
+        mask = check_where(where, devices=len(reports))
+        return tally_values(check_values(reports, outputs=self.cells + 1), mask, self.cells + 1)
+
+    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+        """Return the counts themselves, or N·C/n where only n of N were heard.
+
+        Parameters
+        ----------
+        counts : (1, V + 1) int64
+        counted, asked : (1,) int
+
+        Returns
+        -------
+        Estimate
+            Exact on an ideal channel; else unbiased, with a score interval.
+        """
+        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, 1:]
+        if heard.silent:
+            return estimate_nothing(heard, self.cells)
+        if heard.ideal:
+            count = seen.astype(np.float64)
+            known = np.clip(count, 0.0, heard.devices)
+            return Estimate(count, np.zeros(self.cells), known, known, "exact")
+        count = estimate_proportion(seen, true_yes=1.0, false_yes=0.0, heard=heard)
+        return estimate_by_score(count, proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard), heard)
+
+    def std_error(
+        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the standard error, (V,): 0 on an ideal channel, else that of a simple random sample."""
+        truth = check_true_counts(true_counts, self.cells)
+        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        if heard.silent:
+            return np.full(self.cells, np.inf)
+        return proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard).std_error(truth[1:])
+
+    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:  # noqa: ARG002 - others draw
+        """Return the counts, (1, V + 1) int64: the truth."""
+        return check_true_counts(true_counts, self.cells)[np.newaxis].copy()
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return "infinite" with δ = 1 for every view of reports or counts: they tell the cell with certainty."""
+        if isinstance(view, Report) and view.round > self.rounds:
+            return PrivacyClaim.unknown("The mechanism has one round only.")
+        if isinstance(view, ReleasedDifferences):
+            return PrivacyClaim.unknown("One-round mechanisms publish no differences.")
+        if isinstance(view, Report | LinkedReports):
+            return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A report is the device's cell.")
+        if isinstance(view, ReleasedCounts | Shuffled):
+            basis = "With everyone else's cell known, exact counts tell the last device's."
+            return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
+        return PrivacyClaim.unknown(f"The claim of {view.name} is not computed.")

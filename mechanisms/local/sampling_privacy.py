@@ -1,0 +1,201 @@
+"""Multi-valued Sampling Privacy: the two-round protocol whose error does not grow with the crowd outside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mechanisms.local.blanks import resolve_blanks
+from mechanisms.local.checks import check_round, check_truth, check_values, check_where
+from mechanisms.local.die import alias_table, answer_second, one_hot, tally_values, throw
+from mechanisms.local.difference import difference_variance, estimate_difference
+from mechanisms.local.estimate import Estimate
+from mechanisms.local.heard import Heard
+from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.sampling_warnings import sampling_warnings
+from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.released_differences import released_differences_claim
+from mechanisms.privacy.sampled_value import linked_claim, round_one_claim, round_two_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, View
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Dice:
+    """One thrown die a device, for both rounds.
+
+    Parameters
+    ----------
+    thrown : (n,) int32
+        −1 for S, else the blank face 0…V.
+    """
+
+    thrown: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.thrown)
+
+
+class SamplingPrivacy:
+    """A die with the faces S, 0, 1…V, thrown once for both rounds (SP eqs 12-16).
+
+    Round one: S → 0, v → v. Round two: S → the cell the device is in then (0 outside every cell), v → v. A
+    blank says the same in both rounds and cancels in the difference, which is why the error does not hang on
+    how many are outside.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    sampling : float
+        π_s, in (0, 1].
+    blank_zero : float, optional
+        π_0. By default what `blank` leaves, or as likely as each cell: (1 − π_s)/(V + 1).
+    blank : float or (cells,) float, optional
+        π_v, of each cell alike or one by one. By default the cells share alike what π_s and π_0 leave.
+
+    Attributes
+    ----------
+    blanks : (cells + 1,) float64
+        π_0…π_V, read-only; they and π_s sum to 1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN, or the faces do not sum to 1 within 1e-9.
+    """
+
+    rounds: ClassVar[int] = 2
+    truth_round: ClassVar[int] = 2
+    sample_law: ClassVar[str] = "exact joint"
+    batch: ClassVar[int] = 2**20
+
+    def __init__(
+        self, *, cells: int, sampling: float, blank_zero: float | None = None, blank: ArrayLike | None = None
+    ) -> None:
+        self.cells = check_integer("cells", cells, at_least=1)
+        self.sampling = check_probability("sampling", sampling, above_zero=True)
+        self.blanks = resolve_blanks(cells=self.cells, sampling=self.sampling, blank_zero=blank_zero, blank=blank)
+        self.blanks.flags.writeable = False
+        # Equal blanks need no table; nor do blanks that are never thrown.
+        equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
+        self._table = None if equal else alias_table(self.blanks)
+
+    def __repr__(self) -> str:
+        """Parameters, blanks in short."""
+        zero, rest = self.blanks[0], self.blanks[1:]
+        blank = f"{rest[0]:g}" if rest.min() == rest.max() else f"{rest.min():g}..{rest.max():g}"
+        return f"SamplingPrivacy(cells={self.cells}, sampling={self.sampling:g}, blank_zero={zero:g}, blank={blank})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both throw the same die."""
+        if not isinstance(other, SamplingPrivacy):
+            return NotImplemented
+        return self.sampling == other.sampling and np.array_equal(self.blanks, other.blanks)
+
+    def __hash__(self) -> int:
+        """Of the die."""
+        return hash((self.sampling, self.blanks.tobytes()))
+
+    @property
+    def tally_shape(self) -> tuple[int]:
+        """(V + 1,): the dummy 0, and each cell."""
+        return (self.cells + 1,)
+
+    def warnings(self) -> list[str]:
+        """Return what the paper advises against in these parameters."""
+        return sampling_warnings(sampling=self.sampling, blank_zero=float(self.blanks[0]), blanks=self.blanks[1:])
+
+    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
+        """Return the memory of n devices: none."""
+        return NoMemory(n)
+
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
+        """Throw every device's die, once for both rounds (SP eq 12)."""
+        return Dice(throw(memory.devices, self.sampling, self.cells + 1, self._table, rng=rng))
+
+    def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+        """Return one value a device, (n,) int32 in 0…V (SP eqs 13-14 in round one, 15 in round two)."""
+        check_truth(truth, devices=len(coins), cells=self.cells)
+        if check_round(round, self.rounds) == 1:
+            return np.maximum(coins.thrown, 0)  # S, held as −1, says 0
+        reports = np.empty_like(coins.thrown)
+        answer_second(coins.thrown, truth, reports)
+        return reports
+
+    def encode(self, reports: NDArray[np.int32]) -> Vectors:
+        """Return one-hot rows, (n, V + 1) int64."""
+        return one_hot(check_values(reports, outputs=self.cells + 1), self.cells + 1)
+
+    def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
+        """Return the reports of each value, (V + 1,) int64."""
+        mask = check_where(where, devices=len(reports))
+        return tally_values(check_values(reports, outputs=self.cells + 1), mask, self.cells + 1)
+
+    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+        """Return (C_v,₂ − C_v,₁)/π_s (SP eq 16), from realised rates where not everyone was heard in both rounds.
+
+        Parameters
+        ----------
+        counts : (2, V + 1) int64
+        counted, asked : (2,) int
+
+        Returns
+        -------
+        Estimate
+            Unbiased; binomial inversion on an ideal channel, else a score interval.
+        """
+        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        first, second = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, 1:]
+        return estimate_difference(first, second, sampling=self.sampling, blank=self.blanks[1:], heard=heard)
+
+    def std_error(
+        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
+    ) -> NDArray[np.float64]:
+        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices; more where not all were heard.
+
+        Parameters
+        ----------
+        true_counts : (V + 1,) int
+            Devices outside and in each cell.
+        asked, counted : (2,) int, optional
+            An ideal channel by default.
+        """
+        truth = check_true_counts(true_counts, self.cells)
+        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        if heard.silent:
+            return np.full(self.cells, np.inf)
+        variance = difference_variance(sampling=self.sampling, blank=self.blanks[1:], heard=heard)
+        return variance.std_error(truth[1:])
+
+    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
+        """Return (2, V + 1) counts: Bin(Y_v, π_s) devices of each truth sampled, the others' blanks one multinomial."""
+        truth = check_true_counts(true_counts, self.cells)
+        sampled = rng.binomial(truth, self.sampling)
+        rest = int(truth.sum() - sampled.sum())
+        blank_weight = self.blanks.sum()
+        blanks = rng.multinomial(rest, self.blanks / blank_weight) if rest else np.zeros_like(truth)
+        first, second = blanks.copy(), blanks + sampled
+        first[0] += sampled.sum()
+        return np.stack([first, second]).astype(np.int64, copy=False)
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what a view tells.
+
+        Round one tells nothing; round two is exact, over the truths 0…V where SP eq 29 runs over 1…V; linked,
+        the reports 0 then v are given only by a device in cell v, so no ε is finite and δ = π_s.
+        """
+        if isinstance(view, Report) and view.round == 1:
+            return round_one_claim()
+        if isinstance(view, Report) and view.round == 2:
+            return round_two_claim(sampling=self.sampling, blanks=self.blanks, queries=view.queries)
+        if isinstance(view, Report):
+            return PrivacyClaim.unknown("The mechanism has two rounds only.")
+        if isinstance(view, LinkedReports):
+            return linked_claim(sampling=self.sampling, queries=view.queries)
+        if isinstance(view, ReleasedDifferences):
+            return released_differences_claim(view, self.sampling)
+        return PrivacyClaim.unknown(f"The claim of {view.name} is not computed yet.")

@@ -1,0 +1,88 @@
+"""Parameters of a mechanism: the rules they must keep, and the error that names field, rule and value."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ParameterError(ValueError):
+    """A value that breaks a rule.
+
+    Parameters
+    ----------
+    field : str
+        The name of the parameter at fault.
+    rule : str
+        What it must be, as the rest of a sentence: ``"must be at least 1"``.
+    value : object
+        What was received.
+    """
+
+    def __init__(self, field: str, rule: str, value: object) -> None:
+        super().__init__(field, rule, value)
+        self.field = field
+        self.rule = rule
+        self.value = value
+
+    def __str__(self) -> str:
+        """Field, rule and value in one sentence."""
+        return f"{self.field} {self.rule}, got {self.value!r}"
+
+
+def check_integer(field: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+    """Return `value` as an int within its bounds; a bool or a float is refused."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ParameterError(field, "must be an integer", value)
+    if value < at_least or (at_most is not None and value > at_most):
+        bounds = f"at least {at_least}" if at_most is None else f"in {at_least}..{at_most}"
+        raise ParameterError(field, f"must be {bounds}", value)
+    return int(value)
+
+
+def check_probability(field: str, value: object, *, above_zero: bool = False) -> float:
+    """Return `value` as a float in [0, 1], or in (0, 1] with `above_zero`; NaN is refused."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise ParameterError(field, "must be a number", value)
+    value = float(value)
+    if above_zero and not 0.0 < value <= 1.0:
+        raise ParameterError(field, "must be a probability above 0", value)
+    if not 0.0 <= value <= 1.0:
+        raise ParameterError(field, "must be a probability, 0 to 1", value)
+    return value
+
+
+def check_epsilon(value: object) -> float:
+    """Return the privacy parameter ε as a float ≥ 0 (infinity allowed); NaN is refused."""
+    number = float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
+    if math.isnan(number) or number < 0:
+        raise ParameterError("epsilon", "must be a number of at least 0", value)
+    return number
+
+
+def check_counts(field: str, value: object, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return `value` as an int64 array of exactly this shape; floats and other kinds are refused."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu":
+        raise ParameterError(field, "must hold integers", str(array.dtype))
+    if array.shape != shape:
+        raise ParameterError(field, f"must have shape {shape}", array.shape)
+    return array.astype(np.int64, copy=False)
+
+
+def check_true_counts(value: object, cells: int) -> NDArray[np.int64]:
+    """Return the devices truly outside ([0]) and in each cell ([1..V]) as (cells + 1,) int64, none negative."""
+    counts = check_counts("true_counts", value, (cells + 1,))
+    if counts.min() < 0:
+        raise ParameterError("true_counts", "must not be negative", int(counts.min()))
+    return counts
+
+
+def check_per_round(field: str, value: Iterable[Any], rounds: int) -> tuple[int, ...]:
+    """Return one number of devices a round as a tuple of ints ≥ 0."""
+    array = check_counts(field, value if isinstance(value, np.ndarray) else list(value), (rounds,))
+    if array.min() < 0:
+        raise ParameterError(field, "must not be negative", array.tolist())
+    return tuple(array.tolist())

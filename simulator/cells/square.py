@@ -1,0 +1,222 @@
+"""A partition into squares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import geopandas as gpd
+import numba
+import numpy as np
+import pyproj
+import shapely
+
+from simulator.cells.division import pieces
+from simulator.cells.errors import CellsError
+from simulator.cells.partition import LARGEST_COUNT
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SquareGrid:
+    """Squares in rows, numbered row by row from the south-west; made by :meth:`build_over`.
+
+    A square holds its west and south sides; the last column and row hold their far sides too. Squares at the
+    rim end where ``extent`` does.
+
+    Parameters
+    ----------
+    crs
+        Projected coordinate system, metres.
+    size_m
+        Side of a square, metres.
+    west_m, south_m
+        Where the first column and row begin, metres.
+    columns, rows
+        How many; ``columns * rows`` cells, up to 2³¹ - 1.
+    extent
+        The rectangle that is divided, all its sides included: (x_min, y_min, x_max, y_max) in metres.
+    """
+
+    crs: pyproj.CRS
+    size_m: float
+    west_m: float
+    south_m: float
+    columns: int
+    rows: int
+    extent: tuple[float, float, float, float]
+
+    kind = "square"
+
+    @classmethod
+    def build_over(
+        cls,
+        bounds: tuple[float, float, float, float],
+        *,
+        size_m: float,
+        crs: object,
+        within: tuple[float, float, float, float] | None = None,
+    ) -> SquareGrid:
+        """Cover roads with squares.
+
+        Parameters
+        ----------
+        bounds
+            Extent of the roads: (x_min, y_min, x_max, y_max) in metres. It may have no width or no height.
+        size_m
+            Side of a square, metres.
+        crs
+            Projected coordinate system of the bounds.
+        within
+            Divide only this window, in metres, from its south-west corner; all else is outside. Squares on
+            its north and east rim are cut off where it ends. If None, the squares lie centred over
+            ``bounds``.
+
+        Returns
+        -------
+        SquareGrid
+            As few rows and columns as cover the bounds, or the window; at least one of each.
+
+        Raises
+        ------
+        CellsError
+            If a number is out of range, the window does not meet the bounds, or the squares are more than
+            2³¹ - 1.
+        """
+        _check(bounds, size_m, within)
+        x_min, y_min, x_max, y_max = bounds if within is None else within
+        columns, rows = pieces(x_max - x_min, size_m), pieces(y_max - y_min, size_m)
+        count = columns * rows
+        if count > LARGEST_COUNT:
+            raise CellsError([f"size_m = {size_m:g} makes {count:,} cells, more than {LARGEST_COUNT:,}"])
+        if within is not None:
+            west, south, extent = x_min, y_min, within
+        else:
+            width, height = columns * size_m, rows * size_m
+            west, south = (x_min + x_max - width) / 2, (y_min + y_max - height) / 2
+            extent = (
+                min(west, x_min),
+                min(south, y_min),
+                max(west + width, x_max),
+                max(south + height, y_max),
+            )
+        return cls(
+            crs=pyproj.CRS.from_user_input(crs),
+            size_m=float(size_m),
+            west_m=float(west),
+            south_m=float(south),
+            columns=columns,
+            rows=rows,
+            extent=(float(extent[0]), float(extent[1]), float(extent[2]), float(extent[3])),
+        )
+
+    @property
+    def count(self) -> int:
+        """How many cells, V."""
+        return self.columns * self.rows
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Row from the south and column from the west, both from 1, as in "r2c5"; one a cell."""
+        return [f"r{row}c{column}" for row in range(1, self.rows + 1) for column in range(1, self.columns + 1)]
+
+    def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
+        """Say in which square each place is.
+
+        Parameters
+        ----------
+        xy
+            Metres in ``crs``, shape (n, 2).
+
+        Returns
+        -------
+        ndarray
+            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If the places are not pairs.
+        """
+        places = np.ascontiguousarray(xy, dtype=np.float64)
+        if places.ndim != 2 or places.shape[1] != 2:
+            raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
+        sides = (self.west_m, self.south_m, self.size_m)
+        return np.asarray(_cell_of(places, sides, (self.columns, self.rows), self.extent))
+
+    def polygons(self) -> gpd.GeoDataFrame:
+        """Draw the squares.
+
+        Returns
+        -------
+        GeoDataFrame
+            Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
+        """
+        x = _edges(self.west_m, self.size_m, self.columns, self.extent[0], self.extent[2])
+        y = _edges(self.south_m, self.size_m, self.rows, self.extent[1], self.extent[3])
+        row, column = np.divmod(np.arange(self.count), self.columns)
+        squares = shapely.box(x[column], y[row], x[column + 1], y[row + 1])
+        cells = np.arange(1, self.count + 1, dtype=np.int32)
+        return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=squares, crs=self.crs)
+
+    def __repr__(self) -> str:
+        """Say how many squares, and how large."""
+        return f"SquareGrid({self.count} cells: {self.rows} rows, {self.columns} columns of {self.size_m:g} m)"
+
+
+def _check(
+    bounds: tuple[float, float, float, float],
+    size_m: float,
+    within: tuple[float, float, float, float] | None,
+) -> None:
+    """Raise every fault of the arguments."""
+    faults = []
+    if not 0 < size_m < math.inf:
+        faults.append(f"size_m must be a finite number above 0, got {size_m!r}")
+    if not all(map(math.isfinite, bounds)) or bounds[0] > bounds[2] or bounds[1] > bounds[3]:
+        faults.append(f"bounds must be finite, x_min ≤ x_max and y_min ≤ y_max, got {bounds}")
+    if within is not None:
+        if not all(map(math.isfinite, within)) or within[0] >= within[2] or within[1] >= within[3]:
+            faults.append(f"within must be finite, x_min < x_max and y_min < y_max, got {within}")
+        elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
+            faults.append(f"within must meet the roads, which lie in {bounds}, got {within}")
+    if faults:
+        raise CellsError(faults)
+
+
+def _edges(start: float, size_m: float, count: int, first: float, last: float) -> NDArray[np.float64]:
+    """Sides of the squares along one axis, as :func:`_cell_of` knows them; shape (count + 1,)."""
+    edges = start + size_m * np.arange(count + 1, dtype=np.float64)
+    edges[0], edges[-1] = first, last
+    return edges
+
+
+def _cell_of_each(
+    xy: NDArray[np.float64],
+    sides: tuple[float, float, float],
+    shape: tuple[int, int],
+    extent: tuple[float, float, float, float],
+) -> NDArray[np.int32]:
+    """Place by place; a quotient that rounds to the wrong side of an edge is put right by the edge itself."""
+    west, south, size = sides
+    columns, rows = shape
+    x_min, y_min, x_max, y_max = extent
+    cells = np.zeros(len(xy), dtype=np.int32)
+    for i in range(len(xy)):
+        x, y = xy[i, 0], xy[i, 1]
+        if x_min <= x <= x_max and y_min <= y <= y_max:
+            column = int(np.floor((x - west) / size))
+            row = int(np.floor((y - south) / size))
+            column += int(x >= west + size * (column + 1)) - int(x < west + size * column)
+            row += int(y >= south + size * (row + 1)) - int(y < south + size * row)
+            column = min(max(column, 0), columns - 1)
+            row = min(max(row, 0), rows - 1)
+            cells[i] = row * columns + column + 1
+    return cells
+
+
+_cell_of = numba.njit(cache=True)(_cell_of_each)

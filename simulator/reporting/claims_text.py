@@ -1,0 +1,193 @@
+"""What each party can learn, in words a driver understands."""
+
+import math
+
+from simulator.reporting.numerals import number, parameter, percent
+from simulator.reporting.view_claim import ViewClaim
+
+KIND_WORDS = {
+    "exact": "Exact",
+    "bound": "Upper bound",
+    "infinite": "No finite ε",
+    "unknown": "Not known",
+}
+_ORDINALS = {1: "first", 2: "second", 3: "third"}
+
+
+def who(claim: ViewClaim, *, rounds: int = 2) -> str:
+    """
+    Name whoever looks.
+
+    Parameters
+    ----------
+    claim
+        The claim.
+    rounds
+        How many answers the mechanism takes per query.
+
+    Returns
+    -------
+    text
+        For example ``Two servers that put your two answers side by side``.
+    """
+    text = _onlooker(claim, rounds)
+    return f"{text}, over {claim.queries} queries" if claim.queries > 1 else text
+
+
+def _onlooker(claim: ViewClaim, rounds: int) -> str:
+    view, tail = claim.view, claim.view.rpartition("_")[2]
+    if view.startswith("report"):
+        text = "A server that hears your answer"
+        if rounds > 1 and tail.isdigit():
+            text = f"A server that hears only your {_ORDINALS.get(int(tail), tail + 'th')} answer"
+    elif view == "linked_reports":
+        number_of = {2: "two", 3: "three"}.get(rounds)
+        text = "Whoever knows which answer is yours"
+        if number_of:
+            text = f"{number_of.capitalize()} servers that put your {number_of} answers side by side"
+    elif view.startswith("released"):
+        what = "counts of every round" if view == "released_counts" else "estimates"
+        text = f"Anyone who reads the published {what}{_crowd(claim)}{_suppressed(claim)}"
+    elif view.startswith("shuffled"):
+        text = "A server that gets one round’s answers shuffled" + (
+            f" among {claim.crowd:,} devices" if claim.crowd else ""
+        )
+    elif view == "shares":
+        part = f"{claim.colluding} of the {claim.servers}" if claim.colluding and claim.servers else "Some"
+        text = f"{part} servers that pool the shares they hold"
+    else:
+        text = view.replace("_", " ").capitalize()
+    return text
+
+
+def _crowd(claim: ViewClaim) -> str:
+    if claim.crowd is None:
+        return ""
+    if claim.crowd == 1:
+        return ", if you are alone in your cell"
+    return f", if {claim.crowd:,} vehicles are in your cell, you among them"
+
+
+def _suppressed(claim: ViewClaim) -> str:
+    return "" if claim.k is None else f", where cells below {claim.k} are left out"
+
+
+def learns(claim: ViewClaim) -> str:
+    """
+    Say what that onlooker can learn.
+
+    Parameters
+    ----------
+    claim
+        The claim.
+
+    Returns
+    -------
+    text
+        One sentence without its subject, for example ``learns your exact cell with probability 45 %.``
+    """
+    if claim.kind == "unknown" or claim.epsilon is None:
+        return "may learn anything: nobody has proved a limit, so treat it as no protection."
+    if claim.kind == "infinite" or math.isinf(claim.epsilon):
+        return _learns_without_epsilon(claim)
+    if claim.epsilon < 1e-12:
+        return "learns nothing about where you are: what is seen is equally likely wherever you are."
+    odds = f"can shift the odds between any two places you might be at most {number(math.exp(claim.epsilon))}-fold"
+    if claim.epsilon > math.log(1e3):
+        odds += ", which is hardly a limit"
+    return f"{odds} (ε = {parameter(claim.epsilon)})" + ("; the truth may be better." if claim.kind == "bound" else ".")
+
+
+def _learns_without_epsilon(claim: ViewClaim) -> str:
+    most = "at most " if claim.delta_kind == "bound" else ""
+    constant = claim.constant_delta
+    if constant is not None and constant >= 1 - 1e-12:
+        return "learns where you are, for certain. There is no protection here."
+    if constant is not None:
+        chance = f"with probability {most}{percent(constant)}"
+        what = "learns your exact cell" if claim.view == "linked_reports" else "learns for certain that you were there"
+        return f"{what} {chance}; no ε changes that (δ = {parameter(constant)} at every ε)."
+    pair = _middle(claim.deltas)
+    if pair is None:
+        return "can sometimes learn where you are for certain; no finite ε holds always."
+    epsilon, delta = pair
+    return (
+        f"can shift the odds between any two places you might be at most {number(math.exp(epsilon))}-fold "
+        "(ε = "
+        f"{parameter(epsilon)}) except with probability "
+        f"{most}{percent(delta)}; no ε holds always."
+    )
+
+
+def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, float] | None:
+    known = [(epsilon, delta) for epsilon, delta in deltas if delta is not None]
+    return min(known, key=lambda pair: abs(pair[0] - 1)) if known else None
+
+
+def sentence(claim: ViewClaim, *, rounds: int = 2) -> str:
+    """
+    Say who looks and what they can learn.
+
+    Parameters
+    ----------
+    claim
+        The claim.
+    rounds
+        How many answers the mechanism takes per query.
+
+    Returns
+    -------
+    text
+        One whole sentence.
+    """
+    subject = who(claim, rounds=rounds)
+    text = learns(claim)
+    if subject.split()[0] in {"Two", "Three", "Some"} or subject.split()[0].isdigit():
+        text = text.replace("learns", "learn", 1) if text.startswith("learns") else text
+    separator = ", " if "," in subject else " "
+    return f"{subject}{separator}{text}"
+
+
+def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
+    """
+    Say in a line what is learnt about a device through one mechanism.
+
+    Parameters
+    ----------
+    claims
+        One mechanism's claims.
+    rounds
+        How many answers it takes per query.
+
+    Returns
+    -------
+    text
+        For example ``answer 2 alone: ε = 3.2 (exact); linked reports: δ = 0.45 at every ε``.
+    """
+    single = [claim for claim in claims if claim.queries == 1]
+    reports = [claim for claim in single if claim.view.startswith("report")]
+    linked = [claim for claim in single if claim.view == "linked_reports"] if rounds > 1 else []
+    # The report that says most stands for the rest: an infinite or unknown one before any finite one.
+    strongest = max(reports, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon, default=None)
+    parts = []
+    if strongest is not None:
+        tail = strongest.view.rpartition("_")[2]
+        name = f"answer {tail} alone" if rounds > 1 and tail.isdigit() else "its answer"
+        parts.append(f"{name}: {_short(strongest)}")
+    parts += [f"linked reports: {_short(claim)}" for claim in linked]
+    return "; ".join(parts) if parts else "no claim was made"
+
+
+def _short(claim: ViewClaim) -> str:
+    if claim.kind == "unknown" or claim.epsilon is None:
+        return "not known"
+    if claim.kind != "infinite" and math.isfinite(claim.epsilon):
+        return f"ε {'≤' if claim.kind == 'bound' else '='} {parameter(claim.epsilon)} ({claim.kind})"
+    sign = "≤" if claim.delta_kind == "bound" else "="
+    constant = claim.constant_delta
+    if constant is not None and constant >= 1 - 1e-12:
+        return "everything (δ = 1)"
+    if constant is not None:
+        return f"δ {sign} {parameter(constant)} at every ε"
+    pair = _middle(claim.deltas)
+    return "no finite ε" if pair is None else f"δ {sign} {parameter(pair[1])} at ε = {parameter(pair[0])}, no finite ε"

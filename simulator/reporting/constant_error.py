@@ -1,0 +1,207 @@
+"""Sampling Privacy's constant error, and what it costs, said plainly and with this run's numbers."""
+
+import math
+from typing import Any
+
+from simulator.reporting.figures import measured
+from simulator.reporting.finished_run import FinishedRun, MechanismFacts
+from simulator.reporting.markup import Safe, element, text
+from simulator.reporting.numerals import listed, number, parameter, percent, whole
+from simulator.reporting.view_claim import ViewClaim, view_claims
+
+FLAT = 1.02
+
+
+def sampling_mechanisms(run: FinishedRun) -> list[MechanismFacts]:
+    """
+    Find the run's Sampling Privacy mechanisms.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    facts
+        In the scenario's order.
+    """
+    return [facts for facts in run.facts.values() if facts.kind == "sampling_privacy"]
+
+
+def growth_sentence(run: FinishedRun, facts: MechanismFacts) -> str | None:
+    """
+    Say how one mechanism's error grows with the devices asked.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    facts
+        The mechanism.
+
+    Returns
+    -------
+    sentence
+        With the ends of the curve, its power of N, and what this run measured; None without a curve.
+    """
+    scaling: dict[str, Any] = facts.record.get("scaling") or {}
+    asked, sigma = scaling.get("asked") or [], scaling.get("std_error") or []
+    pairs = [(float(n), float(s)) for n, s in zip(asked, sigma, strict=False) if s is not None and math.isfinite(s)]
+    if len(pairs) < 2:
+        return None
+    (n_low, low), (n_high, high) = pairs[0], pairs[-1]
+    ends = f"from {whole(n_low)} devices asked to {whole(n_high)}"
+    if high == 0:
+        sentence = f"{facts.label} has no error at any number of devices: it hides nothing."
+    elif low > 0 and high / low <= FLAT:
+        sentence = (
+            f"{facts.label}’s error stays the same, {number(low)} vehicles, {ends}: it does not depend on "
+            "how many devices are asked."
+        )
+    elif low > 0:
+        # The law is read at the far end, where what does not depend on N no longer counts.
+        (n_before, before) = pairs[-2]
+        power = math.log(high / before) / math.log(n_high / n_before)
+        law = "as √N" if abs(power - 0.5) < 0.02 else f"in the end about as N to the power {power:.2f}"
+        sentence = f"{facts.label}’s error grows from {number(low)} to {number(high)} vehicles {ends}, {law}."
+    else:
+        sentence = f"{facts.label}’s error grows from nothing to {number(high)} vehicles {ends}."
+    points = measured(run, facts.name)
+    if points:
+        each = [f"{number(rmse)} with {whole(n)} asked" for n, rmse in points]
+        sentence += f" This run measured {listed(each)}."
+    return sentence
+
+
+def cost_paragraphs(run: FinishedRun, facts: MechanismFacts) -> list[Safe]:
+    """
+    Say what the paper's leakage equation does not cover, for one mechanism.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    facts
+        A Sampling Privacy mechanism.
+
+    Returns
+    -------
+    items
+        Four paragraphs: round two alone, linked reports, published differences, the repair.
+    """
+    claims = [claim for claim in view_claims(run.claims) if claim.mechanism == facts.name and claim.queries == 1]
+    sampling = (facts.record.get("parameters") or {}).get("sampling")
+    chance = float(sampling) if isinstance(sampling, int | float) else _linked_delta(claims)
+    return [
+        _round_two(facts, claims, chance),
+        _linked(claims, chance),
+        _differences(claims, chance),
+        _repair(claims),
+    ]
+
+
+def _linked_delta(claims: list[ViewClaim]) -> float | None:
+    return next((claim.constant_delta for claim in claims if claim.view == "linked_reports"), None)
+
+
+def _item(title: str, body: str) -> Safe:
+    return element("li", element("strong", title), " ", text(body))
+
+
+def _round_two(facts: MechanismFacts, claims: list[ViewClaim], chance: float | None) -> Safe:
+    printed: dict[str, Any] = facts.record.get("printed") or {}
+    equation = str(printed.get("equation") or "SP eq 29")
+    alone = next((claim for claim in claims if claim.view == "report_round_2"), None)
+    body = (
+        f"Heard alone, the second answer is the true cell with probability {percent(chance)} and otherwise "
+        "whatever the die "
+        "showed: k-ary randomized response. The first answer adds no protection. It repeats the same "
+        "noise, so that the noise cancels in the difference; "
+        "that is where the constant error comes from, and also the leak. "
+    )
+    epsilon = printed.get("epsilon")
+    if isinstance(epsilon, int | float):
+        said = "∞" if math.isinf(epsilon) else parameter(float(epsilon))
+        body += f"{equation} prints ε = {said}, and it is a statement about this one view only."
+        if alone is not None and alone.epsilon is not None:
+            same = math.isclose(alone.epsilon, float(epsilon), rel_tol=1e-6)
+            body += (
+                " The exact value is the same."
+                if same
+                else f" The {_word(alone)} value is ε = {parameter(alone.epsilon)}."
+            )
+    elif alone is not None and alone.epsilon is not None:
+        body += (
+            f"{equation} is a statement about this one view only; its {_word(alone)} value here is ε = "
+            f"{parameter(alone.epsilon)}."
+        )
+    note = str(printed.get("note") or "").strip()
+    if note:
+        body += f" ({note[0].upper()}{note[1:].rstrip('.')}.)"
+    return _item("Round two alone is what the equation covers.", body)
+
+
+def _word(claim: ViewClaim) -> str:
+    return "bounding" if claim.kind == "bound" else "exact"
+
+
+def _linked(claims: list[ViewClaim], chance: float | None) -> Safe:
+    linked = next((claim for claim in claims if claim.view == "linked_reports"), None)
+    known = None if linked is None else linked.constant_delta
+    if linked is not None and known is None:
+        pairs = [f"{parameter(delta)} at ε = {parameter(epsilon)}" for epsilon, delta in linked.deltas]
+        finite = linked.epsilon is not None and math.isfinite(linked.epsilon)
+        body = (
+            f"Whoever puts one device’s two answers side by side has δ = {listed(pairs)}"
+            if pairs
+            else "Whoever links them learns more"
+        )
+        body += f"; ε = {parameter(linked.epsilon)} holds always." if finite else "; no finite ε holds always."
+    else:
+        value = known if known is not None else chance
+        body = (
+            "Whoever puts one device’s two answers side by side learns its true cell with probability "
+            f"{percent(value)}: "
+            f"δ = {parameter(value)}, whatever ε is. A first answer of “nothing” followed by a cell can "
+            "only come from a device in that cell. "
+            "So two aggregators that collude undo the protection, and so does one that hears both rounds."
+        )
+    return _item("Linked reports are not covered.", body)
+
+
+def _differences(claims: list[ViewClaim], chance: float | None) -> Safe:
+    rows = [claim for claim in claims if claim.view == "released_differences" and claim.k is None and claim.deltas]
+    body = (
+        f"The published difference of a cell, multiplied by the sampling probability {parameter(chance)}, "
+        "is exactly the number of sampled "
+        "devices in that cell, whatever the other answers were: a binomial draw from the true count. "
+    )
+    parts = []
+    for claim in rows:
+        crowd = "alone in a cell" if claim.crowd == 1 else f"in a crowd of {whole(claim.crowd)}"
+        chosen = min(claim.deltas, key=lambda pair: abs(pair[0] - 1))
+        flat = claim.constant_delta
+        at = "at every ε" if flat is not None else f"at ε = {parameter(chosen[0])}"
+        parts.append(f"{crowd} it is δ {'≤' if claim.delta_kind == 'bound' else '='} {parameter(chosen[1])} {at}")
+    if parts:
+        body += f"For a vehicle {listed(parts)}. A quoted ε with a small δ therefore needs a minimum crowd."
+    else:
+        body += f"A vehicle alone in its cell is seen with probability {percent(chance)}, whatever ε is."
+    return _item("Publishing the estimates is not covered.", body)
+
+
+def _repair(claims: list[ViewClaim]) -> Safe:
+    rows = [claim for claim in claims if claim.k is not None and claim.deltas]
+    body = (
+        "If only the differences are published, and every cell with fewer than k sampled vehicles is left "
+        "out, a small δ at a finite ε "
+        "becomes provable (Li, Qardaji and Su, theorem 5). "
+    )
+    if rows:
+        claim = rows[0]
+        epsilon, delta = min(claim.deltas, key=lambda pair: abs(pair[0] - 1))
+        body += f"In this run k = {whole(claim.k)} gives δ = {parameter(delta)} at ε = {parameter(epsilon)}."
+    else:
+        body += "This run did not do so: what it published is as the item above says."
+    return _item("Suppressing small cells repairs the last one.", body)

@@ -1,0 +1,191 @@
+"""A finished run, read from its directory and nothing else."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+TITLES = {
+    "no_privacy": "No privacy",
+    "randomized_response": "Randomized response",
+    "sampling_privacy": "Sampling Privacy",
+    "k_randomized_response": "k-ary randomized response",
+    "sue": "Symmetric unary encoding",
+    "oue": "Optimised unary encoding",
+    "the": "Thresholded histogram encoding",
+    "olh": "Optimal local hashing",
+    "subset_selection": "Subset selection",
+    "hadamard_response": "Hadamard response",
+    "anonymized_local": "Anonymized Local Privacy",
+    "anonymized_cancelling": "Anonymized Local Privacy, cancelling",
+}
+
+ATTACK_COLUMNS = ("name", "attack", "coalition", "mechanism", "prior", "success", "gain")
+
+
+class UnfinishedRunError(ValueError):
+    """A directory that holds no finished run; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class MechanismFacts:
+    """
+    What a run recorded about one of its mechanisms.
+
+    Parameters
+    ----------
+    name
+        Its name in the scenario.
+    kind
+        Its kind, a short name or ``package.module:Class``.
+    label
+        How a person calls it.
+    rounds
+        How many answers it takes per query.
+    record
+        Everything `run.json` says about it.
+    """
+
+    name: str
+    kind: str
+    label: str
+    rounds: int
+    record: Mapping[str, Any]
+
+
+def mechanism_facts(run: Mapping[str, Any]) -> dict[str, MechanismFacts]:
+    """
+    Gather what `run.json` says about each mechanism.
+
+    Parameters
+    ----------
+    run
+        The content of `run.json`.
+
+    Returns
+    -------
+    facts
+        By mechanism name, in the scenario's order.
+    """
+    records = list(run.get("mechanisms", []))
+    kinds = [str(record.get("kind", record["name"])) for record in records]
+    facts = {}
+    for record, kind in zip(records, kinds, strict=True):
+        name = str(record["name"])
+        title = TITLES.get(kind, name)
+        label = title if kinds.count(kind) == 1 or title == name else f"{title} “{name}”"
+        facts[name] = MechanismFacts(name, kind, label, int(record.get("rounds") or 1), record)
+    return facts
+
+
+class FinishedRun:
+    """
+    The files of one run directory, each read when it is first needed.
+
+    Parameters
+    ----------
+    directory
+        A directory with `run.json` in it.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If the directory holds no readable `run.json`.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        path = directory / "run.json"
+        if not path.is_file():
+            raise UnfinishedRunError(f"{directory}: no finished run here: run.json is not in it")
+        try:
+            self.run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
+        self.facts = mechanism_facts(self.run)
+
+    def __repr__(self) -> str:
+        """Say which scenario and seed, and how many mechanisms."""
+        return f"FinishedRun({self.run.get('scenario')!r}, seed={self.run.get('seed')}, mechanisms={list(self.facts)})"
+
+    def _table(self, name: str) -> pd.DataFrame:
+        path = self.directory / f"{name}.parquet"
+        if not path.is_file():
+            raise UnfinishedRunError(f"{self.directory}: {name}.parquet is not in it")
+        return pd.read_parquet(path)
+
+    def label(self, mechanism: str) -> str:
+        """
+        Call a mechanism by the name a person knows.
+
+        Parameters
+        ----------
+        mechanism
+            Its name in the scenario.
+
+        Returns
+        -------
+        label
+            Its title, or the name where the run says no more.
+        """
+        facts = self.facts.get(mechanism)
+        return facts.label if facts else mechanism
+
+    @cached_property
+    def estimates(self) -> pd.DataFrame:
+        """One row a campaign, query, mechanism and cell."""
+        return self._table("estimates")
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """One row a campaign, query, mechanism and round."""
+        return self._table("rounds")
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """One row a campaign and mechanism."""
+        return self._table("scores")
+
+    @cached_property
+    def claims(self) -> pd.DataFrame:
+        """One row a mechanism, view and ε."""
+        return self._table("claims")
+
+    @cached_property
+    def attacks(self) -> pd.DataFrame:
+        """One row a finding; empty where nothing was attacked."""
+        if not (self.directory / "attacks.parquet").is_file():
+            return pd.DataFrame(columns=list(ATTACK_COLUMNS))
+        return self._table("attacks")
+
+    @cached_property
+    def cells(self) -> Any:
+        """The partition as a GeoDataFrame in WGS84, ordered by cell."""
+        import geopandas as gpd  # noqa: PLC0415  slow to import
+
+        path = self.directory / "cells.parquet"
+        if not path.is_file():
+            raise UnfinishedRunError(f"{self.directory}: cells.parquet is not in it")
+        cells = gpd.read_parquet(path)
+        if cells.crs is not None and not cells.crs.is_geographic:
+            cells = cells.to_crs(4326)
+        return cells.sort_values("cell").reset_index(drop=True)
+
+    @cached_property
+    def scenario_toml(self) -> str:
+        """The scenario as resolved."""
+        path = self.directory / "scenario.toml"
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+    @cached_property
+    def mean_asked(self) -> dict[tuple[str, str], float]:
+        """Devices asked per query, on average, by campaign and mechanism."""
+        keys = ["campaign", "mechanism"]
+        by_query = self.rounds.groupby([*keys, "query"], sort=False, observed=True)["asked"].max().reset_index()
+        means = by_query.groupby(keys, sort=False, observed=True)["asked"].mean().reset_index()
+        names = zip(means["campaign"].astype(str), means["mechanism"].astype(str), strict=True)
+        return dict(zip(names, means["asked"].astype(float), strict=True))

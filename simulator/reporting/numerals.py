@@ -1,0 +1,212 @@
+"""Numbers as a person reads them."""
+
+import math
+from typing import SupportsFloat
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MISSING = "–"
+
+
+def real(value: object) -> float | None:
+    """
+    Read a number out of a frame's cell.
+
+    Parameters
+    ----------
+    value
+        The cell: a number, or one of the ways to say that there is none.
+
+    Returns
+    -------
+    number
+        The number, or None.
+    """
+    return float(value) if isinstance(value, SupportsFloat) and not math.isnan(float(value)) else None
+
+
+def number(value: float | None) -> str:
+    """
+    Write a measured quantity with about three significant digits.
+
+    Parameters
+    ----------
+    value
+        The quantity; None and NaN are written as a dash.
+
+    Returns
+    -------
+    text
+        For example ``1,234``, ``11.1``, ``0.45``, ``3.1 × 10⁻⁷``, ``∞``.
+    """
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size < 1e-3:
+        return _scientific(value)
+    if size >= 1e9:
+        return _scientific(value)
+    decimals = 0 if size >= 99.95 else 1 if size >= 9.995 else 2 if size >= 0.0995 else 4
+    text = f"{value:,.{decimals}f}"
+    return text.replace("-", "−")
+
+
+def _scientific(value: float) -> str:
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def parameter(value: float | None) -> str:
+    """
+    Write an ε, a δ or another number that was chosen or worked out, without idle zeros.
+
+    Parameters
+    ----------
+    value
+        The number; None and NaN are written as a dash.
+
+    Returns
+    -------
+    text
+        For example ``0.5``, ``1``, ``0.0032``, ``1.4 × 10⁻⁵``.
+    """
+    if value is None or not math.isfinite(value) or value == 0 or not 1e-3 <= abs(value) < 1000:
+        return number(value)
+    return f"{value:.3g}".replace("-", "−")
+
+
+def whole(value: float | None) -> str:
+    """
+    Write a count with thousands separated.
+
+    Parameters
+    ----------
+    value
+        The count; None and NaN are written as a dash.
+
+    Returns
+    -------
+    text
+        For example ``20,000``.
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return f"{round(value):,}".replace("-", "−")
+
+
+def percent(value: float | None) -> str:
+    """
+    Write a share as a percentage.
+
+    Parameters
+    ----------
+    value
+        The share, between 0 and 1; None and NaN are written as a dash.
+
+    Returns
+    -------
+    text
+        For example ``45 %``, ``95.2 %``, ``0.03 %``; never ``100 %`` or ``0 %`` by rounding alone.
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    hundredths = 100 * value
+    if 0 < hundredths < 0.01:
+        return f"{_scientific(hundredths)} %"
+    for decimals in (0, 1):
+        if math.isclose(round(hundredths, decimals), hundredths, abs_tol=1e-9):
+            return f"{hundredths:.{decimals}f} %"
+    if hundredths < 1:
+        return f"{hundredths:.2f} %"
+    if 99.95 <= hundredths < 100:
+        return "over 99.9 %"
+    return f"{hundredths:.1f} %"
+
+
+def clock(seconds: float | None) -> str:
+    """
+    Write a moment of the run as hours, minutes and seconds.
+
+    Parameters
+    ----------
+    seconds
+        Seconds from the start of the run.
+
+    Returns
+    -------
+    text
+        For example ``0:12:30``.
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return MISSING
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
+def duration(seconds: float | None) -> str:
+    """
+    Write a wall time.
+
+    Parameters
+    ----------
+    seconds
+        The time in seconds.
+
+    Returns
+    -------
+    text
+        For example ``0.42 s`` or ``2 min 5 s``.
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return MISSING
+    if seconds >= 120:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
+    return f"{seconds:.3f} s" if seconds < 0.1 else f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
+
+
+def size(count: float | None) -> str:
+    """
+    Write a number of bytes.
+
+    Parameters
+    ----------
+    count
+        The number of bytes.
+
+    Returns
+    -------
+    text
+        For example ``3.2 MB``.
+    """
+    if count is None or not math.isfinite(count):
+        return MISSING
+    value = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if abs(value) < 1000:
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def listed(words: list[str]) -> str:
+    """
+    Join words as a sentence does.
+
+    Parameters
+    ----------
+    words
+        The words.
+
+    Returns
+    -------
+    text
+        For example ``a, b and c``.
+    """
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"

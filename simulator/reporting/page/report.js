@@ -1,0 +1,303 @@
+"use strict";
+(() => {
+  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const make = (tag, properties = {}, ...children) => {
+    const node = Object.assign(document.createElement(tag), properties);
+    node.append(...children);
+    return node;
+  };
+
+  // ---- plots -----------------------------------------------------------------------------------------------
+  const base = () => ({
+    font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: "#1f2933" },
+    margin: { l: 62, r: 14, t: 12, b: 48 },
+    paper_bgcolor: "#fff",
+    plot_bgcolor: "#fff",
+    showlegend: false,
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+    hoverlabel: { font: { size: 13 } },
+  });
+  const axis = { gridcolor: "#e4e9ed", zerolinecolor: "#9aa5b1", linecolor: "#b8c2cc", ticks: "outside", tickcolor: "#b8c2cc", fixedrange: true };
+  const drawn = [];
+  for (const node of document.querySelectorAll("[data-figure]")) {
+    const figure = page.figures[node.dataset.figure];
+    const layout = Object.assign(base(), figure.layout);
+    layout.xaxis = Object.assign({}, axis, { zeroline: false }, figure.layout.xaxis);
+    layout.yaxis = Object.assign({}, axis, figure.layout.yaxis);
+    Plotly.newPlot(node, figure.data, layout, { responsive: true, displayModeBar: false });
+    drawn.push([node, figure]);
+  }
+  for (const box of document.querySelectorAll("[data-same]")) {
+    box.addEventListener("change", () => {
+      for (const [node, figure] of drawn) {
+        if (figure.group && figure.group.startsWith(box.dataset.same)) {
+          Plotly.relayout(node, { "yaxis.range": box.checked ? figure.scales.same : figure.scales.own });
+        }
+      }
+    });
+  }
+  window.addEventListener("beforeprint", () => drawn.forEach(([node]) => Plotly.Plots.resize(node)));
+
+  // ---- colours: viridis, light for few; red for too many, blue for too few -----------------------------------
+  const VIRIDIS = ["#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878", "#440154"];
+  const RDBU = ["#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b"];
+  const parts = (hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
+  const colourOf = (ramp, share) => {
+    const place = Math.min(1, Math.max(0, share)) * (ramp.length - 1);
+    const index = Math.min(ramp.length - 2, Math.floor(place));
+    const from = parts(ramp[index]), to = parts(ramp[index + 1]);
+    return "rgb(" + from.map((value, i) => Math.round(value + (to[i] - value) * (place - index))).join(",") + ")";
+  };
+  const MISSING = "#c9ced3";
+
+  // ---- words -------------------------------------------------------------------------------------------------
+  const tidy = (text) => text.replace("-", "\u2212");
+  const whole = (value) => (value === null ? "\u2013" : tidy(value.toLocaleString("en", { maximumFractionDigits: 0 })));
+  const tenth = (value) => (value === null ? "\u2013" : tidy(value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })));
+  const signed = (value) => (value !== null && value > 0 ? "+" : "") + tenth(value);
+  const clock = (seconds) => {
+    const s = Math.round(seconds), two = (value) => String(value).padStart(2, "0");
+    return Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
+  };
+  const root = document.documentElement;
+  if (!page.campaigns) {
+    root.dataset.report = "ready";
+    return;
+  }
+
+  // ---- the map -------------------------------------------------------------------------------------------------
+  const city = page.city, panels = ["truth", "estimate", "error"];
+  const label = (name) => (page.mechanisms.find((mechanism) => mechanism.name === name) || { label: name }).label;
+  const cellName = (i) => "Cell " + city.cells[i] + (city.names[i] && city.names[i] !== String(city.cells[i]) ? " (" + city.names[i] + ")" : "");
+  const state = { campaign: 0, query: 0, mechanism: "", same: true };
+  const shapes = {};
+  let current = null;
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const draw = () => {
+    if (!city.paths.length) {
+      byId("panels").hidden = true;
+      byId("values-box").open = true;
+      return;
+    }
+    byId("panels").classList.toggle("wide", city.width > 2.4 * city.height);
+    for (const panel of panels) {
+      const canvas = document.querySelector('[data-panel="' + panel + '"]');
+      canvas.classList.add(city.kind);
+      const svg = document.createElementNS(SVG, "svg");
+      const edge = 8;
+      svg.setAttribute("viewBox", [-edge, -edge, city.width + 2 * edge, city.height + 2 * edge].join(" "));
+      svg.setAttribute("role", "img");
+      shapes[panel] = city.paths.map((path, i) => {
+        const node = document.createElementNS(SVG, "path");
+        node.setAttribute("d", path);
+        node.dataset.i = i;
+        return node;
+      });
+      svg.append(...shapes[panel]);
+      canvas.append(svg);
+    }
+  };
+
+  const paint = (node, colour) => (city.kind === "area" ? node.setAttribute("fill", colour) : (node.style.stroke = colour));
+
+  const view = () => {
+    const campaign = page.campaigns[state.campaign];
+    const mechanism = campaign.mechanisms[state.mechanism];
+    return {
+      campaign,
+      mechanism,
+      truth: campaign.truths[mechanism.truth][state.query],
+      estimate: mechanism.estimate[state.query],
+      lower: mechanism.lower[state.query],
+      upper: mechanism.upper[state.query],
+      reach: Math.max(1, state.same ? campaign.error : mechanism.error),
+      title: "query " + campaign.queries[state.query] + " at " + clock(campaign.times[state.query]),
+    };
+  };
+
+  const ramp = (panel, colours, ends) => {
+    const node = document.querySelector('[data-scale="' + panel + '"]');
+    const bar = make("div", { className: "ramp" });
+    bar.style.background = "linear-gradient(90deg," + colours.join(",") + ")";
+    node.replaceChildren(bar, make("div", { className: "ends" }, ...ends.map((text) => make("span", { textContent: text }))));
+  };
+
+  const show = () => {
+    const now = (current = view());
+    const error = now.truth.map((truth, i) => (truth === null || now.estimate[i] === null ? null : now.estimate[i] - truth));
+    let below = 0, above = 0, squares = 0, seen = 0, sumTruth = 0, sumEstimate = 0, covered = 0, bounded = 0;
+    now.truth.forEach((truth, i) => {
+      if (error[i] === null) return;
+      const estimate = now.estimate[i];
+      seen += 1;
+      squares += error[i] ** 2;
+      sumTruth += truth;
+      sumEstimate += estimate;
+      below += estimate < 0;
+      above += estimate > now.campaign.top;
+      if (now.lower[i] !== null && now.upper[i] !== null) {
+        bounded += 1;
+        covered += now.lower[i] <= truth && truth <= now.upper[i];
+      }
+    });
+    if (city.paths.length) {
+      const colours = {
+        truth: (i) => (now.truth[i] === null ? MISSING : colourOf(VIRIDIS, now.truth[i] / now.campaign.top)),
+        estimate: (i) => (now.estimate[i] === null ? MISSING : colourOf(VIRIDIS, now.estimate[i] / now.campaign.top)),
+        error: (i) => (error[i] === null ? MISSING : colourOf(RDBU, 0.5 + error[i] / (2 * now.reach))),
+      };
+      for (const panel of panels) {
+        shapes[panel].forEach((node, i) => paint(node, colours[panel](i)));
+        const words = { truth: "Truth, ", estimate: "Estimate by " + label(state.mechanism) + ", ", error: "Error of " + label(state.mechanism) + ", " };
+        shapes[panel][0].ownerSVGElement.setAttribute("aria-label", words[panel] + now.title + ", map of " + city.cells.length + " cells");
+      }
+      const top = whole(now.campaign.top);
+      ramp("truth", VIRIDIS, ["0", whole(now.campaign.top / 2), top + " vehicles"]);
+      ramp("estimate", VIRIDIS, ["0 or below", whole(now.campaign.top / 2), top + " or more"]);
+      ramp("error", RDBU, [tidy("-" + tenth(now.reach)) + " too few", "0", "+" + tenth(now.reach) + " too many"]);
+      const cut = [];
+      if (below) cut.push(below + (below === 1 ? " estimate is" : " estimates are") + " below 0");
+      if (above) cut.push(above + (above === 1 ? " is" : " are") + " above the most vehicles any cell ever held");
+      byId("clipped").textContent = cut.length ? "An unbiased estimate may fall outside what is possible: " + cut.join(" and ") + "; they are drawn in the colour at the scale\u2019s end." : "";
+    }
+    const rmse = seen ? Math.sqrt(squares / seen) : null;
+    byId("status").textContent =
+      label(state.mechanism) + ", " + now.title + ": off by " + tenth(rmse) + " vehicles a cell (RMSE over " + seen + " cells); " +
+      whole(sumTruth) + " vehicles there, " + tenth(sumEstimate) + " estimated" +
+      (bounded ? "; the interval held the truth in " + covered + " of " + bounded + " cells" : "") + ".";
+    Object.assign(byId("map").dataset, {
+      query: now.campaign.queries[state.query],
+      mechanism: state.mechanism,
+      campaign: now.campaign.name,
+      polygons: city.paths.filter((path) => path).length,
+      truth: sumTruth,
+      estimate: sumEstimate.toFixed(2),
+    });
+    if (byId("values-box").open) fillTable(now, error);
+  };
+
+  const fillTable = (now, error) => {
+    const cell = (text) => make("td", { textContent: text });
+    const heads = ["Cell", "Truth", "Estimate", "Interval from", "to", "Error"].map((text) => make("th", { scope: "col", textContent: text }));
+    const rows = city.cells.map((_, i) =>
+      make("tr", {}, make("th", { scope: "row", textContent: cellName(i) }), cell(whole(now.truth[i])), cell(tenth(now.estimate[i])),
+        cell(tenth(now.lower[i])), cell(tenth(now.upper[i])), cell(signed(error[i]))));
+    byId("values").replaceChildren(
+      make("table", {}, make("caption", { textContent: label(state.mechanism) + ", " + now.title }), make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
+  };
+
+  // ---- pointing at a cell ------------------------------------------------------------------------------------
+  let pointed = null;
+  const point = (i, event) => {
+    if (pointed !== null) panels.forEach((panel) => shapes[panel][pointed].classList.remove("on"));
+    pointed = i;
+    const box = byId("hover");
+    box.hidden = i === null;
+    if (i === null) return;
+    for (const panel of panels) {
+      const node = shapes[panel][i];
+      node.classList.add("on");
+      if (node !== event.target) node.parentNode.append(node); // above its neighbours, so that its whole edge shows
+    }
+    const now = current;
+    const error = now.truth[i] === null || now.estimate[i] === null ? null : now.estimate[i] - now.truth[i];
+    box.textContent = [cellName(i), "Truth " + whole(now.truth[i]), "Estimate " + tenth(now.estimate[i]),
+      "95 % interval " + tenth(now.lower[i]) + " to " + tenth(now.upper[i]), "Error " + signed(error)].join("\n");
+    const left = Math.min(event.clientX + 16, window.innerWidth - box.offsetWidth - 8);
+    const top = event.clientY + 18 + box.offsetHeight > window.innerHeight ? event.clientY - box.offsetHeight - 12 : event.clientY + 18;
+    box.style.left = Math.max(8, left) + "px";
+    box.style.top = top + "px";
+  };
+  const pointing = (event) => {
+    const i = event.target.dataset ? event.target.dataset.i : undefined;
+    point(i === undefined ? null : Number(i), event);
+  };
+
+  // ---- the controls, and the same choice in the address: #query=3&mechanism=randomized -------------------------
+  const campaignBox = make("select", { id: "choose-campaign" }), mechanismBox = make("select", { id: "choose-mechanism" });
+  const queryBox = make("input", { type: "range", id: "choose-query", min: "0", step: "1" });
+  const queryWords = make("output", { id: "query-words" });
+  const before = make("button", { type: "button", textContent: "\u2039", ariaLabel: "Previous query" });
+  const after = make("button", { type: "button", textContent: "\u203a", ariaLabel: "Next query" });
+  const sameBox = make("input", { type: "checkbox", checked: true, id: "same-error" });
+  const field = (text, forId, ...nodes) => make("div", { className: "field" }, make("label", { htmlFor: forId, textContent: text }), make("div", { className: "row" }, ...nodes));
+
+  const controls = () => {
+    page.campaigns.forEach((campaign, i) => campaignBox.append(make("option", { value: i, textContent: campaign.name })));
+    const nodes = [];
+    if (page.campaigns.length > 1) nodes.push(field("Campaign", "choose-campaign", campaignBox));
+    nodes.push(field("Mechanism", "choose-mechanism", mechanismBox));
+    nodes.push(field("Query", "choose-query", before, queryBox, after, queryWords));
+    if (city.paths.length) nodes.push(make("label", {}, sameBox, " one error scale for all mechanisms"));
+    byId("controls").append(...nodes);
+  };
+
+  const refresh = () => {
+    const campaign = page.campaigns[state.campaign];
+    const names = Object.keys(campaign.mechanisms);
+    if (!names.includes(state.mechanism)) {
+      state.mechanism = page.mechanisms.map((mechanism) => mechanism.name).find((name) => names.includes(name)) || names[0];
+    }
+    state.query = Math.min(Math.max(0, state.query), campaign.queries.length - 1);
+    mechanismBox.replaceChildren(...names.map((name) => make("option", { value: name, textContent: label(name) })));
+    mechanismBox.value = state.mechanism;
+    campaignBox.value = state.campaign;
+    queryBox.max = campaign.queries.length - 1;
+    queryBox.value = state.query;
+    before.disabled = state.query === 0;
+    after.disabled = state.query === campaign.queries.length - 1;
+    queryWords.textContent = state.query + 1 + " of " + campaign.queries.length + ", " + clock(campaign.times[state.query]);
+    queryBox.setAttribute("aria-valuetext", queryWords.textContent);
+    show();
+  };
+
+  const remember = () => {
+    const campaign = page.campaigns[state.campaign];
+    const words = new URLSearchParams({ query: campaign.queries[state.query], mechanism: state.mechanism });
+    if (page.campaigns.length > 1) words.set("campaign", campaign.name);
+    try {
+      history.replaceState(null, "", "#" + words);
+    } catch (error) {
+      // Some viewers forbid it for files; the controls work all the same.
+    }
+  };
+
+  const obey = () => {
+    if (!location.hash.includes("=")) return;
+    const words = new URLSearchParams(location.hash.slice(1));
+    const campaign = page.campaigns.findIndex((item) => item.name === words.get("campaign"));
+    if (campaign >= 0) state.campaign = campaign;
+    const query = page.campaigns[state.campaign].queries.indexOf(Number(words.get("query")));
+    if (words.has("query") && query >= 0) state.query = query;
+    if (words.has("mechanism")) state.mechanism = words.get("mechanism");
+  };
+
+  const choose = (change) => {
+    Object.assign(state, change);
+    refresh();
+    remember();
+  };
+
+  state.mechanism = page.first || "";
+  draw();
+  controls();
+  obey();
+  refresh();
+  campaignBox.addEventListener("change", () => choose({ campaign: Number(campaignBox.value) }));
+  mechanismBox.addEventListener("change", () => choose({ mechanism: mechanismBox.value }));
+  queryBox.addEventListener("input", () => choose({ query: Number(queryBox.value) }));
+  before.addEventListener("click", () => choose({ query: state.query - 1 }));
+  after.addEventListener("click", () => choose({ query: state.query + 1 }));
+  sameBox.addEventListener("change", () => choose({ same: sameBox.checked }));
+  byId("values-box").addEventListener("toggle", show);
+  window.addEventListener("hashchange", () => { obey(); refresh(); });
+  if (city.paths.length) {
+    byId("panels").addEventListener("pointermove", pointing);
+    byId("panels").addEventListener("pointerdown", pointing);
+    byId("panels").addEventListener("pointerleave", (event) => point(null, event));
+    window.addEventListener("scroll", () => point(null, null), { passive: true });
+  }
+  root.dataset.report = "ready";
+})();

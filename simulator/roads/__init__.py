@@ -1,0 +1,22 @@
+"""Road networks: the one graph schema, its compiled arrays, readers and generators."""
+
+from simulator.roads.component import Loss, largest_strong_component
+from simulator.roads.errors import RoadsError
+from simulator.roads.grid import build_grid
+from simulator.roads.links import Links
+from simulator.roads.network import RoadNetwork
+from simulator.roads.read_report import DroppedRows, FilledDefault, ReadReport
+from simulator.roads.tables import read_tables
+
+__all__ = [
+    "DroppedRows",
+    "FilledDefault",
+    "Links",
+    "Loss",
+    "ReadReport",
+    "RoadNetwork",
+    "RoadsError",
+    "build_grid",
+    "largest_strong_component",
+    "read_tables",
+]

@@ -1,0 +1,136 @@
+"""A generated rectangular city."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import networkx as nx
+from pyproj.crs import ProjectedCRS
+from pyproj.crs.coordinate_operation import TransverseMercatorConversion
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.network import RoadNetwork
+
+if TYPE_CHECKING:
+    import pyproj
+
+DEFAULT_ANCHOR = (-74.0, 40.7)
+
+
+def build_grid(
+    *,
+    rows: int,
+    columns: int,
+    spacing_x_m: float,
+    spacing_y_m: float,
+    speed_mps: float,
+    lanes: int,
+    avenue_speed_mps: float | None = None,
+    avenue_lanes: int | None = None,
+    one_way: bool = False,
+    capacity_vph: float = 1800.0,
+    anchor: tuple[float, float] = DEFAULT_ANCHOR,
+) -> RoadNetwork:
+    """Generate streets that run east and west, crossed by avenues that run north and south.
+
+    Node ``(row, column)`` lies at x = column · ``spacing_x_m``, y = row · ``spacing_y_m``, so one row and two
+    columns are a highway with one link each way.
+
+    Parameters
+    ----------
+    rows, columns
+        How many streets and avenues; together at least two crossings.
+    spacing_x_m, spacing_y_m
+        Metres between neighbouring avenues (the length of a street's links) and between neighbouring streets.
+    speed_mps, lanes
+        Of streets, and of avenues unless they have their own.
+    avenue_speed_mps, avenue_lanes
+        Of avenues; as streets if None.
+    one_way
+        Avenues carry traffic one way, the westernmost north, the next south, and so on. Streets stay two-way.
+    capacity_vph
+        Vehicles per hour and lane.
+    anchor
+        Longitude and latitude of the south-west crossing, degrees. The coordinate system is a transverse
+        Mercator about it, in metres.
+
+    Returns
+    -------
+    RoadNetwork
+        Strongly connected; nodes in row-major order from the south-west; edges of class "street" or "avenue".
+
+    Raises
+    ------
+    RoadsError
+        With every argument out of range.
+    """
+    avenue_speed_mps = speed_mps if avenue_speed_mps is None else avenue_speed_mps
+    avenue_lanes = lanes if avenue_lanes is None else avenue_lanes
+    numbers = {
+        "spacing_x_m": spacing_x_m,
+        "spacing_y_m": spacing_y_m,
+        "speed_mps": speed_mps,
+        "avenue_speed_mps": avenue_speed_mps,
+        "capacity_vph": capacity_vph,
+    }
+    faults = [
+        f"{name} must be a finite number above 0, got {value!r}"
+        for name, value in numbers.items()
+        if not (value > 0 and math.isfinite(value))
+    ]
+    wholes = {"rows": rows, "columns": columns, "lanes": lanes, "avenue_lanes": avenue_lanes}
+    faults += [
+        f"{name} must be a whole number, 1 or more, got {value!r}"
+        for name, value in wholes.items()
+        if not (value >= 1 and float(value).is_integer())
+    ]
+    if rows == columns == 1:
+        faults.append("rows and columns must give at least two crossings, got 1 and 1")
+    if one_way and (rows == 1 or columns == 1):
+        faults.append(f"one_way needs rows and columns of 2 or more to lead back, got {rows} and {columns}")
+    if not (-180 <= anchor[0] <= 180 and -90 < anchor[1] < 90):
+        faults.append(f"anchor must be a longitude in [-180, 180] and a latitude in (-90, 90), got {anchor}")
+    if faults:
+        raise RoadsError(faults)
+
+    graph: nx.MultiDiGraph[tuple[int, int]] = nx.MultiDiGraph(crs=_crs_about(anchor))
+    for row in range(rows):
+        for column in range(columns):
+            graph.add_node((row, column), x=float(column * spacing_x_m), y=float(row * spacing_y_m))
+    street = {
+        "length_m": float(spacing_x_m),
+        "speed_mps": float(speed_mps),
+        "lanes": int(lanes),
+        "capacity_vph": float(capacity_vph),
+        "class": "street",
+    }
+    avenue = {
+        "length_m": float(spacing_y_m),
+        "speed_mps": float(avenue_speed_mps),
+        "lanes": int(avenue_lanes),
+        "capacity_vph": float(capacity_vph),
+        "class": "avenue",
+    }
+    for row, column in list(graph):
+        here, east, north = (row, column), (row, column + 1), (row + 1, column)
+        if east in graph:
+            graph.add_edges_from([(here, east, street), (east, here, street)])
+        if north in graph and (not one_way or column % 2 == 0):
+            graph.add_edges_from([(here, north, avenue)])
+        if north in graph and (not one_way or column % 2 == 1):
+            graph.add_edges_from([(north, here, avenue)])
+    return RoadNetwork.from_graph(graph)
+
+
+def _crs_about(anchor: tuple[float, float]) -> pyproj.CRS:
+    """Transverse Mercator in metres whose origin is the anchor."""
+    lon, lat = anchor
+    conversion = TransverseMercatorConversion(
+        latitude_natural_origin=lat,
+        longitude_natural_origin=lon,
+        false_easting=0.0,
+        false_northing=0.0,
+        scale_factor_natural_origin=1.0,
+    )
+    return ProjectedCRS(conversion=conversion, name=f"transverse Mercator about {lon:g}, {lat:g}")

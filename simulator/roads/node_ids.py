@@ -1,0 +1,70 @@
+"""Node identifiers, the same whatever type a file keeps them in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+_WHOLE = re.compile(r"0|-?[1-9]\d*")
+_WRITTEN_AS_FLOAT = re.compile(r"-?\d+\.0*|-?\d(\.\d+)?[eE]\+\d+")
+_LARGEST_EXACT = 2**53
+
+
+def node_ids(values: Iterable[object]) -> list[str | None]:
+    """Write identifiers so that 7, 7.0, "7" and "7.0" are the same node, and "07" is another.
+
+    Parameters
+    ----------
+    values
+        As a reader gave them: whole numbers, floats, text.
+
+    Returns
+    -------
+    list of str or None
+        One a value; None where there is no identifier.
+    """
+    known: dict[object, str | None] = {}
+    written = []
+    for value in values:
+        key = (type(value), value)
+        if key not in known:
+            known[key] = _written(value)
+        written.append(known[key])
+    return written
+
+
+def node_keys(ids: Iterable[str]) -> list[Hashable]:
+    """Turn identifiers back into whole numbers, if all of them are.
+
+    Parameters
+    ----------
+    ids
+        As :func:`node_ids` writes them.
+
+    Returns
+    -------
+    list
+        Integers, or the same text.
+    """
+    texts = list(ids)
+    if all(_WHOLE.fullmatch(text) for text in texts):
+        return [int(text) for text in texts]
+    return [*texts]
+
+
+def _written(value: object) -> str | None:
+    """Write one; a float stands for a whole number only where floats are exact."""
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return None
+    text = str(value).strip()
+    if isinstance(value, float | np.floating) or _WRITTEN_AS_FLOAT.fullmatch(text):
+        number = float(text)
+        if number.is_integer() and abs(number) < _LARGEST_EXACT:
+            return str(int(number))
+    return text or None

@@ -1,0 +1,105 @@
+"""What a reader made of the files it was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator.roads.table import numbers_in_words
+
+if TYPE_CHECKING:
+    from simulator.roads.component import Loss
+
+
+@dataclass(frozen=True)
+class DroppedRows:
+    """Rows that could not be used, all for one reason.
+
+    Parameters
+    ----------
+    reason
+        Why, in words.
+    rows
+        The first 20 row numbers, from 1, header not counted.
+    total
+        How many rows.
+    """
+
+    reason: str
+    rows: tuple[int, ...]
+    total: int
+
+    def __str__(self) -> str:
+        """Say which rows, and why."""
+        return f"{numbers_in_words(self.rows, total=self.total)}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class FilledDefault:
+    """Rows in which a value was missing or unusable and a default stands for it.
+
+    Parameters
+    ----------
+    name
+        Our name of the value.
+    default
+        What was taken instead, in words.
+    total
+        How many rows.
+    """
+
+    name: str
+    default: str
+    total: int
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """What was read, dropped, filled in and lost.
+
+    Parameters
+    ----------
+    nodes_file, edges_file
+        The files, as given.
+    node_rows, edge_rows
+        Rows they hold.
+    dropped
+        Edge rows dropped, one entry a reason.
+    defaults
+        Values filled in, among the edge rows that were kept.
+    loss
+        What the largest strongly connected part leaves out.
+    nodes, links
+        What is left.
+    """
+
+    nodes_file: str
+    edges_file: str
+    node_rows: int
+    edge_rows: int
+    dropped: tuple[DroppedRows, ...]
+    defaults: tuple[FilledDefault, ...]
+    loss: Loss
+    nodes: int
+    links: int
+
+    def notes(self) -> list[str]:
+        """Say in plain words what is not as the files have it.
+
+        Returns
+        -------
+        list of str
+            Empty if every row was used as it stands.
+        """
+        notes = [f"{self.edges_file}: dropped {dropped}" for dropped in self.dropped]
+        notes += [
+            f"{self.edges_file}: {filled.name} taken as {filled.default} in {filled.total:,} of {self.edge_rows:,} rows"
+            for filled in self.defaults
+        ]
+        if self.loss.nodes:
+            notes.append(
+                f"kept the {self.nodes:,} nodes and {self.links:,} links of the largest part in which every "
+                f"node can be reached from every other; left out {self.loss.nodes:,} nodes and "
+                f"{self.loss.links:,} links, {self.loss.length_m / 1000:,.1f} km"
+            )
+        return notes

@@ -1,0 +1,122 @@
+"""The graph schema of a road network, and what a graph has against it.
+
+A road network is a :class:`networkx.MultiDiGraph`. A node is a junction, an edge one direction of one road.
+
+========  ==================  ================================================================
+of        attribute           meaning
+========  ==================  ================================================================
+graph     ``crs``             projected, in metres; anything :class:`pyproj.CRS` can be made of
+node      ``x``, ``y``        metres east and north, finite
+edge      ``length_m``        metres driven, above 0; may exceed the length of the geometry
+edge      ``speed_mps``       free-flow speed, metres per second, above 0
+edge      ``lanes``           lanes in this direction, whole, 1 or more
+edge      ``capacity_vph``    vehicles per hour **and lane**, above 0
+edge      ``class``           optional; kind of road, text
+edge      ``geometry``        optional; :class:`shapely.LineString` in ``crs``, from the edge's
+                              first node to its last
+edge      ``link``            set on compilation: the link's id in
+                              :class:`~simulator.roads.links.Links`
+========  ==================  ================================================================
+
+No edge leads from a node to itself: nothing can be routed over one. Ends of a geometry need not lie on the
+nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import pyproj
+import shapely
+from pyproj.exceptions import CRSError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EDGE_NUMBERS = ("length_m", "speed_mps", "lanes", "capacity_vph")
+_NUMBER_TYPES = (int, float, np.integer, np.floating)
+
+
+def faults_of(graph: object) -> list[str]:
+    """Say everything a graph has against the schema.
+
+    Parameters
+    ----------
+    graph
+        What should be a road graph.
+
+    Returns
+    -------
+    list of str
+        One sentence a fault, naming node or edge, attribute, rule and value; empty for a road graph.
+    """
+    if not isinstance(graph, nx.MultiDiGraph):
+        return [f"a road graph must be a networkx.MultiDiGraph, got {type(graph).__name__}"]
+    faults = crs_faults(graph.graph.get("crs"))
+    if graph.number_of_edges() == 0:
+        faults.append("the road graph is empty: it has no edge")
+    for node, data in graph.nodes(data=True):
+        faults.extend(_node_faults(node, data))
+    for start, end, key, data in graph.edges(keys=True, data=True):
+        faults.extend(_edge_faults((start, end, key), data))
+    return faults
+
+
+def crs_faults(crs: object) -> list[str]:
+    """Say why a coordinate system cannot hold roads: it must be projected, in metres.
+
+    Parameters
+    ----------
+    crs
+        Anything :meth:`pyproj.CRS.from_user_input` may take.
+
+    Returns
+    -------
+    list of str
+        Empty, or one sentence.
+    """
+    if crs is None:
+        return ["crs is missing: roads need a projected coordinate system in metres"]
+    try:
+        known = pyproj.CRS.from_user_input(crs)
+    except CRSError as error:
+        return [f"crs is not a coordinate system pyproj knows: {crs!r} ({error})"]
+    axes = known.axis_info[:2]
+    if not known.is_projected or any(axis.unit_conversion_factor != 1.0 for axis in axes):
+        units = ", ".join(sorted({axis.unit_name for axis in axes})) or "none"
+        return [f"crs must be projected, in metres, got {known.name!r} in units: {units}"]
+    return []
+
+
+def _node_faults(node: object, data: dict[str, Any]) -> Iterator[str]:
+    """Coordinates must be finite numbers."""
+    for name in ("x", "y"):
+        if name not in data:
+            yield f"node {node!r}: {name} is missing"
+        elif not (isinstance(data[name], _NUMBER_TYPES) and np.isfinite(data[name])):
+            yield f"node {node!r}: {name} must be a finite number of metres, got {data[name]!r}"
+
+
+def _edge_faults(edge: tuple[object, object, object], data: dict[str, Any]) -> Iterator[str]:
+    """Numbers must be above 0, lanes whole, and a geometry a line that is somewhere."""
+    if edge[0] == edge[1]:
+        yield f"edge {edge!r}: a road from a node to itself cannot be part of a route"
+    for name in EDGE_NUMBERS:
+        if name not in data:
+            yield f"edge {edge!r}: {name} is missing"
+            continue
+        value = data[name]
+        usable = isinstance(value, _NUMBER_TYPES) and not isinstance(value, bool) and 0 < value < np.inf
+        if name == "lanes" and not (usable and float(value).is_integer()):
+            yield f"edge {edge!r}: lanes must be a whole number, 1 or more, got {value!r}"
+        elif not usable:
+            yield f"edge {edge!r}: {name} must be a finite number above 0, got {value!r}"
+    geometry = data.get("geometry")
+    if geometry is None:
+        return
+    if not isinstance(geometry, shapely.LineString) or geometry.is_empty:
+        yield f"edge {edge!r}: geometry must be a LineString with points, got {geometry!r}"
+    elif not np.isfinite(shapely.get_coordinates(geometry)).all():
+        yield f"edge {edge!r}: geometry must have finite coordinates, got {geometry.wkt}"

@@ -1,0 +1,225 @@
+"""One file of rows, read whole, its columns known by our names."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from simulator.roads.errors import RoadsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+SHOWN_ROWS = 20
+_UNREADABLE = (OSError, EOFError, zlib.error, ValueError, pd.errors.ParserWarning, pa.ArrowException)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """A table file and how its columns are called.
+
+    Rows are numbered from 1, the header of a CSV file not counted.
+
+    Parameters
+    ----------
+    file
+        Path as the user gave it; named in messages.
+    frame
+        The rows, under the file's own column names.
+    columns
+        Our name of a column to the file's, for the columns that are mapped.
+    """
+
+    file: str
+    frame: pd.DataFrame
+    columns: Mapping[str, str]
+
+    @classmethod
+    def from_file(cls, file: str | Path, *, columns: Mapping[str, str], ids: Sequence[str]) -> Table:
+        """Read a CSV file, plain or gzipped, or a Parquet file.
+
+        Parameters
+        ----------
+        file
+            Its suffix says what it is: ``.csv``, ``.csv.gz`` or ``.parquet``.
+        columns
+            Our name of a column to the file's.
+        ids
+            Those of our names whose values are identifiers, read from CSV as text so that none loses a digit.
+
+        Returns
+        -------
+        Table
+            With at least one row.
+
+        Raises
+        ------
+        RoadsError
+            If the file cannot be read, holds no row, or lacks mapped columns (all of them named).
+        """
+        frame = _read(Path(file), text=[columns[name] for name in ids])
+        absent = {name: column for name, column in columns.items() if column not in frame.columns}
+        if absent:
+            known = ", ".join(map(repr, frame.columns))
+            hint = "; is it separated by commas?" if len(frame.columns) == 1 else ""
+            raise RoadsError(
+                f"{file}: no column {column!r} for {name}; its columns are {known}{hint}"
+                for name, column in absent.items()
+            )
+        if frame.empty:
+            raise RoadsError([f"{file}: it holds no rows"])
+        return cls(str(file), frame, dict(columns))
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.frame)
+
+    def has(self, name: str) -> bool:
+        """Say whether a column of this name is mapped."""
+        return name in self.columns
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Read a column as numbers.
+
+        Parameters
+        ----------
+        name
+            Our name of a mapped column.
+
+        Returns
+        -------
+        ndarray
+            float64, shape (rows,); NaN where there is no number.
+        """
+        column = self.frame[self.columns[name]]
+        if column.dtype == "object":
+            column = pd.Series(self.values(name), dtype="object")
+        numbers = pd.to_numeric(column, errors="coerce")
+        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def texts(self, name: str) -> list[str | None]:
+        """Read a column as text.
+
+        Parameters
+        ----------
+        name
+            Our name of a mapped column.
+
+        Returns
+        -------
+        list of str or None
+            One a row, None where the file holds nothing.
+        """
+        return [None if value is None else str(value) for value in self.values(name)]
+
+    def values(self, name: str) -> list[object]:
+        """Read a column as it is.
+
+        Parameters
+        ----------
+        name
+            Our name of a mapped column.
+
+        Returns
+        -------
+        list
+            One scalar a row: None where the file holds nothing, text for what is no scalar (a list of lanes).
+        """
+        return [_scalar(value) for value in self.frame[self.columns[name]].to_list()]
+
+    def faults(self, name: str, wrong: NDArray[np.bool_], rule: str) -> list[str]:
+        """Say in which rows a column breaks a rule.
+
+        Parameters
+        ----------
+        name
+            Our name of a mapped column.
+        wrong
+            The rows that break it, shape (rows,).
+        rule
+            What the column must be.
+
+        Returns
+        -------
+        list of str
+            Empty, or one sentence that names file, rows, rule and the first value received.
+        """
+        if not wrong.any():
+            return []
+        column = self.columns[name]
+        first = self.texts(name)[int(np.flatnonzero(wrong)[0])]
+        value = "nothing" if first is None else repr(first)
+        return [f"{self.file}: {rows_in_words(wrong)}: {name} (column {column!r}) must be {rule}, got {value}"]
+
+
+def rows_in_words(chosen: NDArray[np.bool_]) -> str:
+    """Name rows by number, the first 20 of many.
+
+    Parameters
+    ----------
+    chosen
+        Which rows, shape (rows,); at least one.
+
+    Returns
+    -------
+    str
+        As in "rows 1, 2, 3 … (31 in all)".
+    """
+    numbers = (np.flatnonzero(chosen) + 1).tolist()
+    return numbers_in_words(numbers[:SHOWN_ROWS], total=len(numbers))
+
+
+def numbers_in_words(shown: Sequence[int], *, total: int) -> str:
+    """Name rows whose first numbers are known.
+
+    Parameters
+    ----------
+    shown
+        The first row numbers, ascending.
+    total
+        How many rows there are.
+
+    Returns
+    -------
+    str
+        As in "row 4", "rows 1, 2" or "rows 1, 2, 3 … (31 in all)".
+    """
+    if total == 1:
+        return f"row {shown[0]}"
+    more = f" … ({total:,} in all)" if total > len(shown) else ""
+    return f"rows {', '.join(map(str, shown))}{more}"
+
+
+def _read(file: Path, *, text: Sequence[str]) -> pd.DataFrame:
+    """Read by suffix; whatever a reader has against the file becomes one sentence."""
+    name = file.name.lower()
+    try:
+        if name.endswith(".parquet"):
+            frame = pd.read_parquet(file)
+            return frame if frame.index.names == [None] else frame.reset_index()
+        if name.endswith((".csv", ".csv.gz")):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                return pd.read_csv(file, dtype=dict.fromkeys(text, "str"), index_col=False, low_memory=False)
+    except FileNotFoundError:
+        raise RoadsError([f"{file}: no such file"]) from None
+    except _UNREADABLE as error:
+        kind = "Parquet" if name.endswith(".parquet") else "CSV"
+        raise RoadsError([f"{file}: cannot be read as {kind}: {error}"]) from error
+    raise RoadsError([f"{file}: the name must end in .csv, .csv.gz or .parquet"])
+
+
+def _scalar(value: Any) -> object:
+    """Let a scalar be, and write out anything else."""
+    if not pd.api.types.is_scalar(value):
+        return str(value)
+    return None if pd.isna(value) else value

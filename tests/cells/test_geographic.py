@@ -1,0 +1,202 @@
+"""The papers' 32-bit discretisation, and a city's part of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyproj
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.cells import CellsError, GeographicGrid, GlobalSquare, Partition
+
+EIFFEL_TOWER = (2.2945, 48.8584)
+MANHATTAN = (583_000.0, 4_506_000.0, 592_000.0, 4_526_000.0)
+EARTH_RADIUS_MILES = 6_371_008.8 / 1609.344
+
+
+def bounds_about(lon, lat, *, half_m, crs):
+    x, y = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True).transform(lon, lat)
+    return x - half_m, y - half_m, x + half_m, y + half_m
+
+
+def test_the_papers_arithmetic():
+    """9,500 / 0.15 = 63,333.3…: 63,334 cells a side, some 4 billion in all, which 32 bits hold."""
+    square = GlobalSquare()
+    assert square.side == 63_334
+    assert square.total == 63_334**2 == 4_011_195_556 < 2**32
+    assert square.total * 0.15**2 == pytest.approx(9500**2, rel=1e-4)  # "90 million square miles"
+
+
+def test_cells_have_the_papers_area_at_every_latitude():
+    """On the sphere a cell between parallels and meridians has R² Δλ (sin φ₂ - sin φ₁)."""
+    square = GlobalSquare()
+    identifiers = square.global_id(np.zeros(5), [-60.0, 0.0, 40.7, 48.9, 60.0])
+    west, south, east, north = np.radians(square.rectangles(identifiers)).T
+    area = EARTH_RADIUS_MILES**2 * (east - west) * (np.sin(north) - np.sin(south))
+    np.testing.assert_allclose(area, 0.0225, rtol=1e-3)
+    np.testing.assert_allclose((north - south) * EARTH_RADIUS_MILES, 0.15, rtol=1e-9)
+
+
+def test_the_cells_about_the_origin():
+    """The origin is the south-west corner of the cell in the middle row and column."""
+    square = GlobalSquare()
+    middle = 31_667 * 63_334 + 31_667
+    step = 0.15 / EARTH_RADIUS_MILES * 180 / math.pi
+    lon = [0.0, step * 0.999, step * 1.001, -1e-9, 0.0, 0.0]
+    lat = [0.0, 0.0, 0.0, 0.0, -1e-9, step * 1.001]
+    expected = [middle, middle, middle + 1, middle - 1, middle - 63_334, middle + 63_334]
+    assert square.global_id(lon, lat).tolist() == expected
+
+
+def test_the_eiffel_tower_is_in_the_default_square():
+    """Its row and column from the distances north and east of the origin, by hand."""
+    square = GlobalSquare()
+    mile = math.radians(1) * EARTH_RADIUS_MILES
+    row = math.floor(EIFFEL_TOWER[1] * mile / 0.15)
+    middle = math.radians((row + 0.5) * 0.15 / mile)
+    column = math.floor(EIFFEL_TOWER[0] * math.cos(middle) * mile / 0.15)
+    identifier = int(square.global_id(*EIFFEL_TOWER))
+    assert identifier == (row + 31_667) * 63_334 + column + 31_667
+    assert 0 <= identifier < 2**32
+
+
+def test_outside_the_square_is_minus_one():
+    square = GlobalSquare()
+    lon = [0.0, 0.0, 139.7, 0.0, math.nan, math.inf]
+    lat = [68.7, 68.8, 35.7, -68.8, 0.0, 0.0]
+    identifiers = square.global_id(lon, lat)
+    assert identifiers.dtype == np.int64
+    assert (identifiers >= 0).tolist() == [True, False, False, False, False, False]
+    assert set(identifiers[1:].tolist()) == {-1}
+    assert GlobalSquare(origin=(139.7, 35.7)).global_id(139.7, 35.7) == 31_667 * 63_334 + 31_667
+
+
+def test_a_square_may_lie_across_the_meridian_of_180_degrees():
+    square = GlobalSquare(origin=(179.99, -17.0))
+    near, across = square.global_id([179.99, -179.99], [-17.0, -17.0]).tolist()
+    step = square.size_degrees / math.cos(math.radians(17.0))
+    assert across - near == math.floor(0.02 / step)
+
+
+@given(st.floats(-68, 68), st.floats(-60, 60), st.sampled_from([0.15, 0.2, 1.0, 7.0]))
+def test_a_place_is_in_the_rectangle_of_its_identifier(lat, lon, size_miles):
+    square = GlobalSquare(size_miles=size_miles)
+    west, south, east, north = square.rectangles([int(square.global_id(lon, lat))])[0]
+    assert west - 1e-9 <= lon <= east + 1e-9
+    assert south - 1e-9 <= lat <= north + 1e-9
+
+
+@pytest.mark.parametrize(("size_miles", "side"), [(0.5, 19_000), (0.145, 65_518), (10_000.0, 1)])
+def test_other_sizes_have_other_sides(size_miles, side):
+    assert GlobalSquare(size_miles=size_miles).side == side
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"size_miles": 0.1449}, "size_miles = 0.1449 divides .* into more cells than 32 bits can tell apart"),
+        ({"size_miles": 1e-300}, "more cells than 32 bits"),
+        ({"size_miles": 0.0}, "size_miles must be a finite number above 0, got 0.0"),
+        ({"size_miles": math.nan}, "size_miles must be a finite number above 0, got nan"),
+        ({"origin": (0.0, 91.0)}, r"origin must be a longitude .*, got \(0.0, 91.0\)"),
+    ],
+)
+def test_a_square_that_cannot_be_is_refused(arguments, message):
+    with pytest.raises(CellsError, match=message):
+        GlobalSquare(**arguments)
+
+
+def test_a_citys_cells_ascend_and_are_named_by_identifier():
+    city = GeographicGrid.build_over(MANHATTAN, crs="EPSG:32618")
+    assert isinstance(city, Partition)
+    assert len(city.names) == city.count == len(city.identifiers)
+    assert (np.diff(city.identifiers) > 0).all()
+    assert city.names == [str(identifier) for identifier in city.identifiers]
+    # 9 by 20 km in cells of 0.0225 square miles, and a rim of at most one cell all around
+    inner = 9 * 20 / (0.0225 * 1.609344**2)
+    assert inner <= city.count <= inner * 1.1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "crs", "size_miles", "origin"),
+    [
+        (MANHATTAN, "EPSG:32618", 0.15, (0.0, 0.0)),
+        (MANHATTAN, "EPSG:32618", 3.0, (0.0, 0.0)),
+        ((580_000.0, 4_506_000.0, 580_000.0, 4_526_000.0), "EPSG:32618", 0.15, (0.0, 0.0)),
+        ((583_000.0, 4_506_000.0, 583_000.0, 4_506_000.0), "EPSG:32618", 0.15, (0.0, 0.0)),
+        ((200_000.0, 7_200_000.0, 230_000.0, 7_215_000.0), "EPSG:32631", 0.15, (10.0, 30.0)),
+        ((780_000.0, 8_100_000.0, 830_000.0, 8_140_000.0), "EPSG:32760", 0.3, (175.0, -20.0)),
+    ],
+)
+def test_every_place_in_the_extent_has_the_cell_its_coordinates_say(bounds, crs, size_miles, origin):
+    """Places at random, and all along the rim, where rows begin and end at different columns."""
+    city = GeographicGrid.build_over(bounds, crs=crs, size_miles=size_miles, origin=origin)
+    rng = np.random.default_rng(11)
+    share = rng.random((20_000, 2))
+    share[:8000, 0] = np.repeat([0.0, 1.0], 4000)
+    share[8000:16_000, 1] = np.repeat([0.0, 1.0], 4000)
+    xy = np.array(bounds[:2]) + share * np.subtract(bounds[2:], bounds[:2])
+    cells = city.cell_of(xy)
+    assert cells.dtype == np.int32
+    assert cells.min() >= 1
+    assert cells.max() <= city.count
+    lon, lat = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True).transform(*xy.T)
+    np.testing.assert_array_equal(city.identifiers[cells - 1], city.global_id(lon, lat))
+
+
+def test_a_place_has_one_identifier_whatever_the_city():
+    """The Eiffel Tower in two extents of different size and coordinate system."""
+    names = []
+    for crs, half_m in (("EPSG:32631", 900.0), ("EPSG:2154", 7_000.0)):
+        city = GeographicGrid.build_over(bounds_about(*EIFFEL_TOWER, half_m=half_m, crs=crs), crs=crs)
+        xy = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True).transform(*EIFFEL_TOWER)
+        names.append(city.names[int(city.cell_of([xy])[0]) - 1])
+    assert names[0] == names[1] == str(GlobalSquare().global_id(*EIFFEL_TOWER))
+
+
+def test_places_far_from_the_city_are_outside_it():
+    city = GeographicGrid.build_over(MANHATTAN, crs="EPSG:32618")
+    x_min, y_min, x_max, y_max = MANHATTAN
+    places = [(x_min - 500, y_min), (x_max + 500, y_max), (x_min, y_min - 500), (x_min, y_max + 500)]
+    places += [(math.nan, y_min), (x_min, math.inf)]
+    assert city.cell_of(places).tolist() == [0] * 6
+    with pytest.raises(ValueError, match=r"xy must be of shape \(n, 2\)"):
+        city.cell_of([1.0, 2.0])
+
+
+def test_polygons_hold_the_places_of_their_cells():
+    city = GeographicGrid.build_over(MANHATTAN, crs="EPSG:32618")
+    frame = city.polygons()
+    assert frame.columns.tolist() == ["cell", "name", "geometry"]
+    assert frame.crs.to_epsg() == 32618
+    middles = np.column_stack((frame.geometry.centroid.x, frame.geometry.centroid.y))
+    np.testing.assert_array_equal(city.cell_of(middles), np.arange(1, city.count + 1))
+    # 0.0225 square miles; the ellipsoid and the projection are within 1 % of the sphere
+    np.testing.assert_allclose(frame.geometry.area, 0.0225 * 1609.344**2, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat", "crs"), [(139.7, 35.7, "EPSG:32654"), (0.0, 68.75, "EPSG:32631"), (18.9, 69.65, "EPSG:32634")]
+)
+def test_a_city_outside_the_square_is_told_to_set_the_origin(lon, lat, crs):
+    """The second reaches across the square's northern side, 68.74 degrees."""
+    bounds = bounds_about(lon, lat, half_m=2_000.0, crs=crs)
+    with pytest.raises(CellsError, match=r"outside the square of 9,500 miles .*: set cells\.origin"):
+        GeographicGrid.build_over(bounds, crs=crs)
+    city = GeographicGrid.build_over(bounds, crs=crs, origin=(lon, lat))
+    assert city.cell_of([((bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2)])[0] > 0
+
+
+def test_a_city_behind_the_square_is_refused():
+    """At 75 degrees north a turn is shorter than the square: opposite the origin its two sides meet."""
+    bounds = bounds_about(180.0, 75.0, half_m=3_000.0, crs="EPSG:3413")
+    with pytest.raises(CellsError, match=r"across the far side of the square .*set cells\.origin"):
+        GeographicGrid.build_over(bounds, crs="EPSG:3413", origin=(0.0, 60.0))
+
+
+def test_bounds_must_be_finite():
+    with pytest.raises(CellsError, match="bounds must be finite"):
+        GeographicGrid.build_over((0.0, 0.0, math.nan, 1.0), crs="EPSG:32618")

@@ -1,0 +1,147 @@
+"""Squares over a city: every place in one cell, and boundaries where they are said to be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shapely import Point
+
+from simulator.cells import CellsError, Partition, SquareGrid
+
+CRS = "EPSG:32618"
+
+
+def squares(bounds, size_m, within=None):
+    return SquareGrid.build_over(bounds, size_m=size_m, crs=CRS, within=within)
+
+
+def test_six_squares_are_numbered_from_the_south_west():
+    """An extent of 300 by 200 m in squares of 100 m."""
+    grid = squares((1000.0, 0.0, 1300.0, 200.0), 100.0)
+    assert (grid.columns, grid.rows, grid.count) == (3, 2, 6)
+    middles = [(1050, 50), (1150, 50), (1250, 50), (1050, 150), (1150, 150), (1250, 150)]
+    cells = grid.cell_of(middles)
+    assert cells.dtype == np.int32
+    assert cells.tolist() == [1, 2, 3, 4, 5, 6]
+    assert grid.names == ["r1c1", "r1c2", "r1c3", "r2c1", "r2c2", "r2c3"]
+    assert isinstance(grid, Partition)
+    assert repr(grid) == "SquareGrid(6 cells: 2 rows, 3 columns of 100 m)"
+
+
+def test_sides_belong_to_the_cell_east_and_north_of_them_but_the_far_sides_to_the_last():
+    grid = squares((0.0, 0.0, 300.0, 200.0), 100.0)
+    on_sides = [(0, 0), (100, 0), (300, 0), (0, 100), (100, 100), (0, 200), (300, 200), (100, 200)]
+    assert grid.cell_of(on_sides).tolist() == [1, 2, 3, 4, 5, 4, 6, 5]
+
+
+def test_outside_is_zero():
+    grid = squares((0.0, 0.0, 300.0, 200.0), 100.0)
+    beyond = np.nextafter(300.0, np.inf)
+    places = [(-1e-9, 50), (beyond, 50), (50, -1e-9), (50, 200.1), (math.nan, 50), (50, math.inf)]
+    assert grid.cell_of(places).tolist() == [0] * 6
+
+
+def test_squares_are_centred_and_reach_past_the_extent():
+    """250 m take three squares of 100 m, 25 m past either end."""
+    grid = squares((0.0, 0.0, 250.0, 100.0), 100.0)
+    assert (grid.columns, grid.rows) == (3, 1)
+    assert grid.extent == (-25.0, 0.0, 275.0, 100.0)
+    assert grid.cell_of([(-25, 0), (74.9, 0), (75, 0), (275, 0)]).tolist() == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("width", [500.0, 500.0000001, 499.9999999])
+def test_rounding_makes_no_extra_column(width):
+    grid = squares((0.0, 0.0, width, width), 250.0)
+    assert (grid.columns, grid.rows) == (2, 2)
+    assert grid.cell_of([(0.0, 0.0), (width, width)]).tolist() == [1, 4]
+    assert squares((0.0, 0.0, 500.001, 500.0), 250.0).columns == 3
+
+
+@pytest.mark.parametrize(
+    ("bounds", "shape"),
+    [((0.0, 7.0, 1000.0, 7.0), (1, 4)), ((7.0, 0.0, 7.0, 1000.0), (4, 1)), ((7.0, 7.0, 7.0, 7.0), (1, 1))],
+)
+def test_a_straight_highway_lies_along_the_middle_of_one_row(bounds, shape):
+    grid = squares(bounds, 250.0)
+    assert (grid.rows, grid.columns) == shape
+    assert grid.cell_of([bounds[:2], bounds[2:]]).tolist() == [1, grid.count]
+    if shape[0] == 1:
+        assert (grid.extent[1], grid.extent[3]) == (-118.0, 132.0)
+
+
+def test_only_the_window_is_divided():
+    """A window of 250 by 100 m: its last square is cut where it ends."""
+    grid = squares((0.0, -10.0, 5000.0, 10.0), 100.0, within=(1000.0, -50.0, 1250.0, 50.0))
+    assert (grid.columns, grid.rows) == (3, 1)
+    places = [(999.9, 0), (1000, 0), (1100, 0), (1249.9, 0), (1250, 0), (1250.1, 0), (1100, 50.1)]
+    assert grid.cell_of(places).tolist() == [0, 1, 2, 3, 3, 0, 0]
+    assert grid.polygons().geometry.area.tolist() == [100.0 * 100.0, 100.0 * 100.0, 50.0 * 100.0]
+
+
+def test_polygons_carry_cell_name_and_crs():
+    frame = squares((0.0, 0.0, 300.0, 200.0), 100.0).polygons()
+    assert frame.columns.tolist() == ["cell", "name", "geometry"]
+    assert frame["cell"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert frame.crs.to_epsg() == 32618
+    assert frame.geometry[4].bounds == (100.0, 100.0, 200.0, 200.0)
+
+
+coordinates = st.floats(-1e4, 1e4)
+spans = st.floats(0, 3e3)
+
+
+@given(coordinates, coordinates, spans, spans, st.floats(100, 5e3), st.floats(0, 1), st.floats(0, 1))
+def test_every_place_in_the_extent_is_in_the_one_cell_whose_polygon_covers_it(x, y, width, height, size_m, east, north):
+    """Its cell's polygon covers it; where another does too, it lies on a side they share."""
+    bounds = (x, y, x + width, y + height)
+    grid = squares(bounds, size_m)
+    place = Point(min(x + east * width, bounds[2]), min(y + north * height, bounds[3]))
+    (cell,) = grid.cell_of([(place.x, place.y)]).tolist()
+    assert 1 <= cell <= grid.count
+    polygons = grid.polygons().geometry
+    assert polygons[cell - 1].covers(place)
+    covering = np.flatnonzero(polygons.covers(place)) + 1
+    assert cell == covering.max()  # a shared side belongs to the cell north and east of it
+    if len(covering) > 1:
+        assert polygons[cell - 1].boundary.covers(place)
+
+
+@given(st.floats(0.01, 1e3), st.integers(1, 400), coordinates)
+def test_each_cell_begins_exactly_at_its_side(size_m, columns, west):
+    """At a side the polygons draw, the next cell begins; one step before, the last one ends."""
+    grid = squares((west, 0.0, west + size_m * columns, size_m), size_m)
+    sides = grid.polygons().geometry.bounds["minx"].to_numpy()[: grid.columns]
+    middle = np.full(len(sides), size_m / 2)
+    np.testing.assert_array_equal(grid.cell_of(np.column_stack((sides, middle))), np.arange(1, grid.columns + 1))
+    before = np.nextafter(sides, -np.inf)
+    np.testing.assert_array_equal(grid.cell_of(np.column_stack((before, middle))), np.arange(grid.columns))
+
+
+def test_cells_do_not_depend_on_how_places_are_stored():
+    grid = squares((0.0, 0.0, 300.0, 200.0), 100.0)
+    places = np.random.default_rng(3).uniform(-50, 350, (1000, 2))
+    cells = grid.cell_of(places)
+    assert set(cells.tolist()) == set(range(7))
+    np.testing.assert_array_equal(grid.cell_of(np.asfortranarray(places)), cells)
+    np.testing.assert_array_equal(grid.cell_of(places[::-1])[::-1], cells)
+    assert grid.cell_of(np.empty((0, 2))).shape == (0,)
+    with pytest.raises(ValueError, match=r"xy must be of shape \(n, 2\), got \(2,\)"):
+        grid.cell_of([1.0, 2.0])
+
+
+def test_what_cannot_be_divided_is_named_at_once():
+    with pytest.raises(CellsError) as caught:
+        squares((0.0, 0.0, -1.0, math.nan), 0.0, within=(5.0, 0.0, 5.0, 1.0))
+    assert [fault.split()[0] for fault in caught.value.faults] == ["size_m", "bounds", "within"]
+    with pytest.raises(CellsError, match=r"within must meet the roads, which lie in \(0.0, 0.0, 9.0, 9.0\)"):
+        squares((0.0, 0.0, 9.0, 9.0), 1.0, within=(10.0, 0.0, 11.0, 9.0))
+
+
+@pytest.mark.parametrize(("size_m", "count"), [(0.001, "100,000,000,000,000"), (1e-300, "")])
+def test_more_cells_than_an_identifier_can_hold_are_refused(size_m, count):
+    with pytest.raises(CellsError, match=rf"size_m = {size_m:g} makes {count}.* cells, more than 2,147,483,647"):
+        squares((0.0, 0.0, 1e4, 1e4), size_m)

@@ -1,0 +1,42 @@
+"""Statistical tests whose bounds come from theory: how far chance may go, given how often it was asked."""
+
+import numpy as np
+from scipy.stats import chi2_contingency, norm
+
+# Probability that a correct implementation fails any one call of a check below, all its comparisons together.
+FAMILY = 1e-6
+
+
+def z_bound(comparisons):
+    """The |z| that so many standard normal scores all stay below, but for one run in a million."""
+    return float(norm.isf(FAMILY / (2 * comparisons)))
+
+
+def check_moments(samples, mean, std_error, *, step):
+    """Mean and variance of (repeats, k) samples against theory.
+
+    `step` is the most one device's answer can move a value. For sums of independent terms so bounded the
+    excess kurtosis is at most step²/σ², which bounds the error of a sample variance.
+    """
+    repeats, values = samples.shape
+    bound = z_bound(2 * values)
+    scores = (samples.mean(axis=0) - mean) * np.sqrt(repeats) / std_error
+    assert np.abs(scores).max() < bound, ("mean", scores)
+    spread = ((samples - mean) ** 2).mean(axis=0) / std_error**2
+    spread_error = np.sqrt((2.0 + step**2 / std_error**2) / repeats)
+    assert np.abs((spread - 1.0) / spread_error).max() < bound, ("variance", spread)
+
+
+def check_same_law(one, other):
+    """Two samples of whole outcomes, (repeats, k) integers each, by a chi-square test over the common ones."""
+    outcomes, place = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    table = np.stack([np.bincount(part, minlength=len(outcomes)) for part in (place[: len(one)], place[len(one) :])])
+    order = np.argsort(-table.sum(axis=0))
+    table = table[:, order]
+    rare = table.sum(axis=0) < 20
+    if rare.any():
+        table = np.concatenate([table[:, ~rare], table[:, rare].sum(axis=1, keepdims=True)], axis=1)
+    table = table[:, table.sum(axis=0) > 0]
+    assert table.shape[1] > 3, "too few outcomes to tell laws apart"
+    assert chi2_contingency(table).pvalue > FAMILY

@@ -1,0 +1,118 @@
+"""Intervals for a count: exact coverage by enumeration, and ends that are just right."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from mechanisms.local import ParameterError, QuadraticVariance, SamplingPrivacy, invert_binomial, score_interval
+
+
+@pytest.mark.parametrize("probability", [0.02, 0.1, 0.25, 0.45, 0.5, 0.8, 0.99, 1.0])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_inverted_binomials_cover_at_every_truth(probability, level):
+    """P[lower(D) ≤ Y ≤ upper(D)] summed over every D that Bin(Y, π) can give."""
+    trials = np.arange(301)
+    successes = np.arange(301)
+    lower, upper = invert_binomial(successes, probability, level)
+    covered = (lower <= trials[:, np.newaxis]) & (trials[:, np.newaxis] <= upper)
+    coverage = (binom.pmf(successes, trials[:, np.newaxis], probability) * covered).sum(axis=1)
+    assert coverage.min() >= level - 1e-12
+
+
+@given(
+    successes=st.one_of(st.integers(0, 300), st.integers(0, 10**7)),
+    probability=st.floats(0.005, 1.0, exclude_max=True),
+    level=st.sampled_from([0.5, 0.9, 0.95, 0.9999]),
+)
+def test_ends_are_exact(successes, probability, level):
+    """At each end the tail test does not reject; one further out it does."""
+    half = (1 - level) / 2
+    lower, upper = (int(end) for end in invert_binomial(successes, probability, level))
+    slack = 1e-9  # two implementations of the tail agree to about this
+    assert binom.sf(successes - 1, lower, probability) > half * (1 - slack)
+    assert lower == successes or binom.sf(successes - 1, lower - 1, probability) <= half * (1 + slack)
+    assert binom.cdf(successes, upper, probability) > half * (1 - slack)
+    assert binom.cdf(successes, upper + 1, probability) <= half * (1 + slack)
+    assert successes <= lower <= upper
+
+
+def test_edges():
+    lower, upper = invert_binomial(np.array([[0, 1], [7, 0]]), 1.0)
+    assert lower.tolist() == upper.tolist() == [[0, 1], [7, 0]]
+    lower, upper = invert_binomial(np.array([0, 0]), 0.45)
+    assert lower.tolist() == [0, 0]
+    # (1 − π)^n > .025 up to n = 6
+    assert upper.tolist() == [6, 6]
+    lower, upper = invert_binomial(np.empty(0, dtype=int), 0.3)
+    assert lower.shape == upper.shape == (0,)
+    lower, upper = invert_binomial(10**7, 0.2)
+    assert lower < 5 * 10**7 < upper
+    width = 2 * 1.959964 * np.sqrt(10**7 * 0.8) / 0.2
+    assert upper - lower == pytest.approx(width, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("successes", "probability", "level", "field"),
+    [
+        (-1, 0.5, 0.95, "successes"),
+        (1.5, 0.5, 0.95, "successes"),
+        (1, 0.0, 0.95, "probability"),
+        (1, 1.1, 0.95, "probability"),
+        (1, float("nan"), 0.95, "probability"),
+        (1, 0.5, 1.0, "level"),
+        (1, 0.5, float("nan"), "level"),
+    ],
+)
+def test_bad_values_are_named(successes, probability, level, field):
+    with pytest.raises(ParameterError, match=rf"^{field} must"):
+        invert_binomial(successes, probability, level)
+
+
+@given(
+    estimate=st.floats(-50, 150),
+    constant=st.floats(0, 1e4),
+    linear=st.floats(0, 10),
+    concave=st.floats(0, 1),
+)
+def test_score_intervals_hold_exactly_the_counts_that_are_no_surprise(estimate, constant, linear, concave):
+    limit = 100.0
+    square = -concave * linear / limit  # a variance is not negative anywhere in 0…limit
+    lower, upper = score_interval(np.array([estimate]), QuadraticVariance(constant, linear, square), limit)
+    centre = min(max(estimate, 0.0), limit)
+    counts = np.linspace(0, limit, 1001)
+    inside = (centre - counts) ** 2 <= 1.959963984540054**2 * (constant + counts * (linear + square * counts))
+    margin = 1e-6 * (1 + abs(counts))
+    assert (inside[(counts > lower + margin) & (counts < upper - margin)]).all()
+    assert not inside[(counts < lower - margin) | (counts > upper + margin)].any()
+    assert 0 <= lower <= centre <= upper <= limit
+
+
+def test_score_interval_of_zero_reaches_above_zero():
+    lower, upper = score_interval(np.zeros(1), QuadraticVariance(0.0, 1.2, -0.001), 1000)
+    assert lower[0] == 0 < upper[0]
+
+
+def test_a_variance_that_outgrows_the_estimate_bounds_nothing():
+    lower, upper = score_interval(np.array([5.0]), QuadraticVariance(0.0, 1.0, 0.5), 80)
+    assert (lower[0], upper[0]) == (0, 80)
+
+
+def test_sampling_privacy_covers_at_every_occupancy_and_says_how():
+    """All values D can take, for every Y up to 60, through the mechanism's own estimate."""
+    devices, mechanism = 60, SamplingPrivacy(cells=1, sampling=0.45)
+    difference = np.arange(devices + 1)
+    ends = []
+    for d in difference:
+        counts = np.array([[devices, 0], [devices - d, d]])
+        estimate = mechanism.estimate(counts, counted=[devices] * 2, asked=[devices] * 2)
+        assert estimate.interval == "binomial inversion"
+        ends.append((estimate.lower[0], estimate.upper[0]))
+    assert ends[0][1] > 0
+    lower, upper = np.array(ends).T
+    for truth in range(devices + 1):
+        covered = (lower <= truth) & (truth <= upper)
+        assert binom.pmf(difference, truth, 0.45)[covered].sum() >= 0.95
+    lost = mechanism.estimate(counts, counted=[devices] * 2, asked=[devices + 1] * 2)
+    assert lost.interval == "score"

@@ -1,0 +1,117 @@
+"""Coins and answers packed 64 to a word, and the die: their laws, edges and errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mechanism_statistics import z_bound
+
+from mechanisms.local import BitReports, ParameterError
+from mechanisms.local.bit_rows import ROWS
+from mechanisms.local.coin_rows import toss_rows
+from mechanisms.local.die import alias_table, throw
+from mechanisms.local.yes_no import tally_rows
+
+
+@given(n=st.integers(0, 40), cells=st.integers(1, 200), seed=st.integers(0, 2**32))
+def test_packing_and_unpacking_are_inverse(n, cells, seed):
+    dense = np.random.default_rng(seed).integers(0, 2, (n, cells)).astype(np.uint8)
+    reports = BitReports.from_dense(dense)
+    np.testing.assert_array_equal(reports.to_dense(), dense)
+    assert len(reports) == n
+    assert reports.nbytes == n * -(-cells // 64) * 8
+    np.testing.assert_array_equal(reports[::-2].to_dense(), dense[::-2])
+
+
+@pytest.mark.parametrize("n", [0, 1, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS + 7])
+def test_column_sums_past_every_overflow_of_the_vertical_counter(n):
+    rng = np.random.default_rng(21)
+    for dense in (np.ones((n, 70), dtype=np.uint8), rng.integers(0, 2, (n, 70)).astype(np.uint8)):
+        mask = rng.random(n) < 0.7
+        reports = BitReports.from_dense(dense)
+        np.testing.assert_array_equal(tally_rows(reports, 70, None)[:, 1], dense.sum(axis=0))
+        np.testing.assert_array_equal(tally_rows(reports, 70, mask)[:, 1], dense[mask].sum(axis=0))
+
+
+def test_bit_reports_refuse_what_they_are_not():
+    for bits, cells in (
+        (np.zeros((2, 1)), 3),
+        (np.zeros((2, 1), dtype=np.uint64), 65),
+        (np.zeros(2, dtype=np.uint64), 3),
+    ):
+        with pytest.raises(ParameterError, match=r"^bits must"):
+            BitReports(bits, cells)
+    with pytest.raises(ParameterError, match=r"^cells must be at least 1"):
+        BitReports(np.zeros((2, 1), dtype=np.uint64), 0)
+    with pytest.raises(ParameterError, match=r"^reports must be BitReports about 4 cells"):
+        tally_rows(BitReports.from_dense(np.ones((2, 3))), 4, None)
+    with pytest.raises(ValueError, match="read-only"):
+        BitReports.from_dense(np.ones((2, 3))).bits[0] = 0
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.04, 0.25, 0.45, 1 / 3, 0.9, 2.0**-60, 1e-3, 0.999])
+@pytest.mark.parametrize("cells", [1, 64, 100])
+def test_packed_coins_are_independent_bernoullis(probability, cells):
+    """Each column's mean, and each pair of neighbouring bits (in a row, and in a column) by its product."""
+    n = 200_000 // cells
+    rows = toss_rows(n, cells, probability, rng=np.random.default_rng(22))
+    bits = BitReports(rows, cells).to_dense().astype(float)
+    assert rows.shape == (n, -(-cells // 64))
+    spread = np.sqrt(probability * (1 - probability))
+    bound = z_bound(cells + 3)
+    if n * probability > 10:
+        assert np.abs((bits.mean(axis=0) - probability) * np.sqrt(n) / spread).max() < bound
+        for one, other in ((bits[:, 1:], bits[:, :-1]), (bits[1:], bits[:-1])):
+            if one.size:
+                products = (one - probability) * (other - probability)
+                assert abs(products.sum()) / (spread**2 * np.sqrt(products.size)) < bound
+    elif bits.size * probability > 10:
+        assert abs(bits.sum() - bits.size * probability) / (spread * np.sqrt(bits.size)) < bound
+    else:
+        assert not bits.any()  # 2⁻⁶⁰ of 200,000 coins
+
+
+def test_certain_coins_and_taken_bits():
+    rng = np.random.default_rng(23)
+    taken = toss_rows(50, 70, 0.5, rng=rng)
+    assert BitReports(toss_rows(50, 70, 1.0, rng=rng), 70).to_dense().all()
+    assert not toss_rows(50, 70, 0.0, rng=rng).any()
+    for probability in (0.6, 1.0):
+        rest = toss_rows(50, 70, probability, rng=rng, unless=taken)
+        assert not (rest & taken).any()
+        assert rest.any()
+    full = toss_rows(50, 70, 1.0, rng=rng, unless=taken)
+    assert (full | taken == toss_rows(50, 70, 1.0, rng=rng)).all()
+
+
+def test_coins_do_not_hang_on_how_random_words_are_drawn(monkeypatch):
+    """A law is a law whether a draw holds few words or many; a draw that runs out loses no coin."""
+    monkeypatch.setattr("mechanisms.local.coin_rows.DRAW", 100)
+    rows = toss_rows(4_000, 64, 0.3, rng=np.random.default_rng(24))
+    ones = BitReports(rows, 64).to_dense().sum()
+    assert abs(ones - 0.3 * 256_000) / np.sqrt(256_000 * 0.21) < z_bound(1)
+
+
+@given(weights=st.lists(st.floats(0, 1), min_size=1, max_size=40).filter(lambda w: sum(w) > 1e-3))
+def test_alias_tables_hold_their_distribution(weights):
+    weights = np.array(weights)
+    keep, alias = alias_table(weights)
+    faces = len(weights)
+    held = keep / faces
+    np.add.at(held, alias, (1 - keep) / faces)
+    np.testing.assert_allclose(held, weights / weights.sum(), atol=1e-12)
+    assert (keep[weights == 0] == 0).all()
+
+
+@pytest.mark.parametrize("weights", [np.full(5, 0.11), np.array([0.0, 0.3, 0.05, 0.15, 0.05])])
+def test_the_die_has_its_probabilities(weights):
+    sampling, n = 1 - weights.sum(), 300_000
+    table = None if weights.min() == weights.max() else alias_table(weights)
+    thrown = throw(n, sampling, 5, table, rng=np.random.default_rng(25))
+    assert thrown.dtype == np.int32
+    expected = np.concatenate([[sampling], weights])
+    seen = np.bincount(thrown + 1, minlength=6)
+    possible = expected > 0
+    assert (seen[~possible] == 0).all()
+    scores = (seen - n * expected)[possible] / np.sqrt(n * expected * (1 - expected))[possible]
+    assert np.abs(scores).max() < z_bound(6)

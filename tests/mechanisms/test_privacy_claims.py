@@ -1,0 +1,289 @@
+"""Claims against brute force: every closed form beside the whole matrix of reports it stands for."""
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
+from mechanisms.privacy import (
+    ConstantDelta,
+    LinkedReports,
+    PrivacyClaim,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    Shares,
+    Shuffled,
+    matrix_delta,
+    matrix_epsilon,
+    printed_binary_leakage,
+    printed_multi_value_leakage,
+    printed_randomized_response_leakage,
+)
+
+# Certain, or far enough from certain that products of four stay above the least double.
+shares = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(1e-6, 1 - 1e-6))
+EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
+
+
+def value_matrix(sampling, blanks):
+    """Round two of the multi-valued form: (truths, outputs)."""
+    return np.tile(blanks, (len(blanks), 1)) + sampling * np.eye(len(blanks))
+
+
+def linked_value_matrix(sampling, blanks):
+    """Both rounds of the multi-valued form, (w, w) by blank and (0, v) when sampled: (truths, outputs²)."""
+    outputs = len(blanks)
+    pairs = np.zeros((outputs, outputs, outputs))
+    for truth in range(outputs):
+        for blank in range(outputs):
+            pairs[truth, blank, blank] += blanks[blank]
+        pairs[truth, 0, truth] += sampling
+    return pairs.reshape(outputs, -1)
+
+
+def per_cell_matrix(yes, no, cells):
+    """Answers about every cell at once, for a device outside and in each cell: (cells + 1, outputs ** cells)."""
+    rows = []
+    for truth in range(cells + 1):
+        row = np.ones(1)
+        for cell in range(1, cells + 1):
+            row = np.outer(row, yes if cell == truth else no).ravel()
+        rows.append(row)
+    return np.array(rows)
+
+
+def check_claim(claim, matrix):
+    epsilon = matrix_epsilon(matrix)
+    assert claim.kind == ("infinite" if math.isinf(epsilon) else "exact")
+    assert claim.delta_kind == "exact"
+    assert claim.epsilon == pytest.approx(epsilon, abs=1e-9)
+    for e in EPSILONS:
+        assert claim.delta(e) == pytest.approx(matrix_delta(matrix, epsilon=e), abs=1e-12)
+
+
+blank_lists = st.lists(st.sampled_from([0.0, 0.01, 0.2, 0.5, 1.0, 3.0]), min_size=2, max_size=5).filter(
+    lambda b: sum(b) > 0
+)
+
+
+@given(weights=blank_lists, sampling=st.floats(0.05, 0.95))
+def test_values_against_brute_force(weights, sampling):
+    blanks = np.array(weights) / sum(weights) * (1 - sampling)
+    mechanism = SamplingPrivacy(cells=len(blanks) - 1, sampling=sampling, blank_zero=blanks[0], blank=blanks[1:])
+    check_claim(mechanism.claim(Report(1)), np.tile(mechanism.blanks / mechanism.blanks.sum(), (len(blanks), 1)))
+    check_claim(mechanism.claim(Report(2)), value_matrix(sampling, mechanism.blanks))
+    check_claim(mechanism.claim(LinkedReports()), linked_value_matrix(sampling, mechanism.blanks))
+
+
+@given(cells=st.integers(1, 4), first=st.floats(0.05, 1.0), second=shares)
+def test_randomized_response_against_brute_force(cells, first, second):
+    mechanism = RandomizedResponse(cells=cells, first_coin=first, second_coin=second)
+    p, q = mechanism.true_yes, mechanism.false_yes
+    matrix = per_cell_matrix([1 - p, p], [1 - q, q], cells)
+    for view in (Report(1), LinkedReports()):
+        claim = mechanism.claim(view)
+        for e in EPSILONS:
+            assert claim.delta(e) == pytest.approx(matrix_delta(matrix, epsilon=e), abs=1e-12)
+        assert claim.epsilon == pytest.approx(matrix_epsilon(matrix), rel=1e-9)
+
+
+@given(cells=st.integers(1, 4), sampling=st.floats(0.05, 0.95), share=shares)
+def test_binary_sampling_against_brute_force(cells, sampling, share):
+    mechanism = BinarySamplingPrivacy(cells=cells, sampling=sampling, blank_zero=share * (1 - sampling))
+    zero, one, _ = mechanism.faces
+    assert mechanism.claim(Report(1)).epsilon == 0
+    check_claim(mechanism.claim(Report(2)), per_cell_matrix([zero, one + sampling], [zero + sampling, one], cells))
+    linked = mechanism.claim(LinkedReports())
+    check_claim(linked, per_cell_matrix([zero, one, sampling], [zero + sampling, one, 0], cells))
+    if cells > 1:
+        # The pair (0, 1) at the device's own cell, and what the other cell's answer adds.
+        for e in (0.0, 0.5, 2.0):
+            assert linked.delta(e) == pytest.approx(
+                sampling + one * max(0.0, zero + sampling - math.exp(e) * zero), abs=1e-12
+            )
+
+
+def test_randomized_response_leaks_more_than_is_printed():
+    """.8/.2: ln(p₁/p₀) = 3.04 as printed, 4.84 exactly, asked about every cell; a large π_2 undoes the other way."""
+    mechanism = RandomizedResponse(cells=2, first_coin=0.8, second_coin=0.2)
+    printed = printed_randomized_response_leakage(first_coin=0.8, second_coin=0.2)
+    assert round(printed, 4) == 3.0445
+    exact = math.log(0.84 / 0.04) + math.log(0.96 / 0.16)
+    assert round(exact, 4) == 4.8363
+    assert mechanism.claim(Report(1)).epsilon == pytest.approx(exact, abs=1e-12)
+    one_cell = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.9)
+    assert round(printed_randomized_response_leakage(first_coin=0.8, second_coin=0.9), 2) == 1.69
+    assert round(one_cell.claim(Report(1)).epsilon, 2) == 3.71
+    assert printed_randomized_response_leakage(first_coin=0.8, second_coin=0.0) == math.inf
+    assert RandomizedResponse(cells=2, first_coin=0.8, second_coin=0.0).claim(Report(1)).kind == "infinite"
+
+
+def test_round_two_with_no_blank_zero_is_infinite_for_a_device_outside():
+    mechanism = SamplingPrivacy(cells=10, sampling=0.45, blank_zero=0.0)
+    claim = mechanism.claim(Report(2))
+    assert claim.kind == "infinite"
+    assert claim.delta_kind == "exact"
+    assert claim.epsilon == math.inf
+    assert claim.delta(3.0) == claim.delta(math.inf) == 0.45
+    # As printed, and for devices that are all in some cell, it is k-ary randomized response.
+    printed = printed_multi_value_leakage(sampling=0.45, blanks=mechanism.blanks[1:])
+    assert printed == pytest.approx(math.log(0.505 / 0.055))
+    assert printed == pytest.approx(matrix_epsilon(value_matrix(0.45, mechanism.blanks)[1:, 1:]))
+    assert SamplingPrivacy(cells=10, sampling=0.45).claim(Report(2)).epsilon == pytest.approx(math.log(0.5 / 0.05))
+    assert printed_multi_value_leakage(sampling=0.45, blanks=[0.0, 0.1]) == math.inf
+
+
+def test_printed_binary_leakage_is_one_question():
+    mechanism = BinarySamplingPrivacy(cells=1, sampling=0.4, blank_zero=0.1)
+    printed = printed_binary_leakage(sampling=0.4, blank_zero=0.1)
+    assert printed == pytest.approx(max(math.log(0.5 / 0.1), math.log(0.9 / 0.5)))
+    assert mechanism.claim(Report(2)).epsilon == pytest.approx(printed)
+    both = math.log(0.5 / 0.1) + math.log(0.9 / 0.5)
+    assert BinarySamplingPrivacy(cells=2, sampling=0.4, blank_zero=0.1).claim(Report(2)).epsilon == pytest.approx(both)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 3, 10])
+def test_linked_reports_over_queries_are_exact(queries):
+    claim = SamplingPrivacy(cells=2, sampling=0.45, blank_zero=0.2).claim(LinkedReports(queries=queries))
+    assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
+    for e in EPSILONS:
+        assert claim.delta(e) == pytest.approx(1 - 0.55**queries, abs=1e-15)
+
+
+@pytest.mark.parametrize("blank_zero", [0.0, 0.2])
+def test_linked_reports_over_two_queries_against_every_journey(blank_zero):
+    """All pairs of journeys through outside and two cells, of two queries: the maximum is 1 − (1 − π_s)²."""
+    mechanism = SamplingPrivacy(cells=2, sampling=0.45, blank_zero=blank_zero)
+    single = linked_value_matrix(0.45, mechanism.blanks)
+    journeys = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(range(3), repeat=2)]
+    for e in (0.0, 0.5, 3.0):
+        claimed = mechanism.claim(LinkedReports(queries=2)).delta(e)
+        assert matrix_delta(journeys, epsilon=e) == pytest.approx(claimed, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "view", "single"),
+    [
+        (
+            SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.1),
+            lambda t: Report(2, queries=t),
+            value_matrix(0.3, np.array([0.1, 0.3, 0.3])),
+        ),
+        (
+            SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.0),
+            lambda t: Report(2, queries=t),
+            value_matrix(0.3, np.array([0.0, 0.35, 0.35])),
+        ),
+        (
+            RandomizedResponse(cells=2, first_coin=0.5, second_coin=0.2),
+            lambda t: Report(1, queries=t),
+            per_cell_matrix([0.4, 0.6], [0.9, 0.1], 2),
+        ),
+        (
+            RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.2),
+            lambda t: LinkedReports(queries=t),
+            per_cell_matrix([0.4, 0.6], [0.9, 0.1], 1),
+        ),
+        (
+            BinarySamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.4),
+            lambda t: LinkedReports(queries=t),
+            per_cell_matrix([0.4, 0.3, 0.3], [0.7, 0.3, 0.0], 2),
+        ),
+    ],
+)
+def test_claims_over_queries_bound_every_journey(mechanism, view, single):
+    """Brute force over all pairs of journeys of two queries never exceeds the claim, which is not far above it."""
+    truths = range(len(single))
+    journeys = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(truths, repeat=2)]
+    claim = mechanism.claim(view(2))
+    assert claim.epsilon == pytest.approx(matrix_epsilon(journeys), rel=1e-9)
+    for e in (0.0, 0.3, 1.0, 2.0, 4.0):
+        exact = matrix_delta(journeys, epsilon=e)
+        assert claim.delta(e) >= exact - 1e-9
+        assert claim.delta(e) <= 1.6 * exact + 0.02
+    assert claim.kind in {"bound", "infinite"}
+
+
+def test_no_privacy_tells_everything():
+    for view in (Report(1), LinkedReports(queries=3), ReleasedCounts(crowd=5), Shuffled(round=1, devices=10)):
+        claim = NoPrivacy(cells=3).claim(view)
+        assert claim.kind == "infinite"
+        assert claim.delta(7.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        NoPrivacy(cells=3),
+        RandomizedResponse(cells=3, first_coin=0.8, second_coin=0.2),
+        SamplingPrivacy(cells=3, sampling=0.45),
+        BinarySamplingPrivacy(cells=3, sampling=0.45),
+    ],
+)
+def test_unknown_is_a_value_of_its_own(mechanism):
+    unknown = [Report(mechanism.rounds + 1), Shares(colluding=1, servers=3)]
+    unknown.append(ReleasedDifferences(crowd=30, k=5) if mechanism.rounds == 2 else ReleasedDifferences(crowd=30))
+    if not isinstance(mechanism, NoPrivacy):
+        unknown += [ReleasedCounts(crowd=4), Shuffled(round=1, devices=100)]
+    for view in unknown:
+        claim = mechanism.claim(view)
+        assert (claim.kind, claim.delta_kind) == ("unknown", "unknown")
+        assert math.isnan(claim.epsilon)
+        assert math.isnan(claim.delta(1.0))
+        assert claim.basis
+    for view in (Report(1), Report(2, queries=4), LinkedReports(), ReleasedDifferences(crowd=9, queries=3)):
+        claim = mechanism.claim(view)
+        again = pickle.loads(pickle.dumps(claim))  # noqa: S301 - our own bytes
+        np.testing.assert_equal(again.delta(1.0), claim.delta(1.0))
+
+
+def test_claims_tell_one_story():
+    curve = ConstantDelta(0.1)
+
+    with pytest.raises(ParameterError, match=r"^basis must say why"):
+        PrivacyClaim.unknown("")
+    with pytest.raises(ParameterError, match=r"^epsilon must be infinite only"):
+        PrivacyClaim("exact", math.inf, "exact", "because", curve)
+    with pytest.raises(ParameterError, match=r"^kind must be 'unknown' exactly"):
+        PrivacyClaim("exact", 1.0, "exact", "because")
+    with pytest.raises(ParameterError, match=r"^epsilon must be a number of at least 0"):
+        PrivacyClaim.exact(-1.0, curve, "because")
+    claim = PrivacyClaim.exact(1.0, curve, "because")
+    assert claim.delta(0.5) == 0.1
+    assert claim.delta(1.0) == 0.0
+    for bad in (-0.1, math.nan, "1"):
+        with pytest.raises(ParameterError, match=r"^epsilon must"):
+            claim.delta(bad)
+
+
+def test_views_are_named_as_in_the_claims_table():
+    names = {
+        Report(1): "report_round_1",
+        Report(2, queries=9): "report_round_2",
+        LinkedReports(): "linked_reports",
+        ReleasedDifferences(crowd=3): "released_differences",
+        ReleasedCounts(crowd=3): "released_counts",
+        Shuffled(round=1, devices=5): "shuffled_round_1",
+        Shares(colluding=1, servers=2): "shares",
+    }
+    for view, name in names.items():
+        assert view.name == name
+        assert view.queries >= 1
+    for make, field in (
+        (lambda: Report(0), "round"),
+        (lambda: Report(1, queries=0), "queries"),
+        (lambda: LinkedReports(queries=0), "queries"),
+        (lambda: ReleasedDifferences(crowd=0), "crowd"),
+        (lambda: ReleasedDifferences(crowd=2, k=0), "k"),
+        (lambda: ReleasedCounts(crowd=0), "crowd"),
+        (lambda: Shuffled(round=1, devices=0), "devices"),
+        (lambda: Shares(colluding=3, servers=2), "colluding"),
+    ):
+        with pytest.raises(ParameterError, match=rf"^{field} must"):
+            make()

@@ -1,0 +1,214 @@
+"""The graph schema, its compilation, and where vehicles are."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shapely import LineString
+
+from simulator.roads import Links, RoadNetwork, RoadsError, build_grid, largest_strong_component
+
+EDGE = {"length_m": 10.0, "speed_mps": 5.0, "lanes": 1, "capacity_vph": 1800.0}
+with np.errstate(invalid="ignore"):
+    NOWHERE = LineString([(0, 0), (math.nan, 1)])
+
+
+def graph_of(nodes, edges, crs="EPSG:32618"):
+    graph = nx.MultiDiGraph(crs=crs)
+    graph.add_nodes_from((node, {"x": float(x), "y": float(y)}) for node, (x, y) in nodes.items())
+    graph.add_edges_from((start, end, EDGE | data) for start, end, data in edges)
+    return graph
+
+
+def pair(**data):
+    return graph_of({"a": (0, 0), "b": (10, 0)}, [("a", "b", data), ("b", "a", {})])
+
+
+def test_compilation_sorts_links_and_leaves_the_callers_graph_alone():
+    graph = graph_of(
+        {"z": (0, 0), "a": (10, 0)},
+        [("a", "z", {"length_m": 3.0}), ("z", "a", {"length_m": 1.0}), ("z", "a", {"length_m": 2.0})],
+    )
+    roads = RoadNetwork.from_graph(graph)
+    assert roads.node_names == ["z", "a"]
+    np.testing.assert_array_equal(roads.links.length_m, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(roads.links.first_out, [0, 2, 3])
+    assert roads.graph["z"]["a"][1]["link"] == 1
+    assert "link" not in graph["z"]["a"][0]
+    assert repr(roads) == "RoadNetwork(2 nodes, 3 links, 0.0 km, crs 'WGS 84 / UTM zone 18N')"
+
+
+def test_parallel_edges_ascend_by_key_numbers_before_text():
+    graph = graph_of({0: (0, 0), 1: (10, 0)}, [(1, 0, {})])
+    for key in ("b", 10, "a", 9):
+        graph.add_edge(0, 1, key=key, **EDGE)
+    roads = RoadNetwork.from_graph(graph)
+    keys = {data["link"]: key for _, _, key, data in roads.graph.out_edges(0, keys=True, data=True)}
+    assert keys == {0: 9, 1: 10, 2: "a", 3: "b"}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"length_m": -3.0}, r"edge \('a', 'b', 0\): length_m must be a finite number above 0, got -3.0"),
+        ({"length_m": math.nan}, "length_m must be a finite number above 0, got nan"),
+        ({"speed_mps": 0}, "speed_mps must be a finite number above 0, got 0"),
+        ({"speed_mps": "30 mph"}, "speed_mps must be a finite number above 0, got '30 mph'"),
+        ({"capacity_vph": math.inf}, "capacity_vph must be a finite number above 0, got inf"),
+        ({"lanes": 0}, "lanes must be a whole number, 1 or more, got 0"),
+        ({"lanes": 1.5}, "lanes must be a whole number, 1 or more, got 1.5"),
+        ({"lanes": True}, "lanes must be a whole number, 1 or more, got True"),
+        ({"geometry": "LINESTRING (0 0, 1 1)"}, "geometry must be a LineString"),
+        ({"geometry": LineString()}, "geometry must be a LineString with points"),
+        ({"geometry": NOWHERE}, "geometry must have finite coordinates"),
+    ],
+)
+def test_an_edge_out_of_range_is_named(data, message):
+    with pytest.raises(RoadsError, match=message) as caught:
+        RoadNetwork.from_graph(pair(**data))
+    assert len(caught.value.faults) == 1
+
+
+def test_all_faults_are_reported_at_once():
+    graph = pair()
+    del graph["a"]["b"][0]["speed_mps"]
+    graph.nodes["a"]["x"] = math.nan
+    del graph.nodes["b"]["y"]
+    graph.add_edge("b", "b", **EDGE)
+    graph.graph["crs"] = "EPSG:4326"
+    with pytest.raises(RoadsError) as caught:
+        RoadNetwork.from_graph(graph)
+    assert caught.value.faults == [
+        "crs must be projected, in metres, got 'WGS 84' in units: degree",
+        "node 'a': x must be a finite number of metres, got nan",
+        "node 'b': y is missing",
+        "edge ('a', 'b', 0): speed_mps is missing",
+        "edge ('b', 'b', 0): a road from a node to itself cannot be part of a route",
+    ]
+    assert str(caught.value).splitlines() == caught.value.faults
+
+
+@pytest.mark.parametrize(
+    ("crs", "message"),
+    [(None, "crs is missing"), ("nowhere", "'nowhere'"), ("EPSG:2263", "US survey foot")],
+)
+def test_a_crs_must_be_projected_in_metres(crs, message):
+    with pytest.raises(RoadsError, match=message):
+        RoadNetwork.from_graph(graph_of({0: (0, 0), 1: (1, 0)}, [(0, 1, {})], crs=crs))
+
+
+def test_what_is_no_road_graph_is_refused():
+    with pytest.raises(RoadsError, match=r"must be a networkx\.MultiDiGraph, got DiGraph"):
+        RoadNetwork.from_graph(nx.DiGraph())
+    with pytest.raises(RoadsError, match="is empty: it has no edge"):
+        RoadNetwork.from_graph(nx.MultiDiGraph(crs="EPSG:32618"))
+
+
+def test_links_refuse_arrays_that_do_not_fit():
+    links = build_grid(rows=1, columns=2, spacing_x_m=1, spacing_y_m=1, speed_mps=1, lanes=1).links
+    columns = {name: getattr(links, name) for name in links.__dataclass_fields__}
+    with pytest.raises(ValueError, match=r"lanes must have the shape of from_node, \(2,\), got \(1,\)"):
+        Links(**columns | {"lanes": links.lanes[:1]})
+    with pytest.raises(ValueError, match="first_out"):
+        Links(**columns | {"first_out": links.first_out[::-1].copy()})
+    with pytest.raises(ValueError, match="from_node must ascend"):
+        Links(**columns | {"from_node": links.from_node[::-1].copy()})
+
+
+def test_locate_on_straight_and_bent_links():
+    """Link 0 bends: 30 m east, then 10 m north; link 1 goes straight back; link 2 has a point twice."""
+    graph = graph_of(
+        {0: (0, 0), 1: (30, 10)},
+        [
+            (0, 1, {"geometry": LineString([(0, 0), (30, 0), (30, 10)])}),
+            (1, 0, {}),
+            (1, 0, {"geometry": LineString([(30, 10), (30, 0), (30, 0), (0, 0)])}),
+        ],
+    )
+    roads = RoadNetwork.from_graph(graph)
+    fractions = [0.0, 0.5, 0.75, 0.875, 1.0]
+    bent = [(0, 0), (20, 0), (30, 0), (30, 5), (30, 10)]
+    np.testing.assert_allclose(roads.locate([0] * 5, fractions), bent, atol=1e-12)
+    np.testing.assert_allclose(roads.locate([1, 1, 1], [0.0, 0.5, 1.0]), [(30, 10), (15, 5), (0, 0)])
+    np.testing.assert_allclose(roads.locate([2] * 5, np.subtract(1.0, fractions)), bent, atol=1e-12)
+    assert roads.bounds == (0.0, 0.0, 30.0, 10.0)
+
+
+def test_geometries_may_end_apart_from_nodes_and_widen_the_bounds():
+    graph = graph_of(
+        {0: (0, 0), 1: (10, 0)},
+        [
+            (0, 1, {"geometry": LineString([(1, 2), (5, 9), (9, 2)])}),
+            (1, 0, {"geometry": LineString([(8, -3), (1, -3)])}),
+        ],
+    )
+    roads = RoadNetwork.from_graph(graph)
+    np.testing.assert_array_equal(roads.locate([0, 0, 1, 1], [0.0, 1.0, 0.0, 1.0]), [(1, 2), (9, 2), (8, -3), (1, -3)])
+    assert roads.bounds == (0.0, -3.0, 10.0, 9.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=6).filter(
+        lambda points: len(set(points)) > 1
+    ),
+    st.floats(0, 1),
+)
+def test_locate_agrees_with_shapely(points, fraction):
+    line = LineString(points)
+    graph = graph_of({0: points[0], 1: points[-1]}, [(0, 1, {"geometry": line}), (0, 1, {}), (1, 0, {})])
+    roads = RoadNetwork.from_graph(graph)
+    expected = line.interpolate(fraction, normalized=True)
+    np.testing.assert_allclose(roads.locate([0], [fraction])[0], (expected.x, expected.y), atol=1e-9)
+
+
+def test_locate_takes_one_fraction_for_all_and_no_vehicles():
+    roads = build_grid(rows=1, columns=2, spacing_x_m=10, spacing_y_m=1, speed_mps=1, lanes=1)
+    np.testing.assert_array_equal(roads.locate([0, 1], 0.25), [(2.5, 0.0), (7.5, 0.0)])
+    assert roads.locate([], []).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("link", "fraction", "message"),
+    [
+        ([2], [0.5], "link must be 0 … 1, got 2 … 2"),
+        ([-1], [0.5], "link must be 0 … 1, got -1"),
+        ([0.0], [0.5], "link must be whole numbers"),
+        ([0], [1.01], "fraction must be 0 … 1, got 1.01"),
+        ([0], [math.nan], "fraction must be 0 … 1, got nan"),
+    ],
+)
+def test_locate_refuses_what_is_not_on_a_link(link, fraction, message):
+    roads = build_grid(rows=1, columns=2, spacing_x_m=10, spacing_y_m=1, speed_mps=1, lanes=1)
+    with pytest.raises(ValueError, match=message):
+        roads.locate(link, fraction)
+
+
+def test_the_largest_strong_component_and_what_it_loses():
+    """A triangle a b c, a pair d e, and a dead end f."""
+    nodes = {name: (place, 0) for place, name in enumerate("fedcba")}
+    ring = [("a", "b", {}), ("b", "c", {}), ("c", "a", {})]
+    rest = [("c", "d", {"length_m": 5.0}), ("d", "e", {}), ("e", "d", {}), ("a", "f", {"length_m": 2.5})]
+    graph = graph_of(nodes, ring + rest)
+    part, loss = largest_strong_component(graph)
+    assert list(part) == ["c", "b", "a"]
+    assert (loss.nodes, loss.links, loss.length_m) == (3, 4, 27.5)
+    assert graph.number_of_nodes() == 6
+
+
+def test_of_two_components_as_large_the_first_is_kept():
+    graph = graph_of(
+        dict.fromkeys("cdab", (0, 0)),
+        [("a", "b", {}), ("b", "a", {}), ("c", "d", {}), ("d", "c", {})],
+    )
+    assert list(largest_strong_component(graph)[0]) == ["c", "d"]
+
+
+def test_roads_that_lead_nowhere_back_are_an_empty_network():
+    graph = graph_of({0: (0, 0), 1: (1, 0)}, [(0, 1, {})])
+    with pytest.raises(RoadsError, match="no path leads both ways between any two nodes"):
+        largest_strong_component(graph)
