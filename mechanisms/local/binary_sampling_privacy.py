@@ -25,8 +25,9 @@ from mechanisms.parameter import (
 )
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.per_cell import per_cell_claim
+from mechanisms.privacy.released_counts import released_counts_claim
 from mechanisms.privacy.released_differences import released_differences_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, View
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, View
 
 SUM_TOLERANCE = 1e-9
 
@@ -200,18 +201,26 @@ class BinarySamplingPrivacy:
         count one; linked, an answer 0 then 1 is given only by a device in the cell, so no ε is finite.
         """
         zero, one, sampling = self.faces
-        if isinstance(view, Report) and view.round == 1:
-            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")
-        if isinstance(view, Report) and view.round == 2:
-            yes, no = (zero, one + sampling), (zero + sampling, one)
-            source = "SP eqs 9-10; eqs 18-25 count one of the two answers"
-            return per_cell_claim(yes, no, cells=self.cells, queries=view.queries, source=source)
         if isinstance(view, Report):
-            return PrivacyClaim.unknown("The mechanism has two rounds only.")
+            return self._claim_report(view)
         if isinstance(view, LinkedReports):
             linked_yes, linked_no = (zero, one, sampling), (zero + sampling, one, 0.0)
             source = "SP eqs 7-10, the pairs of answers 00, 11 and 01; 01 is given only by a device in the cell"
             return per_cell_claim(linked_yes, linked_no, cells=self.cells, queries=view.queries, source=source)
         if isinstance(view, ReleasedDifferences):
             return released_differences_claim(view, sampling)
+        if isinstance(view, ReleasedCounts):
+            seen = one / (zero + one) if sampling < 1.0 else 0.0
+            return released_counts_claim(view, sampling=sampling, seen=seen)
         return PrivacyClaim.unknown(f"The claim of {view.name} is not computed yet.")
+
+    def _claim_report(self, view: Report) -> PrivacyClaim:
+        """Return what the report of one round tells."""
+        zero, one, sampling = self.faces
+        if view.round == 1:
+            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")
+        if view.round == 2:
+            yes, no = (zero, one + sampling), (zero + sampling, one)
+            source = "SP eqs 9-10; eqs 18-25 count one of the two answers"
+            return per_cell_claim(yes, no, cells=self.cells, queries=view.queries, source=source)
+        return PrivacyClaim.unknown("The mechanism has two rounds only.")

@@ -17,9 +17,10 @@ from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.local.sampling_warnings import sampling_warnings
 from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.released_counts import released_counts_claim
 from mechanisms.privacy.released_differences import released_differences_claim
 from mechanisms.privacy.sampled_value import linked_claim, round_one_claim, round_two_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, View
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, View
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -188,14 +189,21 @@ class SamplingPrivacy:
         Round one tells nothing; round two is exact, over the truths 0…V where SP eq 29 runs over 1…V; linked,
         the reports 0 then v are given only by a device in cell v, so no ε is finite and δ = π_s.
         """
-        if isinstance(view, Report) and view.round == 1:
-            return round_one_claim()
-        if isinstance(view, Report) and view.round == 2:
-            return round_two_claim(sampling=self.sampling, blanks=self.blanks, queries=view.queries)
         if isinstance(view, Report):
-            return PrivacyClaim.unknown("The mechanism has two rounds only.")
+            return self._claim_report(view)
         if isinstance(view, LinkedReports):
             return linked_claim(sampling=self.sampling, queries=view.queries)
         if isinstance(view, ReleasedDifferences):
             return released_differences_claim(view, self.sampling)
+        if isinstance(view, ReleasedCounts):
+            cells, every = float(self.blanks[1:].sum()), float(self.blanks.sum())
+            return released_counts_claim(view, sampling=self.sampling, seen=cells / every if every else 0.0)
         return PrivacyClaim.unknown(f"The claim of {view.name} is not computed yet.")
+
+    def _claim_report(self, view: Report) -> PrivacyClaim:
+        """Return what the report of one round tells."""
+        if view.round == 1:
+            return round_one_claim()
+        if view.round == 2:
+            return round_two_claim(sampling=self.sampling, blanks=self.blanks, queries=view.queries)
+        return PrivacyClaim.unknown("The mechanism has two rounds only.")

@@ -16,7 +16,7 @@ from mechanisms.privacy.printed_leakage import (
     printed_multi_value_leakage,
     printed_randomized_response_leakage,
 )
-from mechanisms.privacy.released_differences import released_differences_delta
+from mechanisms.privacy.released_differences import released_differences_delta, worst_crowd_delta
 from mechanisms.privacy.view import (
     LinkedReports,
     ReleasedCounts,
@@ -50,4 +50,5 @@ __all__ = [
     "printed_multi_value_leakage",
     "printed_randomized_response_leakage",
     "released_differences_delta",
+    "worst_crowd_delta",
 ]

@@ -17,9 +17,9 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
     """Return the least pair that dominates all of these: H_x(P‖Q) is their maximum at every x = e^ε, ε of any sign.
 
     A device's truths may change which pair tells at each query; composing the dominating pair bounds them all
-    (Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function, 2022, prop. 2
-    and thm. 10). A pair's h(x) = Σ max(p − xq, 0) is convex and piecewise linear, from h(0) = 1; so is the
-    maximum of several, and its kinks are the likelihood ratios of the pair it belongs to.
+    (Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function). A pair's
+    h(x) = Σ max(p − xq, 0) is convex and piecewise linear, from h(0) = 1; so is the maximum of several, and
+    its kinks are the likelihood ratios of the pair it belongs to.
 
     Parameters
     ----------

@@ -35,8 +35,9 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 
-MOST_ROWS = 50_000_000
-"""Rows of `estimates.parquet` beyond which a scenario is surely not meant: some 4 GB."""
+MOST_CELLS = 1_000_000
+MOST_ROWS = 20_000_000
+"""Rows of `estimates.parquet` beyond which a scenario is surely not meant: some 2 GB in memory."""
 
 
 def build_city(scenario: Scenario) -> City:
@@ -56,6 +57,9 @@ def build_city(scenario: Scenario) -> City:
     except CellsError as error:
         raise ScenarioError(scenario.name, [Fault("cells", str(error))]) from error
     queries = sum(campaign.queries for campaign in scenario.campaigns)
+    if cells.count > MOST_CELLS:
+        rule = f"must be at most {MOST_CELLS:,} cells: take larger cells"
+        raise ScenarioError(scenario.name, [Fault("cells", rule, cells.count)])
     rows = cells.count * queries * len(scenario.mechanisms)
     if rows > MOST_ROWS:
         rule = (

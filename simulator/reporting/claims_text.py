@@ -2,7 +2,7 @@
 
 import math
 
-from simulator.reporting.numerals import number, parameter, percent
+from simulator.reporting.numerals import chance, number, parameter, percent, related
 from simulator.reporting.view_claim import ViewClaim
 
 KIND_WORDS = {
@@ -104,18 +104,16 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     if constant is not None and constant >= 1 - 1e-12:
         return "learns where you are, for certain. There is no protection here."
     if constant is not None:
-        chance = f"with probability {most}{percent(constant)}"
+        likely = f"with probability {most}{percent(constant)}"
         what = "learns your exact cell" if claim.view == "linked_reports" else "learns for certain that you were there"
-        return f"{what} {chance}; no ε changes that (δ = {parameter(constant)} at every ε)."
+        return f"{what} {likely}; no ε changes that ({related('δ', '=', constant)} at every ε)."
     pair = _middle(claim.deltas)
     if pair is None:
         return "can sometimes learn where you are for certain; no finite ε holds always."
     epsilon, delta = pair
     return (
         f"can shift the odds between any two places you might be at most {number(math.exp(epsilon))}-fold "
-        "(ε = "
-        f"{parameter(epsilon)}) except with probability "
-        f"{most}{percent(delta)}; no ε holds always."
+        f"(ε = {parameter(epsilon)}) except with probability {most}{chance(delta)}; no ε holds always."
     )
 
 
@@ -188,6 +186,6 @@ def _short(claim: ViewClaim) -> str:
     if constant is not None and constant >= 1 - 1e-12:
         return "everything (δ = 1)"
     if constant is not None:
-        return f"δ {sign} {parameter(constant)} at every ε"
+        return f"{related('δ', sign, constant)} at every ε"
     pair = _middle(claim.deltas)
-    return "no finite ε" if pair is None else f"δ {sign} {parameter(pair[1])} at ε = {parameter(pair[0])}, no finite ε"
+    return "no finite ε" if pair is None else f"{related('δ', sign, pair[1])} at ε = {parameter(pair[0])}, no finite ε"

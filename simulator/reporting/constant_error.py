@@ -6,7 +6,7 @@ from typing import Any
 from simulator.reporting.figures import measured
 from simulator.reporting.finished_run import FinishedRun, MechanismFacts
 from simulator.reporting.markup import Safe, element, text
-from simulator.reporting.numerals import listed, number, parameter, percent, whole
+from simulator.reporting.numerals import listed, number, parameter, percent, related, whole
 from simulator.reporting.view_claim import ViewClaim, view_claims
 
 FLAT = 1.02
@@ -109,41 +109,47 @@ def _item(title: str, body: str) -> Safe:
     return element("li", element("strong", title), " ", text(body))
 
 
+def equation(facts: MechanismFacts) -> str:
+    """
+    Name the equation whose ε the paper prints.
+
+    Parameters
+    ----------
+    facts
+        A Sampling Privacy mechanism.
+
+    Returns
+    -------
+    name
+        As the run recorded it.
+    """
+    return str((facts.record.get("printed") or {}).get("equation") or "SP eq 29")
+
+
 def _round_two(facts: MechanismFacts, claims: list[ViewClaim], chance: float | None) -> Safe:
     printed: dict[str, Any] = facts.record.get("printed") or {}
-    equation = str(printed.get("equation") or "SP eq 29")
-    alone = next((claim for claim in claims if claim.view == "report_round_2"), None)
+    binary = (facts.record.get("parameters") or {}).get("form") == "binary"
     body = (
-        f"Heard alone, the second answer is the true cell with probability {percent(chance)} and otherwise "
-        "whatever the die "
-        "showed: k-ary randomized response. The first answer adds no protection. It repeats the same "
-        "noise, so that the noise cancels in the difference; "
-        "that is where the constant error comes from, and also the leak. "
+        f"Heard alone, the second answer is the truth with probability {percent(chance)} and otherwise whatever "
+        f"the die showed: {'' if binary else 'k-ary '}randomized response. The first answer adds no protection. It "
+        "repeats the same noise, so that the noise cancels in the difference; that is where the constant error "
+        "comes from, and also the leak."
     )
     epsilon = printed.get("epsilon")
+    alone = next((claim for claim in claims if claim.view == "report_round_2"), None)
+    worked_out = None if alone is None else alone.epsilon
     if isinstance(epsilon, int | float):
-        said = "∞" if math.isinf(epsilon) else parameter(float(epsilon))
-        body += f"{equation} prints ε = {said}, and it is a statement about this one view only."
-        if alone is not None and alone.epsilon is not None:
-            same = math.isclose(alone.epsilon, float(epsilon), rel_tol=1e-6)
-            body += (
-                " The exact value is the same."
-                if same
-                else f" The {_word(alone)} value is ε = {parameter(alone.epsilon)}."
-            )
-    elif alone is not None and alone.epsilon is not None:
-        body += (
-            f"{equation} is a statement about this one view only; its {_word(alone)} value here is ε = "
-            f"{parameter(alone.epsilon)}."
-        )
-    note = str(printed.get("note") or "").strip()
+        body += f" {equation(facts)} prints ε = {parameter(epsilon)}, and it is a statement about this one view only."
+    else:
+        body += f" {equation(facts)} is a statement about this one view only."
+    if alone is not None and worked_out is not None:
+        same = isinstance(epsilon, int | float) and math.isclose(worked_out, epsilon, rel_tol=1e-6)
+        word = "bounding" if alone.kind == "bound" else "exact"
+        body += f" The {word} value is {'the same' if same else f'ε = {parameter(worked_out)}'}."
+    note = str(printed.get("note") or "").strip().rstrip(".")
     if note:
-        body += f" ({note[0].upper()}{note[1:].rstrip('.')}.)"
+        body += f" ({note[0].upper()}{note[1:]}.)"
     return _item("Round two alone is what the equation covers.", body)
-
-
-def _word(claim: ViewClaim) -> str:
-    return "bounding" if claim.kind == "bound" else "exact"
 
 
 def _linked(claims: list[ViewClaim], chance: float | None) -> Safe:
@@ -163,7 +169,7 @@ def _linked(claims: list[ViewClaim], chance: float | None) -> Safe:
         body = (
             "Whoever puts one device’s two answers side by side learns its true cell with probability "
             f"{percent(value)}: "
-            f"δ = {parameter(value)}, whatever ε is. A first answer of “nothing” followed by a cell can "
+            f"{related('δ', '=', value)}, whatever ε is. A first answer of “nothing” followed by a cell can "
             "only come from a device in that cell. "
             "So two aggregators that collude undo the protection, and so does one that hears both rounds."
         )
@@ -183,7 +189,7 @@ def _differences(claims: list[ViewClaim], chance: float | None) -> Safe:
         chosen = min(claim.deltas, key=lambda pair: abs(pair[0] - 1))
         flat = claim.constant_delta
         at = "at every ε" if flat is not None else f"at ε = {parameter(chosen[0])}"
-        parts.append(f"{crowd} it is δ {'≤' if claim.delta_kind == 'bound' else '='} {parameter(chosen[1])} {at}")
+        parts.append(f"{crowd} it is {related('δ', '≤' if claim.delta_kind == 'bound' else '=', chosen[1])} {at}")
     if parts:
         body += f"For a vehicle {listed(parts)}. A quoted ε with a small δ therefore needs a minimum crowd."
     else:
@@ -201,7 +207,7 @@ def _repair(claims: list[ViewClaim]) -> Safe:
     if rows:
         claim = rows[0]
         epsilon, delta = min(claim.deltas, key=lambda pair: abs(pair[0] - 1))
-        body += f"In this run k = {whole(claim.k)} gives δ = {parameter(delta)} at ε = {parameter(epsilon)}."
+        body += f"In this run k = {whole(claim.k)} gives {related('δ', '=', delta)} at ε = {parameter(epsilon)}."
     else:
         body += "This run did not do so: what it published is as the item above says."
     return _item("Suppressing small cells repairs the last one.", body)

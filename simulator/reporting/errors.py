@@ -3,8 +3,8 @@
 from typing import Any
 
 from simulator.reporting import figures
-from simulator.reporting.constant_error import cost_paragraphs, growth_sentence, sampling_mechanisms
-from simulator.reporting.finished_run import FinishedRun, MechanismFacts
+from simulator.reporting.constant_error import cost_paragraphs, equation, growth_sentence, sampling_mechanisms
+from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import Safe, data, definitions, element, figure, same_scale, table, text
 from simulator.reporting.numerals import listed, number, parameter, percent, real, whole
 
@@ -133,10 +133,6 @@ def _share(row: dict[Any, Any], column: str) -> Safe:
     return data(value, percent(value))
 
 
-def _equation(facts: MechanismFacts) -> str:
-    return str((facts.record.get("printed") or {}).get("equation") or "SP eq 29")
-
-
 def growth_section(run: FinishedRun, page: Figures) -> Safe:
     """
     Show how the error grows with the devices asked and, of Sampling Privacy, what its constancy costs.
@@ -184,7 +180,11 @@ def growth_section(run: FinishedRun, page: Figures) -> Safe:
         title = "What that costs" if len(sampled) == 1 else f"What that costs: {facts.label}"
         parts += [
             element("h3", title),
-            element("p", f"The paper states one ε ({_equation(facts)}). It covers less than it seems:"),
+            element(
+                "p",
+                "The paper (SP: Joy and Gerla, Differential Privacy By Sampling) states one ε, in "
+                f"{equation(facts)}. It covers less than it seems:",
+            ),
             element("ol", *cost_paragraphs(run, facts), class_="costs"),
         ]
     heading = "Constant error, and what it costs" if sampled else "Error against the number of devices asked"

@@ -71,11 +71,54 @@ def parameter(value: float | None) -> str:
     Returns
     -------
     text
-        For example ``0.5``, ``1``, ``0.0032``, ``1.4 × 10⁻⁵``.
+        For example ``0.5``, ``1``, ``0.0032``, ``1.4 × 10⁻⁵``; ``< 10⁻³⁰`` where the digits say nothing.
     """
+    if value is not None and 0 < abs(value) < 1e-30:
+        return "< 10⁻³⁰"
     if value is None or not math.isfinite(value) or value == 0 or not 1e-3 <= abs(value) < 1000:
         return number(value)
     return f"{value:.3g}".replace("-", "−")
+
+
+def related(letter: str, sign: str, value: float | None) -> str:
+    """
+    Write what a parameter is, or is below.
+
+    Parameters
+    ----------
+    letter
+        The parameter.
+    sign
+        ``=`` or ``≤``.
+    value
+        Its value.
+
+    Returns
+    -------
+    text
+        For example ``δ = 0.45``, ``δ < 10⁻³⁰``.
+    """
+    written = parameter(value)
+    return f"{letter} {written}" if written.startswith("<") else f"{letter} {sign} {written}"
+
+
+def counted(count: float | None, noun: str) -> str:
+    """
+    Write a count with its noun, regular in the plural.
+
+    Parameters
+    ----------
+    count
+        The count.
+    noun
+        The noun in the singular.
+
+    Returns
+    -------
+    text
+        For example ``1 cell``, ``84 cells``.
+    """
+    return f"{whole(count)} {noun if count == 1 else noun + 's'}"
 
 
 def whole(value: float | None) -> str:
@@ -124,6 +167,28 @@ def percent(value: float | None) -> str:
     if 99.95 <= hundredths < 100:
         return "over 99.9 %"
     return f"{hundredths:.1f} %"
+
+
+def chance(value: float | None) -> str:
+    """
+    Write a probability so that a very small one still means something.
+
+    Parameters
+    ----------
+    value
+        The probability.
+
+    Returns
+    -------
+    text
+        For example ``45 %``, ``1 in 52,000``, ``less than 1 in a billion``.
+    """
+    if value is None or value == 0 or not math.isfinite(value) or value >= 1e-3:
+        return percent(value)
+    if value < 1e-9:
+        return "less than 1 in a billion"
+    odds = 1 / value
+    return f"1 in {round(odds, 1 - math.floor(math.log10(odds))):,.0f}"
 
 
 def clock(seconds: float | None) -> str:

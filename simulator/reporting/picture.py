@@ -27,13 +27,13 @@ def header(run: FinishedRun) -> Safe:
         The page's ``header``.
     """
     facts = run.run
-    cells = (facts.get("city") or {}).get("cells")
+    cells = len(run.cells)
     asked = sorted({round(value) for value in run.mean_asked.values()})
     each = "–".join(whole(value) for value in dict.fromkeys((asked[0], asked[-1]))) if asked else "–"
     keys = [
-        ("vehicles on the roads", whole(facts.get("vehicles"))),
-        ("cells", whole(cells if cells is not None else len(run.cells))),
-        ("queries", whole(facts.get("queries"))),
+        ("vehicles in the run", whole(facts.get("vehicles"))),
+        ("cell" if cells == 1 else "cells", whole(cells)),
+        ("query" if facts.get("queries") == 1 else "queries", whole(facts.get("queries"))),
         ("devices asked per query", each),
         ("mechanisms compared", whole(len(run.facts))),
         ("answers made", whole(facts.get("device_answers"))),

@@ -6,7 +6,7 @@ from simulator.reporting.claims_text import KIND_WORDS, sentence
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import Safe, data, definitions, details, element, table
 from simulator.reporting.numerals import clock, duration, number, parameter, percent, real, size, whole
-from simulator.reporting.view_claim import ViewClaim, view_claims
+from simulator.reporting.view_claim import ViewClaim, view_claims, worth_reading
 
 ROUND_COUNTS = ("asked", "answered", "counted", "late", "lost", "rejected", "unpaired", "duplicates")
 MISSED = ("late", "lost", "rejected", "unpaired")
@@ -57,6 +57,7 @@ def _badge(kind: str) -> Safe:
 def _claims_table(run: FinishedRun, claims: list[ViewClaim]) -> Safe:
     name = claims[0].mechanism
     rounds = run.facts[name].rounds if name in run.facts else 2
+    claims = worth_reading(claims, rounds=rounds)
     epsilons = sorted({epsilon for claim in claims for epsilon, _ in claim.deltas})
     heads = [
         "What is seen, and what it tells",

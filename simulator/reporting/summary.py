@@ -12,7 +12,7 @@ from rich.text import Text
 
 from simulator.reporting.claims_text import one_line
 from simulator.reporting.finished_run import FinishedRun, MechanismFacts, mechanism_facts
-from simulator.reporting.numerals import duration, number, percent, real, whole
+from simulator.reporting.numerals import counted, duration, number, percent, real, whole
 from simulator.reporting.report import FILE_NAME
 from simulator.reporting.view_claim import view_claims
 
@@ -79,7 +79,8 @@ def _what_ran(run: Mapping[str, Any]) -> Text:
     text = Text()
     text.append(str(run.get("scenario", "")), style="bold")
     text.append(
-        f", seed {run.get('seed', '–')}: {whole(run.get('vehicles'))} vehicles, {whole(city.get('cells'))} cells, "
+        f", seed {run.get('seed', '–')}: {counted(run.get('vehicles'), 'vehicle')}, "
+        f"{counted(city.get('cells'), 'cell')}, "
     )
     text.append(f"{whole(run.get('queries'))} queries, {whole(run.get('device_answers'))} answers")
     if wall.get("total") is not None:

@@ -1,7 +1,7 @@
 """All that is claimed about one mechanism in one view, gathered from the rows of `claims.parquet`."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 import pandas as pd
@@ -85,8 +85,43 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
     groups: dict[tuple[object, ...], list[dict[str, object]]] = {}
     for record in claims.to_dict("records"):
         row = {str(key): value for key, value in record.items()}
-        groups.setdefault(tuple(row[key] if key in _NAMES else _whole(row.get(key)) for key in _KEYS), []).append(row)
+        key = tuple(row[name] if name in _NAMES else _whole(row.get(name)) for name in _KEYS)
+        groups.setdefault(key, []).append(row)
     return [_gather(rows) for rows in groups.values()]
+
+
+def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
+    """
+    Leave out what says nothing new: for a table that a person reads.
+
+    Parameters
+    ----------
+    claims
+        One mechanism's claims.
+    rounds
+        How many answers it takes per query: of one answer there is nothing to link, and no difference.
+
+    Returns
+    -------
+    chosen
+        The claims, with those that are the same for every crowd as one without a crowd.
+    """
+    chosen: dict[tuple[object, ...], ViewClaim] = {}
+    for claim in claims:
+        what = (claim.epsilon, claim.kind, claim.deltas, claim.delta_kind)
+        alone = [other for other in chosen.values() if other.view.startswith("report")]
+        known = [
+            (other.epsilon, other.kind, other.deltas, other.delta_kind)
+            for other in alone
+            if other.queries == claim.queries
+        ]
+        if rounds == 1 and claim.view == "linked_reports" and what in known:
+            continue
+        if rounds == 1 and claim.view == "released_differences" and claim.kind == "unknown":
+            continue
+        key = (claim.view, claim.queries, claim.k, claim.colluding, claim.servers, *what)
+        chosen[key] = replace(claim, crowd=None) if key in chosen else claim
+    return list(chosen.values())
 
 
 def _gather(rows: list[dict[str, object]]) -> ViewClaim:

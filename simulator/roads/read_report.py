@@ -99,7 +99,11 @@ class ReadReport:
         if self.loss.nodes:
             notes.append(
                 f"kept the {self.nodes:,} nodes and {self.links:,} links of the largest part in which every "
-                f"node can be reached from every other; left out {self.loss.nodes:,} nodes and "
-                f"{self.loss.links:,} links, {self.loss.length_m / 1000:,.1f} km"
+                f"node can be reached from every other; left out {_counted(self.loss.nodes, 'node')} and "
+                f"{_counted(self.loss.links, 'link')}, {self.loss.length_m / 1000:,.1f} km"
             )
         return notes
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -157,7 +157,7 @@ class Table:
             return []
         column = self.columns[name]
         first = self.texts(name)[int(np.flatnonzero(wrong)[0])]
-        value = "nothing" if first is None else repr(first)
+        value = "NaN or nothing" if first is None else repr(first)
         return [f"{self.file}: {rows_in_words(wrong)}: {name} (column {column!r}) must be {rule}, got {value}"]
 
 

@@ -37,6 +37,7 @@ def test_cells_have_the_papers_area_at_every_latitude():
     west, south, east, north = np.radians(square.rectangles(identifiers)).T
     area = EARTH_RADIUS_MILES**2 * (east - west) * (np.sin(north) - np.sin(south))
     np.testing.assert_allclose(area, 0.0225, rtol=1e-3)
+    np.testing.assert_allclose(area, area[1], rtol=1e-9)  # the same everywhere: the width is the row's middle's
     np.testing.assert_allclose((north - south) * EARTH_RADIUS_MILES, 0.15, rtol=1e-9)
 
 
@@ -128,17 +129,19 @@ def test_a_citys_cells_ascend_and_are_named_by_identifier():
         ((580_000.0, 4_506_000.0, 580_000.0, 4_526_000.0), "EPSG:32618", 0.15, (0.0, 0.0)),
         ((583_000.0, 4_506_000.0, 583_000.0, 4_506_000.0), "EPSG:32618", 0.15, (0.0, 0.0)),
         ((200_000.0, 7_200_000.0, 230_000.0, 7_215_000.0), "EPSG:32631", 0.15, (10.0, 30.0)),
+        # about 30° E, 62° N in a polar projection: the rim stands at 30 degrees to meridians and parallels
+        ((1_551_000.0, -2_686_000.0, 1_591_000.0, -2_646_000.0), "EPSG:3995", 0.15, (30.0, 40.0)),
         ((780_000.0, 8_100_000.0, 830_000.0, 8_140_000.0), "EPSG:32760", 0.3, (175.0, -20.0)),
     ],
 )
 def test_every_place_in_the_extent_has_the_cell_its_coordinates_say(bounds, crs, size_miles, origin):
-    """Places at random, and all along the rim, where rows begin and end at different columns."""
+    """Places at random, and every 0.5 m along the rim, which may cut a mere corner off a cell."""
     city = GeographicGrid.build_over(bounds, crs=crs, size_miles=size_miles, origin=origin)
-    rng = np.random.default_rng(11)
-    share = rng.random((20_000, 2))
-    share[:8000, 0] = np.repeat([0.0, 1.0], 4000)
-    share[8000:16_000, 1] = np.repeat([0.0, 1.0], 4000)
-    xy = np.array(bounds[:2]) + share * np.subtract(bounds[2:], bounds[:2])
+    xy = np.random.default_rng(11).uniform(bounds[:2], bounds[2:], (20_000, 2))
+    x, y = np.arange(bounds[0], bounds[2], 0.5), np.arange(bounds[1], bounds[3], 0.5)
+    rim = [np.column_stack((x, np.full(len(x), side))) for side in bounds[1::2]]
+    rim += [np.column_stack((np.full(len(y), side), y)) for side in bounds[::2]]
+    xy = np.concatenate((xy, *rim))
     cells = city.cell_of(xy)
     assert cells.dtype == np.int32
     assert cells.min() >= 1

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from mechanisms.local import ParameterError, SamplingPrivacy
+from mechanisms.local import BinarySamplingPrivacy, ParameterError, SamplingPrivacy
 from mechanisms.privacy import (
+    ReleasedCounts,
     ReleasedDifferences,
     composed_delta,
     dominating_pair,
@@ -19,6 +20,7 @@ from mechanisms.privacy import (
     pair_delta,
     pair_epsilon,
     released_differences_delta,
+    worst_crowd_delta,
 )
 
 
@@ -52,6 +54,29 @@ def test_published_differences_of_two_devices():
     assert round(released_differences_delta(crowd=2, sampling=0.45, epsilon=0.1), 4) == 0.2157
     assert released_differences_delta(crowd=1, sampling=0.45, epsilon=3.0) == 0.45
     assert round(released_differences_delta(crowd=5, sampling=0.45, epsilon=0.5), 3) == 0.064
+
+
+@pytest.mark.parametrize("crowd", range(1, 13))
+def test_suppressed_differences_against_enumeration(crowd):
+    for sampling in (0.05, 0.2, 0.45, 0.9, 1.0):
+        for k in (1, 2, 5, 12, 13):
+            present, absent = (np.append(row[:k].sum(), row[k:]) for row in binomials(crowd, sampling))
+            for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 5.0, math.inf):
+                exact = released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon, k=k)
+                assert exact == pytest.approx(pair_delta(present, absent, epsilon=epsilon), abs=1e-12)
+
+
+def test_the_worst_crowd_under_suppression():
+    """Smaller than LQS theorem 5 (8.0e-6 and 6.5e-4), and the maximum over far more crowds than were searched."""
+    assert f"{worst_crowd_delta(k=20, sampling=0.2, epsilon=0.5):.1e}" == "3.1e-07"
+    assert f"{worst_crowd_delta(k=10, sampling=0.3, epsilon=1.0):.1e}" == "9.1e-05"
+    crowds = (released_differences_delta(crowd=n, sampling=0.3, epsilon=0.7, k=4) for n in range(1, 300))
+    assert worst_crowd_delta(k=4, sampling=0.3, epsilon=0.7) == max(crowds)
+
+
+def test_larger_crowds_hide_more():
+    deltas = [released_differences_delta(crowd=n, sampling=0.45, epsilon=0.2) for n in range(1, 200)]
+    assert all(one >= other * (1 - 1e-12) for one, other in itertools.pairwise(deltas))
 
 
 @pytest.mark.parametrize("crowd", [200, 5_000])
@@ -105,6 +130,13 @@ def test_the_claim_about_published_differences():
                 over_two = mechanism.claim(view)
                 assert over_two.delta_kind == "bound"
                 assert over_two.delta(epsilon) >= matrix_delta(rows, epsilon=epsilon) - 1e-9
+    assert mechanism.claim(ReleasedDifferences(crowd=4, k=5)).epsilon == 0
+    suppressed = mechanism.claim(ReleasedDifferences(crowd=30, k=5))
+    assert (suppressed.kind, suppressed.delta_kind) == ("infinite", "exact")
+    assert suppressed.delta(1.0) <= mechanism.claim(ReleasedDifferences(crowd=30)).delta(1.0)
+    for queries in (2, 5):
+        view = ReleasedDifferences(crowd=30, k=5, queries=queries)
+        assert suppressed.delta(0.5) <= mechanism.claim(view).delta(0.5) <= queries * suppressed.delta(0.5 / queries)
     large = mechanism.claim(ReleasedDifferences(crowd=10**6, queries=3))
     assert large.delta(0.03) == 3 * released_differences_delta(crowd=10**6, sampling=0.45, epsilon=0.01)
     assert SamplingPrivacy(cells=2, sampling=1.0).claim(ReleasedDifferences(crowd=2)).delta(5) == 1.0
@@ -172,3 +204,81 @@ def test_composition_bounds_and_nearly_attains_the_product(queries):
         for a, b in ((p, q), (q, p)):
             bound = composed_delta(a, b, queries=queries, epsilon=epsilon)
             assert exact - 1e-9 <= bound <= exact + queries * 1e-4 + 1e-9
+
+
+def counts_law(mechanism, truth):
+    """Both rounds' whole count vectors of a few devices, by every throw of every die: {outcome: probability}."""
+    law = {(): 1.0}
+    single = {}
+    if isinstance(mechanism, SamplingPrivacy):
+        faces = [("S", mechanism.sampling), *enumerate(mechanism.blanks)]
+        throws = [((face,), p) for face, p in faces]
+    else:
+        zero, one, sampling = mechanism.faces
+        faces = (("S", sampling), (0, zero), (1, one))
+        throws = [
+            (tuple(f for f, _ in combination), math.prod(p for _, p in combination))
+            for combination in itertools.product(faces, repeat=mechanism.cells)
+        ]
+    for cell in set(truth):
+        single[cell] = {}
+        for dice, p in throws:
+            if isinstance(mechanism, SamplingPrivacy):
+                sent = [0 if dice[0] == "S" else dice[0], cell if dice[0] == "S" else dice[0]]
+                vector = np.concatenate([np.eye(mechanism.cells + 1, dtype=int)[value] for value in sent])
+            else:
+                first = [int(face == 1) for face in dice]
+                second = [int(face == 1 or (face == "S" and v == cell)) for v, face in enumerate(dice, start=1)]
+                vector = np.array(first + second)
+            key = tuple(vector.tolist())
+            single[cell][key] = single[cell].get(key, 0.0) + p
+    law = {(0,) * len(key): 1.0}
+    for cell in truth:
+        summed = {}
+        for (a, p), (b, q) in itertools.product(law.items(), single[cell].items()):
+            key = tuple(x + y for x, y in zip(a, b, strict=True))
+            summed[key] = summed.get(key, 0.0) + p * q
+        law = summed
+    return law
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        SamplingPrivacy(cells=1, sampling=0.45, blank_zero=0.1),
+        SamplingPrivacy(cells=1, sampling=0.45, blank_zero=0.0),
+        SamplingPrivacy(cells=2, sampling=0.3),
+        BinarySamplingPrivacy(cells=1, sampling=0.45),
+        BinarySamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.2),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("others", [(), (0,), (1, 0)])
+def test_published_counts_against_enumeration(mechanism, others):
+    """Exact where nobody else was asked, in the cell or outside; a bound where somebody was."""
+    for crowd in (1, 2, 3):
+        cell = mechanism.cells
+        rest = [cell] * (crowd - 1) + [o for o in others if o != cell]
+        present, absent = counts_law(mechanism, [cell, *rest]), counts_law(mechanism, [0, *rest])
+        outcomes = sorted(present.keys() | absent.keys())
+        p, q = (np.array([law.get(outcome, 0.0) for outcome in outcomes]) for law in (present, absent))
+        claim = mechanism.claim(ReleasedCounts(crowd=crowd))
+        assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
+        for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0, math.inf):
+            exact = pair_delta(p, q, epsilon=epsilon)
+            assert claim.delta(epsilon) >= exact - 1e-12
+            if len(rest) == crowd - 1:
+                assert claim.delta(epsilon) == pytest.approx(exact, abs=1e-12)
+
+
+def test_published_counts_tell_more_than_their_differences():
+    """One cell of n = 5, β = .45, ε = .5, nobody outside: .145 with π_0 = .1, .45 with π_0 = 0, .064 by differences."""
+    for blank_zero, delta in ((0.1, 0.145), (0.0, 0.45)):
+        mechanism = SamplingPrivacy(cells=1, sampling=0.45, blank_zero=blank_zero)
+        assert round(mechanism.claim(ReleasedCounts(crowd=5)).delta(0.5), 3) == delta
+        assert round(mechanism.claim(ReleasedDifferences(crowd=5)).delta(0.5), 3) == 0.064
+    mechanism = SamplingPrivacy(cells=1, sampling=0.45)
+    deltas = [mechanism.claim(ReleasedCounts(crowd=n)).delta(0.3) for n in (5, 50, 1000, 10**6)]
+    assert deltas[0] > deltas[1] > deltas[2] == deltas[3]
+    assert mechanism.claim(ReleasedCounts(crowd=50, queries=2)).delta(0.6) == pytest.approx(2 * deltas[1])
+    assert SamplingPrivacy(cells=1, sampling=1.0).claim(ReleasedCounts(crowd=3)).delta(2) == 1.0

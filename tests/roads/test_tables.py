@@ -270,9 +270,9 @@ def test_nodes_that_cannot_be_are_all_named(write):
     file = str(Path(faults[0].split(":", maxsplit=1)[0]))
     assert Path(file).name == "nodes.csv"
     assert [fault.removeprefix(f"{file}: ") for fault in faults] == [
-        "row 3: node (column 'id') must be an identifier, got nothing",
+        "row 3: node (column 'id') must be an identifier, got NaN or nothing",
         "rows 1, 2: node (column 'id') must be an identifier no other row has, got '1.0'",
-        "row 2: lon (column 'lon') must be a finite number, got nothing",
+        "row 2: lon (column 'lon') must be a finite number, got NaN or nothing",
         "row 3: lon (column 'lon') must be degrees from -180 to 180, got '181.0'",
         "row 1: lat (column 'lat') must be a finite number, got 'x'",
         "row 3: lat (column 'lat') must be degrees from -90 to 90, got '-91.0'",
@@ -360,7 +360,7 @@ def test_the_strong_component_and_its_loss_are_reported(write):
     assert (report.loss.nodes, report.loss.links, report.loss.length_m) == (1, 1, 2500.0)
     expected = (
         "kept the 3 nodes and 3 links of the largest part in which every node can be reached from every "
-        "other; left out 1 nodes and 1 links, 2.5 km"
+        "other; left out 1 node and 1 link, 2.5 km"
     )
     assert report.notes() == [expected]
 

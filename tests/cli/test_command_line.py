@@ -1,0 +1,232 @@
+"""The command line as a user meets it: a process, its exit code, what it prints."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from simulator.cli import main
+
+CROWDVEIL = [sys.executable, "-m", "simulator.cli"]
+
+
+def crowdveil(*arguments, cwd=None, env=None):
+    return subprocess.run([*CROWDVEIL, *arguments], capture_output=True, text=True, cwd=cwd, env=env, check=False)
+
+
+@pytest.fixture
+def here(monkeypatch, capfd):
+    """The same command line in this process: a tenth of the time, for the many ways to be wrong."""
+
+    def call(*arguments, cwd):
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, leaving.value.code or 0, printed.out, printed.err)
+
+    return call
+
+
+NODES = "id,x,y\n0,500000,4500000\n1,500100,4500000\n2,500100,4500100\n"
+EDGES = "a,b,len\n0,1,100\n1,2,100\n2,0,140\n"
+SCENARIO = """
+[scenario]
+name = "mine"
+duration_s = 120
+[roads]
+source = "tables"
+nodes = "nodes.csv"
+edges = "edges.csv"
+crs = "EPSG:32618"
+columns = { node = "id", x = "x", y = "y", from = "a", to = "b", length_m = "len" }
+[cells]
+kind = "square"
+size_m = 50
+[traffic]
+vehicles = 20
+[[campaigns]]
+start_s = 30
+round_gap_s = 10
+[[mechanisms]]
+kind = "sampling_privacy"
+sampling = 0.4
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "edges.csv").write_text(EDGES)
+    (tmp_path / "mine.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def test_a_users_own_tables_run(mine):
+    done = crowdveil("run", "mine.toml", cwd=mine)
+    assert done.returncode == 0, done.stderr
+    assert (mine / "runs" / "mine-1" / "run.json").is_file()
+    assert "Sampling Privacy" in done.stdout
+
+
+# What the user wrote, where the fault is, and words that must be in its message.
+BAD = {
+    "unknown key": ("traffic.vehicels=5", None, ["traffic.vehicels", "unknown key", "vehicles"]),
+    "wrong type": ("traffic.vehicles='many'", None, ["traffic.vehicles", "many"]),
+    "zero vehicles": ("traffic.vehicles=0", None, ["traffic.vehicles", "at least 1", "0"]),
+    "more vehicles than fit": ("traffic.vehicles=999999999999", None, ["traffic.vehicles", "at most"]),
+    "negative size": ("cells.size_m=-5", None, ["cells.size_m", "-5"]),
+    "cells too many to be meant": ("cells.size_m=0.02", None, ["cells", "larger cells"]),
+    "cells too small for their numbers": ("cells.size_m=0.0001", None, ["cells", "size_m = 0.0001", "cells, more than"]),
+    "not a number": ("cells.size_m=nan", None, ["cells.size_m", "finite"]),
+    "deadline not above 0": ("campaigns.campaign.deadline_s=0", None, ["campaigns[0].deadline_s", "above 0"]),
+    "rounds overlap": ("campaigns.campaign.deadline_s=11", None, ["overlap", "11", "10"]),
+    "queries overlap": ("campaigns=[{start_s=30, queries=2, every_s=15, round_gap_s=10}]", None, ["overlap", "15"]),
+    "query in warm-up": ("scenario.warmup_s=60", None, ["start_s", "warm-up"]),
+    "query after the end": ("campaigns.campaign.start_s=500", None, ["start_s", "120"]),
+    "probability above 1": ("mechanisms.sampling_privacy.sampling=1.5", None, ["sampling", "1.5"]),
+    "die that does not sum": (
+        "mechanisms=[{kind='sampling_privacy', sampling=0.4, blank_zero=0.3, blank=[0.1, 0.1]}]",
+        None,
+        ["mechanisms[0].blank", "must be 1", "0.9"],
+    ),
+    "blanks for other cells": (
+        "mechanisms=[{kind='sampling_privacy', sampling=0.4, blank=[0.3, 0.3]}]",
+        None,
+        ["mechanisms.sampling_privacy", "blank"],
+    ),
+    "unknown mechanism": ("mechanisms=[{kind='magic'}]", None, ["mechanisms[0].kind", "magic", "sampling_privacy"]),
+    "plug-in that is not there": ("mechanisms=[{kind='no.such:Thing'}]", None, ["mechanisms.Thing.kind", "no.such"]),
+    "plug-in class that is not there": ("mechanisms=[{kind='json:Thing'}]", None, ["Thing", "json"]),
+    "two of one name": (
+        "mechanisms=[{kind='no_privacy', name='a'}, {kind='randomized_response', name='a'}]",
+        None,
+        ["mechanisms[1].name", "differ"],
+    ),
+    "no campaign": ("campaigns=[]", None, ["campaigns", "at least 1"]),
+    "no mechanism": ("mechanisms=[]", None, ["mechanisms", "at least 1"]),
+    "file that is not there": ("roads.edges='gone.csv'", None, ["roads.edges", "no such file", "gone.csv"]),
+    "not a projected system": ("roads.crs='EPSG:4326'", None, ["roads.crs", "projected"]),
+    "loss of more than all": ("channel.loss=1.01", None, ["channel.loss", "at most 1"]),
+    "participation of nobody": ("population.participation=0", None, ["population.participation", "above 0"]),
+    "outside negative": ("population.outside=-1", None, ["population.outside", "at least 0"]),
+    "override without a value": ("traffic.vehicles", None, ["traffic.vehicles", "="]),
+    "override of no such item": ("mechanisms.nobody.sampling=0.3", None, ["nobody", "sampling_privacy"]),
+    "steps without end": ("traffic.step_s=0.00001", None, ["traffic.step_s", "2,000,000"]),
+    "broken TOML": (None, ("mine.toml", "[scenario\nname="), ["not valid TOML", "line 1"]),
+    "empty scenario": (None, ("mine.toml", ""), ["scenario", "roads", "cells", "is required"]),
+    "empty network": (None, ("edges.csv", "a,b,len\n"), ["roads", "edges.csv"]),
+    "no usable edge": (None, ("edges.csv", "a,b,len\n0,9,5\n7,7,1\n"), ["roads", "no edge can be used", "rows 1, 2"]),
+    "no path between zones": (None, ("edges.csv", "a,b,len\n0,1,100\n1,2,100\n"), ["roads", "both ways"]),
+    "coordinates that are not numbers": (None, ("nodes.csv", NODES.replace("500100,4500000", "nan,4500000")), ["NaN", "2"]),
+    "missing column": (None, ("edges.csv", EDGES.replace("len", "metres")), ["len", "metres"]),
+    "not a table": (None, ("nodes.csv", ""), ["nodes.csv"]),
+    "duplicate nodes": (None, ("nodes.csv", NODES + "1,500300,4500000\n"), ["nodes.csv", "1"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_scenario_ends_in_one_clear_message_and_exit_2(mine, here, case):
+    override, file, words = BAD[case]
+    if file:
+        (mine / file[0]).write_text(file[1])
+    done = here("run", "mine.toml", *(["--set", override] if override else []), cwd=mine)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("crowdveil: ") == 1
+    for word in words:
+        assert word in done.stderr
+    assert not (mine / "runs").exists() or not list((mine / "runs").iterdir())
+
+
+def test_every_fault_is_reported_at_once(mine):
+    done = crowdveil(
+        "scenarios", "check", "mine.toml", "--set", "roads.spped=3", "--set", "traffic.vehicles=0", "--set",
+        "campaigns.campaign.deadline_s=50", "--set", "mechanisms.sampling_privacy.sampling=2", cwd=mine,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "4 faults" in done.stderr
+    for path in ("roads.spped", "traffic.vehicles", "deadline_s", "mechanisms[0].sampling"):
+        assert path in done.stderr
+
+
+def test_one_cell_over_the_whole_city_is_a_warning(mine):
+    done = crowdveil("run", "mine.toml", "--set", "cells.size_m=5000", "--out", "one", cwd=mine)
+    assert done.returncode == 0, done.stderr
+    warnings = json.loads((mine / "one" / "run.json").read_text())["warnings"]
+    assert any("one cell covers the whole city" in warning for warning in warnings)
+    assert "one cell covers" in done.stdout + done.stderr
+
+
+def test_data_that_is_absent_says_which_file_where_from_and_how(tmp_path):
+    done = crowdveil("run", "manhattan-osm", env={"CROWDVEIL_DATA": str(tmp_path), "PATH": ""}, cwd=tmp_path)
+    assert done.returncode == 2
+    for word in ("osm_drive_graphs/manhattan_nodes.csv.gz", "CROWDVEIL_DATA", "licence", "To get it", "github.com"):
+        assert word in done.stderr
+
+
+def test_an_unknown_scenario_suggests_the_nearest():
+    done = crowdveil("run", "manhatan")
+    assert done.returncode == 2
+    assert "manhattan" in done.stderr
+
+
+def test_a_run_is_kept_from_being_overwritten(mine):
+    assert crowdveil("run", "mine.toml", "--quiet", cwd=mine).returncode == 0
+    again = crowdveil("run", "mine.toml", cwd=mine)
+    assert again.returncode == 2
+    assert "--overwrite" in again.stderr
+    done = crowdveil("run", "mine.toml", "--overwrite", "--quiet", cwd=mine)
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert done.stderr == ""
+
+
+def test_the_report_can_be_written_again(mine):
+    crowdveil("run", "mine.toml", "--quiet", "--out", "r", cwd=mine)
+    (mine / "r" / "report.html").unlink()
+    done = crowdveil("report", "r", cwd=mine)
+    assert done.returncode == 0
+    assert (mine / "r" / "report.html").is_file()
+    nothing = crowdveil("report", "nowhere", cwd=mine)
+    assert nothing.returncode == 2
+    assert "Traceback" not in nothing.stderr
+
+
+def test_a_plug_in_runs(mine):
+    (mine / "my_privacy.py").write_text(
+        "from mechanisms.local import RandomizedResponse\n"
+        "class Shy(RandomizedResponse):\n"
+        "    def __init__(self, *, cells, shyness):\n"
+        "        super().__init__(cells=cells, first_coin=1 - shyness, second_coin=0.5)\n"
+    )
+    plug_in = "mechanisms=[{kind='my_privacy:Shy', shyness=0.4}]"
+    done = crowdveil("run", "mine.toml", "--set", plug_in, "--quiet", "--out", "r", cwd=mine)
+    assert done.returncode == 0, done.stderr
+    assert set(pd.read_parquet(mine / "r" / "estimates.parquet")["mechanism"]) == {"Shy"}
+    refused = crowdveil("run", "mine.toml", "--set", "mechanisms=[{kind='my_privacy:Shy'}]", cwd=mine)
+    assert refused.returncode == 2
+    assert "shyness" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("run",), ("report",), ("scenarios",), ("scenarios", "list"), ("scenarios", "check")]
+)
+def test_help_everywhere(command):
+    done = crowdveil(*command, "--help")
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+
+
+def test_scenarios_list_show_schema():
+    listed = crowdveil("scenarios", "list").stdout
+    for name in ("manhattan", "tiny", "highway", "grid20", "manhattan-osm"):
+        assert name in listed
+    assert crowdveil("scenarios", "show", "tiny").stdout.startswith("# A handful of streets")
+    assert "stuck_s = 30" in crowdveil("scenarios", "show", "tiny", "--resolved").stdout
+    schema = json.loads(crowdveil("scenarios", "schema").stdout)
+    assert "campaigns" in schema["properties"]
+    assert crowdveil("scenarios", "check", "tiny").returncode == 0

@@ -1,0 +1,155 @@
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+from synthetic_run import claim
+
+from simulator.reporting.claims_text import one_line, sentence
+from simulator.reporting.view_claim import ViewClaim, view_claims, worth_reading
+
+UNKNOWN = {"mechanism": "m", "view": "released_counts", "queries": 1, "crowd": 10, "k": None, "colluding": None,
+           "servers": None, "epsilon": math.nan, "delta": math.nan, "kind": "unknown", "basis": ""}  # fmt: skip
+
+
+def gathered(*rows: list[dict[str, Any]]) -> list[ViewClaim]:
+    return view_claims(pd.DataFrame([row for group in rows for row in group]))
+
+
+def only(view: str, epsilon: float, kind: str, deltas: list[float], **parameters: Any) -> ViewClaim:
+    (found,) = gathered(claim("m", view, epsilon, kind, deltas, basis="why", **parameters))
+    return found
+
+
+def test_rows_of_a_view_become_one_claim() -> None:
+    found = only("released_differences", math.inf, "infinite", [0.2, 0.1, 0.01, 0.001], crowd=5)
+    assert (found.crowd, found.epsilon, found.kind, found.delta_kind, found.basis) == (
+        5,
+        math.inf,
+        "infinite",
+        "exact",
+        "why",
+    )
+    assert found.deltas == ((0.5, 0.2), (1.0, 0.1), (2.0, 0.01), (4.0, 0.001))
+
+
+def test_the_always_row_is_found_in_any_order() -> None:
+    rows = claim("m", "report_round_1", 1.5, "exact", [0.4, 0.2, 0.0, 0.0], basis="")
+    (found,) = gathered(rows[::-1])
+    assert found.epsilon == 1.5
+    assert found.deltas == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
+
+
+def test_nothing_is_learnt() -> None:
+    text = sentence(only("report_round_1", 0.0, "exact", [0.0] * 4))
+    assert text == (
+        "A server that hears only your first answer learns nothing about where you are: what is seen is equally "
+        "likely wherever you are."
+    )
+
+
+def test_finite_exact() -> None:
+    text = sentence(only("report_round_2", math.log(3.2), "exact", [0.1]))
+    assert text == (
+        "A server that hears only your second answer can shift the odds between any two places you might be at most "
+        "3.20-fold (ε = 1.16)."
+    )
+
+
+def test_finite_bound_says_that_the_truth_may_be_better() -> None:
+    assert sentence(only("report_round_2", 1.0, "bound", [0.1])).endswith("(ε = 1); the truth may be better.")
+
+
+def test_a_huge_finite_epsilon_is_called_no_limit() -> None:
+    assert "hardly a limit" in sentence(only("report_round_2", 9.0, "exact", [0.1]))
+
+
+def test_linked_reports_of_sampling_privacy() -> None:
+    text = sentence(only("linked_reports", math.inf, "infinite", [0.45] * 4))
+    assert text == (
+        "Two servers that put your two answers side by side learn your exact cell with probability 45 %; no ε changes "
+        "that (δ = 0.45 at every ε)."
+    )
+
+
+def test_no_protection() -> None:
+    text = sentence(only("report_round_1", math.inf, "infinite", [1.0] * 4), rounds=1)
+    assert text == "A server that hears your answer learns where you are, for certain. There is no protection here."
+
+
+def test_differences_of_a_crowd() -> None:
+    crowd = sentence(only("released_differences", math.inf, "infinite", [0.02, 0.0027, 3.4e-4, 3.4e-4], crowd=10))
+    assert crowd == (
+        "Anyone who reads the published estimates, if 10 vehicles are in your cell, you among them, can shift the odds "
+        "between any two places you might be at most 2.72-fold (ε = 1) except with probability 0.27 %; "
+        "no ε holds always."
+    )
+    alone = sentence(only("released_differences", math.inf, "infinite", [0.45] * 4, crowd=1))
+    assert "if you are alone in your cell, learns for certain that you were there with probability 45 %" in alone
+
+
+def test_unknown_is_not_infinite() -> None:
+    (found,) = gathered([UNKNOWN])
+    assert (found.epsilon, found.kind, found.deltas) == (None, "unknown", ())
+    text = sentence(found)
+    assert "may learn anything: nobody has proved a limit" in text
+    assert "certain" not in text
+
+
+def test_infinite_with_bounded_delta_says_at_most() -> None:
+    rows = claim("m", "linked_reports", math.inf, "infinite", [0.3] * 4, basis="")
+    for row in rows[1:]:
+        row["kind"] = "bound"
+    (found,) = gathered(rows)
+    assert "with probability at most 30 %" in sentence(found)
+    assert one_line([found]) == "linked reports: δ ≤ 0.3 at every ε"
+
+
+@pytest.mark.parametrize(
+    ("view", "parameters", "rounds", "subject"),
+    [
+        ("linked_reports", {}, 3, "Three servers that put your three answers side by side"),
+        ("linked_reports", {}, 1, "Whoever knows which answer is yours"),
+        ("shuffled_round_1", {"crowd": 1000}, 2, "A server that gets one round’s answers shuffled among 1,000 devices"),
+        ("shares", {"colluding": 2, "servers": 3}, 2, "2 of the 3 servers that pool the shares they hold"),
+        ("released_counts", {"crowd": 1, "k": 20}, 2,
+         "Anyone who reads the published counts of every round, if you are alone in your cell, where cells below 20"),
+        ("report_round_2", {"queries": 10}, 2, "A server that hears only your second answer, over 10 queries"),
+        ("some_later_view", {}, 2, "Some later view"),
+    ],
+)  # fmt: skip
+def test_every_onlooker_has_a_name(view: str, parameters: dict[str, Any], rounds: int, subject: str) -> None:
+    assert sentence(only(view, 1.0, "exact", [0.0], **parameters), rounds=rounds).startswith(subject)
+
+
+def test_one_line() -> None:
+    claims = gathered(
+        claim("m", "report_round_1", 0.0, "exact", [0.0] * 4, basis=""),
+        claim("m", "report_round_2", 3.2, "exact", [0.1] * 4, basis=""),
+        claim("m", "linked_reports", math.inf, "infinite", [0.45] * 4, basis=""),
+    )
+    assert one_line(claims) == "answer 2 alone: ε = 3.2 (exact); linked reports: δ = 0.45 at every ε"
+    assert one_line(claims[1:2], rounds=1) == "its answer: ε = 3.2 (exact)"
+    assert one_line([]) == "no claim was made"
+    changing = only("linked_reports", math.inf, "infinite", [0.3, 0.2, 0.1, 0.0])
+    assert one_line([changing]) == "linked reports: δ = 0.2 at ε = 1, no finite ε"
+    assert one_line(gathered([{**UNKNOWN, "view": "linked_reports"}])) == "linked reports: not known"
+    assert (
+        one_line([only("report_round_1", math.inf, "infinite", [1.0] * 4)], rounds=1)
+        == "its answer: everything (δ = 1)"
+    )
+
+
+def test_a_table_leaves_out_what_says_nothing_new() -> None:
+    counts = [
+        claim("m", "released_counts", math.inf, "infinite", [1.0] * 4, basis="", crowd=crowd) for crowd in (1, 10)
+    ]
+    claims = gathered(
+        claim("m", "report_round_1", 3.2, "exact", [0.1] * 4, basis=""),
+        claim("m", "linked_reports", 3.2, "exact", [0.1] * 4, basis=""),
+        [{**UNKNOWN, "view": "released_differences"}],
+        *counts,
+    )
+    one_round = worth_reading(claims, rounds=1)
+    assert [(item.view, item.crowd) for item in one_round] == [("report_round_1", None), ("released_counts", None)]
+    assert len(worth_reading(claims, rounds=2)) == 4

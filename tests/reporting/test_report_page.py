@@ -1,0 +1,253 @@
+import json
+import re
+import time
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from synthetic_run import SyntheticRun
+
+from simulator.reporting import UnfinishedRunError, build_report, city_map, write_report
+from simulator.reporting.numerals import number
+
+Browse = Callable[..., str]
+HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'
+
+
+class Page(HTMLParser):
+    """Every tag with its attributes, and the text outside scripts and styles."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._inside = ""
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002  the base class names it
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside not in {"script", "style"}:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def values(self) -> set[float]:
+        return {float(attributes["value"] or "nan") for tag, attributes in self.tags if tag == "data"}
+
+
+def embedded(source: str) -> dict[str, object]:
+    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', source, re.DOTALL)
+    assert found
+    loaded: dict[str, object] = json.loads(found[1])
+    return loaded
+
+
+def shown(dom: str, attribute: str) -> str:
+    found = re.search(rf'<section id="map"[^>]*\bdata-{attribute}="([^"]*)"', dom)
+    assert found, f"the map carries no data-{attribute}"
+    return found[1]
+
+
+def test_numbers_are_those_of_the_files(small: Path) -> None:
+    page = Page(build_report(small))
+    scores = pd.read_parquet(small / "scores.parquet")
+    columns = ["rmse", "theory_rmse", "mae", "bias", "max_error", "coverage", "hot_cells_recall"]
+    assert set(scores[columns].to_numpy().ravel()) <= page.values()
+    rounds = pd.read_parquet(small / "rounds.parquet").groupby(["mechanism", "round"])
+    assert (
+        set(rounds[["asked", "answered", "counted", "bytes_up"]].sum().to_numpy().ravel().astype(float))
+        <= page.values()
+    )
+    assert set(pd.read_parquet(small / "claims.parquet")["delta"]) <= page.values()
+
+
+def test_verdict_and_price_are_said_in_words(small: Path) -> None:
+    text = Page(build_report(small)).text
+    rmse = pd.read_parquet(small / "scores.parquet").set_index("mechanism")["rmse"]
+    assert f"Sampling Privacy’s estimates were off by {number(rmse['sampling'])} vehicles" in text
+    assert (
+        f"randomized response’s by {number(rmse['randomized'])}, {number(rmse['randomized'] / rmse['sampling'])} times"
+        in text
+    )
+    assert "Two servers that put your two answers side by side learn your exact cell with probability 45 %" in text
+
+
+def test_constant_error_and_its_cost(highway: Path) -> None:
+    text = Page(build_report(highway)).text
+    assert "Sampling Privacy’s error stays the same, 11.1 vehicles, from 1,000 devices asked to 10,000,000" in text
+    assert re.search(r"Randomized response’s error grows from 8.66 to 775 vehicles .*, as √N\.", text)
+    assert "δ = 0.45, whatever ε is" in text
+    assert (
+        "For a vehicle alone in a cell it is δ = 0.45 at every ε and in a crowd of 20 it is δ = 0.08 at ε = 1." in text
+    )
+    assert "This run did not do so" in text
+
+
+def test_no_cost_section_without_sampling_privacy(tmp_path: Path) -> None:
+    text = Page(build_report(SyntheticRun(mechanisms=("exact", "randomized")).write(tmp_path / "run"))).text
+    assert "Error against the number of devices asked" in text
+    assert "what it costs" not in text
+
+
+def test_map_numbers_are_those_of_the_files(small: Path) -> None:
+    (campaign,) = embedded(build_report(small))["campaigns"]  # type: ignore[misc]
+    frame = pd.read_parquet(small / "estimates.parquet").query("mechanism == 'randomized' and query == 3")
+    entry = campaign["mechanisms"]["randomized"]
+    assert campaign["truths"][entry["truth"]][2] == frame["truth"].tolist()
+    assert entry["estimate"][2] == pytest.approx(frame["estimate"].tolist(), abs=0.005)
+    assert len(campaign["truths"]) == 1, "mechanisms that answer about the same truth share it"
+
+
+def test_a_page_asks_no_network(small: Path) -> None:
+    source = build_report(small)
+    outside_scripts = re.sub(r"<script>.*?</script>", "", source, flags=re.DOTALL)
+    assert not re.search(r"https?://|url\(|@import", outside_scripts)
+    for tag, attributes in Page(source).tags:
+        assert tag not in {"link", "iframe", "object", "embed", "img", "base"}
+        for name in ("src", "href", "action", "srcset"):
+            assert (attributes.get(name) or "#").startswith("#"), f"{tag} {name}={attributes[name]}"
+    assert "default-src 'none'" in source
+
+
+def test_a_page_is_small_and_quick(large: Path) -> None:
+    build_report(large)  # imports, once
+    begun = time.perf_counter()
+    source = build_report(large)
+    assert time.perf_counter() - begun < 1.5
+    assert len(source.encode()) < 6_000_000
+
+
+def test_what_a_user_wrote_is_text(tmp_path: Path, browse: Browse) -> None:
+    run = SyntheticRun(
+        columns=2, rows=2, queries=2, scenario=HOSTILE, description=HOSTILE, campaigns=(HOSTILE,), warnings=(HOSTILE,)
+    )
+    directory = run.write(tmp_path / "run")
+    source = build_report(directory)
+    assert HOSTILE not in source
+    assert "<img" not in re.sub(r"<script.*?</script>", "", source, flags=re.DOTALL)
+    (directory / "report.html").write_text(source, encoding="utf-8")
+    dom = browse(directory / "report.html")
+    assert 'data-report="ready"' in dom
+    assert "<title>stolen" not in dom
+    assert "<title>1<" not in dom
+
+
+def test_a_browser_draws_the_map_and_the_plots(large: Path, browse: Browse) -> None:
+    dom = browse(write_report(large))
+    assert 'data-report="ready"' in dom
+    assert shown(dom, "polygons") == "500"
+    assert len(re.findall(r'<path d="M[^"]*Z" data-i="\d+" fill="rgb', dom)) == 3 * 500
+    assert shown(dom, "mechanism") == "sampling", "the map opens with the first mechanism that protects"
+    assert dom.count('class="main-svg"') >= 4, "one plot a mechanism, and the growth"
+
+
+def test_the_controls_change_what_is_shown(small: Path, browse: Browse) -> None:
+    page = write_report(small)
+    frame = pd.read_parquet(small / "estimates.parquet").groupby(["query", "mechanism"])[["truth", "estimate"]].sum()
+    seen = set()
+    for query, mechanism in ((1, "sampling"), (3, "randomized")):
+        dom = browse(page, f"#query={query}&mechanism={mechanism}")
+        assert (shown(dom, "query"), shown(dom, "mechanism")) == (str(query), mechanism)
+        truth, estimate = frame.loc[(query, mechanism)]
+        assert float(shown(dom, "truth")) == truth
+        assert float(shown(dom, "estimate")) == pytest.approx(estimate, abs=0.1)
+        seen.add(tuple(re.findall(r'data-i="\d+" fill="(rgb[^"]*)"', dom)))
+    assert len(seen) == 2, "the colours follow the controls"
+
+
+def test_several_campaigns(tmp_path: Path, browse: Browse) -> None:
+    directory = SyntheticRun(campaigns=("morning", "evening"), queries=2).write(tmp_path / "run")
+    dom = browse(write_report(directory), "#campaign=evening&query=2&mechanism=exact")
+    assert (shown(dom, "campaign"), shown(dom, "query"), shown(dom, "mechanism")) == ("evening", "2", "exact")
+    assert "Campaign morning: Sampling Privacy’s estimates" in dom
+
+
+def test_one_cell_is_shown_over_time(highway: Path, browse: Browse) -> None:
+    dom = browse(write_report(highway))
+    assert 'data-report="ready"' in dom
+    assert "The watched cell" in dom
+    assert 'data-figure="series-1"' in dom
+    assert 'data-panel="truth"' not in dom
+
+
+def test_no_attacks_no_section_some_attacks_a_table(tmp_path: Path, small: Path) -> None:
+    assert 'id="attacks"' not in build_report(small)
+    found = {"name": "pair", "attack": "link_reports", "coalition": "server:1+server:2", "mechanism": "sampling",
+             "prior": 0.1, "success": 0.46, "theory": 0.45}  # fmt: skip
+    source = build_report(SyntheticRun(attacks=pd.DataFrame([found])).write(tmp_path / "run"))
+    assert "link_reports" in source
+    assert "46 %" in source
+
+
+def test_missing_attacks_are_no_attacks(tmp_path: Path) -> None:
+    directory = SyntheticRun().write(tmp_path / "run")
+    (directory / "attacks.parquet").unlink()
+    assert "Who can learn what" in build_report(directory)
+
+
+def test_a_long_run_shows_every_so_many_queries_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = SyntheticRun(queries=20).write(tmp_path / "run")
+    monkeypatch.setattr(city_map, "VALUE_LIMIT", 1000)
+    source = build_report(directory)
+    (campaign,) = embedded(source)["campaigns"]  # type: ignore[misc]
+    assert len(campaign["queries"]) < 20
+    assert f"Of rush’s 20 queries {len(campaign['queries'])}, evenly spaced, can be shown here" in source
+
+
+def test_cells_without_shapes_are_a_table(tmp_path: Path, browse: Browse) -> None:
+    directory = SyntheticRun(columns=2, rows=2, queries=2).write(tmp_path / "run")
+    import geopandas as gpd  # noqa: PLC0415
+
+    cells = gpd.read_parquet(directory / "cells.parquet")
+    cells.geometry = [None] * len(cells)
+    cells.to_parquet(directory / "cells.parquet")
+    dom = browse(write_report(directory))
+    assert 'data-report="ready"' in dom
+    assert "Cell 4 (2/2)" in dom
+
+
+def test_a_report_is_accessible(small: Path) -> None:
+    page = Page(build_report(small))
+    assert ("html", {"lang": "en"}) in page.tags
+    figures = [attributes for _, attributes in page.tags if "data-figure" in attributes]
+    assert figures
+    assert all(attributes["aria-label"] for attributes in figures)
+    heads = [attributes for tag, attributes in page.tags if tag == "th"]
+    assert all(attributes.get("scope") for attributes in heads)
+
+
+def test_a_report_says_that_vehicles_are_conserved_or_not(tmp_path: Path, small: Path) -> None:
+    assert "At all 6 queries no vehicle was lost or made up." in Page(build_report(small)).text
+    directory = SyntheticRun().write(tmp_path / "run")
+    facts = json.loads((directory / "run.json").read_text())
+    facts["traffic_at_queries"][2]["departed"] += 1
+    (directory / "run.json").write_text(json.dumps(facts))
+    assert "At 1 of 6 queries the vehicles do not add up." in Page(build_report(directory)).text
+
+
+def test_write_report_leaves_one_whole_file(tmp_path: Path) -> None:
+    directory = SyntheticRun().write(tmp_path / "run")
+    before = set(directory.iterdir())
+    path = write_report(directory)
+    assert set(directory.iterdir()) - before == {path}
+    first = path.read_bytes()
+    assert write_report(directory).read_bytes() == first, "the same run gives the same report"
+
+
+def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnfinishedRunError, match=r"run\.json is not in it"):
+        write_report(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(UnfinishedRunError, match="not JSON"):
+        build_report(tmp_path)

@@ -1,0 +1,99 @@
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from rich.console import Console
+from synthetic_run import SyntheticRun
+
+from simulator.reporting import NoProgress, Progress, UnfinishedRunError, print_summary, write_report
+from simulator.reporting.numerals import number
+
+
+def printed(*arguments: object, width: int = 100, **named: object) -> str:
+    stream = io.StringIO()
+    print_summary(*arguments, Console(file=stream, width=width), **named)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def test_summary_of_a_directory(tmp_path: Path) -> None:
+    directory = SyntheticRun(warnings=("[bold]one cell[/bold]",)).write(tmp_path / "run")
+    text = printed(directory)
+    for row in pd.read_parquet(directory / "scores.parquet").to_dict("records"):
+        assert number(row["rmse"]) in text
+        assert number(row["bias"]) in text
+    assert "manhattan, seed 7: 20,000 vehicles, 12 cells, 6 queries" in text
+    assert "linked reports: δ = 0.45 at every ε" in text
+    assert "Warning: [bold]one cell[/bold]" in text, "what a user wrote is no markup"
+    assert f"Results: {directory}" in text
+    assert f"Report: {write_report(directory)}" in printed(directory)
+    assert "\x1b" not in text, "no colours where there is no terminal"
+
+
+def test_summary_of_frames_in_memory(small: Path) -> None:
+    frames = SimpleNamespace(
+        run=json.loads((small / "run.json").read_text()),
+        scores=pd.read_parquet(small / "scores.parquet"),
+        claims=pd.read_parquet(small / "claims.parquet"),
+    )
+    assert "Sampling Privacy" in printed(frames)
+
+
+def test_summary_names_campaigns_where_there_are_several(tmp_path: Path) -> None:
+    text = printed(SyntheticRun(campaigns=("morning", "evening"), queries=1).write(tmp_path / "run"))
+    assert "morning" in text
+    assert "evening" in text
+
+
+def test_summary_fits_a_narrow_terminal(small: Path) -> None:
+    lines = printed(small, width=72).splitlines()
+    assert max(len(line) for line in lines if not line.startswith("Re")) <= 72
+
+
+def test_summary_of_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UnfinishedRunError):
+        print_summary(tmp_path)
+
+
+def run_phases(progress: Progress | NoProgress) -> None:
+    with progress:
+        progress.phase("routes")
+        progress.phase("traffic and queries", until_s=1800)
+        progress.advance_to(600)
+        progress.advance_to(1800)
+
+
+def test_progress_off_a_terminal_writes_a_line_a_phase() -> None:
+    stream = io.StringIO()
+    run_phases(Progress(Console(file=stream)))
+    lines = stream.getvalue().splitlines()
+    assert [line.split(":")[0] for line in lines] == ["routes", "traffic and queries"]
+
+
+def test_progress_on_a_terminal_draws_bars() -> None:
+    stream = io.StringIO()
+    run_phases(Progress(Console(file=stream, force_terminal=True, width=100)))
+    text = stream.getvalue()
+    assert "traffic and queries" in text
+    assert "0:30:00 of 0:30:00" in text
+    assert text.rstrip().endswith("\x1b[?25h"), "the cursor is shown again"
+
+
+def test_progress_does_not_call_a_failed_phase_done() -> None:
+    stream = io.StringIO()
+
+    def fail() -> None:
+        with Progress(Console(file=stream)) as progress:
+            progress.phase("routes")
+            raise KeyError("road")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert stream.getvalue() == ""
+
+
+def test_no_progress_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    run_phases(NoProgress())
+    assert capsys.readouterr() == ("", "")
