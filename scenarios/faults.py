@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_LONGEST_VALUE = 80
+_LONGEST_VALUE = 240  # a path should be read whole
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,9 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int]) -> It
     for round_ in range(1, mechanism.rounds + 1):
         yield Report(round_, queries=queries)
     yield LinkedReports(queries=queries)
-    for crowd in crowds:
-        yield ReleasedDifferences(crowd, queries=queries)
+    if mechanism.rounds > 1:  # one round alone has no differences to publish
+        for crowd in crowds:
+            yield ReleasedDifferences(crowd, queries=queries)
     for crowd in crowds:
         yield ReleasedCounts(crowd, queries=queries)
 

@@ -3,58 +3,13 @@
 import sys
 import time
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from simulator.reporting.numerals import clock, duration
-
-
-class RunProgress(Protocol):
-    """What a run tells about how far it has come; an experiment needs no more than these two methods."""
-
-    def phase(self, name: str, *, until_s: float | None = None) -> None:
-        """Begin a phase, ending the one before; `until_s` is where its simulated time ends, if it has any."""
-
-    def advance_to(self, time_s: float) -> None:
-        """Say that the phase's simulated time has reached `time_s`."""
-
-
-class NoProgress:
-    """Says nothing; for ``--quiet``, tests and use as a library."""
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End."""
-
-    def phase(self, name: str, *, until_s: float | None = None) -> None:
-        """
-        Do nothing.
-
-        Parameters
-        ----------
-        name
-            The phase.
-        until_s
-            Where its simulated time ends.
-        """
-
-    def advance_to(self, time_s: float) -> None:
-        """
-        Do nothing.
-
-        Parameters
-        ----------
-        time_s
-            The simulated time reached.
-        """
 
 
 class Progress:

@@ -8,7 +8,9 @@ import pytest
 from rich.console import Console
 from synthetic_run import SyntheticRun
 
-from simulator.reporting import NoProgress, Progress, UnfinishedRunError, print_summary, write_report
+from simulator.experiment.progress import Progress as Listener
+from simulator.experiment.progress import Silent
+from simulator.reporting import Progress, UnfinishedRunError, print_summary, write_report
 from simulator.reporting.numerals import number
 
 
@@ -57,24 +59,25 @@ def test_summary_of_nothing(tmp_path: Path) -> None:
         print_summary(tmp_path)
 
 
-def run_phases(progress: Progress | NoProgress) -> None:
-    with progress:
-        progress.phase("routes")
-        progress.phase("traffic and queries", until_s=1800)
-        progress.advance_to(600)
-        progress.advance_to(1800)
+def run_phases(progress: Listener) -> None:
+    progress.phase("routes")
+    progress.phase("traffic and queries", until_s=1800)
+    progress.advance_to(600)
+    progress.advance_to(1800)
 
 
 def test_progress_off_a_terminal_writes_a_line_a_phase() -> None:
     stream = io.StringIO()
-    run_phases(Progress(Console(file=stream)))
+    with Progress(Console(file=stream)) as progress:
+        run_phases(progress)
     lines = stream.getvalue().splitlines()
     assert [line.split(":")[0] for line in lines] == ["routes", "traffic and queries"]
 
 
 def test_progress_on_a_terminal_draws_bars() -> None:
     stream = io.StringIO()
-    run_phases(Progress(Console(file=stream, force_terminal=True, width=100)))
+    with Progress(Console(file=stream, force_terminal=True, width=100)) as progress:
+        run_phases(progress)
     text = stream.getvalue()
     assert "traffic and queries" in text
     assert "0:30:00 of 0:30:00" in text
@@ -95,5 +98,5 @@ def test_progress_does_not_call_a_failed_phase_done() -> None:
 
 
 def test_no_progress_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    run_phases(NoProgress())
+    run_phases(Silent())
     assert capsys.readouterr() == ("", "")
