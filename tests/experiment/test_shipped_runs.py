@@ -130,7 +130,7 @@ def test_manhattan_osm():
     assert result.facts["vehicles"] == 50_000
     assert 4_000 < city["nodes"] <= 4_607
     assert 9_000 < city["links"] <= 9_880
-    assert any("strongly connected" in note for note in city["notes"])
+    assert any("can be reached from every other" in note for note in city["notes"])
     assert set(result.facts["data"]) == {
         "data:osm_drive_graphs/manhattan_nodes.csv.gz",
         "data:osm_drive_graphs/manhattan_edges.csv.gz",

@@ -233,7 +233,7 @@ def test_the_message_counts_and_lists_the_faults(load):
 def test_values_are_shown_as_one_writes_them_and_never_at_length():
     assert str(Fault("a", "rule", 'say "hi"\n')) == r'a: rule; got "say \"hi\"\u000a"'
     assert str(Fault("a", "rule", {"b": [True, 1.5]})) == "a: rule; got {b = [true, 1.5]}"
-    assert len(str(Fault("a", "rule", "x" * 1000))) < 100
+    assert len(str(Fault("a", "rule", "x" * 1000))) < 300
     assert len(str(Fault("a", "rule", 10**5000))) < 100
 
 

@@ -92,7 +92,7 @@ FILES = st.fixed_dictionaries(
             ),
         ),
         "traffic": st.fixed_dictionaries(
-            {"vehicles": st.integers(1, 10**9)},
+            {"vehicles": st.integers(1, 10**8)},
             optional={"departures": st.one_of(st.just("peak"), WINDOWS), "parked": st.just("answer")},
         ),
         "campaigns": campaigns(),
