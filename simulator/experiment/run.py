@@ -1,8 +1,9 @@
 """Run: from a scenario to its result."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import simpy
 
 import scenarios
@@ -61,12 +62,25 @@ def run_scenario(
         city = build.build_city(scenario)
         mechanisms = build.build_mechanisms(scenario, city.cells.count)
         streams = Streams(scenario.seed)
+        with stopwatch.phase("compile"):
+            _warm_up(mechanisms, streams)
         progress.phase("demand and routes")
         engine = build.build_engine(scenario, city, streams=streams, stopwatch=stopwatch)
     queries = _simulate(scenario, city, mechanisms, engine, streams, stopwatch, progress)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
         return RunResult.build(scenario, city, mechanisms, engine, queries, stopwatch=stopwatch)
+
+
+def _warm_up(mechanisms: Mapping[str, LocalMechanism], streams: Streams) -> None:
+    """Have one device answer, so that what is compiled on first use is compiled before time is taken."""
+    truth = np.zeros(1, dtype=np.int32)
+    for name, mechanism in mechanisms.items():
+        rng = streams.of("warm-up", name)
+        coins = mechanism.toss(mechanism.enrol(1, rng=rng), rng=rng)
+        rounds = range(1, mechanism.rounds + 1)
+        counts = np.stack([mechanism.tally(mechanism.answer(round_, truth, coins)) for round_ in rounds])
+        mechanism.estimate(counts, counted=[1] * mechanism.rounds, asked=[1] * mechanism.rounds)
 
 
 def _simulate(
