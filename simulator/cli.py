@@ -147,6 +147,11 @@ def main() -> None:
             raise
         sys.stderr.write(f"crowdveil: {error}\n")
         sys.exit(2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        sys.stderr.write(f"crowdveil: {error.filename}: {(error.strerror or str(error)).lower()}\n")
+        sys.exit(2)
 
 
 def _user_errors() -> tuple[type[ValueError], ...]:

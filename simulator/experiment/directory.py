@@ -22,6 +22,12 @@ def check_free(directory: Path, *, overwrite: bool) -> None:
     DirectoryError
         If something is there: a run, without `overwrite`; or anything else, always, since replacing would lose it.
     """
+    above = next(parent for parent in directory.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        why = "must be in a directory that can be written, and " + (
+            f"{above} cannot" if above.is_dir() else f"{above} is a file"
+        )
+        raise DirectoryError(f"--out: {why}; got {directory}")
     if not directory.exists() and not directory.is_symlink():
         return
     if not directory.is_dir():

@@ -185,6 +185,15 @@ def test_a_run_is_kept_from_being_overwritten(mine):
     assert done.stderr == ""
 
 
+def test_a_place_that_cannot_be_written_is_named(mine, here):
+    (mine / "file").write_text("")
+    done = here("run", "mine.toml", "--out", "file/below", cwd=mine)
+    assert done.returncode == 2
+    assert "--out" in done.stderr
+    assert "is a file; got file/below" in done.stderr
+    assert "roads and cells" not in done.stderr  # known before anything is simulated
+
+
 def test_the_report_can_be_written_again(mine):
     crowdveil("run", "mine.toml", "--quiet", "--out", "r", cwd=mine)
     (mine / "r" / "report.html").unlink()
