@@ -10,10 +10,11 @@ from scenarios.cells import Cells
 from scenarios.channel import Channel
 from scenarios.claims import Claims
 from scenarios.heading import Heading
-from scenarios.mechanisms import Mechanism, SamplingPrivacy
+from scenarios.mechanisms import Mechanism
 from scenarios.population import Population
 from scenarios.roads import Roads
 from scenarios.rules import Outline, broken_between_sections
+from scenarios.sampling_privacy import SamplingPrivacy
 from scenarios.section import known_of, number, refuse
 from scenarios.traffic import Traffic
 

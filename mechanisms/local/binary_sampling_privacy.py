@@ -25,9 +25,11 @@ from mechanisms.parameter import (
 )
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.per_cell import per_cell_claim
+from mechanisms.privacy.released_claims import released_differences_claim
 from mechanisms.privacy.released_counts import released_counts_claim
-from mechanisms.privacy.released_differences import released_differences_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, View
+from mechanisms.privacy.shares import shares_claim
+from mechanisms.privacy.shuffled import shuffled_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, View
 
 SUM_TOLERANCE = 1e-9
 
@@ -212,7 +214,11 @@ class BinarySamplingPrivacy:
         if isinstance(view, ReleasedCounts):
             seen = one / (zero + one) if sampling < 1.0 else 0.0
             return released_counts_claim(view, sampling=sampling, seen=seen)
-        return PrivacyClaim.unknown(f"The claim of {view.name} is not computed yet.")
+        if isinstance(view, Shares):
+            return shares_claim(view, linked=self.claim(LinkedReports(queries=view.queries)))
+        return shuffled_claim(
+            view, local=self.claim(Report(view.round, view.queries)), single=self.claim(Report(view.round))
+        )
 
     def _claim_report(self, view: Report) -> PrivacyClaim:
         """Return what the report of one round tells."""

@@ -99,6 +99,50 @@ def _throw_alias(
             thrown[i] = face if place - face < keep[face] else alias[face]
 
 
+def redraw(
+    thrown: NDArray[np.int32],
+    refresh: float,
+    blanks: int,
+    table: tuple[NDArray[np.float64], NDArray[np.int32]] | None,
+    *,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Return the dice of round two, (n,) int32: each blank thrown anew with probability `refresh`, S as it was.
+
+    One uniform a device, S or not. Below `refresh` it says so; where in [0, refresh) it fell chooses the blank,
+    as in `throw`.
+    """
+    again = np.empty_like(thrown)
+    uniforms = np.empty(min(len(thrown), DRAW))
+    keep, alias = (np.empty(0), np.empty(0, dtype=np.int32)) if table is None else table
+    for start in range(0, len(thrown), DRAW):
+        part = uniforms[: min(DRAW, len(thrown) - start)]
+        rng.random(out=part)
+        end = start + len(part)
+        _redraw(part, thrown[start:end], refresh, blanks, keep, alias, again[start:end])
+    return again
+
+
+@compiled
+def _redraw(
+    uniforms: NDArray[np.float64],
+    thrown: NDArray[np.int32],
+    refresh: float,
+    blanks: int,
+    keep: NDArray[np.float64],
+    alias: NDArray[np.int32],
+    again: NDArray[np.int32],
+) -> None:  # pragma: no cover - compiled
+    """Throw some blanks anew; equal ones where there is no table."""
+    scale = blanks / refresh
+    for i in range(uniforms.size):
+        again[i] = thrown[i]
+        if thrown[i] >= 0 and uniforms[i] < refresh:
+            place = uniforms[i] * scale
+            face = min(np.int64(place), np.int64(blanks - 1))
+            again[i] = face if keep.size == 0 or place - face < keep[face] else alias[face]
+
+
 @compiled
 def answer_second(
     thrown: NDArray[np.int32], truth: NDArray[np.int32], reports: NDArray[np.int32]

@@ -55,7 +55,14 @@ def estimate_difference(
     )
 
 
-def difference_variance(*, sampling: float, blank: float | NDArray[np.float64], heard: Heard) -> QuadraticVariance:
+def difference_variance(
+    *,
+    sampling: float,
+    blank: float | NDArray[np.float64],
+    heard: Heard,
+    kept: float | NDArray[np.float64] = 1.0,
+    weight: float | NDArray[np.float64] = 1.0,
+) -> QuadraticVariance:
     """Return the exact variance of the estimate, given how many devices each round asked and counted.
 
     On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N
@@ -76,6 +83,10 @@ def difference_variance(*, sampling: float, blank: float | NDArray[np.float64], 
         π_v.
     heard : Heard
         Devices asked and counted; none silent.
+    kept : float or (cells,) float64
+        κ, the correlation of an unsampled device's two blanks at the cell; 1 where it repeats itself.
+    weight : float or (cells,) float64
+        λ.
 
     Returns
     -------
@@ -86,12 +97,13 @@ def difference_variance(*, sampling: float, blank: float | NDArray[np.float64], 
     if n == 0:
         return QuadraticVariance(0.0, 0.0, 0.0)
     most = max(heard.asked)
-    first_spread = n * (n / heard.counted[0] + 1.0 - 2.0 * n / most)
+    first_spread = n * (weight * weight * n / heard.counted[0] + 1.0 - 2.0 * weight * kept * n / most)
     loss = (n - heard.counted[1]) / heard.counted[1]
     within = loss / max(n - 1, 1)
     blank_spread = blank * (1.0 - blank) / sampling**2
     return QuadraticVariance(
         constant=blank_spread * (first_spread + n * loss),
-        linear=(1.0 - sampling - 2.0 * blank * (1.0 - n / most) + loss * (1.0 - 2.0 * blank)) / sampling + within,
+        linear=(1.0 - sampling - 2.0 * blank * (1.0 - weight * n / most) + loss * (1.0 - 2.0 * blank)) / sampling
+        + within,
         square=-(loss + within) / n,
     )

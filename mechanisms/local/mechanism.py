@@ -86,7 +86,7 @@ class LocalMechanism(Protocol):
         """Return what the papers advise against in these parameters, one sentence each."""
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> Memory:
-        """Return what n devices keep between queries."""
+        """Return what n devices keep between queries; unless `NoMemory`, it takes an array of their numbers."""
 
     def toss(self, memory: Memory, *, rng: np.random.Generator) -> Coins:
         """Return every coin the batch needs for one query, before any truth is seen."""

@@ -9,18 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.local.blanks import resolve_blanks
 from mechanisms.local.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.die import alias_table, answer_second, one_hot, tally_values, throw
+from mechanisms.local.die import alias_table, answer_second, one_hot, redraw, tally_values, throw
 from mechanisms.local.difference import difference_variance, estimate_difference
 from mechanisms.local.estimate import Estimate
 from mechanisms.local.heard import Heard
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.refresh import estimate_refreshed, refreshed_variance
 from mechanisms.local.sampling_warnings import sampling_warnings
 from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.released_counts import released_counts_claim
-from mechanisms.privacy.released_differences import released_differences_claim
-from mechanisms.privacy.sampled_value import linked_claim, round_one_claim, round_two_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, View
+from mechanisms.privacy.sampling_claim import sampling_claim
+from mechanisms.privacy.view import View
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,12 +39,33 @@ class Dice:
         return len(self.thrown)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class RefreshedDice:
+    """One thrown die a device, and what it shows in round two, where some blanks have been thrown again.
+
+    Parameters
+    ----------
+    thrown, again : (n,) int32
+        −1 for S (in both, or in neither), else the blank face 0…V.
+    """
+
+    thrown: NDArray[np.int32]
+    again: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.thrown)
+
+
 class SamplingPrivacy:
     """A die with the faces S, 0, 1…V, thrown once for both rounds (SP eqs 12-16).
 
     Round one: S → 0, v → v. Round two: S → the cell the device is in then (0 outside every cell), v → v. A
     blank says the same in both rounds and cancels in the difference, which is why the error does not hang on
     how many are outside.
+
+    With `refresh` (not in the paper) a blank is thrown again for round two with probability ρ. What no longer
+    cancels grows with the devices asked, and gives whoever links a device's reports a finite ε.
 
     Parameters
     ----------
@@ -57,6 +77,8 @@ class SamplingPrivacy:
         π_0. By default what `blank` leaves, or as likely as each cell: (1 − π_s)/(V + 1).
     blank : float or (cells,) float, optional
         π_v, of each cell alike or one by one. By default the cells share alike what π_s and π_0 leave.
+    refresh : float
+        ρ, in [0, 1]; by default 0, the paper's protocol.
 
     Attributes
     ----------
@@ -75,12 +97,19 @@ class SamplingPrivacy:
     batch: ClassVar[int] = 2**20
 
     def __init__(
-        self, *, cells: int, sampling: float, blank_zero: float | None = None, blank: ArrayLike | None = None
+        self,
+        *,
+        cells: int,
+        sampling: float,
+        blank_zero: float | None = None,
+        blank: ArrayLike | None = None,
+        refresh: float = 0.0,
     ) -> None:
         self.cells = check_integer("cells", cells, at_least=1)
         self.sampling = check_probability("sampling", sampling, above_zero=True)
         self.blanks = resolve_blanks(cells=self.cells, sampling=self.sampling, blank_zero=blank_zero, blank=blank)
         self.blanks.flags.writeable = False
+        self.refresh = check_probability("refresh", refresh)
         # Equal blanks need no table; nor do blanks that are never thrown.
         equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
         self._table = None if equal else alias_table(self.blanks)
@@ -89,17 +118,20 @@ class SamplingPrivacy:
         """Parameters, blanks in short."""
         zero, rest = self.blanks[0], self.blanks[1:]
         blank = f"{rest[0]:g}" if rest.min() == rest.max() else f"{rest.min():g}..{rest.max():g}"
-        return f"SamplingPrivacy(cells={self.cells}, sampling={self.sampling:g}, blank_zero={zero:g}, blank={blank})"
+        refresh = f", refresh={self.refresh:g}" if self.refresh else ""
+        die = f"cells={self.cells}, sampling={self.sampling:g}, blank_zero={zero:g}, blank={blank}"
+        return f"SamplingPrivacy({die}{refresh})"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both throw the same die."""
+        """Whether both throw the same die, and throw it again alike."""
         if not isinstance(other, SamplingPrivacy):
             return NotImplemented
-        return self.sampling == other.sampling and np.array_equal(self.blanks, other.blanks)
+        same = self.sampling == other.sampling and self.refresh == other.refresh
+        return same and np.array_equal(self.blanks, other.blanks)
 
     def __hash__(self) -> int:
         """Of the die."""
-        return hash((self.sampling, self.blanks.tobytes()))
+        return hash((self.sampling, self.refresh, self.blanks.tobytes()))
 
     @property
     def tally_shape(self) -> tuple[int]:
@@ -108,23 +140,32 @@ class SamplingPrivacy:
 
     def warnings(self) -> list[str]:
         """Return what the paper advises against in these parameters."""
-        return sampling_warnings(sampling=self.sampling, blank_zero=float(self.blanks[0]), blanks=self.blanks[1:])
+        zero = float(self.blanks[0])
+        said = sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=self.blanks[1:])
+        if self.refresh and zero == 0.0:
+            said.append(
+                "refresh: with π_0 = 0 no blank is 0 in round one, so refreshing hides no linked pair of reports."
+            )
+        return said
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
         """Return the memory of n devices: none."""
         return NoMemory(n)
 
-    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
-        """Throw every device's die, once for both rounds (SP eq 12)."""
-        return Dice(throw(memory.devices, self.sampling, self.cells + 1, self._table, rng=rng))
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice | RefreshedDice:
+        """Throw every device's die, once for both rounds (SP eq 12), and with refresh some blanks again."""
+        thrown = throw(memory.devices, self.sampling, self.cells + 1, self._table, rng=rng)
+        if not self.refresh:
+            return Dice(thrown)
+        return RefreshedDice(thrown, redraw(thrown, self.refresh, self.cells + 1, self._table, rng=rng))
 
-    def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: Dice | RefreshedDice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
         """Return one value a device, (n,) int32 in 0…V (SP eqs 13-14 in round one, 15 in round two)."""
         check_truth(truth, devices=len(coins), cells=self.cells)
         if check_round(round, self.rounds) == 1:
             return np.maximum(coins.thrown, 0)  # S, held as −1, says 0
         reports = np.empty_like(coins.thrown)
-        answer_second(coins.thrown, truth, reports)
+        answer_second(coins.again if isinstance(coins, RefreshedDice) else coins.thrown, truth, reports)
         return reports
 
     def encode(self, reports: NDArray[np.int32]) -> Vectors:
@@ -139,6 +180,8 @@ class SamplingPrivacy:
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
         """Return (C_v,₂ − C_v,₁)/π_s (SP eq 16), from realised rates where not everyone was heard in both rounds.
 
+        With refresh, (C_v,₂ − λC_v,₁ − (1 − λ)Nπ_v)/π_s: round one is then a control variate.
+
         Parameters
         ----------
         counts : (2, V + 1) int64
@@ -147,16 +190,21 @@ class SamplingPrivacy:
         Returns
         -------
         Estimate
-            Unbiased; binomial inversion on an ideal channel, else a score interval.
+            Unbiased; binomial inversion on an ideal channel without refresh, else a score interval.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         first, second = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, 1:]
-        return estimate_difference(first, second, sampling=self.sampling, blank=self.blanks[1:], heard=heard)
+        blank = self.blanks[1:]
+        if self.refresh:
+            return estimate_refreshed(
+                first, second, sampling=self.sampling, blank=blank, refresh=self.refresh, heard=heard
+            )
+        return estimate_difference(first, second, sampling=self.sampling, blank=blank, heard=heard)
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
     ) -> NDArray[np.float64]:
-        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices; more where not all were heard.
+        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices; more with refresh, or if some went unheard.
 
         Parameters
         ----------
@@ -169,41 +217,35 @@ class SamplingPrivacy:
         heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         if heard.silent:
             return np.full(self.cells, np.inf)
-        variance = difference_variance(sampling=self.sampling, blank=self.blanks[1:], heard=heard)
+        blank = self.blanks[1:]
+        if self.refresh:
+            variance = refreshed_variance(sampling=self.sampling, blank=blank, refresh=self.refresh, heard=heard)
+        else:
+            variance = difference_variance(sampling=self.sampling, blank=blank, heard=heard)
         return variance.std_error(truth[1:])
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (2, V + 1) counts: Bin(Y_v, π_s) devices of each truth sampled, the others' blanks one multinomial."""
+        """Return (2, V + 1) counts: Bin(Y_v, π_s) devices of each truth sampled, the others' blanks one multinomial.
+
+        With refresh, Bin(B_v, ρ) of the B_v blanks of each value are thrown again, all in one multinomial.
+        """
         truth = check_true_counts(true_counts, self.cells)
         sampled = rng.binomial(truth, self.sampling)
         rest = int(truth.sum() - sampled.sum())
-        blank_weight = self.blanks.sum()
-        blanks = rng.multinomial(rest, self.blanks / blank_weight) if rest else np.zeros_like(truth)
+        faces = self.blanks / self.blanks.sum() if self.sampling < 1.0 else self.blanks
+        blanks = rng.multinomial(rest, faces) if rest else np.zeros_like(truth)
         first, second = blanks.copy(), blanks + sampled
         first[0] += sampled.sum()
+        if self.refresh and rest:
+            thrown_again = rng.binomial(blanks, self.refresh)
+            second += rng.multinomial(int(thrown_again.sum()), faces) - thrown_again
         return np.stack([first, second]).astype(np.int64, copy=False)
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return what a view tells.
 
         Round one tells nothing; round two is exact, over the truths 0…V where SP eq 29 runs over 1…V; linked,
-        the reports 0 then v are given only by a device in cell v, so no ε is finite and δ = π_s.
+        the reports 0 then v are given only by a device in cell v, so without refresh no ε is finite and δ =
+        π_s.
         """
-        if isinstance(view, Report):
-            return self._claim_report(view)
-        if isinstance(view, LinkedReports):
-            return linked_claim(sampling=self.sampling, queries=view.queries)
-        if isinstance(view, ReleasedDifferences):
-            return released_differences_claim(view, self.sampling)
-        if isinstance(view, ReleasedCounts):
-            cells, every = float(self.blanks[1:].sum()), float(self.blanks.sum())
-            return released_counts_claim(view, sampling=self.sampling, seen=cells / every if every else 0.0)
-        return PrivacyClaim.unknown(f"The claim of {view.name} is not computed yet.")
-
-    def _claim_report(self, view: Report) -> PrivacyClaim:
-        """Return what the report of one round tells."""
-        if view.round == 1:
-            return round_one_claim()
-        if view.round == 2:
-            return round_two_claim(sampling=self.sampling, blanks=self.blanks, queries=view.queries)
-        return PrivacyClaim.unknown("The mechanism has two rounds only.")
+        return sampling_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self.refresh)

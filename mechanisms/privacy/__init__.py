@@ -1,6 +1,7 @@
 """Views, exact claims and their composition."""
 
 from mechanisms.parameter import ParameterError
+from mechanisms.privacy.best_guess import best_guess_success, linked_guess_success
 from mechanisms.privacy.claim import ClaimKind, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import composed_delta
 from mechanisms.privacy.dominating_pair import dominating_pair
@@ -11,12 +12,17 @@ from mechanisms.privacy.hockey_stick import (
     pair_delta,
     pair_epsilon,
 )
+from mechanisms.privacy.moved_differences import moved_differences_delta
 from mechanisms.privacy.printed_leakage import (
     printed_binary_leakage,
     printed_multi_value_leakage,
     printed_randomized_response_leakage,
 )
+from mechanisms.privacy.released_counts import released_counts_delta
 from mechanisms.privacy.released_differences import released_differences_delta, worst_crowd_delta
+from mechanisms.privacy.shares import shares_claim
+from mechanisms.privacy.shuffled import shuffled_claim, shuffled_value_claim
+from mechanisms.privacy.strongly_safe import resampled_privacy, strongly_safe_claim, strongly_safe_delta
 from mechanisms.privacy.view import (
     LinkedReports,
     ReleasedCounts,
@@ -39,16 +45,26 @@ __all__ = [
     "Shares",
     "Shuffled",
     "View",
+    "best_guess_success",
     "composed_delta",
     "dominating_pair",
     "hockey_stick",
+    "linked_guess_success",
     "matrix_delta",
     "matrix_epsilon",
+    "moved_differences_delta",
     "pair_delta",
     "pair_epsilon",
     "printed_binary_leakage",
     "printed_multi_value_leakage",
     "printed_randomized_response_leakage",
+    "released_counts_delta",
     "released_differences_delta",
+    "resampled_privacy",
+    "shares_claim",
+    "shuffled_claim",
+    "shuffled_value_claim",
+    "strongly_safe_claim",
+    "strongly_safe_delta",
     "worst_crowd_delta",
 ]

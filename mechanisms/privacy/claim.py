@@ -102,4 +102,7 @@ class PrivacyClaim:
             return math.nan
         if epsilon >= self.epsilon and not math.isinf(self.epsilon):
             return 0.0  # pure differential privacy, without the rounding of a curve near its end
-        return min(1.0, max(0.0, self.curve(epsilon)))
+        delta = self.curve(epsilon)
+        if math.isnan(delta):  # as a δ of 0 it would claim the most there is
+            raise ArithmeticError(f"the curve of this claim is not a number at ε = {epsilon!r}: {self.basis}")
+        return min(1.0, max(0.0, delta))

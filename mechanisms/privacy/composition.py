@@ -15,6 +15,8 @@ INTERVAL = 1e-4
 # Outputs less likely than e^−230 count as telling with certainty: the accountant divides by masses that must not be
 # subnormal.
 LEAST_LOG_MASS = -230.0
+# If all queries together tell nothing for certain less often than this, δ is 1: the accountant cannot take it.
+LEAST_UNCERTAIN = 1e-14
 
 
 def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float, interval: float = INTERVAL) -> float:
@@ -69,8 +71,11 @@ class ComposedDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε."""
+        certain = max(self._certain(self.p, self.q), self._certain(self.q, self.p))
         if math.isinf(check_epsilon(epsilon)):
-            return max(self._certain(self.p, self.q), self._certain(self.q, self.p))
+            return certain
+        if certain > 1.0 - LEAST_UNCERTAIN:
+            return 1.0
         return float(_loss_distribution(self).get_delta_for_epsilon(epsilon))
 
     def _certain(self, p: tuple[float, ...], q: tuple[float, ...]) -> float:

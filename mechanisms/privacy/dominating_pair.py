@@ -11,6 +11,8 @@ from mechanisms.privacy.hockey_stick import Distribution, check_distribution
 Pair: TypeAlias = tuple[Distribution, Distribution]
 # Likelihood ratios closer than this, relatively, are one.
 SAME = 1e-13
+# Heights closer than this, relatively to what they are differences of, are one.
+LEVEL = 1e-14
 
 
 def dominating_pair(pairs: Sequence[Pair]) -> Pair:
@@ -35,13 +37,15 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
     x = _distinct(np.concatenate([[0.0], *(curve.ratios for curve in curves)]))
     for i, one in enumerate(curves):
         for other in curves[:i]:
-            x = _distinct(np.concatenate([x, _crossings(x, one.at(x) - other.at(x))]))
+            gap = one.at(x) - other.at(x)
+            gap[np.abs(gap) <= LEVEL * (one.terms_at(x) + other.terms_at(x))] = 0.0
+            x = _distinct(np.concatenate([x, _crossings(x, gap)]))
     # Between two kinks one pair is the maximum throughout; its own slope there is exact, which differences of heights
     # over a short interval would not be. Beyond the last kink every curve is flat.
     middle = (x[:-1] + x[1:]) / 2
     highest = np.argmax([curve.at(middle) for curve in curves], axis=0)
-    slope = np.append(np.choose(highest, [curve.slope_at(middle) for curve in curves]), 0.0)
-    # Rounding may bend the wrong way by a hair; convexity says it cannot.
+    slope = np.choose(highest, [curve.slope_at(middle) for curve in curves])
+    slope = np.append(_rising(slope, np.diff(x)), 0.0)
     q = np.maximum(np.diff(slope, prepend=-1.0), 0.0)
     q /= q.sum()
     p = np.append(q * x, max(curve.certain for curve in curves))
@@ -67,10 +71,29 @@ class _Curve:
         height: NDArray[np.float64] = self.certain + np.maximum(self._p_above[above] - x * self._q_above[above], 0.0)
         return height
 
+    def terms_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of the terms whose difference h is: rounding is in proportion to that."""
+        above = np.searchsorted(self.ratios, x, side="right")
+        terms: NDArray[np.float64] = self.certain + self._p_above[above] + x * self._q_above[above]
+        return terms
+
     def slope_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the slope of h at each x between its kinks."""
         slope: NDArray[np.float64] = -self._q_above[np.searchsorted(self.ratios, x, side="right")]
         return slope
+
+
+def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the slopes of a convex function, of which those over hardly any length may be another curve's.
+
+    Where two curves are as high up to rounding, the wrong one may have been taken; the slopes around say so.
+    """
+    if (np.diff(slope) >= 0.0).all():
+        return slope
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - half a second, and hardly ever needed
+
+    rising: NDArray[np.float64] = isotonic_regression(slope, weights=length).x
+    return rising
 
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:

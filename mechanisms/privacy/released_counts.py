@@ -1,56 +1,70 @@
 """What the published counts of both rounds tell about one device: more than their differences do."""
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mechanisms.parameter import check_epsilon
+from mechanisms.parameter import check_integer, check_probability
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.hockey_stick import Distribution, pair_delta
+from mechanisms.privacy.crowd_ratio import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts
 
-# Larger crowds are bounded by this one: its table of outcomes has a million entries.
-LARGEST_CROWD = 1_000
 
+def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: float) -> float:
+    """Return δ(ε) of both rounds' published counts when nobody but the crowd was asked, the larger of both directions.
 
-@dataclass(frozen=True)
-class ReleasedCountsDelta:
-    """δ(ε) of both rounds' published counts when nobody but the crowd was asked, as a function of ε.
+    The device is in the cell or outside every cell, the number asked fixed, everyone else known. What the
+    counts add to the difference K, the sampled devices of the cell, is how many unsampled devices gave a blank
+    that can be told from a sampled device's 0:
 
-    The device is in the cell or outside every cell, the number asked fixed, everyone else known. What the counts add
-    to the difference K, the sampled devices of the cell, is how many unsampled devices gave a blank that can be told
-    from a sampled device's 0:
+    - multi-valued: R = Σ_{v≥1} C_v,₁, the devices whose blank is not 0; the counts of 0 follow from K, R and
+      n, and how R falls to the cells is the same in both worlds;
+    - one question: R = C1₁, the devices whose blank is 1.
 
-    - multi-valued: R = Σ_{v≥1} C_v,₁ ~ Bin(n − T, 1 − π_0/(1 − π_s)), T all the sampled devices, wherever they are;
-      the counts of 0 follow from K, R and n, and how R falls to the cells is the same in both worlds;
-    - one question: R = C1₁, a Yes of probability π_1/(1 − π_s) from each unsampled device.
-
-    In both a device outside is in R with probability (1 − π_s) times that, and in K never.
+    In both a device outside is in R with probability (1 − π_s)s, s = `seen`, as often as one in the cell, and
+    in K never. So K is how many answer up, with π_s or not at all, and n − K − R how many are still, with z =
+    1 − π_s − (1 − π_s)s or with π_s more (`CrowdRatioDelta`). With z = 0 a device that was outside and sampled
+    is alone in being still: δ ≥ π_s.
 
     Parameters
     ----------
     crowd : int
-        n, the one in question included.
+        n, the one in question included, at least 1.
     sampling : float
-        π_s, below 1.
+        π_s, in (0, 1].
     seen : float
-        Probability that an unsampled device's blank is in R.
-    queries : int
-        T: by basic composition, T·δ(ε/T).
+        s, probability that an unsampled device's blank is in R, in [0, 1].
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        Within 1e-15, and at least π_sⁿ.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
     """
+    n = check_integer("crowd", crowd, at_least=1)
+    beta = check_probability("sampling", sampling, above_zero=True)
+    check_probability("seen", seen)
+    if beta == 1.0:
+        return 1.0  # the counts are the truth
+    return _curve(n, beta, seen, 1)(epsilon)
 
-    crowd: int
-    sampling: float
-    seen: float
-    queries: int = 1
 
-    def __call__(self, epsilon: float) -> float:
-        """Return δ for one query, a bound for more."""
-        p, q = _outcomes(self.crowd, self.sampling, self.seen)
-        return min(1.0, self.queries * pair_delta(p, q, epsilon=check_epsilon(epsilon) / self.queries))
+def _curve(crowd: int, sampling: float, seen: float, queries: int) -> CrowdRatioDelta:
+    """Return δ(ε) of both rounds' counts, for π_s below 1."""
+    rest = (1.0 - sampling) * (1.0 - seen)
+    return CrowdRatioDelta(
+        crowd=crowd,
+        up=sampling,
+        still=rest,
+        up_ratio=0.0,
+        still_ratio=1.0 + sampling / rest if rest > 0.0 else 1.0,
+        apart=0.0 if rest > 0.0 else sampling,
+        queries=queries,
+    )
 
 
 def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float) -> PrivacyClaim:
@@ -79,34 +93,9 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
     )
     if sampling == 1.0:
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 the counts are the truth.")
-    curve = ReleasedCountsDelta(min(view.crowd, LARGEST_CROWD), sampling, seen, view.queries)
     more = "" if view.queries == 1 else "; over T queries T·δ(ε/T)"
-    if view.crowd > LARGEST_CROWD:
-        more += f"; a crowd of {LARGEST_CROWD} bounds a larger one"
     return PrivacyClaim.bound(
-        math.inf, curve, f"{basis}; exact where nobody else was asked, and every other device asked only hides{more}."
+        math.inf,
+        _curve(view.crowd, sampling, seen, view.queries),
+        f"{basis}; exact where nobody else was asked, and every other device asked only hides{more}.",
     )
-
-
-@lru_cache(maxsize=4)
-def _outcomes(n: int, beta: float, seen: float) -> tuple[Distribution, Distribution]:
-    """Return the law of (K, R) with the device in the cell and outside, ((n + 1)²,) float64 each."""
-    present = _table(n, n, beta, seen)
-    others = _table(n - 1, n, beta, seen)
-    # The device outside adds nothing to K, and 1 to R if it is unsampled and its blank is seen.
-    share = (1.0 - beta) * seen
-    absent = (1.0 - share) * others
-    absent[:, 1:] += share * others[:, :-1]
-    return present.ravel(), absent.ravel()
-
-
-def _table(n: int, most: int, beta: float, seen: float) -> NDArray[np.float64]:
-    """Return P[K = k, R = r] of n devices in the cell, K ~ Bin(n, β), R ~ Bin(n − K, seen), k and r in 0…most."""
-    from scipy.stats import binom  # noqa: PLC0415 - half a second, for one view only
-
-    table = np.zeros((most + 1, most + 1))
-    k = np.arange(n + 1)
-    table[: n + 1] = binom.pmf(k, n, beta)[:, np.newaxis] * binom.pmf(
-        np.arange(most + 1)[np.newaxis], (n - k)[:, np.newaxis], seen
-    )
-    return table

@@ -58,24 +58,35 @@ class ReleasedDifferences:
 
     Parameters
     ----------
-    crowd : int
-        Devices in the cell, the one in question included.
+    crowd : int, optional
+        Devices in the cell, the one in question included. None, which needs a `k`: whatever crowd is worst.
     k : int, optional
         Differences below it are suppressed; none are, by default.
     queries : int
         Queries whose differences are published, with this crowd in each.
+    other_crowd : int, optional
+        Devices in the cell where the device may be instead, itself included; by default it is outside every
+        cell instead.
     """
 
-    crowd: int
+    crowd: int | None = None
     k: int | None = None
     queries: int = 1
+    other_crowd: int | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        check_integer("crowd", self.crowd, at_least=1)
         check_integer("queries", self.queries, at_least=1)
         if self.k is not None:
             check_integer("k", self.k, at_least=1)
+        if self.crowd is not None:
+            check_integer("crowd", self.crowd, at_least=1)
+        elif self.k is None:
+            raise ParameterError("crowd", "must be given where nothing is suppressed", None)
+        if self.other_crowd is not None:
+            check_integer("other_crowd", self.other_crowd, at_least=1)
+            if self.crowd is None:
+                raise ParameterError("other_crowd", "must come with a crowd", self.other_crowd)
 
     @property
     def name(self) -> str:

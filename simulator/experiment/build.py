@@ -5,14 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import scenarios
-from mechanisms.local import (
-    BinarySamplingPrivacy,
-    LocalMechanism,
-    NoPrivacy,
-    ParameterError,
-    RandomizedResponse,
-    SamplingPrivacy,
-)
+from mechanisms import local
+from mechanisms.local import LocalMechanism, ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.cells import CellsError, GeographicGrid, Partition, SquareGrid
 from simulator.experiment.city import City
@@ -131,20 +125,36 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
     return built
 
 
-def _sampling_privacy(*, cells: int, form: str, **parameters: Any) -> LocalMechanism:
+def _sampling_privacy(*, cells: int, form: str, refresh: float, **parameters: Any) -> LocalMechanism:
     if form == "multi":
-        return SamplingPrivacy(cells=cells, **parameters)
+        return local.SamplingPrivacy(cells=cells, refresh=refresh, **parameters)
     # The schema has seen to it that the one blank, if given, is what the other two leave.
     blank = parameters.pop("blank", None)
     if blank is not None:
         parameters.setdefault("blank_zero", 1.0 - parameters["sampling"] - blank)
-    return BinarySamplingPrivacy(cells=cells, **parameters)
+    return local.BinarySamplingPrivacy(cells=cells, **parameters)
 
 
 _MECHANISMS: Mapping[str, Callable[..., LocalMechanism]] = {
-    "no_privacy": NoPrivacy,
-    "randomized_response": RandomizedResponse,
+    "no_privacy": local.NoPrivacy,
     "sampling_privacy": _sampling_privacy,
+    "randomized_response": local.RandomizedResponse,
+    "warner": local.Warner,
+    "k_randomized_response": local.KRandomizedResponse,
+    "sue": local.SymmetricUnary,
+    "oue": local.OptimisedUnary,
+    "the": local.ThresholdHistogram,
+    "olh": local.LocalHashing,
+    "subset_selection": local.SubsetSelection,
+    "hadamard_response": local.HadamardResponse,
+    "longitudinal_unary": local.LongitudinalUnary,
+    "distributed_laplace": local.DistributedLaplace,
+    "sampling_and_noise": local.SamplingAndNoise,
+    "sampled_response": local.SampledResponse,
+    "anonymized_local": local.AnonymizedLocal,
+    "anonymized_first_attempt": local.AnonymizedFirstAttempt,
+    "anonymized_cancelling": local.AnonymizedCancelling,
+    "anonymized_deniable": local.AnonymizedDeniable,
 }
 
 

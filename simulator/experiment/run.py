@@ -7,13 +7,14 @@ import numpy as np
 import simpy
 
 import scenarios
-from mechanisms.local import LocalMechanism
-from scenarios import Scenario
+from mechanisms.local import LocalMechanism, NotEstimableError
+from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment import build
 from simulator.experiment.city import City
 from simulator.experiment.progress import Progress, Silent
 from simulator.experiment.result import RunResult
 from simulator.sensing.campaign import TRUTH_MOMENT, Campaign, Query, Schedule
+from simulator.sensing.memories import Memories
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, look
@@ -63,7 +64,7 @@ def run_scenario(
         mechanisms = build.build_mechanisms(scenario, city.cells.count)
         streams = Streams(scenario.seed)
         with stopwatch.phase("compile"):
-            _warm_up(mechanisms, streams)
+            _warm_up(scenario.name, mechanisms, streams)
         progress.phase("demand and routes")
         engine = build.build_engine(scenario, city, streams=streams, stopwatch=stopwatch)
     queries = _simulate(scenario, city, mechanisms, engine, streams, stopwatch, progress)
@@ -72,15 +73,24 @@ def run_scenario(
         return RunResult.build(scenario, city, mechanisms, engine, queries, stopwatch=stopwatch)
 
 
-def _warm_up(mechanisms: Mapping[str, LocalMechanism], streams: Streams) -> None:
-    """Have one device answer, so that what is compiled on first use is compiled before time is taken."""
+def _warm_up(scenario: str, mechanisms: Mapping[str, LocalMechanism], streams: Streams) -> None:
+    """Have one device answer, so that what is compiled on first use is compiled before time is taken.
+
+    Raises
+    ------
+    ScenarioError
+        If a mechanism's answers cannot be made into an estimate, with its reason.
+    """
     truth = np.zeros(1, dtype=np.int32)
     for name, mechanism in mechanisms.items():
         rng = streams.of("warm-up", name)
         coins = mechanism.toss(mechanism.enrol(1, rng=rng), rng=rng)
         rounds = range(1, mechanism.rounds + 1)
         counts = np.stack([mechanism.tally(mechanism.answer(round_, truth, coins)) for round_ in rounds])
-        mechanism.estimate(counts, counted=[1] * mechanism.rounds, asked=[1] * mechanism.rounds)
+        try:
+            mechanism.estimate(counts, counted=[1] * mechanism.rounds, asked=[1] * mechanism.rounds)
+        except NotEstimableError as error:
+            raise ScenarioError(scenario, [Fault(f"mechanisms.{name}", str(error))]) from error
 
 
 def _simulate(
@@ -99,6 +109,8 @@ def _simulate(
     queries: list[Query] = []
     schedules = build.build_schedules(scenario)
     population, channel = build.build_population(scenario, streams=streams), build.build_channel(scenario)
+    reporting_outside = population.outside if population.answers == "reports" else 0
+    memories = Memories(mechanisms, devices=scenario.traffic.vehicles + reporting_outside, streams=streams)
     for name, schedule in schedules.items():
         Campaign(
             name,
@@ -109,6 +121,7 @@ def _simulate(
             cells_of=city.cells_of,
             population=population,
             channel=channel,
+            memories=memories,
             streams=streams,
             stopwatch=stopwatch,
             closed=queries.append,

@@ -20,8 +20,15 @@ TITLES = {
     "olh": "Optimal local hashing",
     "subset_selection": "Subset selection",
     "hadamard_response": "Hadamard response",
+    "longitudinal_unary": "Memoised unary encoding",
+    "distributed_laplace": "Distributed Laplace",
+    "warner": "Warner’s randomized response",
+    "sampling_and_noise": "Sampling and noise",
+    "sampled_response": "Sampled randomized response",
     "anonymized_local": "Anonymized Local Privacy",
+    "anonymized_first_attempt": "Anonymized Local Privacy, first attempt",
     "anonymized_cancelling": "Anonymized Local Privacy, cancelling",
+    "anonymized_deniable": "Anonymized Local Privacy, deniable",
 }
 
 ATTACK_COLUMNS = ("name", "attack", "coalition", "mechanism", "prior", "success", "gain")

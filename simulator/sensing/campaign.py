@@ -10,6 +10,7 @@ import simpy
 from mechanisms.local import Estimate, LocalMechanism
 from simulator.aggregation.account import RoundAccount
 from simulator.sensing.channel import Channel
+from simulator.sensing.memories import Memories
 from simulator.sensing.survey import Answers, Asked, Present, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
@@ -127,6 +128,8 @@ class Campaign:
         Who can be asked.
     channel
         Between devices and server.
+    memories
+        What devices keep between queries, of this campaign and others.
     streams
         The run's generators.
     stopwatch
@@ -146,6 +149,7 @@ class Campaign:
         cells_of: CellsOf,
         population: Population,
         channel: Channel,
+        memories: Memories,
         streams: Streams,
         stopwatch: Stopwatch,
         closed: Callable[[Query], None],
@@ -153,7 +157,7 @@ class Campaign:
         self.name = name
         self._schedule, self._mechanisms, self._engine, self._clock = schedule, mechanisms, engine, clock
         self._cells_of, self._population, self._channel = cells_of, population, channel
-        self._streams, self._stopwatch, self._closed = streams, stopwatch, closed
+        self._memories, self._streams, self._stopwatch, self._closed = memories, streams, stopwatch, closed
         moments = [self._moment(m, round_) for m in mechanisms.values() for round_ in (1, m.rounds)]
         self._moments = range(min(1, *moments), max(TRUTH_MOMENT, *moments) + 1)
 
@@ -179,7 +183,7 @@ class Campaign:
             vehicles = self._whom_to_ask(self._engine.places())
             asked = Asked(len(vehicles), self._population.outside)
         with self._stopwatch.phase("protocol"):
-            surveys = {name: self._survey(name, asked, number) for name in self._mechanisms}
+            surveys = {name: self._survey(name, vehicles, number) for name in self._mechanisms}
         present = Present(np.ones(asked.vehicles, dtype=bool), asked.outside)
         truth = np.zeros(0, dtype=np.int32)
         rng = self._streams.of("churn", self.name, number)
@@ -227,15 +231,19 @@ class Campaign:
             willing = willing & (places.state != State.ARRIVED)
         return np.flatnonzero(willing)
 
-    def _survey(self, name: str, asked: Asked, number: int) -> Survey:
+    def _survey(self, name: str, vehicles: npt.NDArray[np.int64], number: int) -> Survey:
+        outside = self._population.outside if self._population.answers == "reports" else 0
+        fleet = len(self._population.takes_part)
+        devices = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         return Survey(
             self._mechanisms[name],
-            asked=asked,
+            asked=Asked(len(vehicles), self._population.outside),
             answers=self._population.answers,
             channel=self._channel,
             deadline_s=self._schedule.deadline_s,
             coins=self._streams.of("coins", name, self.name, number),
             noise=self._streams.of("channel", name, self.name, number),
+            remember=lambda batch: self._memories.of(name, devices[batch]),
         )
 
     def _who_stayed(self, present: Present, *, rng: np.random.Generator) -> Present:

@@ -1,5 +1,6 @@
 """Survey: one mechanism's part in one query, from coins to estimate."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,6 +79,8 @@ class Survey:
         What becomes of the reports, and how long a round is open.
     coins, noise
         The survey's own generators, for the devices' coins and for the channel.
+    remember
+        What the devices of a slice keep from earlier queries: vehicles first, then those outside.
     """
 
     def __init__(
@@ -90,8 +93,10 @@ class Survey:
         deadline_s: float,
         coins: np.random.Generator,
         noise: np.random.Generator,
+        remember: Callable[[slice], Any],
     ) -> None:
         self.mechanism = mechanism
+        self._remember = remember
         self._asked = asked
         self._channel, self._deadline_s = channel, deadline_s
         self._coins, self._noise = coins, noise
@@ -117,9 +122,7 @@ class Survey:
         self._lost = np.zeros(mechanism.rounds, dtype=np.int64)
 
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
-        devices = batch.stop - batch.start
-        memory = self.mechanism.enrol(devices, rng=self._coins)
-        return self.mechanism.toss(memory, rng=self._coins)
+        return self.mechanism.toss(self._remember(batch), rng=self._coins)
 
     def ask(self, round_: int, *, moment: int, truth: Cells, present: Present) -> None:
         """Ask a round.

@@ -76,6 +76,8 @@ def test_what_was_tested_is_pinned():
         line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().splitlines()
     }
     for requirement in project["dependencies"] + project["optional-dependencies"]["dev"]:
+        if requirement.startswith(f"{project['name']}["):
+            continue  # an extra of our own
         name, bound = re.match(r"([\w-]+)(\[\w+\])?(>=.+)?", requirement).group(1, 3)
         assert bound, f"{name} has no lower bound"
         assert name.lower() in pinned, f"{name} is not pinned"

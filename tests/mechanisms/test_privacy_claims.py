@@ -227,12 +227,11 @@ def test_no_privacy_tells_everything():
     ],
 )
 def test_unknown_is_a_value_of_its_own(mechanism):
-    unknown = [Report(mechanism.rounds + 1), Shares(colluding=1, servers=3)]
+    unknown = [Report(mechanism.rounds + 1)]
     if mechanism.rounds == 1:
-        unknown += [] if isinstance(mechanism, NoPrivacy) else [ReleasedCounts(crowd=4)]
         unknown += [ReleasedDifferences(crowd=30), ReleasedDifferences(crowd=30, k=5)]
-    if not isinstance(mechanism, NoPrivacy):
-        unknown.append(Shuffled(round=1, devices=100))
+    elif mechanism.rounds == 2:
+        unknown.append(Shuffled(round=3, devices=100))
     for view in unknown:
         claim = mechanism.claim(view)
         assert (claim.kind, claim.delta_kind) == ("unknown", "unknown")
@@ -283,6 +282,9 @@ def test_views_are_named_as_in_the_claims_table():
         (lambda: LinkedReports(queries=0), "queries"),
         (lambda: ReleasedDifferences(crowd=0), "crowd"),
         (lambda: ReleasedDifferences(crowd=2, k=0), "k"),
+        (ReleasedDifferences, "crowd"),
+        (lambda: ReleasedDifferences(k=5, other_crowd=2), "other_crowd"),
+        (lambda: ReleasedDifferences(crowd=2, other_crowd=0), "other_crowd"),
         (lambda: ReleasedCounts(crowd=0), "crowd"),
         (lambda: Shuffled(round=1, devices=0), "devices"),
         (lambda: Shares(colluding=3, servers=2), "colluding"),

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -152,6 +152,7 @@ def normal(weights):
 
 
 @given(weights=st.lists(distributions, min_size=4, max_size=4), x=st.floats(0, 6))
+@example(weights=[[0, 0.1, 0.1, 0.1], [0, 0, 0.01, 0.3], [0, 0.01, 0, 0.3], [0, 0, 0.1, 0.3]], x=1.0)  # as high near 0
 def test_dominating_pairs_are_the_maximum_of_what_they_dominate(weights, x):
     """At every likelihood ratio, those below 1 included."""
     a, b, c, d = map(normal, weights)
@@ -204,6 +205,17 @@ def test_composition_bounds_and_nearly_attains_the_product(queries):
         for a, b in ((p, q), (q, p)):
             bound = composed_delta(a, b, queries=queries, epsilon=epsilon)
             assert exact - 1e-9 <= bound <= exact + queries * 1e-4 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "queries"),
+    [([0, 1], [1, 0], 1), ([0, 1], [1, 0], 3), ([1e-200, 1], [1, 0], 2), ([0.9, 0.1], [0.0, 1.0], 40)],
+)
+def test_composition_of_what_tells_with_certainty(p, q, queries):
+    """The accountant raises on a pair whose losses are all infinite, or all but surely one of them."""
+    for epsilon in (0.0, 1.0, 50.0, math.inf):
+        assert composed_delta(p, q, queries=queries, epsilon=epsilon) == pytest.approx(1.0, abs=1e-12)
+        assert composed_delta(p, p, queries=queries, epsilon=epsilon) == pytest.approx(0.0, abs=1e-12)
 
 
 def counts_law(mechanism, truth):
@@ -279,6 +291,6 @@ def test_published_counts_tell_more_than_their_differences():
         assert round(mechanism.claim(ReleasedDifferences(crowd=5)).delta(0.5), 3) == 0.064
     mechanism = SamplingPrivacy(cells=1, sampling=0.45)
     deltas = [mechanism.claim(ReleasedCounts(crowd=n)).delta(0.3) for n in (5, 50, 1000, 10**6)]
-    assert deltas[0] > deltas[1] > deltas[2] == deltas[3]
+    assert deltas[0] > deltas[1] > deltas[2] > deltas[3] == 0.0
     assert mechanism.claim(ReleasedCounts(crowd=50, queries=2)).delta(0.6) == pytest.approx(2 * deltas[1])
     assert SamplingPrivacy(cells=1, sampling=1.0).claim(ReleasedCounts(crowd=3)).delta(2) == 1.0

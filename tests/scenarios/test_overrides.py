@@ -38,7 +38,7 @@ def test_items_go_by_name_by_default_name_and_by_index(load):
             "channel.loss=0.1",
         ]
     )
-    assert scenario.mechanisms[0].parameters == {"form": "multi", "sampling": 0.3}
+    assert scenario.mechanisms[0].parameters == {"form": "multi", "sampling": 0.3, "refresh": 0.0}
     assert scenario.mechanisms[1].name == "plain"
     assert scenario.campaigns[1].start_s == 410
     assert scenario.channel.losses == (0.1, 0.1)

@@ -45,7 +45,7 @@ def test_each_loads_under_its_name_and_comes_back_equal(name, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_each_compares_with_the_papers_sampling(name):
     sampling = next(m for m in scenarios.load(name).mechanisms if m.name == "sampling")
-    assert sampling.parameters == {"form": "multi", "sampling": 0.45}
+    assert sampling.parameters == {"form": "multi", "sampling": 0.45, "refresh": 0.0}
 
 
 def test_manhattan_asks_six_times_within_the_run():

@@ -10,6 +10,7 @@ import simpy
 from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.sensing.campaign import Campaign, Population, Schedule
 from simulator.sensing.channel import Channel
+from simulator.sensing.memories import Memories
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -48,6 +49,7 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
             parked_answer=parked,
         ),
         channel=Channel(churn=churn),
+        memories=Memories(mechanisms or EVERYONE, devices=10 + outside, streams=Streams(seed)),
         streams=Streams(seed),
         stopwatch=Stopwatch(),
         closed=closed.append,

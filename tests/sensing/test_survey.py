@@ -33,6 +33,7 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
         deadline_s=20.0,
         coins=coins,
         noise=noise,
+        remember=lambda batch: mechanism.enrol(batch.stop - batch.start, rng=coins),
     )
     everyone = Present(np.ones(len(truth), dtype=bool), outside)
     stayed = Present(np.arange(len(truth)) >= left, outside - left)

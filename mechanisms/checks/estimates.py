@@ -1,0 +1,226 @@
+"""Estimates against theory: no bias, the standard error stated, intervals that cover."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr
+
+from mechanisms.checks.affine import AffineEstimator
+from mechanisms.checks.bounds import mean_interval, mean_reach, square_reach
+from mechanisms.checks.report import Findings
+from mechanisms.checks.sampled_counts import JOINT
+from mechanisms.checks.trial import CROWD, Trial, truth_of
+from mechanisms.local.mechanism import Counts
+
+# Intervals say 95 %. Exact ones cover at least that; scores about that, where many devices' noise adds up.
+NOMINAL = 0.95
+SCORE_SLACK = 0.05
+FEWER = 400
+
+
+def check_no_bias(trial: Trial, findings: Findings) -> None:
+    """Expect that what each device adds to a cell's estimate is 1 on average if it is there, else 0."""
+    if _nothing_to_estimate(trial, findings):
+        return
+    if trial.contributions is None:
+        findings.note("the estimate is no affine map of the counts: whole queries are compared instead, less sharply")
+        _check_queries(trial, findings, variances=False)
+        return
+    alpha = trial.alpha(findings, (trial.cells + 1) * trial.cells)
+    worst = 0.0
+    for cell, added in enumerate(trial.contributions):
+        lower, upper = mean_interval(added, alpha=alpha)
+        expected = np.arange(1, trial.cells + 1) == cell
+        for v in np.flatnonzero((expected < lower) | (expected > upper)):
+            findings.fault(
+                f"a device {_place(cell)} adds {added[:, v].mean():.4g} to the estimate of cell {v + 1}, not "
+                f"{int(expected[v])}, within {(upper[v] - lower[v]) / 2:.2g}",
+            )
+        worst = max(worst, float(np.abs(added.mean(axis=0) - expected).max()))
+    findings.figures["greatest deviation"] = worst
+
+
+def check_standard_error(trial: Trial, findings: Findings) -> None:
+    """Expect the stated variance of what devices add, for each truth, and that it adds up over a mixed crowd."""
+    if _nothing_to_estimate(trial, findings) or _no_theory(trial, findings):
+        return
+    if trial.contributions is None:
+        findings.note("the estimate is no affine map of the counts: whole queries are compared instead, less sharply")
+        _check_queries(trial, findings, variances=True)
+        return
+    alpha = trial.alpha(findings, (trial.cells + 1) * trial.cells)
+    stated, worst = [], 0.0
+    for cell, added in enumerate(trial.contributions):
+        crowd = np.zeros(trial.cells + 1, dtype=np.int64)
+        crowd[cell] = CROWD
+        stated.append(trial.mechanism.std_error(crowd) ** 2 / CROWD)
+        squares = (added - (np.arange(1, trial.cells + 1) == cell)) ** 2
+        lower, upper = mean_interval(squares, alpha=alpha)
+        for v in np.flatnonzero((stated[-1] < lower) | (stated[-1] > upper)):
+            findings.fault(
+                f"a device {_place(cell)} adds a variance of {squares[:, v].mean():.4g} to cell {v + 1}, stated as "
+                f"{stated[-1][v]:.4g}, within {(upper[v] - lower[v]) / 2:.2g}",
+            )
+        sure = stated[-1] > 0
+        if sure.any():
+            worst = max(worst, float(np.abs(squares.mean(axis=0)[sure] / stated[-1][sure] - 1.0).max()))
+    for name, crowd in trial.populations().items():
+        added_up = crowd @ np.stack(stated)
+        close = np.allclose(trial.mechanism.std_error(crowd) ** 2, added_up, rtol=1e-6, atol=1e-9)
+        findings.expect(close, f"std_error² of a crowd {name} is not the sum over its devices")
+    findings.figures["greatest relative deviation"] = worst
+
+
+def check_loss(trial: Trial, findings: Findings) -> None:
+    """Expect that the estimate stays unbiased with the stated error where a random part of the reports is lost."""
+    if _nothing_to_estimate(trial, findings):
+        return
+    rng = trial.generator("loss")
+    crowd = trial.populations()["mixed"]
+    rates = [(2 * CROWD // 3,) * trial.rounds]
+    if trial.rounds > 1:
+        rates.append((CROWD, *(CROWD // 2,) * (trial.rounds - 1)))
+    alpha = trial.alpha(findings, 2 * len(rates) * trial.cells)
+    for counted in rates:
+        vectors = trial.crowds(truth_of(crowd), trial.repeats, rng=rng)
+        counts = np.zeros((trial.repeats, trial.rounds, *trial.shape), dtype=np.int64)
+        for r, heard in enumerate(counted):
+            ranks = rng.random((trial.repeats, CROWD)).argsort(axis=1)
+            counts[:, r] = np.einsum("tn,tn...->t...", ranks < heard, vectors[:, :, r])
+        estimates = _estimates(trial, counts, counted, trial.fit(counted=counted))
+        theory = None
+        if trial.states_theory:
+            theory = trial.mechanism.std_error(crowd, asked=(CROWD,) * trial.rounds, counted=counted)
+        where = f"with {' and '.join(map(str, counted))} of {CROWD} devices heard"
+        step = trial.step * CROWD / min(counted)
+        compare_moments(findings, estimates, crowd, theory, step=step, alpha=alpha, where=where)
+
+
+def check_intervals(trial: Trial, findings: Findings) -> None:
+    """Expect the coverage that intervals state; of score intervals within five per cent, where noise is near normal."""
+    if _nothing_to_estimate(trial, findings):
+        return
+    rng = trial.generator("intervals")
+    populations = trial.populations()
+    alpha = trial.alpha(findings, len(populations) * trial.cells)
+    least = 1.0
+    for name, crowd in populations.items():
+        repeats = min(FEWER, trial.repeats)
+        counts = trial.crowds(truth_of(crowd), repeats, rng=rng).sum(axis=1)
+        estimates = [_estimate(trial, row, (CROWD,) * trial.rounds) for row in counts]
+        covered = np.stack([(e.lower <= crowd[1:]) & (crowd[1:] <= e.upper) for e in estimates]).sum(axis=0)
+        kind = getattr(estimates[0], "interval", "score")
+        judged = np.ones(trial.cells, dtype=np.bool_)
+        nominal = NOMINAL - SCORE_SLACK if kind == "score" else NOMINAL
+        if kind == "score":
+            spread = np.stack([e.count for e in estimates]).std(axis=0)
+            judged = spread > 3.0 * np.nan_to_num(trial.step, nan=np.inf)
+        for v in np.flatnonzero(judged):
+            often = f"{covered[v]} of {repeats} {kind} intervals cover cell {v + 1} of a crowd {name}"
+            findings.expect(bdtr(int(covered[v]), repeats, nominal) >= alpha, often)
+            least = min(least, float(covered[v]) / repeats)
+    findings.figures["least coverage"] = least
+
+
+def check_sampled_estimates(trial: Trial, findings: Findings) -> None:
+    """Expect the truth as the mean of estimates from sample_counts, and the stated error, in crowds small and huge."""
+    if _nothing_to_estimate(trial, findings):
+        return
+    rng, populations = trial.generator("sampled estimates"), trial.populations()
+    alpha = trial.alpha(findings, (2 * len(populations) + 1) * trial.cells)
+    asked = (CROWD,) * trial.rounds
+    for name, crowd in populations.items():
+        repeats = trial.repeats // 2
+        counts = np.stack([trial.mechanism.sample_counts(crowd, rng=rng) for _ in range(repeats)])
+        # The map found from reports holds for counts that devices can make together; drawn cell by cell they need not.
+        joint = getattr(trial.mechanism, "sample_law", None) == JOINT
+        estimates = _estimates(trial, counts, asked, trial.ideal if joint else None)
+        theory = trial.mechanism.std_error(crowd) if trial.states_theory else None
+        where = f"from sample_counts of a crowd {name}"
+        compare_moments(findings, estimates, crowd, theory, step=trial.step, alpha=alpha, where=where)
+    if not trial.states_theory:
+        return
+    crowd = np.full(trial.cells + 1, 10**6, dtype=np.int64)
+    crowd[0] = 10**7
+    estimate = _estimate(trial, trial.mechanism.sample_counts(crowd, rng=rng), (int(crowd.sum()),) * trial.rounds).count
+    log = np.log(2.0 / alpha)
+    reach = np.sqrt(2.0 * log) * trial.mechanism.std_error(crowd) + np.nan_to_num(trial.step, nan=1e3) * log
+    off = np.abs(estimate - crowd[1:])
+    for v in np.flatnonzero(off > reach + 1e-9 * crowd[1:]):
+        findings.fault(f"sample_counts of {crowd.sum():,} devices miss cell {v + 1} by {off[v]:.4g}")
+
+
+def compare_moments(
+    findings: Findings,
+    estimates: NDArray[np.float64],
+    true_counts: Counts,
+    theory: NDArray[np.float64] | None,
+    *,
+    step: NDArray[np.float64],
+    alpha: float,
+    where: str,
+) -> None:
+    """Compare (repeats, cells) estimates with the truth, and their spread with the standard error of theory."""
+    off = estimates - true_counts[1:]
+    if theory is None:
+        lower, upper = mean_interval(off, alpha=alpha)
+        biased = (lower > 0) | (upper < 0)
+        for v in np.flatnonzero(biased):
+            findings.fault(f"the estimate of cell {v + 1} is off by {off[:, v].mean():.3g} {where}")
+        return
+    variance = theory**2
+    # Where nothing is known of single devices, the kurtosis of a sum of few is granted.
+    step = np.where(np.isfinite(step), step, 2.0 * theory)
+    mean, square = off.mean(axis=0), (off**2).mean(axis=0)
+    mean_most = mean_reach(off, variance, alpha=alpha)
+    square_most = square_reach(off, variance, step=step, alpha=alpha)
+    for v in np.flatnonzero(np.abs(mean) > mean_most):
+        findings.fault(
+            f"the estimate of cell {v + 1} is off by {mean[v]:.3g}, more than {mean_most[v]:.2g}, {where}",
+        )
+    for v in np.flatnonzero(np.abs(square - variance) > square_most):
+        findings.fault(
+            f"the standard error of cell {v + 1} is {np.sqrt(square[v]):.4g}, stated as {theory[v]:.4g}, {where}",
+        )
+
+
+def _check_queries(trial: Trial, findings: Findings, *, variances: bool) -> None:
+    """Compare whole queries of every population, for estimates that are no affine map."""
+    rng, populations = trial.generator("whole queries"), trial.populations()
+    alpha = trial.alpha(findings, 2 * len(populations) * trial.cells)
+    for name, crowd in populations.items():
+        counts = trial.crowds(truth_of(crowd), trial.repeats, rng=rng).sum(axis=1)
+        estimates = _estimates(trial, counts, (CROWD,) * trial.rounds, None)
+        theory = trial.mechanism.std_error(crowd) if variances else None
+        compare_moments(findings, estimates, crowd, theory, step=trial.step, alpha=alpha, where=f"in a crowd {name}")
+
+
+def _estimate(trial: Trial, counts: Counts, asked: tuple[int, ...]) -> Any:
+    return trial.mechanism.estimate(counts, counted=asked, asked=asked)
+
+
+def _estimates(
+    trial: Trial, counts: NDArray[np.int64], counted: tuple[int, ...], affine: AffineEstimator | None
+) -> NDArray[np.float64]:
+    """Return the estimates of (repeats, rounds, *tally_shape) counts, (repeats, cells)."""
+    if affine is not None:
+        return affine(counts)
+    asked = (CROWD,) * trial.rounds
+    return np.stack([trial.mechanism.estimate(row, counted=counted, asked=asked).count for row in counts])
+
+
+def _nothing_to_estimate(trial: Trial, findings: Findings) -> bool:
+    if trial.why_no_estimate:
+        findings.skip(trial.why_no_estimate)
+    return bool(trial.why_no_estimate)
+
+
+def _no_theory(trial: Trial, findings: Findings) -> bool:
+    if not trial.states_theory:
+        findings.skip("the mechanism states no std_error of the truth")
+    return not trial.states_theory
+
+
+def _place(cell: int) -> str:
+    return f"in cell {cell}" if cell else "outside"

@@ -1,0 +1,160 @@
+"""What a check found, and what all of them found together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["passed", "failed", "skipped"]
+
+# Faults a check spells out; of more, only the number is said.
+SPELLED_OUT = 4
+
+
+class ConformanceError(ValueError):
+    """A mechanism that does not keep its promises: every failed check and why, in `report`."""
+
+    def __init__(self, report: "ConformanceReport") -> None:
+        super().__init__(report)
+        self.report = report
+
+    def __str__(self) -> str:
+        """Name the mechanism and each failed check."""
+        failed = "\n".join(f"- {result.name}: {result.detail}" for result in self.report.failures)
+        return (
+            f"{self.report.mechanism} fails {len(self.report.failures)} of {len(self.report.results)} checks:\n{failed}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one check found.
+
+    Parameters
+    ----------
+    name : str
+        Of the check, as in the list of `mechanisms.conformance`.
+    status : {"passed", "failed", "skipped"}
+        "skipped" where the check does not apply or could not be run; never for a fault.
+    detail : str
+        What is wrong, or what was left out and why; empty where there is nothing to say.
+    figures : mapping of str to float, int or str
+        What was measured: comparisons, the level of each, the worst of them.
+    """
+
+    name: str
+    status: Status
+    detail: str = ""
+    figures: Mapping[str, float | int | str] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no fault was found."""
+        return self.status != "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceReport:
+    """What every check found about one mechanism.
+
+    Parameters
+    ----------
+    mechanism : str
+        The mechanism, as it writes itself.
+    seed : int
+        Of everything drawn.
+    level : float
+        Greatest probability that a mechanism that keeps every promise fails any check.
+    results : tuple of CheckResult
+        In the order they were run.
+    """
+
+    mechanism: str
+    seed: int
+    level: float
+    results: tuple[CheckResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no check failed."""
+        return not self.failures
+
+    @property
+    def failures(self) -> tuple[CheckResult, ...]:
+        """The checks that failed."""
+        return tuple(result for result in self.results if not result.passed)
+
+    @property
+    def comparisons(self) -> int:
+        """Statistical comparisons made, all checks together."""
+        return sum(int(result.figures.get("comparisons", 0)) for result in self.results)
+
+    def __getitem__(self, name: str) -> CheckResult:
+        """Return the result of one check."""
+        for result in self.results:
+            if result.name == name:
+                return result
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        """Say verdict, each check and what is wrong, a line each."""
+        verdict = "passes" if self.passed else f"fails {len(self.failures)} of {len(self.results)} checks"
+        width = max((len(result.name) for result in self.results), default=0)
+        lines = [f"  {r.status:<7}  {r.name:<{width}}  {r.detail}".rstrip() for r in self.results]
+        return "\n".join([f"{self.mechanism} {verdict} (seed {self.seed}, false alarms below {self.level:g})", *lines])
+
+    def raise_for_failures(self) -> None:
+        """Raise a `ConformanceError` if any check failed."""
+        if not self.passed:
+            raise ConformanceError(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "mechanism": self.mechanism,
+            "passed": self.passed,
+            "seed": self.seed,
+            "level": self.level,
+            "comparisons": self.comparisons,
+            "checks": [
+                {"name": r.name, "status": r.status, "detail": r.detail, "figures": dict(r.figures)}
+                for r in self.results
+            ],
+        }
+
+
+class Findings:
+    """What a check writes down while it runs."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.notes: list[str] = []
+        self.figures: dict[str, float | int | str] = {}
+        self.applies = True
+
+    def expect(self, holds: object, fault: str) -> bool:
+        """Write down a fault unless something holds; return whether it does."""
+        if not holds:
+            self.fault(fault)
+        return bool(holds)
+
+    def fault(self, text: str) -> None:
+        """Write down a fault."""
+        self.faults.append(text)
+
+    def note(self, text: str) -> None:
+        """Write down what a reader should know though it is no fault."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def skip(self, why: str) -> None:
+        """Write down that the check does not apply."""
+        self.applies = False
+        self.note(why)
+
+    def result(self, name: str) -> CheckResult:
+        """Return what was written down."""
+        faults = self.faults[:SPELLED_OUT]
+        if len(self.faults) > SPELLED_OUT:
+            faults.append(f"and {len(self.faults) - SPELLED_OUT} more")
+        status: Status = "failed" if self.faults else ("passed" if self.applies else "skipped")
+        return CheckResult(name, status, "; ".join(faults + self.notes), dict(self.figures))

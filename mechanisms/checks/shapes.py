@@ -1,0 +1,133 @@
+"""Attributes, shapes and dtypes of everything a mechanism has and gives."""
+
+from typing import Any
+
+import numpy as np
+
+from mechanisms.checks.report import Findings
+from mechanisms.checks.trial import MOST_CELLS, Trial
+from mechanisms.local.mechanism import LocalMechanism
+
+REQUIRED = (
+    *("cells", "rounds", "truth_round", "tally_shape"),
+    *("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim"),
+)
+OPTIONAL = ("std_error", "sample_law", "batch", "warnings")
+LAWS = ("exact joint", "exact per-cell marginals")
+SOME = 57
+
+
+def check_attributes(mechanism: Any, findings: Findings) -> None:
+    """Expect every attribute there and of the right kind."""
+    missing = [name for name in REQUIRED if not hasattr(mechanism, name)]
+    findings.expect(not missing, f"lacks {', '.join(missing)}")
+    absent = [name for name in OPTIONAL if not hasattr(mechanism, name)]
+    if absent:
+        findings.note(f"has no {', '.join(absent)}, which simulations and some checks use")
+    if missing:
+        return
+    for name in REQUIRED[4:]:
+        findings.expect(callable(getattr(mechanism, name)), f"{name} must be a method")
+    _expect_integer(findings, "cells", mechanism.cells, least=1, most=None)
+    if _expect_integer(findings, "rounds", mechanism.rounds, least=1, most=None):
+        _expect_integer(findings, "truth_round", mechanism.truth_round, least=1, most=mechanism.rounds)
+    shape = mechanism.tally_shape
+    sound = isinstance(shape, tuple) and shape and all(isinstance(size, int) and size >= 1 for size in shape)
+    findings.expect(sound, f"tally_shape must be a tuple of integers of at least 1, got {shape!r}")
+    if not absent:
+        findings.expect(isinstance(mechanism, LocalMechanism), "is no LocalMechanism")
+    law = getattr(mechanism, "sample_law", LAWS[1])
+    findings.expect(law in LAWS, f"sample_law must be one of {LAWS}, got {law!r}")
+    if not findings.faults:
+        findings.expect(
+            mechanism.cells <= MOST_CELLS,
+            f"cells must be at most {MOST_CELLS} to be checked, got {mechanism.cells}: check a smaller instance",
+        )
+
+
+def _expect_integer(findings: Findings, name: str, value: object, *, least: int, most: int | None) -> bool:
+    sound = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    bounds = f"at least {least}" if most is None else f"in {least}..{most}"
+    sound = sound and (most is None or value <= most)  # type: ignore[operator]  # an integer by now
+    return findings.expect(sound, f"{name} must be an integer, {bounds}, got {value!r}")
+
+
+def check_reports(trial: Trial, findings: Findings) -> None:
+    """Expect sound reports, encodings and tallies of a batch, of one device, and of none."""
+    mechanism, rng = trial.mechanism, trial.generator("reports")
+    for devices in (SOME, 1, 0):
+        truth = rng.integers(0, trial.cells + 1, devices).astype(np.int32)
+        coins = trial.toss(devices, rng=rng)
+        mask = rng.random(devices) < 0.4
+        for number in range(1, trial.rounds + 1):
+            where = f"in round {number} of {devices} devices"
+            reports = mechanism.answer(number, truth, coins)
+            if not findings.expect(len(reports) == devices, f"answer gives {len(reports)} reports {where}"):
+                continue
+            findings.expect(hasattr(reports, "nbytes"), f"reports have no nbytes {where}")
+            vectors = mechanism.encode(reports)
+            if not _expect_counts(findings, f"encode {where}", vectors, (devices, *trial.shape)):
+                continue
+            for name, masked, chosen in (("", (), vectors), (" of a mask", (mask,), vectors[mask])):
+                tally = mechanism.tally(reports, *masked)
+                if _expect_counts(findings, f"tally{name} {where}", tally, trial.shape):
+                    same = np.array_equal(tally, chosen.sum(axis=0))
+                    findings.expect(same, f"tally{name} is not the sum of the encodings {where}")
+            some = mechanism.encode(reports[mask])
+            findings.expect(np.array_equal(some, vectors[mask]), f"reports[mask] are not those devices' {where}")
+
+
+def check_estimates(trial: Trial, findings: Findings) -> None:
+    """Expect sound estimates, stated errors and sampled counts, for a crowd, for one device, and for none."""
+    mechanism, rng = trial.mechanism, trial.generator("estimates")
+    for devices in (SOME, 1, 0):
+        truth = rng.integers(0, trial.cells + 1, devices).astype(np.int32)
+        true_counts = np.bincount(truth, minlength=trial.cells + 1).astype(np.int64)
+        asked = (devices,) * trial.rounds
+        where = f"of {devices} devices"
+        sampled = mechanism.sample_counts(true_counts, rng=rng)
+        _expect_counts(findings, f"sample_counts {where}", sampled, (trial.rounds, *trial.shape))
+        if trial.states_theory and not trial.why_no_estimate:
+            _expect_floats(findings, f"std_error {where}", mechanism.std_error(true_counts), trial.cells)
+        if trial.why_no_estimate:
+            findings.note(trial.why_no_estimate)
+            continue
+        counts = trial.vectors(truth, rng=rng).sum(axis=0)
+        for counted in (asked, tuple(n // 2 for n in asked), (0,) * trial.rounds):
+            counts_heard = counts if counted == asked else np.zeros_like(counts)
+            if counted not in (asked, (0,) * trial.rounds):
+                counts_heard = trial.vectors(truth[: counted[0]], rng=rng).sum(axis=0)
+            _check_estimate(trial, findings, counts_heard, counted, asked)
+
+
+def _check_estimate(
+    trial: Trial, findings: Findings, counts: Any, counted: tuple[int, ...], asked: tuple[int, ...]
+) -> None:
+    """Expect four arrays that belong together, from one query's counts."""
+    where = f"with {counted[0]} of {asked[0]} devices heard"
+    estimate = trial.mechanism.estimate(counts, counted=counted, asked=asked)
+    for name in ("count", "std_error", "lower", "upper"):
+        _expect_floats(findings, f"estimate.{name} {where}", getattr(estimate, name, None), trial.cells)
+    if findings.faults:
+        return
+    findings.expect(np.isfinite(estimate.count).all(), f"estimate.count is not finite {where}")
+    findings.expect((estimate.lower <= estimate.upper).all(), f"estimate.lower exceeds upper {where}")
+    inside = (estimate.lower >= 0).all() and (estimate.upper <= asked[trial.mechanism.truth_round - 1]).all()
+    findings.expect(inside, f"the interval leaves 0…{asked[0]}, the devices asked, {where}")
+
+
+def _expect_counts(findings: Findings, name: str, array: Any, shape: tuple[int, ...]) -> bool:
+    found = (getattr(array, "shape", None), getattr(array, "dtype", type(array).__name__))
+    return findings.expect(found == (shape, np.int64), f"{name} must be {shape} int64, got {found[0]} {found[1]}")
+
+
+def _expect_floats(findings: Findings, name: str, array: Any, cells: int) -> bool:
+    found = (getattr(array, "shape", None), getattr(array, "dtype", type(array).__name__))
+    if not findings.expect(
+        found == ((cells,), np.float64), f"{name} must be {(cells,)} float64, got {found[0]} {found[1]}"
+    ):
+        return False
+    return findings.expect(
+        name.startswith("estimate.count") or bool((array >= 0).all()),
+        f"{name} must hold no NaN and nothing negative",
+    )

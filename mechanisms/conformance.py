@@ -1,0 +1,168 @@
+"""What every mechanism must satisfy, ours or a user's: `check_mechanism`.
+
+The checks, in order, and what each one catches:
+
+===================== ==============================================================================================
+attributes            a method or attribute missing or of the wrong kind
+reports               shapes and dtypes of reports, encodings and tallies; a batch of one, an empty batch
+estimates             shapes and dtypes of estimates, standard errors and sampled counts
+answer_draws_nothing  an answer that draws: coins come before truth
+others_stay           a report that hangs on another device's truth
+early_rounds          a report that hangs on the truth before its round
+hidden_state          an answer, a toss or an estimate that hangs on earlier calls
+nothing_written_on    memory, coins, truths or counts changed in passing
+own_coins             devices that share coins, or answer in a batch by another law than alone
+no_bias               an estimate that is off on average
+standard_error        a stated standard error that is not the estimate's
+loss                  bias or a wrong standard error where reports are lost
+intervals             intervals that cover too rarely
+sampled_estimates     sample_counts with another mean or variance, in small crowds and huge ones
+sample_law            sample_counts and reports that differ in the law stated, joint or cell by cell
+claims_sound          a claim at odds with itself, or smaller than that of somebody who sees less
+claims_hold           an ε or δ claimed of reports below what samples prove
+infinite_claims       an ε claimed infinite though nothing tells
+releases_hold         an ε or δ claimed of published counts or shuffled reports below what samples prove
+bad_inputs            a wrong truth, round, mask, count or total that is taken in silence
+===================== ==============================================================================================
+
+A mechanism must have `cells`, `rounds`, `truth_round`, `tally_shape`, `enrol`, `toss`, `answer`, `encode`, `tally`,
+`estimate`, `sample_counts` and `claim`. `std_error` of the truth, `sample_law`, `batch` and `warnings` may be absent:
+then what hangs on them is left out, and said. One whose `estimate` raises a ``NotEstimableError`` (a ValueError)
+is not asked for estimates. One whose published counts are only private among N devices says so in `devices`: then
+crowds are filled up to N with devices outside every cell.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from mechanisms.checks.claims import check_claims_are_sound, check_claims_hold, check_infinite_claims_tell
+from mechanisms.checks.coins import (
+    check_answers_draw_nothing,
+    check_devices_toss_their_own,
+    check_early_rounds_are_blind,
+    check_no_hidden_state,
+    check_nothing_is_written_on,
+    check_others_reports_stay,
+)
+from mechanisms.checks.estimates import (
+    check_intervals,
+    check_loss,
+    check_no_bias,
+    check_sampled_estimates,
+    check_standard_error,
+)
+from mechanisms.checks.inputs import check_bad_inputs_are_refused
+from mechanisms.checks.releases import check_releases_hold
+from mechanisms.checks.report import CheckResult, ConformanceError, ConformanceReport, Findings
+from mechanisms.checks.sampled_counts import check_sample_law
+from mechanisms.checks.shapes import check_attributes, check_estimates, check_reports
+from mechanisms.checks.trial import Trial
+from mechanisms.parameter import ParameterError, check_integer
+
+__all__ = ["CheckResult", "ConformanceError", "ConformanceReport", "check_mechanism"]
+
+LEVEL = 1e-6
+DEVICES = 40_000
+QUICK = 5
+LEAST_DEVICES = 2_000
+
+CHECKS: dict[str, Callable[[Trial, Findings], None]] = {
+    "reports": check_reports,
+    "estimates": check_estimates,
+    "answer_draws_nothing": check_answers_draw_nothing,
+    "others_stay": check_others_reports_stay,
+    "early_rounds": check_early_rounds_are_blind,
+    "hidden_state": check_no_hidden_state,
+    "nothing_written_on": check_nothing_is_written_on,
+    "own_coins": check_devices_toss_their_own,
+    "no_bias": check_no_bias,
+    "standard_error": check_standard_error,
+    "loss": check_loss,
+    "intervals": check_intervals,
+    "sampled_estimates": check_sampled_estimates,
+    "sample_law": check_sample_law,
+    "claims_sound": check_claims_are_sound,
+    "claims_hold": check_claims_hold,
+    "infinite_claims": check_infinite_claims_tell,
+    "releases_hold": check_releases_hold,
+    "bad_inputs": check_bad_inputs_are_refused,
+}
+
+
+def check_mechanism(
+    mechanism: Any,
+    *,
+    seed: int = 0,
+    level: float = LEVEL,
+    devices: int = DEVICES,
+    queries: int = 2,
+    quick: bool = False,
+) -> ConformanceReport:
+    """Check everything a mechanism promises, and report every failure.
+
+    Parameters
+    ----------
+    mechanism : LocalMechanism
+        An instance with few cells, 16 at most: 3 show everything, in some seconds.
+    seed : int
+        Of everything drawn: the same seed gives the same report.
+    level : float
+        Greatest probability that a mechanism that keeps every promise fails, all comparisons of all checks together.
+        Each statistical check has an equal share, split equally over its comparisons; the figures say how many.
+    devices : int
+        Devices of each truth whose reports are drawn where laws are compared, at least 2,000. More see finer faults.
+    queries : int
+        Queries over which claims are audited: 1, or 2 for those over two queries as well.
+    quick : bool
+        A fifth of the devices, and one query.
+
+    Returns
+    -------
+    ConformanceReport
+        Call its `raise_for_failures` to raise what was found.
+
+    Raises
+    ------
+    ParameterError
+        If `level`, `devices` or `queries` is out of range.
+
+    Examples
+    --------
+    >>> from mechanisms.local import SamplingPrivacy
+    >>> check_mechanism(SamplingPrivacy(cells=2, sampling=0.4), quick=True).passed
+    True
+    """
+    check_integer("seed", seed, at_least=0)
+    check_integer("devices", devices, at_least=LEAST_DEVICES)
+    check_integer("queries", queries, at_least=1, at_most=2)
+    if not 0.0 < level < 1.0:
+        raise ParameterError("level", "must be between 0 and 1, both excluded", level)
+    if quick:
+        devices, queries = max(LEAST_DEVICES, devices // QUICK), 1
+    trial = Trial(mechanism, seed, level, devices, queries)
+    findings = Findings()
+    check_attributes(mechanism, findings)
+    results = [findings.result("attributes")]
+    if results[0].passed:
+        results += [_run(name, check, trial) for name, check in CHECKS.items()]
+    else:
+        results += [CheckResult(name, "skipped", "not run: attributes are missing or wrong") for name in CHECKS]
+    return ConformanceReport(_write(mechanism), seed, level, tuple(results))
+
+
+def _run(name: str, check: Callable[[Trial, Findings], None], trial: Trial) -> CheckResult:
+    """Run one check; whatever the mechanism raises in it is a fault like another."""
+    findings = Findings()
+    try:
+        check(trial, findings)
+    except Exception as error:  # noqa: BLE001 - a user's mechanism may raise anything
+        findings.fault(f"raises {type(error).__name__}: {error}")
+    return findings.result(name)
+
+
+def _write(mechanism: Any) -> str:
+    """Return the mechanism as it writes itself, in one line."""
+    try:
+        return " ".join(repr(mechanism).split())
+    except Exception:  # noqa: BLE001 - a user's mechanism may raise anything
+        return type(mechanism).__name__

@@ -1,0 +1,256 @@
+"""The parameters of Anonymized Local Privacy that make its estimate's variance least under a target ε."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.local.yes_no_silent import COUNT_OF, Choice, check_choice, check_share
+from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
+
+# What is made least: eq 5 as printed, the variance of the count of Yes; or that of the estimate.
+Objective = Literal["estimate", "printed"]
+Laws: TypeAlias = NDArray[np.float64]
+# A finite target above this is taken for this: its rarest answers would be no more than rounding.
+LARGEST_EPSILON = 20.0
+GRID = 40
+# Probabilities below this are 0, and bounds on likelihood ratios are kept within this, relatively.
+ZERO = 1e-12
+RELATIVE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalVariance:
+    """A point of the frontier.
+
+    Parameters
+    ----------
+    mechanism : AnonymizedLocal
+        The parameters found. π_Y1·π_1 + π_Y2·π_2 is all that is ever seen of four of them: given as π_Y2 = 0.
+    epsilon : float
+        The ε asked for.
+    variance : float
+        What was made least, a device: of the estimate or, "printed", of the count of Yes. Infinite for an
+        estimate that cannot be made.
+    """
+
+    mechanism: AnonymizedLocal
+    epsilon: float
+    variance: float
+
+    def std_error(self, devices: int) -> float:
+        """Return the standard error with so many devices, at the share of Yes-holders it was made least for."""
+        return math.sqrt(devices * self.variance)
+
+
+def minimal_variance_parameters(
+    epsilon: float,
+    *,
+    cells: int = 1,
+    yes_share: float | None = None,
+    most_sampled: float = 1.0,
+    estimator: Choice = "best",
+    objective: Objective = "estimate",
+) -> MinimalVariance:
+    """Search the parameters of eqs 6-7 for least variance, under a target ε (ALP def 2, eq 5).
+
+    Equation 5, min Var("Yes"|Yes) + Var("Yes"|No), is degenerate: it is 0 where nobody ever says Yes, which
+    costs no privacy either, so no target ε repairs it (objective "printed" shows it). What matters is the
+    variance of the estimate: that of the count over (p − q)², or of the best combination of the counts. Even
+    so an infinite ε gives 0, everybody telling the truth: the target ε is what makes it a question.
+
+    The search is exact where there is a single question. The reciprocal of the variance is convex in the laws
+    of the answers, which ε and `most_sampled` confine to a polytope, so the least variance is at one of its
+    corners: all are tried. Asked about every cell, ε is shared between the two answers a move changes, ln max
+    p/q + ln max q/p ≤ ε, and how is searched by bounded minimisation from a grid.
+
+    What is found: with `most_sampled` = 1 nobody should say ⊥. Of all answers within given bounds of p/q the
+    two-valued one is the most telling, and any other is that one with noise added; for a single question it is
+    Warner's randomized response, for many cells with a small share in each it approaches optimised unary
+    encoding, p = ½ and q = 1/(e^ε + 1). A third output costs accuracy; what it buys is that few devices speak.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target ε of a report, at least 0; infinity allowed.
+    cells : int
+        The number of cells V: with one, a move changes one answer, else two.
+    yes_share : float, optional
+        The share of Yes-holders, between 0 and 1; 1/(V + 1) by default.
+    most_sampled : float
+        The greatest probability of an answer that is not ⊥, in (0, 1].
+    estimator : {"yes", "no", "silent", "best"}
+        Whose variance is made least.
+    objective : {"estimate", "printed"}
+        The variance of the estimate, or eq 5 as printed, each kind's variance by its share.
+
+    Returns
+    -------
+    MinimalVariance
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+    epsilon = check_epsilon(epsilon)
+    check_integer("cells", cells, at_least=1)
+    check_probability("most_sampled", most_sampled, above_zero=True)
+    check_choice(estimator)
+    if objective not in get_args(Objective):
+        raise ParameterError("objective", f"must be one of {', '.join(get_args(Objective))}", objective)
+    share = check_share(yes_share, cells)
+    variance_of = _printed(share) if objective == "printed" else _of_estimate(estimator, share)
+
+    def at(up: float, down: float) -> tuple[float, Laws]:
+        laws = _corners(up, down, most_sampled)
+        variances = variance_of(laws)
+        least = float(variances.min())
+        # The outputs' names may be exchanged: take what says ⊥ least, then what makes Yes mean Yes, then what says
+        # it least.
+        equal = laws[variances <= least * (1.0 + RELATIVE)]
+        said = equal[:, :, COUNT_OF["yes"]]
+        silence = equal[:, :, COUNT_OF["silent"]].sum(axis=1).round(9)
+        order = np.lexsort((said[:, 1], (said[:, 1] - said[:, 0]).round(9), silence))
+        return least, equal[order[0]]
+
+    bound = epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
+    found = at(bound, bound) if cells == 1 or math.isinf(bound) else _share_between_answers(at, bound)
+    return MinimalVariance(_mechanism(found[1], cells, estimator, share), epsilon, found[0])
+
+
+def minimal_variance_frontier(
+    epsilons: Iterable[float],
+    *,
+    cells: int = 1,
+    yes_share: float | None = None,
+    most_sampled: float = 1.0,
+    estimator: Choice = "best",
+) -> tuple[MinimalVariance, ...]:
+    """Return the least variance at each target ε: how much privacy costs (see `minimal_variance_parameters`)."""
+    return tuple(
+        minimal_variance_parameters(
+            epsilon, cells=cells, yes_share=yes_share, most_sampled=most_sampled, estimator=estimator
+        )
+        for epsilon in epsilons
+    )
+
+
+def _share_between_answers(at: Callable[[float, float], tuple[float, Laws]], epsilon: float) -> tuple[float, Laws]:
+    """Return the least variance over all ways to share ε between max ln p/q and max ln q/p."""
+    grid = np.linspace(0.0, epsilon, GRID + 1)
+    coarse = [at(up, epsilon - up)[0] for up in grid]
+    best = int(np.argmin(coarse))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID)]
+    if low == high:
+        return at(epsilon, 0.0)
+    fine = minimize_scalar(
+        lambda up: min(at(up, epsilon - up)[0], 1e300), bounds=(low, high), method="bounded", options={"xatol": 1e-10}
+    )
+    return min((at(up, epsilon - up) for up in (float(fine.x), float(grid[best]))), key=lambda found: found[0])
+
+
+def _corners(up: float, down: float, most_sampled: float) -> Laws:
+    """Return the corners of the laws with p ≤ e^up·q and q ≤ e^down·p, (corners, 2, 3): p and q of No, Yes, ⊥.
+
+    Four probabilities are free, of No and of Yes for each kind of holder; a corner is where four of the bounds
+    meet.
+    """
+    rows, limits = [], []
+    for kind in (0, 1):
+        rows.append([1.0 if i // 2 == kind else 0.0 for i in range(4)])
+        limits.append(most_sampled)
+    for i in range(4):
+        rows.append([-1.0 if i == j else 0.0 for j in range(4)])
+        limits.append(0.0)
+    for this, other, bound in ((0, 2, up), (2, 0, down)):
+        factor = math.exp(-bound)  # e^−bound·p ≤ q: no large number
+        for output in (0, 1):
+            row = [0.0] * 4
+            row[this + output], row[other + output] = factor, -1.0
+            rows.append(row)
+            limits.append(0.0)
+        silent = [0.0] * 4
+        for output in (0, 1):
+            silent[this + output], silent[other + output] = -factor, 1.0
+        rows.append(silent)
+        limits.append(1.0 - factor)
+    matrix, limit = np.array(rows), np.array(limits)
+    meets = np.array(list(combinations(range(len(rows)), 4)))
+    systems = matrix[meets]
+    regular = np.abs(np.linalg.det(systems)) > ZERO
+    points = np.linalg.solve(systems[regular], limit[meets[regular]][..., np.newaxis])[..., 0]
+    points = points[(points @ matrix.T <= limit + RELATIVE).all(axis=1)].reshape(-1, 2, 2)
+    points = np.where(points <= ZERO, 0.0, points)
+    silence = 1.0 - points.sum(axis=2, keepdims=True)
+    laws = np.concatenate([points, np.where(silence <= ZERO, 0.0, silence)], axis=2)
+    laws /= laws.sum(axis=2, keepdims=True)
+    # What is rare must keep its ratio too, which an absolute tolerance does not see.
+    within = [
+        laws[:, this] * math.exp(-bound) <= laws[:, other] * (1.0 + RELATIVE)
+        for this, other, bound in ((0, 1, up), (1, 0, down))
+    ]
+    kept: Laws = laws[(within[0] & within[1]).all(axis=1)]
+    return kept
+
+
+def _printed(share: float) -> Callable[[Laws], NDArray[np.float64]]:
+    """Return eq 5 a device, by the share of each kind: s·p(1 − p) + (1 − s)·q(1 − q) of "Yes"."""
+
+    def variance(laws: Laws) -> NDArray[np.float64]:
+        yes, no = laws[:, 0, COUNT_OF["yes"]], laws[:, 1, COUNT_OF["yes"]]
+        total: NDArray[np.float64] = share * yes * (1.0 - yes) + (1.0 - share) * no * (1.0 - no)
+        return total
+
+    return variance
+
+
+def _of_estimate(estimator: Choice, share: float) -> Callable[[Laws], NDArray[np.float64]]:
+    """Return the variance of the estimate a device; infinite where there is none.
+
+    The best combination has wᵀVw with V = diag m − s·ppᵀ − (1 − s)·qqᵀ, m = s·p + (1 − s)·q; as w·p = 1 and w·q
+    = 0 that is Σ m·w² − s, least at w = (αp + βq)/m, where it is 1/I − s, I = A_pp − A_pq²/A_qq, A_xy = Σ xy/m.
+    """
+
+    def best(laws: Laws) -> NDArray[np.float64]:
+        p, q = laws[:, 0], laws[:, 1]
+        mixed = share * p + (1.0 - share) * q
+        over = np.divide(1.0, mixed, out=np.zeros_like(mixed), where=mixed > 0.0)
+        # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
+        telling = ((p - q) ** 2 * over).sum(axis=1)
+        own = (q * q * over).sum(axis=1)
+        variance = np.divide(own, telling, out=np.full(len(laws), np.inf), where=telling > ZERO) - share
+        clipped: NDArray[np.float64] = np.maximum(variance, 0.0)
+        return clipped
+
+    def single(laws: Laws) -> NDArray[np.float64]:
+        p, q = laws[:, 0, COUNT_OF[estimator]], laws[:, 1, COUNT_OF[estimator]]
+        gap = (p - q) ** 2
+        spread = share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)
+        variance: NDArray[np.float64] = np.full(len(laws), np.inf)
+        return np.divide(spread, gap, out=variance, where=gap > ZERO)
+
+    return best if estimator == "best" else single
+
+
+def _mechanism(laws: Laws, cells: int, estimator: Choice, share: float) -> AnonymizedLocal:
+    """Return the mechanism with these laws of No, Yes and ⊥."""
+    rates = 1.0 - laws[:, COUNT_OF["silent"]]
+    coins = [float(law[1] / law[:2].sum()) if law[:2].any() else 0.0 for law in laws]
+    return AnonymizedLocal(
+        cells=cells,
+        sampling_yes_one=float(rates[0]),
+        sampling_yes_two=0.0,
+        sampling_no=float(rates[1]),
+        first_coin=min(coins[0], 1.0),
+        second_coin=0.0,
+        third_coin=min(coins[1], 1.0),
+        estimator=estimator,
+        yes_share=share,
+    )

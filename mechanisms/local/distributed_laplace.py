@@ -1,0 +1,276 @@
+"""Distributed discrete Laplace noise: every device adds its share, and only the sum is seen."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.budget import check_budget
+from mechanisms.local.checks import check_round, check_truth, check_where
+from mechanisms.local.estimate import Estimate
+from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.intervals import LEVEL
+from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.sparse_vectors import SparseVectors
+from mechanisms.local.variance import QuadraticVariance
+from mechanisms.local.yes_no import BATCH_BYTES, BATCH_DEVICES
+from mechanisms.parameter import ParameterError, check_counts, check_integer, check_true_counts
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.noise_share import PartialNoise, noise_claim
+from mechanisms.privacy.one_round import one_round_claim
+from mechanisms.privacy.view import ReleasedCounts, View
+
+# An entry of a sparse vector while it is sorted, and a device's row.
+ENTRY_BYTES, ROW_BYTES = 64, 64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NoiseShares:
+    """Every device's share of the noise of every cell.
+
+    Parameters
+    ----------
+    noise : SparseVectors
+        (n, V) integers, almost all 0.
+    """
+
+    noise: SparseVectors
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistributedLaplace:
+    """A device sends its one-hot vector plus, in every cell, a Pólya difference NB(1/N, 1 − α) − NB(1/N, 1 − α).
+
+    Goryczka and Xiong 2017, *A Comprehensive Comparison of Multiparty Secure Additions with Differential
+    Privacy*, sec 3; Ács and Castelluccia 2011 for the idea. Over N devices the noise of a cell sums to exactly
+    discrete Laplace noise, P(k) = α^|k|·(1 − α)/(1 + α) with α = e^(−ε/Δ): variance 2α/(1 − α)² whatever N.
+    A move between cells changes two counts by 1, so Δ = 2; one to outside changes one and costs ε/2 (with one
+    cell Δ = 1). All zeros before the noise is outside.
+
+    **Sound behind secret shares only.** A device's own vector is its cell but for a rare entry; what is
+    protected is the sum. With fewer counted than N the noise falls short of whole, with more it exceeds it:
+    `std_error` follows what was counted, and `released_claim` says what such a sum tells.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    epsilon : float
+        ε of the summed counts; in 1e-6…50.
+    devices : int
+        N, the devices expected to be counted; each adds 1/N of the noise.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    cells: int
+    epsilon: float
+    devices: int
+    rounds: ClassVar[int] = 1
+    truth_round: ClassVar[int] = 1
+    sample_law: ClassVar[str] = "exact joint"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_integer("cells", self.cells, at_least=1)
+        check_budget("epsilon", self.epsilon)
+        check_integer("devices", self.devices, at_least=1)
+
+    @property
+    def sensitivity(self) -> int:
+        """Δ, how much one device's move changes the counts in all: 2, or 1 where there is only one cell."""
+        return min(2, self.cells)
+
+    @property
+    def alpha(self) -> float:
+        """α = e^(−ε/Δ)."""
+        return math.exp(-self.epsilon / self.sensitivity)
+
+    @property
+    def noise_variance(self) -> float:
+        """2α/(1 − α)², the variance of a cell's whole noise."""
+        return 2.0 * self.alpha / self._success**2
+
+    @property
+    def tally_shape(self) -> tuple[int]:
+        """(V,): one noisy count a cell; there is none of outside."""
+        return (self.cells,)
+
+    @property
+    def batch(self) -> int:
+        """Devices a batch: on average their noise takes about 64 MB at most, whatever one device's share."""
+        return max(1, min(BATCH_DEVICES, int(BATCH_BYTES / (ROW_BYTES + ENTRY_BYTES * self._jumps))))
+
+    def warnings(self) -> list[str]:
+        """Return what the papers advise against in these parameters: nothing."""
+        return []
+
+    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
+        """Return the memory of n devices: none."""
+        return NoMemory(n)
+
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> NoiseShares:
+        """Draw every device's noise for every cell, only where there is any.
+
+        NB(r, 1 − α) is the sum of a Poisson number of logarithmic variables, of mean −r·ln(1 − α) (Quenouille
+        1949). So all jumps of all devices are one Poisson number, each in a uniform device and cell, up or down
+        by a fair coin.
+        """
+        n = memory.devices
+        jumps = int(rng.poisson(n * self._jumps))
+        place = rng.integers(max(n, 1) * self.cells * 2, size=jumps)
+        sizes = rng.logseries(self.alpha, size=jumps).astype(np.int64, copy=False)
+        values = np.where(place & 1, sizes, -sizes)
+        devices, cells = np.divmod(place >> 1, self.cells)
+        return NoiseShares(SparseVectors.from_entries(devices, cells, values, (n, self.cells)))
+
+    def answer(self, round: int, truth: Truth, coins: NoiseShares) -> SparseVectors:  # noqa: A002 - the paper's word
+        """Return each device's one-hot vector and its noise, added up, (n, V) sparse."""
+        check_round(round, self.rounds)
+        check_truth(truth, devices=len(coins), cells=self.cells)
+        inside = np.flatnonzero(truth)
+        noise = coins.noise.rows.tocoo()
+        devices, cells = noise.coords
+        return SparseVectors.from_entries(
+            np.concatenate([devices.astype(np.int64), inside]),
+            np.concatenate([cells.astype(np.int64), truth[inside] - np.int64(1)]),
+            np.concatenate([noise.data, np.ones(len(inside), dtype=np.int64)]),
+            (len(coins), self.cells),
+        )
+
+    def encode(self, reports: SparseVectors) -> Vectors:
+        """Return the vectors themselves, (n, V) int64, zeros written out: what devices cut into shares."""
+        return self._check_reports(reports).to_dense()
+
+    def tally(self, reports: SparseVectors, where: Where | None = None) -> Counts:
+        """Return the sum of the vectors, (V,) int64."""
+        mask = check_where(where, devices=len(self._check_reports(reports)))
+        return reports.total(mask)
+
+    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+        """Return the noisy counts, or M·C/n where n of M asked were counted.
+
+        Parameters
+        ----------
+        counts : (1, V) int64
+        counted, asked : (1,) int
+
+        Returns
+        -------
+        Estimate
+            Unbiased. Where all were counted and they are N, the interval is exact, from the discrete Laplace
+            law; else a score interval.
+        """
+        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0]
+        if heard.silent:
+            return estimate_nothing(heard, self.cells)
+        count = estimate_proportion(seen, true_yes=1.0, false_yes=0.0, heard=heard)
+        if not heard.ideal or heard.devices != self.devices:
+            return estimate_by_score(count, self._variance(heard), heard)
+        within, limit = self._half_width(), float(heard.devices)
+        lower, upper = np.clip(count - within, 0.0, limit), np.clip(count + within, 0.0, limit)
+        return Estimate(count, np.full(self.cells, math.sqrt(self.noise_variance)), lower, upper, "exact")
+
+    def std_error(
+        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
+    ) -> NDArray[np.float64]:
+        """Return √(2α/(1 − α)²·n/N), (V,), for n counted; scaled, and with a sample's share, where not all were.
+
+        Parameters
+        ----------
+        true_counts : (V + 1,) int
+            Devices outside and in each cell.
+        asked, counted : (1,) int, optional
+            An ideal channel by default.
+        """
+        truth = check_true_counts(true_counts, self.cells)
+        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        if heard.silent:
+            return np.full(self.cells, np.inf)
+        return self._variance(heard).std_error(truth[1:])
+
+    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
+        """Return (1, V) counts: the truth, and NB(n/N, 1 − α) − NB(n/N, 1 − α) of n devices, independent by cell."""
+        truth = check_true_counts(true_counts, self.cells)
+        if not truth.any():
+            return np.zeros((1, self.cells), dtype=np.int64)
+        up, down = rng.negative_binomial(truth.sum() / self.devices, self._success, size=(2, self.cells))
+        counts: Counts = (truth[1:] + up - down).astype(np.int64, copy=False)
+        return counts[np.newaxis]
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what a view tells.
+
+        The published counts of N devices have ε exactly, δ = 0. Shares of fewer than all servers say nothing. A
+        plain vector, or the shares of all servers, has its own share of the noise only: a finite ε, but large,
+        that grows with 2·ln N.
+        """
+        if isinstance(view, ReleasedCounts):
+            return self.released_claim(counted=self.devices, queries=view.queries)
+        return one_round_claim(view, self._report_claim)
+
+    def released_claim(self, *, counted: int, queries: int = 1) -> PrivacyClaim:
+        """Return what the published counts of `counted` devices tell: less noise than whole if fewer than N.
+
+        Parameters
+        ----------
+        counted : int
+            Devices whose vectors were added up, at least 1.
+        queries : int
+            T.
+        """
+        check_integer("counted", counted, at_least=1)
+        check_integer("queries", queries, at_least=1)
+        source = f"The sum of {counted} devices' vectors, {self.devices} being expected"
+        return self._noise_claim(counted, queries=queries, source=source)
+
+    @property
+    def _success(self) -> float:
+        """Return 1 − α, to the last digit."""
+        return -math.expm1(-self.epsilon / self.sensitivity)
+
+    @property
+    def _jumps(self) -> float:
+        """Return how many entries of a device's vector its noise changes on average, ups and downs of a cell apart."""
+        return -2.0 * self.cells * math.log(self._success) / self.devices
+
+    def _report_claim(self, queries: int) -> PrivacyClaim:
+        """Return what one device's vectors tell as they are."""
+        return self._noise_claim(1, queries=queries, source="One device's vector as it is, which no server alone sees")
+
+    def _noise_claim(self, counted: int, *, queries: int, source: str) -> PrivacyClaim:
+        """Return what a sum over `counted` devices tells."""
+        noise = PartialNoise(self.epsilon / self.sensitivity, counted / self.devices)
+        return noise_claim(noise, cells=self.cells, queries=queries, source=source)
+
+    def _half_width(self) -> int:
+        """Return the least h with P(|noise| > h) = 2α^(h + 1)/(1 + α) at most 1 − LEVEL."""
+        allowed = (1.0 - LEVEL) * (1.0 + self.alpha) / 2
+        return max(0, math.ceil(-math.log(allowed) * self.sensitivity / self.epsilon) - 1)
+
+    def _variance(self, heard: Heard) -> QuadraticVariance:
+        """Return the variance of the estimate: the noise of those counted, and the spread of a sample."""
+        sample = proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard)
+        if heard.devices == 0:
+            return sample
+        rate = heard.devices / heard.counted[0]
+        noise = rate**2 * self.noise_variance * heard.counted[0] / self.devices
+        return QuadraticVariance(sample.constant + noise, sample.linear, sample.square)
+
+    def _check_reports(self, reports: SparseVectors) -> SparseVectors:
+        """Refuse vectors over other cells."""
+        if not isinstance(reports, SparseVectors) or reports.rows.shape[1] != self.cells:
+            raise ParameterError("reports", f"must be SparseVectors over {self.cells} cells", reports)
+        return reports

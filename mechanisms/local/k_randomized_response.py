@@ -1,0 +1,126 @@
+"""k-ary randomized response: say the truth, or any symbol at random."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.budget import check_budget
+from mechanisms.local.checks import check_round, check_truth, check_values, check_where
+from mechanisms.local.die import answer_second, one_hot, tally_values, throw
+from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.pure_protocol import PureProtocol
+from mechanisms.local.sampling_privacy import Dice
+from mechanisms.parameter import check_true_counts
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.mirror_pair import mirror_claim
+from mechanisms.privacy.one_round import one_round_claim
+from mechanisms.privacy.shuffled import shuffled_value_claim
+from mechanisms.privacy.view import Shuffled, View
+
+
+@dataclass(frozen=True, kw_only=True)
+class KRandomizedResponse(PureProtocol):
+    """Say one of k = V + 1 symbols, the true one e^ε times as likely as any other (Kairouz, Oh and Viswanath 2014).
+
+    Warner's randomized response for two symbols; "GRR" and "direct encoding" in Wang et al. 2017 sec 4.1.
+    Outside every cell is symbol 0. The die of Sampling Privacy with k equal blanks: with
+    (e^ε − 1)/(e^ε + k − 1) it says the truth, else any symbol alike.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    epsilon : float
+        ε of a report; in 1e-6…50.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    epsilon: float
+    sample_law: ClassVar[str] = "exact joint"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_budget("epsilon", self.epsilon)
+
+    @property
+    def symbols(self) -> int:
+        """Return k = V + 1: outside, and each cell."""
+        return self.cells + 1
+
+    @property
+    def truthful(self) -> float:
+        """Probability that the die says to tell the truth, (e^ε − 1)/(e^ε + k − 1)."""
+        return math.expm1(self.epsilon) / (math.exp(self.epsilon) + self.cells)
+
+    @property
+    def true_yes(self) -> float:
+        """Return p = e^ε/(e^ε + k − 1)."""
+        return math.exp(self.epsilon) / (math.exp(self.epsilon) + self.cells)
+
+    @property
+    def false_yes(self) -> float:
+        """Return q = 1/(e^ε + k − 1)."""
+        return 1.0 / (math.exp(self.epsilon) + self.cells)
+
+    @property
+    def tally_shape(self) -> tuple[int]:
+        """(V + 1,): outside, and each cell."""
+        return (self.symbols,)
+
+    @property
+    def batch(self) -> int:
+        """Devices a batch: their coins and reports take 8 MB."""
+        return 2**20
+
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
+        """Throw every device's die."""
+        return Dice(throw(memory.devices, self.truthful, self.symbols, None, rng=rng))
+
+    def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+        """Return one symbol a device, (n,) int32 in 0…V."""
+        check_round(round, self.rounds)
+        check_truth(truth, devices=len(coins), cells=self.cells)
+        reports = np.empty_like(coins.thrown)
+        answer_second(coins.thrown, truth, reports)
+        return reports
+
+    def encode(self, reports: NDArray[np.int32]) -> Vectors:
+        """Return one-hot rows, (n, V + 1) int64."""
+        return one_hot(check_values(reports, outputs=self.symbols), self.symbols)
+
+    def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
+        """Return the reports of each symbol, (V + 1,) int64."""
+        mask = check_where(where, devices=len(reports))
+        return tally_values(check_values(reports, outputs=self.symbols), mask, self.symbols)
+
+    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
+        """Return (1, V + 1) counts: Bin(Y_v, truthful) devices tell the truth, the rest are one multinomial."""
+        truth = check_true_counts(true_counts, self.cells)
+        told = rng.binomial(truth, self.truthful)
+        rest = int(truth.sum() - told.sum())
+        blanks = rng.multinomial(rest, np.full(self.symbols, 1.0 / self.symbols))
+        return (told + blanks).astype(np.int64, copy=False)[np.newaxis]
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what a view tells: a report exactly; shuffled, it hides among the others' blanks."""
+        if isinstance(view, Shuffled) and view.round == 1:
+            blanks = np.full(self.symbols, (1.0 - self.truthful) / self.symbols)
+            return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks)
+        return one_round_claim(view, self._report_claim)
+
+    def _support(self, counts: Counts) -> NDArray[np.int64]:
+        """Return the reports of each cell."""
+        return counts[1:]
+
+    def _report_claim(self, queries: int) -> PrivacyClaim:
+        """Return the exact claim: of k symbols only the two truths' own tell."""
+        source = f"Each truth's own symbol is e^ε times as likely under it, k = {self.symbols} (Kairouz et al. 2014)"
+        return mirror_claim(telling=self.true_yes, epsilon=self.epsilon, queries=queries, source=source)

@@ -1,0 +1,205 @@
+"""Optimised local hashing (OLH): a hash function of one's own, and a noisy bucket."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.budget import check_budget
+from mechanisms.local.checks import check_round, check_truth, check_values, check_where
+from mechanisms.local.die import throw
+from mechanisms.local.hash_family import add_support, answer_hashed, draw_seeds, fill_support, same_bucket
+from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.pure_protocol import PureProtocol
+from mechanisms.local.yes_no import BATCH_BYTES
+from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.mirror_pair import mirror_claim
+
+MOST_BUCKETS = 2**31 - 1
+# Coins and report of a device: two 64-bit words and a 32-bit value each.
+DEVICE_BYTES = 40
+
+
+@dataclass(frozen=True, eq=False)
+class HashedReports:
+    """One round's reports: each device's hash function, and the bucket it names.
+
+    Parameters
+    ----------
+    seeds : (n, 2) uint64
+        a and b of the function.
+    values : (n,) int32
+        Buckets.
+    """
+
+    seeds: NDArray[np.uint64]
+    values: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        """Check that there is a function a bucket."""
+        if not isinstance(self.seeds, np.ndarray) or self.seeds.dtype != np.uint64:
+            raise ParameterError("seeds", "must be a uint64 array", getattr(self.seeds, "dtype", self.seeds))
+        if self.seeds.shape != (len(self.values), 2):
+            raise ParameterError("seeds", f"must have shape {(len(self.values), 2)}", self.seeds.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of functions and buckets."""
+        return self.seeds.nbytes + self.values.nbytes
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> "HashedReports":
+        """Return the reports of some devices: a slice, a boolean mask or an array of indices."""
+        return HashedReports(self.seeds[index], self.values[index])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HashCoins:
+    """A hash function and a thrown die a device.
+
+    Parameters
+    ----------
+    seeds : (n, 2) uint64
+        a and b of the function.
+    thrown : (n,) int32
+        −1 to name the bucket of the truth, else the bucket 0…g − 1 to name.
+    """
+
+    seeds: NDArray[np.uint64]
+    thrown: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.thrown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHashing(PureProtocol):
+    """Each device draws a hash function onto g buckets and reports it, with a noisy bucket (Wang et al. 2017 sec 4.4).
+
+    The bucket of the truth is named with e^ε/(e^ε + g − 1), any other alike. A report supports the symbols
+    (0 outside, 1…V) that its function puts into the bucket it names. The functions are the multiply-add-shift
+    family (`mechanisms.local.hash_family`): buckets of two symbols are exactly independent, so the probability of
+    a false support is known exactly, the estimate is exactly unbiased and every cell's count exactly
+    binomial. Three symbols' buckets are not independent; nothing here rests on that.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    epsilon : float
+        ε of a report; in 1e-6…50.
+    buckets : int, optional
+        g, 2…2³¹ − 1; by default the best, round(e^ε) + 1 (their eq 8), or the largest.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    epsilon: float
+    buckets: int | None = None
+    sample_law: ClassVar[str] = "exact per-cell marginals"
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the buckets."""
+        super().__post_init__()
+        check_integer("cells", self.cells, at_least=1, at_most=2**31 - 2)
+        best = min(round(math.exp(check_budget("epsilon", self.epsilon))) + 1, MOST_BUCKETS)
+        buckets = best if self.buckets is None else self.buckets
+        object.__setattr__(self, "buckets", check_integer("buckets", buckets, at_least=2, at_most=MOST_BUCKETS))
+
+    @property
+    def truthful(self) -> float:
+        """Probability that the die says to name the bucket of the truth, (e^ε − 1)/(e^ε + g − 1)."""
+        return math.expm1(self.epsilon) / (math.exp(self.epsilon) + self._buckets - 1)
+
+    @property
+    def true_yes(self) -> float:
+        """Return p = e^ε/(e^ε + g − 1), up to the unequal buckets: truthful + (1 − truthful)/g."""
+        return math.exp(self.epsilon) / (math.exp(self.epsilon) + self._buckets - 1)
+
+    @property
+    def false_yes(self) -> float:
+        """Return q = P(same bucket)·p + P(another)·(1 − p)/(g − 1): 1/g, but for the unequal buckets."""
+        return 1.0 / (math.exp(self.epsilon) + self._buckets - 1) + self.truthful * same_bucket(self._buckets)
+
+    @property
+    def tally_shape(self) -> tuple[int]:
+        """(V + 1,): support of outside, and of each cell."""
+        return (self.cells + 1,)
+
+    @property
+    def batch(self) -> int:
+        """Devices a batch: their coins and reports take about 40 MB."""
+        return min(2**20, BATCH_BYTES // DEVICE_BYTES)
+
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HashCoins:
+        """Draw every device's function and throw its die."""
+        seeds = draw_seeds(memory.devices, rng=rng)
+        return HashCoins(seeds, throw(memory.devices, self.truthful, self._buckets, None, rng=rng))
+
+    def answer(self, round: int, truth: Truth, coins: HashCoins) -> HashedReports:  # noqa: A002 - the paper's word
+        """Return each device's function and the bucket it names."""
+        check_round(round, self.rounds)
+        check_truth(truth, devices=len(coins), cells=self.cells)
+        values = np.empty_like(coins.thrown)
+        answer_hashed(coins.seeds, coins.thrown, truth, np.uint64(self._buckets), values)
+        return HashedReports(coins.seeds, values)
+
+    def encode(self, reports: HashedReports) -> Vectors:
+        """Return (n, V + 1) int64: a 1 for every symbol the report supports, for few devices."""
+        self._check_reports(reports)
+        vectors = np.empty((len(reports), self.cells + 1), dtype=np.int64)
+        fill_support(reports.seeds, reports.values, np.uint64(self._buckets), vectors)
+        return vectors
+
+    def tally(self, reports: HashedReports, where: Where | None = None) -> Counts:
+        """Return the reports that support each symbol, (V + 1,) int64: n·(V + 1) hashes, none of them kept."""
+        mask = check_where(where, devices=len(self._check_reports(reports)))
+        counts = np.zeros(self.cells + 1, dtype=np.int64)
+        add_support(reports.seeds, reports.values, mask, np.uint64(self._buckets), counts)
+        return counts
+
+    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
+        """Return (1, V + 1) counts, each Bin(Y, p) + Bin(N − Y, q), as among devices.
+
+        Counts of different symbols are drawn independently, which among devices they are not quite.
+        """
+        return self._sample_support(true_counts, rng=rng)
+
+    @property
+    def _buckets(self) -> int:
+        """Return g."""
+        return 2 if self.buckets is None else self.buckets
+
+    def _check_reports(self, reports: HashedReports) -> HashedReports:
+        """Refuse what is no report, or names a bucket there is not."""
+        if not isinstance(reports, HashedReports):
+            raise ParameterError("reports", "must be HashedReports", type(reports).__name__)
+        check_values(reports.values, outputs=self._buckets)
+        return reports
+
+    def _support(self, counts: Counts) -> NDArray[np.int64]:
+        """Return the support of each cell."""
+        return counts[1:]
+
+    def _report_claim(self, queries: int) -> PrivacyClaim:
+        """Return the exact claim of function and bucket together.
+
+        Where the function puts two truths into one bucket they look the same; else their own buckets tell, as
+        in k-ary randomized response over g.
+        """
+        source = (
+            f"Function and bucket: unless two truths share a bucket of {self._buckets}, each one's own is e^ε times as "
+            "likely under it (Wang et al. 2017 sec 4.4)"
+        )
+        telling = (1.0 - same_bucket(self._buckets)) * self.true_yes
+        return mirror_claim(telling=telling, epsilon=self.epsilon, queries=queries, source=source)

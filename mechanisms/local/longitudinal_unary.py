@@ -1,0 +1,208 @@
+"""Memoised longitudinal unary encoding: bits randomised once for good, and again in every query."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from mechanisms.local.bit_rows import BitReports, set_bits_where, words_of
+from mechanisms.local.budget import check_budget
+from mechanisms.local.checks import check_round, check_truth
+from mechanisms.local.coin_rows import toss_rows
+from mechanisms.local.mechanism import Truth
+from mechanisms.local.unary import UnaryEncoding
+from mechanisms.local.yes_no import batch_of_rows
+from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
+
+PermanentStep = Literal["optimised", "symmetric"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KeptBits:
+    """What a device keeps: for each cell its permanent bit while it is elsewhere, and what being there adds.
+
+    Parameters
+    ----------
+    noise : (n, ceil(cells / 64)) uint64
+        Permanent bits of the cells a device is not in.
+    hits : (n, ceil(cells / 64)) uint64
+        Whether the permanent bit of a cell is 1 while it is in it, where noise is not already.
+    """
+
+    noise: NDArray[np.uint64]
+    hits: NDArray[np.uint64]
+
+    @property
+    def devices(self) -> int:
+        """Return the number of devices."""
+        return len(self.noise)
+
+    def __getitem__(self, index: NDArray[np.int64]) -> "KeptBits":
+        """Return what some devices keep, by their numbers."""
+        return KeptBits(self.noise[index], self.hits[index])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept."""
+        return self.noise.nbytes + self.hits.nbytes
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LongitudinalCoins:
+    """A device's kept bits, and the flips of one query.
+
+    Parameters
+    ----------
+    noise, hits : (n, ceil(cells / 64)) uint64
+        As kept.
+    flips : (n, ceil(cells / 64)) uint64
+        Bits told wrongly in this query.
+    """
+
+    noise: NDArray[np.uint64]
+    hits: NDArray[np.uint64]
+    flips: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongitudinalUnary(UnaryEncoding):
+    """Two steps: a permanent noisy bit a cell, drawn at `enrol` and kept; then each is flipped anew in every query.
+
+    Erlingsson, Pihur and Korolova 2014 (RAPPOR), with the parameters of Arcolezi, Couchot, Al Bouna and Xiao
+    2021, *Improving the Utility of Locally Differentially Private Protocols for Longitudinal and
+    Multidimensional Frequency Estimates*: the permanent step has ε∞, and the flip probability is solved so
+    that both steps together have ε₁ exactly: with p₁, q₁ kept and f flipped, p = p₁(1 − f) + (1 − p₁)f, q
+    alike, ε₁ = ln(p(1 − q)/(q(1 − p))).
+
+    A device keeps one bit of noise a cell and one hit a cell, so its permanent bits change in two cells only
+    when it moves, and it sends the same ones when it comes back. While it stays, any number of queries tell
+    ε∞ at most (`staying_claim`). Once it moves, its reports together show that it did, even more than fresh noise
+    would (two queries, ε∞ = 2, ε₁ = 1: 2.34, not 2): `claim` is about any journey.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    epsilon_permanent : float
+        ε∞, what any number of reports about one truth tell at most; in 1e-6…50.
+    epsilon_first : float
+        ε₁, what one report tells; below ε∞. Both are for a move between cells.
+    permanent : {"optimised", "symmetric"}
+        p₁, q₁ of the permanent step: those of OUE (L-OSUE, the better) or of SUE (L-SUE, basic RAPPOR).
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN, or ε₁ is not below ε∞.
+    """
+
+    epsilon_permanent: float
+    epsilon_first: float
+    permanent: PermanentStep = "optimised"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        check_budget("epsilon_permanent", self.epsilon_permanent)
+        check_budget("epsilon_first", self.epsilon_first)
+        if self.permanent not in get_args(PermanentStep):
+            raise ParameterError("permanent", f"must be one of {get_args(PermanentStep)}", self.permanent)
+        if not self.epsilon_first < self.epsilon_permanent:
+            rule = f"must be below epsilon_permanent = {self.epsilon_permanent:g}"
+            raise ParameterError("epsilon_first", rule, self.epsilon_first)
+        if not 0.0 < self.flip < 0.5:
+            # Doubles cannot tell the two budgets apart, or one of them from nothing.
+            rule = f"must leave a second step between none and all of epsilon_permanent = {self.epsilon_permanent:g}"
+            raise ParameterError("epsilon_first", rule, self.epsilon_first)
+
+    @property
+    def true_kept(self) -> float:
+        """p₁, probability that the permanent bit of the device's own cell is 1."""
+        return 0.5 if self.permanent == "optimised" else float(expit(self.epsilon_permanent / 2))
+
+    @property
+    def false_kept(self) -> float:
+        """q₁, probability that any other cell's is 1."""
+        return float(expit(-self.epsilon_permanent / (1 if self.permanent == "optimised" else 2)))
+
+    @property
+    def flip(self) -> float:
+        """Return f = (q − q₁)/(1 − 2q₁): what takes q₁ to the q at which both steps together have ε₁."""
+        return (self.false_yes - self.false_kept) / (1.0 - 2.0 * self.false_kept)
+
+    @property
+    def true_yes(self) -> float:
+        """Return p of both steps: 1/2 as p₁ is (optimised), e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric)."""
+        return 0.5 if self.permanent == "optimised" else float(expit(self.epsilon_first / 2))
+
+    @property
+    def true_no(self) -> float:
+        """1 − p of both steps."""
+        return 0.5 if self.permanent == "optimised" else float(expit(-self.epsilon_first / 2))
+
+    @property
+    def false_yes(self) -> float:
+        """Return q of both steps: 1/(e^ε₁ + 1) (optimised), 1/(e^(ε₁/2) + 1) (symmetric)."""
+        return float(expit(-self.epsilon_first / (1 if self.permanent == "optimised" else 2)))
+
+    @property
+    def batch(self) -> int:
+        """Devices a batch: what they keep, their coins and reports take about 64 MB at most."""
+        return batch_of_rows(4 * words_of(self.cells))
+
+    def enrol(self, n: int, *, rng: np.random.Generator) -> KeptBits:
+        """Toss the permanent bits of n devices, for every cell each might be in: 2 bits a device and cell."""
+        check_integer("n", n, at_least=0)
+        noise = toss_rows(n, self.cells, self.false_kept, rng=rng)
+        hit = (self.true_kept - self.false_kept) / (1.0 - self.false_kept)
+        return KeptBits(noise, toss_rows(n, self.cells, hit, rng=rng))
+
+    def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> LongitudinalCoins:  # type: ignore[override]
+        """Toss this query's flips of every bit."""
+        flips = toss_rows(memory.devices, self.cells, self.flip, rng=rng)
+        return LongitudinalCoins(memory.noise, memory.hits, flips)
+
+    def answer(self, round: int, truth: Truth, coins: LongitudinalCoins) -> BitReports:  # type: ignore[override]  # noqa: A002 - the paper's word
+        """Return the permanent bits of the device's truth, flipped for this query."""
+        check_round(round, self.rounds)
+        check_truth(truth, devices=len(coins), cells=self.cells)
+        rows = coins.noise.copy()
+        set_bits_where(rows, truth, coins.hits)
+        rows ^= coins.flips
+        return BitReports(rows, self.cells)
+
+    def staying_claim(self, *, queries: int) -> PrivacyClaim:
+        """Return what T reports tell, exactly, about a device that stays in one cell or outside: ε∞ at most.
+
+        Parameters
+        ----------
+        queries : int
+            T, at least 1.
+        """
+        check_integer("queries", queries, at_least=1)
+        return staying_claim(self._bits, queries=queries, source=self._source)
+
+    @property
+    def _bits(self) -> MemoisedBits:
+        """Return what a claim rests on."""
+        return MemoisedBits(self.true_kept, self.false_kept, self.flip, self.cells)
+
+    @property
+    def _source(self) -> str:
+        name = "L-OSUE" if self.permanent == "optimised" else "L-SUE, basic RAPPOR"
+        return f"Arcolezi et al. 2021, {name}, flipping with {self.flip:.6g}"
+
+    def _report_claim(self, queries: int) -> PrivacyClaim:
+        """Return the exact claim of one report, and a bound of several from wherever the device was.
+
+        Views are about any journey, and one that moves tells more than ε∞ allows a device that stays.
+        """
+        return moving_claim(self._bits, queries=queries, source=self._source)

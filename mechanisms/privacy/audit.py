@@ -1,0 +1,189 @@
+"""What samples prove about privacy: lower bounds of ε and δ that hold with stated confidence."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainccinv, betaincinv
+
+from mechanisms.parameter import ParameterError, check_epsilon
+
+# e^ε beyond this overflows a double.
+LARGEST_EPSILON = 700.0
+
+
+def clopper_pearson(
+    successes: ArrayLike, trials: ArrayLike, *, alpha: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return exact bounds of a probability from the successes of independent trials (Clopper and Pearson 1934).
+
+    Parameters
+    ----------
+    successes, trials : (…) int
+        0 ≤ successes ≤ trials; no trials bound nothing.
+    alpha : float
+        Probability with which each end, taken alone, may be on the wrong side: together they are an interval of
+        confidence 1 − 2·alpha.
+
+    Returns
+    -------
+    lower, upper : (…) float64
+
+    Raises
+    ------
+    ParameterError
+        If a count is no integer or out of range, or alpha is not in (0, ½].
+    """
+    if not 0.0 < alpha <= 0.5:
+        raise ParameterError("alpha", "must be above 0 and at most 1/2", alpha)
+    hits, of = np.broadcast_arrays(np.asarray(successes), np.asarray(trials))
+    for field, array in (("successes", hits), ("trials", of)):
+        if array.dtype.kind not in "iu":
+            raise ParameterError(field, "must hold integers", str(array.dtype))
+        if array.size and array.min() < 0:
+            raise ParameterError(field, "must not be negative", int(array.min()))
+    if (hits > of).any():
+        raise ParameterError("successes", "must not exceed trials", int(hits[hits > of].flat[0]))
+    lower = np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), of - hits + 1, alpha))
+    upper = np.where(hits == of, 1.0, betainccinv(hits + 1, np.maximum(of - hits, 1), alpha))
+    return lower, upper
+
+
+def epsilon_lower_bound(
+    *, hits_p: int, trials_p: int, hits_q: int, trials_q: int, alpha: float, delta: float = 0.0
+) -> float:
+    """Return an ε that no (ε', δ)-private mechanism with ε' < ε would have shown, but with probability alpha.
+
+    Of an event chosen before these trials, P[E] ≤ e^ε·Q[E] + δ is the definition; P[E] is bounded from below and Q[E]
+    from above, at alpha/2 each.
+
+    Parameters
+    ----------
+    hits_p, trials_p, hits_q, trials_q : int
+        How often the event was seen, of how many independent trials, in either world.
+    alpha : float
+        Probability of claiming too much.
+    delta : float
+        δ that is granted.
+
+    Returns
+    -------
+    float
+        At least 0.
+    """
+    low, high = _bounds(hits_p, trials_p, hits_q, trials_q, alpha)
+    return max(math.log((low - delta) / high), 0.0) if low > delta else 0.0
+
+
+def delta_lower_bound(*, hits_p: int, trials_p: int, hits_q: int, trials_q: int, epsilon: float, alpha: float) -> float:
+    """Return a δ that no (ε, δ')-private mechanism with δ' < δ would have shown, but with probability alpha.
+
+    Parameters
+    ----------
+    hits_p, trials_p, hits_q, trials_q : int
+        How often an event chosen before was seen, of how many independent trials, in either world.
+    epsilon : float
+        At least 0, finite.
+    alpha : float
+        Probability of claiming too much.
+
+    Returns
+    -------
+    float
+        At least 0.
+    """
+    low, high = _bounds(hits_p, trials_p, hits_q, trials_q, alpha)
+    return max(low - math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON)) * high, 0.0)
+
+
+def _bounds(hits_p: int, trials_p: int, hits_q: int, trials_q: int, alpha: float) -> tuple[float, float]:
+    """Return P[E] from below and Q[E] from above, both right with probability 1 − alpha."""
+    low, _ = clopper_pearson(hits_p, trials_p, alpha=alpha / 2)
+    _, high = clopper_pearson(hits_q, trials_q, alpha=alpha / 2)
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An event that one truth makes and another, it seems, never.
+
+    Parameters
+    ----------
+    hits : int
+        How often the one made it.
+    trials : int
+        Of how many.
+    epsilon : float
+        What that proves of ε.
+    """
+
+    hits: int
+    trials: int
+    epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
+class PairAudit:
+    """Two truths' outcomes, counted in two halves: the first chooses an event, the second tests it.
+
+    Choosing and testing on the same outcomes would find an event in any noise. The direction is that of P: how much
+    more often P makes the event than Q.
+
+    Parameters
+    ----------
+    choosing_p, choosing_q, testing_p, testing_q : (outcomes,) int64
+        How often each outcome was seen.
+    """
+
+    choosing_p: NDArray[np.int64]
+    choosing_q: NDArray[np.int64]
+    testing_p: NDArray[np.int64]
+    testing_q: NDArray[np.int64]
+
+    def delta_at_least(self, epsilon: float, *, alpha: float) -> float:
+        """Return a lower bound of δ(ε), wrong with probability alpha at most."""
+        share_p = self.choosing_p / max(int(self.choosing_p.sum()), 1)
+        share_q = self.choosing_q / max(int(self.choosing_q.sum()), 1)
+        event = share_p > math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON)) * share_q
+        return delta_lower_bound(**self._hits(event), epsilon=epsilon, alpha=alpha)
+
+    def epsilon_at_least(self, *, alpha: float) -> float:
+        """Return a lower bound of ε at δ = 0, wrong with probability alpha at most.
+
+        The event is a set of the outcomes with the greatest ratios, as many as prove most in the first half.
+        """
+        order = np.argsort(-(self.choosing_p + 0.5) / (self.choosing_q + 0.5), kind="stable")
+        p, q = np.cumsum(self.choosing_p[order]), np.cumsum(self.choosing_q[order])
+        low, _ = clopper_pearson(p, p[-1], alpha=alpha / 2)
+        _, high = clopper_pearson(q, q[-1], alpha=alpha / 2)
+        event = np.zeros(len(order), dtype=np.bool_)
+        event[order[: int(np.argmax(low / high)) + 1]] = True
+        return epsilon_lower_bound(**self._hits(event), alpha=alpha)
+
+    def find_witness(self, *, least_hits: int, alpha: float) -> Witness | None:
+        """Return an event seen `least_hits` times or more under P and never under Q, in both halves, if there is one.
+
+        Candidates are the commonest 1, 2, 4, … of the outcomes that only P made in the first half.
+        """
+        only = np.flatnonzero((self.choosing_q == 0) & (self.choosing_p > 0))
+        only = only[np.argsort(-self.choosing_p[only], kind="stable")]
+        best, size = None, len(only)
+        while size:
+            chosen = only[:size]
+            hits = int(self.testing_p[chosen].sum())
+            if hits >= least_hits and not self.testing_q[chosen].any() and (best is None or hits > best.hits):
+                trials, others = int(self.testing_p.sum()), int(self.testing_q.sum())
+                epsilon = epsilon_lower_bound(hits_p=hits, trials_p=trials, hits_q=0, trials_q=others, alpha=alpha)
+                best = Witness(hits, trials, epsilon)
+            size //= 2
+        return best
+
+    def _hits(self, event: NDArray[np.bool_]) -> dict[str, int]:
+        """Return how often the second half made an event, in either world."""
+        return {
+            "hits_p": int(self.testing_p[event].sum()),
+            "trials_p": int(self.testing_p.sum()),
+            "hits_q": int(self.testing_q[event].sum()),
+            "trials_q": int(self.testing_q.sum()),
+        }

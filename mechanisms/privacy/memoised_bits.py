@@ -1,0 +1,199 @@
+"""Claims of bits that are randomised once for good and again in every query."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.hockey_stick import pair_delta
+from mechanisms.privacy.mirror_pair import EXACT_QUERIES as WALKED_QUERIES
+from mechanisms.privacy.mirror_pair import MirrorDelta, convolved
+from mechanisms.privacy.per_cell import PairDelta
+
+# Queries over which δ is computed from the law of two sums; beyond, what infinitely many tell bounds it.
+EXACT_QUERIES = 2**9
+
+
+@dataclass(frozen=True)
+class MemoisedBits:
+    """A bit kept as 1 with p₁ (in the device's cell) or q₁ (elsewhere), then flipped with f at every query.
+
+    Given the kept bit a query's bits are independent, so how many of T are 1 says all there is:
+    p₁·Bin(T, 1 − f) + (1 − p₁)·Bin(T, f) in the cell, and the same with q₁ elsewhere.
+
+    Parameters
+    ----------
+    true_kept, false_kept : float
+        p₁ > q₁.
+    flip : float
+        f, below ½.
+    cells : int
+        V: with more than one, a move changes two bits.
+    """
+
+    true_kept: float
+    false_kept: float
+    flip: float
+    cells: int
+
+    def epsilon(self, queries: float) -> float:
+        """Return ε of T queries while the truth stays, exactly; of any number of them for T = ∞.
+
+        The likelihood ratio rises with the number of 1s, so it is greatest where all T bits are 1 and least
+        where none is.
+        """
+        odds = (self.flip / (1.0 - self.flip)) ** queries
+        p, q = self.true_kept, self.false_kept
+        ones = math.log((p + (1.0 - p) * odds) / (q + (1.0 - q) * odds))
+        zeros = math.log(((1.0 - q) + q * odds) / ((1.0 - p) + p * odds))
+        return ones + zeros if self.cells > 1 else max(ones, zeros)
+
+    def laws(self, queries: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how many of T bits are 1, in the cell and elsewhere: two (T + 1,) laws."""
+        kept = convolved((self.flip, 1.0 - self.flip), queries)
+        p, q = self.true_kept, self.false_kept
+        return p * kept + (1.0 - p) * kept[::-1], q * kept + (1.0 - q) * kept[::-1]
+
+
+@dataclass(frozen=True)
+class MemoisedDelta:
+    """The exact δ(ε) of T queries while the truth stays, as a function of ε."""
+
+    bits: MemoisedBits
+    queries: int
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ at this ε."""
+        yes, no = self.bits.laws(self.queries)
+        if self.bits.cells > 1:
+            yes, no = np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()
+        return pair_delta(yes, no, epsilon=epsilon)
+
+
+@dataclass(frozen=True)
+class PureDelta:
+    """The least δ(ε) that ε₀ at δ = 0 implies: [e^ε₀ − e^ε]₊/(e^ε₀ + 1), or another bound where that is smaller.
+
+    Parameters
+    ----------
+    pure : float
+        ε₀.
+    other : MirrorDelta
+        Another bound.
+    """
+
+    pure: float
+    other: MirrorDelta
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ at this ε."""
+        # Randomized response with ε₀ dominates all that has ε₀ at δ = 0 (Kairouz, Oh and Viswanath 2015).
+        answer = MirrorDelta(1.0 / (1.0 + math.exp(-self.pure)), self.pure)
+        return min(answer(epsilon), self.other(epsilon))
+
+
+def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyClaim:
+    """Return what T queries tell about a device that is at one place, or outside, at all of them.
+
+    Parameters
+    ----------
+    bits : MemoisedBits
+    queries : int
+        T.
+    source : str
+        Where the bits come from.
+
+    Returns
+    -------
+    PrivacyClaim
+        ε exact; δ exact for up to 512 queries, beyond bounded by what the kept bits themselves tell.
+    """
+    epsilon = bits.epsilon(queries)
+    if queries == 1:
+        return PrivacyClaim.exact(epsilon, MemoisedDelta(bits, 1), f"{source}; the exact hockey stick of one report.")
+    basis = (
+        f"For a device whose truth does not change between the queries only ({source}): the exact law of the number of "
+        f"1s; never above {bits.epsilon(math.inf):.6g} over any number of queries"
+    )
+    if queries <= EXACT_QUERIES:
+        return PrivacyClaim.exact(epsilon, MemoisedDelta(bits, queries), f"{basis}.")
+    p, q = bits.true_kept, bits.false_kept
+    yes, no = np.array([1.0 - p, p]), np.array([1.0 - q, q])
+    if bits.cells > 1:
+        yes, no = np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()
+    curve = PairDelta(tuple(yes.tolist()), tuple(no.tolist()))
+    return PrivacyClaim("exact", epsilon, "bound", f"{basis}; δ is bounded by that of the kept bits.", curve)
+
+
+def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyClaim:
+    """Return what T queries tell about a device that may be elsewhere at each.
+
+    The lesser of two bounds. Had its kept bits been known, two truths would still differ in two of them at
+    most, which each query flips anew; not knowing them tells no more (the hockey stick is jointly convex). And
+    the cells it visits tell no more than `_journeys` adds up.
+
+    Parameters
+    ----------
+    bits : MemoisedBits
+    queries : int
+        T.
+    source : str
+        Where the bits come from.
+
+    Returns
+    -------
+    PrivacyClaim
+        Exact for one query. For more, δ is a bound; ε is exact where there are cells enough for the worst two
+        journeys not to meet, else a bound, as it is beyond 4,096 queries.
+    """
+    staying = staying_claim(bits, queries=queries, source=source)
+    if queries == 1:
+        return staying
+    basis = (
+        f"Whatever the cells at each query ({source}): kept bits serve one truth, and a device that moves tells of "
+        f"each it visits. One that stays tells {staying.epsilon:.6g} exactly, never above "
+        f"{bits.epsilon(math.inf):.6g}: see staying_claim."
+    )
+    changed = 2 if bits.cells > 1 else 1
+    single = changed * math.log((1.0 - bits.flip) / bits.flip)
+    if queries > WALKED_QUERIES:
+        return PrivacyClaim.bound(queries * single, ConstantDelta(1.0), basis)
+    known = MirrorDelta((1.0 - bits.flip) ** changed, single, queries)
+    epsilon, met = _journeys(bits, queries)
+    curve = PureDelta(min(epsilon, queries * single), known)
+    return PrivacyClaim("bound" if met else "exact", curve.pure, "bound", basis, curve)
+
+
+def _journeys(bits: MemoisedBits, queries: int) -> tuple[float, bool]:
+    """Return ε for any two journeys of T queries, added up over the cells they visit, and whether they must meet.
+
+    The T bits of one cell, visited at a set A of queries, are a mixture: kept 1 by noise, with q₁; kept 1 when
+    there, with p₁ − q₁; else 0, with 1 − p₁. With R = (1 − f)/f, a set of size a is at most
+    1 + (p₁ − q₁)(R^a − 1)/(q₁R^(2a−T) + 1 − q₁) times as likely as no visit (1s in A alone), and no visit at most
+    (q₁R^−T + 1 − q₁)/(q₁R^−T + (p₁ − q₁)R^−a + 1 − p₁) times as likely as A (no 1s). One journey's visits add
+    up to T, and so do the other's; the worst shares among cells are found by dynamic programming. In cells of
+    their own all are attained at once; a cell that both visit tells at most what two would.
+    """
+    p, q = bits.true_kept, bits.false_kept
+    visits = np.arange(1, queries + 1)
+    log_odds = math.log((1.0 - bits.flip) / bits.flip)
+    no_visit = np.logaddexp(math.log(q) + (visits - queries) * log_odds, math.log1p(-q) - visits * log_odds)
+    ahead = np.logaddexp(0.0, math.log(p - q) + np.log(-np.expm1(-visits * log_odds)) - no_visit)
+    noise = q * math.exp(-queries * log_odds)
+    behind = np.log((noise + 1.0 - q) / (noise + (p - q) * np.exp(-visits * log_odds) + 1.0 - p))
+    if bits.cells == 1:
+        return float(ahead.max() + behind.max()), True
+    (ahead_most, ahead_cells), (behind_most, behind_cells) = _worst_shares(ahead), _worst_shares(behind)
+    return ahead_most + behind_most, ahead_cells + behind_cells > bits.cells
+
+
+def _worst_shares(gains: NDArray[np.float64]) -> tuple[float, int]:
+    """Return the greatest Σ gains[a − 1] over whole numbers a ≥ 1 that sum to at most len(gains), and how many."""
+    best, parts = np.zeros(len(gains) + 1), np.zeros(len(gains) + 1, dtype=np.int64)
+    for total in range(1, len(best)):
+        sums = best[total - 1 :: -1] + gains[:total]
+        last = int(sums.argmax())
+        best[total], parts[total] = sums[last], parts[total - 1 - last] + 1
+    return float(best[-1]), int(parts[-1])

@@ -1,0 +1,96 @@
+"""`crowdveil check`: a mechanism in, a table and an exit code out."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from simulator.cli import main
+
+SOUND = "from mechanisms.local import SamplingPrivacy\n"
+BIASED = """
+from dataclasses import replace
+from mechanisms.local import SamplingPrivacy
+
+class Biased(SamplingPrivacy):
+    def estimate(self, counts, *, counted, asked):
+        estimate = super().estimate(counts, counted=counted, asked=asked)
+        return replace(estimate, count=estimate.count + 5)
+
+broken = 1 / 0
+"""
+
+
+@pytest.fixture
+def check(monkeypatch, capfd, tmp_path):
+    """`crowdveil check` in an empty directory of a user's."""
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+
+    def call(*arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["crowdveil", "check", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err, here=tmp_path)
+
+    call.here = tmp_path
+    return call
+
+
+@pytest.mark.parametrize("name", ["SamplingPrivacy", "mechanisms.local:SamplingPrivacy"])
+def test_a_sound_mechanism_exits_with_0_and_a_table(check, name):
+    done = check(name, "--set", "sampling=0.4", "--quick", "--seed", "2")
+    assert done.code == 0
+    assert "sampling=0.4" in done.out
+    assert "cells=3" in done.out
+    assert "keeps every promise" in done.out
+    assert "seed 2" in done.out
+    for check_name in ("attributes", "own_coins", "claims_hold", "bad_inputs"):
+        assert check_name in done.out
+    assert done.err == ""
+
+
+def test_json(check):
+    done = check(
+        "RandomizedResponse", "--set", "first_coin=0.8", "--set", "second_coin=0.2", "--cells", "1", "--quick", "--json"
+    )
+    report = json.loads(done.out)
+    assert (done.code, report["passed"], report["seed"]) == (0, True, 0)
+    assert {check["status"] for check in report["checks"]} == {"passed", "skipped"}
+
+
+def test_a_users_own_faulty_mechanism_exits_with_1(check):
+    (check.here / "my_faulty_mechanism.py").write_text(BIASED.replace("broken = 1 / 0", ""))
+    done = check("my_faulty_mechanism:Biased", "--set", "sampling=0.4", "--quick")
+    assert done.code == 1
+    assert "fails" in done.out
+    assert "no_bias" in done.out
+    sys.modules.pop("my_faulty_mechanism", None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mechanisms.local:Nothing"], ["mechanisms.local:Nothing", "cannot be imported"]),
+        (["no.such.module:Thing"], ["cannot be imported", "no.such"]),
+        (["Nothing"], ["cannot be imported", "Nothing"]),
+        (["SamplingPrivacy", "--set", "sampling=7"], ["refuses its parameters", "sampling must be", "7"]),
+        (["SamplingPrivacy", "--set", "sampling"], ["key.path=value"]),
+        (["SamplingPrivacy"], ["refuses its parameters", "sampling"]),
+        (["SamplingPrivacy", "--set", "sampling=0.4", "--set", "smapling=1"], ["smapling"]),
+        (["mechanisms.local:truth"], ["cannot be imported"]),
+        (["exploding:Thing"], ["cannot be imported", "ZeroDivisionError"]),
+        (["SamplingPrivacy", "--cells", "0"], ["--cells"]),
+        (["SamplingPrivacy", "--cells", "40"], ["--cells"]),
+        ([], ["Missing argument"]),
+    ],
+)
+def test_a_users_mistake_exits_with_2_and_one_message(check, arguments, words):
+    (check.here / "exploding.py").write_text(BIASED)
+    done = check(*arguments)
+    assert done.code == 2
+    for word in words:
+        assert word in done.err
+    assert "Traceback" not in done.err

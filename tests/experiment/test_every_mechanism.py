@@ -1,0 +1,162 @@
+"""Every mechanism a scenario can name runs through a campaign, and does there what its theory says."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import scenarios
+from scenarios import ScenarioError
+from scenarios.mechanisms import KINDS
+from simulator import run
+
+LEVEL = 1e-6
+
+MECHANISMS = """
+[[mechanisms]]
+kind = "no_privacy"
+[[mechanisms]]
+kind = "sampling_privacy"
+sampling = 0.45
+[[mechanisms]]
+name = "refreshed"
+kind = "sampling_privacy"
+sampling = 0.4
+refresh = 0.3
+[[mechanisms]]
+name = "binary"
+kind = "sampling_privacy"
+form = "binary"
+sampling = 0.4
+[[mechanisms]]
+kind = "randomized_response"
+[[mechanisms]]
+kind = "warner"
+truthful = 0.9
+[[mechanisms]]
+kind = "k_randomized_response"
+epsilon = 2
+[[mechanisms]]
+kind = "sue"
+epsilon = 2
+[[mechanisms]]
+kind = "oue"
+epsilon = 2
+[[mechanisms]]
+kind = "the"
+epsilon = 2
+[[mechanisms]]
+kind = "olh"
+epsilon = 2
+[[mechanisms]]
+kind = "subset_selection"
+epsilon = 2
+[[mechanisms]]
+kind = "hadamard_response"
+epsilon = 2
+[[mechanisms]]
+kind = "longitudinal_unary"
+epsilon_permanent = 4
+epsilon_first = 2
+[[mechanisms]]
+kind = "distributed_laplace"
+epsilon = 1
+devices = 1000
+[[mechanisms]]
+kind = "sampling_and_noise"
+sampling = 0.6
+says = "value"
+[[mechanisms]]
+kind = "sampled_response"
+sampling = 0.8
+first_coin = 0.7
+second_coin = 0.3
+[[mechanisms]]
+kind = "anonymized_local"
+sampling_yes_one = 0.5
+sampling_yes_two = 0.3
+sampling_no = 0.7
+first_coin = 0.8
+second_coin = 0.7
+third_coin = 0.2
+[[mechanisms]]
+kind = "anonymized_first_attempt"
+base = 0.5
+shift_yes = 0.3
+shift_no = 0.1
+[[mechanisms]]
+kind = "anonymized_cancelling"
+shift = 0.4
+[[mechanisms]]
+kind = "anonymized_deniable"
+shift = 0.6
+yes_second = 0.6
+yes_third = 0.4
+no_second = 0.4
+no_third = 0.6
+onward = 0.6
+"""
+
+
+@pytest.fixture(scope="module")
+def every(tmp_path_factory):
+    text = scenarios.source_text("tiny").split("[[mechanisms]]")[0]
+    text = text.replace("queries = 2", "queries = 6").replace("every_s = 90", "every_s = 60")
+    text = text.replace("duration_s = 300", "duration_s = 600").replace("round_gap_s = 30", "round_gap_s = 15")
+    text = text.replace("deadline_s = 30", "deadline_s = 15").replace("vehicles = 60", "vehicles = 4000")
+    file = tmp_path_factory.mktemp("every") / "every.toml"
+    file.write_text(text + MECHANISMS)
+    return file
+
+
+@pytest.mark.parametrize("answers", ["reports", "counts"])
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_errors_are_those_of_theory(every, answers, loss):
+    result = run(
+        every, overrides=[f"population={{outside=700, answers='{answers}'}}", f"channel={{loss={loss}}}"], seed=11
+    )
+    scores = result.scores.set_index("mechanism")
+    assert {scenarios.load(every).model_dump()["mechanisms"][i]["kind"] for i in range(len(scores))} == set(KINDS)
+    errors = result.estimates.assign(error=result.estimates["estimate"] - result.estimates["truth"])
+    for name, rows in errors.groupby("mechanism"):
+        theory = scores.loc[name, "theory_rmse"]
+        if theory == 0:
+            assert (rows["error"] == 0).all()
+            continue
+        # Cells of one report hang together a little; the number of independent errors is taken to be half.
+        freedom = len(rows) / 2
+        bound = stats.norm.isf(LEVEL / (2 * 4 * len(scores)))
+        assert abs(np.log(scores.loc[name, "rmse"] / theory)) < bound * np.sqrt(1 / (2 * freedom)) + 0.05, name
+        assert abs(rows["error"].mean()) < bound * theory / np.sqrt(freedom), name
+    assert not result.estimates.isna().any().any()
+    assert (result.rounds[["counted", "late", "lost"]].sum(axis=1) == result.rounds["answered"]).all()
+
+
+def test_what_cannot_be_estimated_says_why(every):
+    with pytest.raises(ScenarioError, match=r"mechanisms.sampling_and_noise.*two unknowns"):
+        run(every, overrides=["mechanisms=[{kind='sampling_and_noise', sampling=0.5}]"])
+
+
+def test_permanent_bits_are_kept_from_query_to_query(every):
+    """A parked fleet asked ten times: memoised noise does not average out, fresh noise does."""
+    fleet = ["traffic.parked='answer'", "scenario.duration_s=4000", "scenario.warmup_s=700", "cells.size_m=100"]
+    fleet += ["traffic.departures=[{from_s=0, to_s=10, share=1.0}]", "traffic.vehicles=2000"]
+    fleet += ["campaigns=[{start_s=3000, queries=20, every_s=40, round_gap_s=10}]"]
+    mechanisms = (
+        "mechanisms=[{kind='longitudinal_unary', epsilon_permanent=1.0, epsilon_first=0.9}, {kind='sue', epsilon=0.9}]"
+    )
+    result = run(every, overrides=[*fleet, mechanisms])
+    estimates = result.estimates
+    truth = estimates.groupby("cell")["truth"].nunique()
+    assert (truth == 1).all(), "nobody moves"
+    spread = estimates.groupby(["mechanism", "cell"])["estimate"].std().groupby("mechanism").mean()
+    mean_error = (
+        estimates.assign(error=estimates["estimate"] - estimates["truth"])
+        .groupby(["mechanism", "cell"])["error"]
+        .mean()
+        .abs()
+        .groupby("mechanism")
+        .mean()
+    )
+    # Of fresh noise the mean of twenty is √20 closer than one, .18 of its spread on average; kept noise stays.
+    assert mean_error["sue"] / spread["sue"] < 0.35
+    assert mean_error["longitudinal_unary"] / spread["longitudinal_unary"] > 0.8

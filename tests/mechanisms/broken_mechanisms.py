@@ -1,0 +1,371 @@
+"""Mechanisms each with one fault, beside the check that must find it."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from mechanisms.local import BinarySamplingPrivacy, Estimate, NoPrivacy, RandomizedResponse, SamplingPrivacy
+from mechanisms.local.sampling_privacy import Dice
+from mechanisms.privacy import (
+    ConstantDelta,
+    LinkedReports,
+    PrivacyClaim,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    printed_randomized_response_leakage,
+)
+
+
+def changed(estimate, **changes):
+    return dataclasses.replace(estimate, **changes)
+
+
+class Biased(SamplingPrivacy):
+    """Divides by a sampling probability an eighth too large."""
+
+    def estimate(self, counts, *, counted, asked):
+        estimate = super().estimate(counts, counted=counted, asked=asked)
+        return changed(estimate, count=estimate.count / 1.125)
+
+
+class BiasedByTheCrowd(RandomizedResponse):
+    """Takes off a little too little for the devices elsewhere."""
+
+    def estimate(self, counts, *, counted, asked):
+        estimate = super().estimate(counts, counted=counted, asked=asked)
+        return changed(estimate, count=estimate.count + 0.04 * asked[0])
+
+
+class WrongStandardError(SamplingPrivacy):
+    """States a standard error ten per cent too small."""
+
+    def std_error(self, true_counts, **heard):
+        return 0.9 * super().std_error(true_counts, **heard)
+
+
+class ForgetsTheOthersNoise(RandomizedResponse):
+    """States the standard error of the devices in the cell, and forgets those elsewhere."""
+
+    def std_error(self, true_counts, **heard):  # noqa: ARG002
+        inside = np.asarray(true_counts)[1:]
+        return np.sqrt(inside * self.true_yes * (1 - self.true_yes)) / (self.true_yes - self.false_yes)
+
+
+class LooksBeforeTossing(SamplingPrivacy):
+    """Throws its dice only once it knows the truth."""
+
+    def toss(self, memory, *, rng):
+        self._rng = rng
+        return super().toss(memory, rng=rng)
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        thrown = coins.thrown.copy()
+        again = truth > 0
+        thrown[again] = super().toss(type("Memory", (), {"devices": int(again.sum())}), rng=self._rng).thrown
+        return super().answer(round, truth, Dice(thrown))
+
+
+class DrawsFromTheGlobalGenerator(NoPrivacy):
+    """Adds noise from numpy's global generator while answering."""
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        reports = super().answer(round, truth, coins)
+        reports[np.random.random(len(reports)) < 0.1] = 0  # noqa: NPY002
+        return reports
+
+
+class OneDieForAll(SamplingPrivacy):
+    """Throws one die for the whole batch."""
+
+    def toss(self, memory, *, rng):
+        return Dice(np.resize(super().toss(memory, rng=rng).thrown[:1], memory.devices))
+
+
+class OneDieForTwo(SamplingPrivacy):
+    """Throws one die for each two neighbours."""
+
+    def toss(self, memory, *, rng):
+        thrown = super().toss(memory, rng=rng).thrown
+        return Dice(np.repeat(thrown[::2], 2)[: len(thrown)])
+
+
+class SeedsItself(SamplingPrivacy):
+    """Makes a generator of its own, the same each time."""
+
+    def toss(self, memory, *, rng):  # noqa: ARG002
+        return super().toss(memory, rng=np.random.default_rng(1))
+
+
+class AnswersForItsNeighbour(SamplingPrivacy):
+    """Every sampled device reports the cell of the device before it."""
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        return super().answer(round, np.roll(truth, 1), coins)
+
+
+class LooksInRoundOne(SamplingPrivacy):
+    """A sampled device gives its cell away one round too early."""
+
+    def answer(self, round, truth, coins):  # noqa: A002, ARG002
+        return super().answer(2, truth, coins)
+
+
+class KeepsCount(SamplingPrivacy):
+    """Answers differently the tenth time it is asked."""
+
+    calls = 0
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        self.calls += 1
+        reports = super().answer(round, truth, coins)
+        return np.zeros_like(reports) if self.calls % 10 == 0 else reports
+
+
+class RemembersTheTruth(SamplingPrivacy):
+    """Answers round two about the cells it was told in round one, whichever batch that was."""
+
+    told = None
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        if round == 1:
+            self.told = truth.copy()
+        if round == 2 and self.told is not None and len(self.told) == len(truth):
+            return super().answer(2, self.told, coins)
+        return super().answer(round, truth, coins)
+
+
+class WritesOnItsMemory(SamplingPrivacy):
+    """Wears its memory out."""
+
+    def enrol(self, n, *, rng):  # noqa: ARG002
+        return _Worn(n)
+
+    def toss(self, memory, *, rng):
+        memory.tosses += 1
+        coins = super().toss(memory, rng=rng)
+        return Dice(np.zeros_like(coins.thrown)) if memory.tosses > 1 else coins
+
+
+class _Worn:
+    def __init__(self, devices):
+        self.devices, self.tosses = devices, 0
+
+
+class WritesOnTheTruth(NoPrivacy):
+    """Forgets where everybody was once it has answered."""
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        reports = super().answer(round, truth, coins)
+        truth[:] = 0
+        return reports
+
+
+class ClaimsHalf(SamplingPrivacy):
+    """Claims half the ε of a report of round two."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        if view != Report(2):
+            return claim
+        return PrivacyClaim.exact(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
+
+
+class ClaimsWhatIsPrinted(RandomizedResponse):
+    """Claims the paper's eq 30, which forgets the answer No and the second cell."""
+
+    def claim(self, view):
+        if not isinstance(view, Report | LinkedReports) or view.queries > 1:
+            return super().claim(view)
+        claim = super().claim(Report(1))
+        printed = printed_randomized_response_leakage(first_coin=self.first_coin, second_coin=self.second_coin)
+        return PrivacyClaim.bound(printed, claim.delta, "SP eq 30")
+
+
+class ClaimsRoundTwoForBoth(SamplingPrivacy):
+    """Claims eq 29 for a colluding pair of servers too."""
+
+    def claim(self, view):
+        return super().claim(Report(2, queries=view.queries) if isinstance(view, LinkedReports) else view)
+
+
+class ClaimsSmallDelta(SamplingPrivacy):
+    """Claims an honest infinite ε, and half of δ."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        if not isinstance(view, LinkedReports):
+            return claim
+        return PrivacyClaim.exact(math.inf, ConstantDelta(claim.delta(1.0) / 2), "wishful")
+
+
+class ClaimsInfiniteForNothing(RandomizedResponse):
+    """Claims that a noisy report tells for certain."""
+
+    def claim(self, view):
+        if isinstance(view, Report | LinkedReports):
+            return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "pessimism")
+        return super().claim(view)
+
+
+class ClaimsRisingDelta(RandomizedResponse):
+    """Claims a δ that grows with ε."""
+
+    def claim(self, view):
+        if isinstance(view, Report | LinkedReports):
+            return PrivacyClaim.bound(math.inf, lambda epsilon: min(1.0, 0.9 + epsilon / 100), "upside down")
+        return super().claim(view)
+
+
+class ClaimsDifferencesForCounts(SamplingPrivacy):
+    """Claims of both whole vectors what holds of their differences only."""
+
+    def claim(self, view):
+        if isinstance(view, ReleasedCounts):
+            return super().claim(ReleasedDifferences(crowd=view.crowd, queries=view.queries))
+        return super().claim(view)
+
+
+class SamplesTooMany(SamplingPrivacy):
+    """Samples devices with a higher probability when it counts than when it answers."""
+
+    def sample_counts(self, true_counts, *, rng):
+        other = SamplingPrivacy(cells=self.cells, sampling=self.sampling + 0.1, blank_zero=self.blanks[0])
+        return other.sample_counts(true_counts, rng=rng)
+
+
+class TossesBothRounds(BinarySamplingPrivacy):
+    """Counts each round with the right law, and both as if their coins were different."""
+
+    def sample_counts(self, true_counts, *, rng):
+        first, second = (super(TossesBothRounds, self).sample_counts(true_counts, rng=rng) for _ in range(2))
+        return np.stack([first[0], second[1]])
+
+
+class ForgetsThatCellsExclude(SamplingPrivacy):
+    """Draws each cell's blanks by themselves: right cell by cell, in both rounds, and wrong between cells."""
+
+    def sample_counts(self, true_counts, *, rng):
+        counts = np.stack([super(ForgetsThatCellsExclude, self).sample_counts(true_counts, rng=rng) for _ in range(9)])
+        return np.stack([counts[v, :, v] for v in range(self.cells + 1)], axis=1)
+
+
+class NarrowCounts(SamplingPrivacy):
+    """Encodes in int32."""
+
+    def encode(self, reports):
+        return super().encode(reports).astype(np.int32)
+
+
+class TalliesTheMaskWrongly(NoPrivacy):
+    """Counts those the mask leaves out."""
+
+    def tally(self, reports, where=None):
+        return super().tally(reports, None if where is None else ~where)
+
+
+class EstimatesInTwoDimensions(SamplingPrivacy):
+    """Gives its estimate a row too many."""
+
+    def estimate(self, counts, *, counted, asked):
+        estimate = super().estimate(counts, counted=counted, asked=asked)
+        wide = {name: getattr(estimate, name)[np.newaxis] for name in ("count", "std_error", "lower", "upper")}
+        return type("Wide", (), wide)()
+
+
+class ChokesOnNobody(SamplingPrivacy):
+    """Cannot answer for an empty batch."""
+
+    def tally(self, reports, where=None):
+        reports[0]
+        return super().tally(reports, where)
+
+
+class TooSure(SamplingPrivacy):
+    """Gives intervals half as wide as they should be."""
+
+    def estimate(self, counts, *, counted, asked):
+        estimate = super().estimate(counts, counted=counted, asked=asked)
+        middle = (estimate.lower + estimate.upper) / 2
+        lower, upper = (estimate.lower + middle) / 2, (estimate.upper + middle) / 2
+        return Estimate(estimate.count, estimate.std_error, lower, upper, estimate.interval)
+
+
+class ForgetsTheLost(RandomizedResponse):
+    """Takes what was heard for all that was asked."""
+
+    def estimate(self, counts, *, counted, asked):  # noqa: ARG002
+        return super().estimate(counts, counted=counted, asked=counted)
+
+
+class TakesAnyTruth(SamplingPrivacy):
+    """Takes a cell it does not have for the last it has."""
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        return super().answer(round, np.clip(np.asarray(truth), 0, self.cells).astype(np.int32), coins)
+
+
+class SaysNothingUseful(NoPrivacy):
+    """Refuses bad truths without a word about what is wrong."""
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        try:
+            return super().answer(round, truth, coins)
+        except ValueError:
+            raise ValueError from None
+
+
+class HasNoEstimate:
+    """Lacks a method."""
+
+    cells, rounds, truth_round, tally_shape = 3, 1, 1, (4,)
+
+
+class FixesTheTruthTooLate(NoPrivacy):
+    """Says its truth is fixed in a round it does not have."""
+
+    truth_round = 2
+
+
+SAMPLING = {"cells": 3, "sampling": 0.45}
+COINS = {"cells": 3, "first_coin": 0.8, "second_coin": 0.2}
+
+BROKEN = [
+    (Biased(**SAMPLING), "no_bias"),
+    (BiasedByTheCrowd(**COINS), "no_bias"),
+    (WrongStandardError(**SAMPLING), "standard_error"),
+    (ForgetsTheOthersNoise(**COINS), "standard_error"),
+    (LooksBeforeTossing(**SAMPLING), "answer_draws_nothing"),
+    (DrawsFromTheGlobalGenerator(cells=3), "answer_draws_nothing"),
+    (OneDieForAll(**SAMPLING), "own_coins"),
+    (OneDieForTwo(**SAMPLING), "own_coins"),
+    (SeedsItself(**SAMPLING), "own_coins"),
+    (AnswersForItsNeighbour(**SAMPLING), "others_stay"),
+    (LooksInRoundOne(**SAMPLING), "early_rounds"),
+    (KeepsCount(**SAMPLING), "hidden_state"),
+    (RemembersTheTruth(**SAMPLING), "hidden_state"),
+    (WritesOnItsMemory(**SAMPLING), "nothing_written_on"),
+    (WritesOnTheTruth(cells=3), "nothing_written_on"),
+    (ClaimsHalf(**SAMPLING), "claims_hold"),
+    (ClaimsWhatIsPrinted(**COINS), "claims_hold"),
+    (ClaimsRoundTwoForBoth(**SAMPLING), "claims_hold"),
+    (ClaimsSmallDelta(**SAMPLING), "claims_hold"),
+    (ClaimsInfiniteForNothing(**COINS), "infinite_claims"),
+    (ClaimsRisingDelta(**COINS), "claims_sound"),
+    (ClaimsDifferencesForCounts(**SAMPLING, blank_zero=0.0), "releases_hold"),
+    (SamplesTooMany(**SAMPLING), "sample_law"),
+    (SamplesTooMany(**SAMPLING), "sampled_estimates"),
+    (TossesBothRounds(**SAMPLING), "sample_law"),
+    (ForgetsThatCellsExclude(**SAMPLING), "sample_law"),
+    (NarrowCounts(**SAMPLING), "reports"),
+    (TalliesTheMaskWrongly(cells=3), "reports"),
+    (EstimatesInTwoDimensions(**SAMPLING), "estimates"),
+    (ChokesOnNobody(**SAMPLING), "reports"),
+    (TooSure(**SAMPLING), "intervals"),
+    (ForgetsTheLost(**COINS), "loss"),
+    (TakesAnyTruth(**SAMPLING), "bad_inputs"),
+    (SaysNothingUseful(cells=3), "bad_inputs"),
+    (HasNoEstimate(), "attributes"),
+    (FixesTheTruthTooLate(cells=3), "attributes"),
+]

@@ -1,0 +1,144 @@
+"""Packed answers of several kinds, laws of questions and linear estimators: their edges and errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mechanisms.local import ParameterError
+from mechanisms.local.answer_rows import AnswerReports, encode_answers, tally_answers
+from mechanisms.local.heard import Heard
+from mechanisms.local.linear_estimator import (
+    LinearEstimator,
+    estimator_of_least_variance,
+    estimator_of_output,
+)
+from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.local.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.question import Question, remainder
+
+
+@settings(deadline=None)
+@given(n=st.integers(0, 40), cells=st.integers(1, 200), outputs=st.integers(2, 5), seed=st.integers(0, 2**32))
+def test_packing_and_unpacking_are_inverse(n, cells, outputs, seed):
+    rng = np.random.default_rng(seed)
+    dense = rng.integers(0, outputs, (n, cells)).astype(np.uint8)
+    reports = AnswerReports.from_dense(dense, outputs)
+    np.testing.assert_array_equal(reports.to_dense(), dense)
+    assert (len(reports), reports.outputs) == (n, outputs)
+    assert reports.nbytes == n * (outputs - 1) * -(-cells // 64) * 8
+    np.testing.assert_array_equal(reports[::-2].to_dense(), dense[::-2])
+    mask = rng.random(n) < 0.5
+    for where in (None, mask):
+        rows = dense if where is None else dense[where]
+        expected = (rows[:, :, np.newaxis] == np.arange(outputs)).sum(axis=0)
+        np.testing.assert_array_equal(tally_answers(reports, cells, outputs, where), expected)
+    np.testing.assert_array_equal(encode_answers(reports, cells, outputs).sum(axis=2), np.ones((n, cells)))
+
+
+def test_answers_about_a_thousand_cells_take_two_bits_each():
+    reports = AnswerReports.from_dense(np.zeros((1000, 1000), dtype=np.uint8), 3)
+    assert reports.nbytes == 1000 * 2 * 16 * 8
+    assert repr(reports) == "<AnswerReports of 1000 devices about 1000 cells, 3 outputs>"
+
+
+def test_answer_reports_refuse_what_they_are_not():
+    two = np.zeros((2, 2, 1), dtype=np.uint64)
+    for bits, cells in ((two.astype(float), 3), (two[0], 3), (two, 65), (two[:, :0], 3)):
+        with pytest.raises(ParameterError, match=r"^bits must"):
+            AnswerReports(bits, cells)
+    with pytest.raises(ParameterError, match=r"^bits must give no cell two answers, at answer, got 2"):
+        AnswerReports(np.ones((1, 2, 1), dtype=np.uint64), 3)
+    third = np.zeros((1, 3, 1), dtype=np.uint64)
+    third[0, [0, 2]] = 1
+    with pytest.raises(ParameterError, match=r"^bits must give no cell two answers, at answer, got 3"):
+        AnswerReports(third, 3)
+    with pytest.raises(ParameterError, match=r"^cells must be at least 1"):
+        AnswerReports(two, 0)
+    with pytest.raises(ParameterError, match=r"^reports must be AnswerReports about 4 cells, 3 outputs"):
+        tally_answers(AnswerReports(two, 3), 4, 3, None)
+    with pytest.raises(ValueError, match="read-only"):
+        AnswerReports(two, 3).bits[0] = 0
+
+
+def test_laws_that_are_none_are_named():
+    for yes, no in (({(0,): 0.5}, {(0,): 1.0}), ({(0,): 1.0}, {(0,): 1.5, (1,): -0.5}), ({(0,): 1.0}, {(0,): np.nan})):
+        with pytest.raises(ParameterError, match=r"^(yes|no) must"):
+            Question.build(("No", "Yes"), yes=yes, no=no)
+    assert remainder("second", 0.3, 0.7, 0.3) == 0.0
+    with pytest.raises(ParameterError, match=r"^second must be at most 0\.3, .* got 0\.4$"):
+        remainder("second", 0.4, 0.7, 0.4)
+
+
+def test_a_question_names_what_tells():
+    question = Question.build(("a", "b"), yes={(0, 0): 0.5, (0, 1): 0.5}, no={(0, 0): 0.9, (1, 1): 0.1})
+    assert question.told_by_yes == ((0, 1),)
+    assert question.told_by_no == ((1, 1),)
+    assert question.name((0, 1)) == "(a, b)"
+    yes, no = question.in_round(2)
+    np.testing.assert_allclose(yes, [0.5, 0.5])
+    np.testing.assert_allclose(no, [0.9, 0.1])
+
+
+proper = st.floats(0.02, 0.98)
+
+
+@settings(deadline=None)
+@given(p=proper, q=proper, devices=st.integers(2, 10**7), data=st.data())
+def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
+    """The same estimate and the same variance, loss included, as randomized response's."""
+    if abs(p - q) < 1e-3:
+        return
+    question = Question.build(("No", "Yes"), yes={(0,): 1 - p, (1,): p}, no={(0,): 1 - q, (1,): q})
+    estimator = estimator_of_output(question, 1, mechanism="x")
+    heard = Heard((devices,), (data.draw(st.integers(1, devices)),), 1)
+    said = np.array([data.draw(st.integers(0, heard.counted[0]))])
+    counts = np.stack([heard.counted[0] - said, said], axis=-1)[np.newaxis]
+    expected = estimate_proportion(said, true_yes=p, false_yes=q, heard=heard)
+    np.testing.assert_allclose(estimator.count(counts, heard), expected, rtol=1e-9, atol=1e-9 * devices / abs(p - q))
+    inside = data.draw(st.integers(0, devices))
+    other = proportion_variance(true_yes=p, false_yes=q, heard=heard)
+    np.testing.assert_allclose(estimator.variance(heard).std_error(inside), other.std_error(inside), rtol=1e-6)
+
+
+def test_biased_weights_are_refused_and_equal_laws_cannot_be_told():
+    question = Question.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.7, (1,): 0.3})
+    with pytest.raises(ParameterError, match=r"^weights must have mean 1 for a yes holder"):
+        LinearEstimator(question, np.array([[0.0, 1.0]]))
+    same = Question.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.2, (1,): 0.8})
+    for build in (
+        lambda: estimator_of_output(same, 1, mechanism="It"),
+        lambda: estimator_of_least_variance(same, yes_share=0.5, mechanism="It"),
+    ):
+        with pytest.raises(NotEstimableError, match=r"^It cannot be estimated: "):
+            build()
+
+
+@settings(deadline=None)
+@given(
+    laws=st.lists(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3), min_size=2, max_size=2),
+    share=st.floats(0.01, 0.99),
+    seed=st.integers(0, 2**32),
+)
+def test_no_unbiased_weights_have_less_variance(laws, share, seed):
+    """Against every other choice of weights that is unbiased, a line of them, and the closed form."""
+    p, q = (np.array(law) / sum(law) for law in laws)
+    if np.abs(p - q).max() < 0.02:
+        return
+    question = Question.build(
+        ("a", "b", "c"), yes={(i,): x for i, x in enumerate(p)}, no={(i,): x for i, x in enumerate(q)}
+    )
+    best = estimator_of_least_variance(question, yes_share=share, mechanism="x")
+    mixed = share * p + (1 - share) * q
+    gram = np.array([[p @ (p / mixed), p @ (q / mixed)], [p @ (q / mixed), q @ (q / mixed)]])
+    least = np.linalg.inv(gram)[0, 0] - share
+
+    def variance(weights):
+        spread = share * (weights**2 @ p - (weights @ p) ** 2) + (1 - share) * (weights**2 @ q - (weights @ q) ** 2)
+        return float(spread)
+
+    weights = best.weights[0]
+    assert variance(weights) == pytest.approx(least, rel=1e-6)
+    free = np.cross(p, q)  # leaves both conditions as they are
+    for step in np.random.default_rng(seed).normal(size=5):
+        assert variance(weights + step * free) >= least * (1 - 1e-9)

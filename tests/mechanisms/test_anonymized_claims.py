@@ -1,0 +1,139 @@
+"""Claims of the question mechanisms against brute force: the whole matrix of what devices answer."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from question_cases import QUESTIONS
+
+from mechanisms.local.anonymized_deniable import AnonymizedDeniable
+from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled, matrix_delta, matrix_epsilon
+
+EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
+
+
+def whole_matrix(yes, no, cells):
+    """The answers about all cells at once, for a device outside and in each: (cells + 1, answers ** cells)."""
+    rows = []
+    for truth in range(cells + 1):
+        row = np.ones(1)
+        for cell in range(1, cells + 1):
+            row = np.outer(row, yes if cell == truth else no).ravel()
+        rows.append(row)
+    return np.array(rows)
+
+
+def laws_of_devices(mechanism, view):
+    """What each output of a device's coins would make it answer, tallied from the mechanism's own question."""
+    question = mechanism.question
+    laws = [{}, {}]
+    for answers, masses in zip(question.answers, zip(question.yes, question.no, strict=True), strict=True):
+        seen = answers if isinstance(view, LinkedReports) else answers[view.round - 1]
+        for law, mass in zip(laws, masses, strict=True):
+            law[seen] = law.get(seen, 0.0) + mass
+    return [np.array([law[seen] for seen in sorted(laws[0])]) for law in laws]
+
+
+def check(mechanism, cells):
+    mechanism = dataclasses.replace(mechanism, cells=cells)
+    for view in (LinkedReports(), *(Report(r + 1) for r in range(mechanism.rounds))):
+        matrix = whole_matrix(*laws_of_devices(mechanism, view), cells)
+        claim = mechanism.claim(view)
+        epsilon = matrix_epsilon(matrix)
+        assert claim.kind == ("infinite" if math.isinf(epsilon) else "exact")
+        assert claim.delta_kind == "exact"
+        assert claim.epsilon == pytest.approx(epsilon, abs=1e-9)
+        for e in EPSILONS:
+            assert claim.delta(e) == pytest.approx(matrix_delta(matrix, epsilon=e), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("cells", [1, 2, 3])
+def test_claims_are_the_hockey_sticks_of_all_pairs_of_truths(name, cells):
+    check(QUESTIONS[name], cells)
+
+
+shares = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]) | st.floats(1e-3, 1 - 1e-3)
+
+
+@settings(deadline=None)
+@given(first=st.lists(shares, min_size=6, max_size=6), cells=st.integers(1, 3))
+def test_any_parameters_of_the_three_outputs(first, cells):
+    one, two, no, *coins = first
+    check(
+        AnonymizedLocal(
+            cells=cells,
+            sampling_yes_one=one * 0.5,
+            sampling_yes_two=two * 0.5,
+            sampling_no=no,
+            first_coin=coins[0],
+            second_coin=coins[1],
+            third_coin=coins[2],
+        ),
+        cells,
+    )
+
+
+@settings(deadline=None)
+@given(parts=st.lists(shares, min_size=6, max_size=6), shift=st.floats(0.01, 1.0))
+def test_any_parameters_of_three_answers(parts, shift):
+    y1, y2, n1, n2, onward, onward_yes = parts
+    check(
+        AnonymizedDeniable(
+            cells=1,
+            shift=shift,
+            yes_second=y1,
+            yes_third=y2 * (1 - y1),
+            no_second=n1,
+            no_third=n2 * (1 - n1),
+            onward=onward,
+            onward_yes=onward_yes,
+        ),
+        1,
+    )
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_answers_have_the_law_the_claims_are_made_from(name):
+    """One device at a time, all rounds together: the frequencies of what is seen, by a chi-square test."""
+    mechanism = dataclasses.replace(QUESTIONS[name], cells=1)
+    rng, repeats = np.random.default_rng(81), 40_000
+    for cell, law in ((1, mechanism.question.yes), (0, mechanism.question.no)):
+        truth = np.full(repeats, cell, dtype=np.int32)
+        coins = mechanism.toss(mechanism.enrol(repeats, rng=rng), rng=rng)
+        seen = np.stack(
+            [mechanism.answer(r + 1, truth, coins).to_dense()[:, 0] for r in range(mechanism.rounds)], axis=1
+        )
+        counts = np.array([(seen == answers).all(axis=1).sum() for answers in mechanism.question.answers])
+        assert counts.sum() == repeats
+        expected = repeats * np.array(law)
+        assert not counts[expected == 0].any()
+        possible = expected > 0
+        scores = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
+        freedom = possible.sum() - 1
+        # A chi-square this far beyond its mean has probability below e^−14 (Laurent and Massart 2000, lemma 1).
+        assert scores <= freedom + 2 * math.sqrt(14 * freedom) + 2 * 14
+
+
+@pytest.mark.parametrize("name", ["warner", "anonymized, best", "cancelling", "deniable", "deniable, both ways"])
+def test_queries_compose(name):
+    mechanism = QUESTIONS[name]
+    once, thrice = (mechanism.claim(LinkedReports(queries=q)) for q in (1, 3))
+    assert thrice.epsilon == pytest.approx(3 * once.epsilon) or once.epsilon == thrice.epsilon == math.inf
+    for epsilon in (0.5, 2.0):
+        assert once.delta(epsilon) - 1e-9 <= thrice.delta(epsilon) <= min(1.0, 3 * once.delta(epsilon / 3)) + 1e-6
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_views_nobody_computed_are_unknown(name):
+    mechanism = QUESTIONS[name]
+    views = [Report(mechanism.rounds + 1), ReleasedCounts(crowd=3), Shuffled(1, 100), Shares(1, 2)]
+    for view, _ in itertools.zip_longest(views, ()):
+        claim = mechanism.claim(view)
+        assert claim.kind == "unknown"
+        assert math.isnan(claim.delta(1.0))

@@ -1,0 +1,246 @@
+"""Anonymized Local Privacy's Yes/No/⊥ mechanism: the lemmas, the three estimators together, and lemma 7."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanism_statistics import z_bound
+from question_cases import LOCAL
+
+from mechanisms.local import ParameterError
+from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.local.anonymized_signs import solve_sign_combinations
+from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.privacy import LinkedReports
+
+NAN = float("nan")
+# π_1 = π_2 = π_3 = 1: lemma 7's observation.
+ALL_YES = AnonymizedLocal(
+    cells=1,
+    sampling_yes_one=0.3,
+    sampling_yes_two=0.2,
+    sampling_no=0.1,
+    first_coin=1,
+    second_coin=1,
+    third_coin=1,
+    estimator="yes",
+)
+coins = st.floats(0.05, 0.95)
+
+
+@settings(deadline=None)
+@given(
+    one=st.floats(0.05, 0.5), two=st.floats(0.05, 0.5), no=coins, c1=coins, c2=coins, c3=coins, seed=st.integers(0, 99)
+)
+def test_the_lemmas_as_printed(one, two, no, c1, c2, c3, seed):
+    """ALP eqs 11, 16 and 21 and their standard deviations, eqs 13, 18 and 23."""
+    mechanism = AnonymizedLocal(
+        cells=1,
+        sampling_yes_one=one,
+        sampling_yes_two=two,
+        sampling_no=no,
+        first_coin=c1,
+        second_coin=c2,
+        third_coin=c3,
+    )
+    yes, others = 70, 930
+    counts = mechanism.sample_counts(np.array([others, yes]), rng=np.random.default_rng(seed))
+    said_no, said_yes, silent = counts[0, 0].tolist()
+    gaps = {
+        "yes": (said_yes, one * c1 + two * c2, no * c3),
+        "no": (said_no, one * (1 - c1) + two * (1 - c2), no * (1 - c3)),
+        "silent": (silent, 1 - (one + two), 1 - no),
+    }
+    sigmas = []
+    for choice, (count, p, q) in gaps.items():
+        sigmas.append(math.sqrt(p * (1 - p) * yes + q * (1 - q) * others))
+        if abs(p - q) < 1e-3:
+            continue
+        estimate = mechanism.estimate_by(choice, counts, counted=[1000], asked=[1000])
+        assert estimate.count[0] == pytest.approx((count - q * 1000) / (p - q), rel=1e-6, abs=1e-5 / abs(p - q))
+        error = dataclasses.replace(mechanism, estimator=choice).std_error(np.array([others, yes]))[0]
+        assert error == pytest.approx(sigmas[-1] / abs(p - q), rel=1e-6)
+    found = mechanism.count_std_errors(np.array([others, yes]))
+    np.testing.assert_allclose(found[:, 0], [sigmas[1], sigmas[0], sigmas[2]], rtol=1e-9)
+
+
+def test_the_three_estimators_have_a_covariance_of_rank_two():
+    """Σ d·Ŷ = 0 with d = p − q: each is a combination of the other two."""
+    mechanism = AnonymizedLocal(cells=2, **LOCAL)
+    true_counts = np.array([500, 300, 200])
+    yes, no = mechanism.question.in_round(1)
+    covariance = mechanism.estimator_covariance(true_counts)
+    assert covariance.shape == (2, 3, 3)
+    for cell in range(2):
+        eigenvalues = np.linalg.eigvalsh(covariance[cell])
+        assert abs(eigenvalues[0]) < 1e-9 * eigenvalues[-1]
+        assert eigenvalues[1] > 1e-6 * eigenvalues[-1]
+        np.testing.assert_allclose(covariance[cell] @ (yes - no), 0.0, atol=1e-9 * eigenvalues[-1])
+    for i, choice in enumerate(("no", "yes", "silent")):
+        error = dataclasses.replace(mechanism, estimator=choice).std_error(true_counts)
+        np.testing.assert_allclose(np.sqrt(covariance[:, i, i]), error, rtol=1e-9)
+    counts = mechanism.sample_counts(true_counts, rng=np.random.default_rng(61))
+    three = [
+        mechanism.estimate_by(choice, counts, counted=[1000], asked=[1000]).count for choice in ("no", "yes", "silent")
+    ]
+    np.testing.assert_allclose((yes - no) @ np.stack(three), 0.0, atol=1e-9)
+
+
+def test_the_covariance_is_that_of_simulated_estimates():
+    mechanism = AnonymizedLocal(cells=1, **LOCAL)
+    true_counts, rng, repeats = np.array([700, 300]), np.random.default_rng(62), 20_000
+    counts = np.stack([mechanism.sample_counts(true_counts, rng=rng)[0, 0] for _ in range(repeats)])
+    yes, no = mechanism.question.in_round(1)
+    seen = (counts - 1000 * no) / (yes - no)
+    expected = mechanism.estimator_covariance(true_counts)[0]
+    away = seen - 300
+    spread = np.sqrt(np.diag(expected))
+    # A sample correlation of repeats pairs has standard error at most √(2/repeats), nearly normal sums.
+    scores = (away.T @ away / repeats - expected) / np.multiply.outer(spread, spread) * np.sqrt(repeats / 2)
+    assert np.abs(scores).max() < z_bound(6)
+
+
+@settings(deadline=None)
+@given(share=st.floats(0.001, 0.999), data=st.data())
+def test_the_best_combination_is_the_least_of_the_line(share, data):
+    """α minimising αᵀΣα over α summing to 1: 1/(1ᵀΣ⁺1), at the share it was made for; never above any one."""
+    parameters = {name: data.draw(coins, label=name) for name in LOCAL} | {"sampling_yes_two": 0.05}
+    parameters["sampling_yes_one"] *= 0.9
+    mechanism = AnonymizedLocal(cells=1, **parameters, yes_share=share)
+    yes, no = mechanism.question.in_round(1)
+    if np.abs(yes - no).min() < 1e-2:
+        return
+    devices = 10**6
+    inside = round(share * devices)
+    mechanism = dataclasses.replace(mechanism, yes_share=inside / devices)
+    true_counts = np.array([devices - inside, inside])
+    covariance = mechanism.estimator_covariance(true_counts)[0]
+    least = 1.0 / np.linalg.pinv(covariance, rcond=1e-9, hermitian=True).sum()
+    best = mechanism.std_error(true_counts)[0]
+    assert best == pytest.approx(math.sqrt(least), rel=1e-5)
+    for choice in ("yes", "no", "silent"):
+        assert best <= dataclasses.replace(mechanism, estimator=choice).std_error(true_counts)[0] * (1 + 1e-9)
+
+
+def test_best_is_made_for_an_even_spread_unless_said_otherwise():
+    assert AnonymizedLocal(cells=9, **LOCAL).yes_share == 0.1
+    wrong = AnonymizedLocal(cells=1, **LOCAL, yes_share=0.9)
+    right = AnonymizedLocal(cells=1, **LOCAL, yes_share=0.01)
+    true_counts = np.array([9900, 100])
+    assert right.std_error(true_counts)[0] < wrong.std_error(true_counts)[0]
+    # Unbiased all the same: the mean of the estimate is linear in the mean of the counts.
+    yes, no = wrong.question.in_round(1)
+    for mechanism in (wrong, right):
+        weights = mechanism.linear_estimator.weights[0]
+        assert 100 * weights @ yes + 9900 * weights @ no == pytest.approx(100, abs=1e-6)
+
+
+def test_lemma_seven_says_three_sigmas_coincide_and_two_do():
+    """π_1 = π_2 = π_3 = 1: σ("Yes") = σ(⊥), but nobody says No: σ("No") = 0 and its estimator is 0/0."""
+    no, yes, silent = ALL_YES.count_std_errors(np.array([1000, 100]))[:, 0]
+    assert yes == silent == pytest.approx(math.sqrt(100 * 0.5 * 0.5 + 1000 * 0.1 * 0.9))
+    assert no == 0.0
+    counts = np.array([[[0, 147, 953]]])
+    with pytest.raises(
+        NotEstimableError, match=r"the count of No says nothing about the truth.* with one probability, 0"
+    ):
+        ALL_YES.estimate_by("no", counts, counted=[1100], asked=[1100])
+    with pytest.raises(NotEstimableError):
+        ALL_YES.estimator_covariance(np.array([1000, 100]))
+    by = [ALL_YES.estimate_by(c, counts, counted=[1100], asked=[1100]).count[0] for c in ("yes", "silent", "best")]
+    assert by == pytest.approx([92.5] * 3)  # one equation, written three times
+
+
+def test_lemma_seven_where_it_was_meant_for_gives_lemma_one_again():
+    solved = solve_sign_combinations(ALL_YES, said_yes=147, silent=953, devices=1100)
+    (only,) = solved.solutions
+    assert (only.yes, only.sigma, only.excess) == (pytest.approx(92.5), 0.0, 0.0)
+    assert sorted(solved.dependent) == [(-1, 1), (1, -1)]
+    # Fewer than noise alone gives: a negative YES is dropped, and nothing is left.
+    assert solve_sign_combinations(ALL_YES, said_yes=90, silent=1010, devices=1100).solutions == ()
+
+
+@settings(deadline=None)
+@given(said=st.integers(0, 1000), share=st.floats(0, 1))
+def test_lemma_seven_elsewhere_solves_both_equations_and_misses_the_third(said, share):
+    mechanism = AnonymizedLocal(cells=1, **LOCAL)
+    silent = int(share * (1000 - said))
+    solved = solve_sign_combinations(mechanism, said_yes=said, silent=silent, devices=1000)
+    yes, no = mechanism.question.in_round(1)
+    assert len(solved.solutions) <= 2
+    assert solved.dependent == ()
+    for solution in solved.solutions:
+        assert solution.yes >= 0
+        assert solution.sigma >= 0
+        expected = solution.yes * yes + (1000 - solution.yes) * no
+        assert expected[1] + solution.signs[0] * solution.sigma == pytest.approx(said, abs=1e-6)
+        assert expected[2] + solution.signs[1] * solution.sigma == pytest.approx(silent, abs=1e-6)
+        assert solution.excess == said + silent - 1000
+
+
+def test_lemma_sevens_sigma_is_no_standard_error():
+    """Over many draws neither solution is as near to the truth as the best combination, by their own errors."""
+    mechanism = AnonymizedLocal(cells=1, **LOCAL)
+    true_counts, rng = np.array([900, 100]), np.random.default_rng(63)
+    best, solved = [], []
+    for _ in range(2000):
+        counts = mechanism.sample_counts(true_counts, rng=rng)
+        best.append(mechanism.estimate(counts, counted=[1000], asked=[1000]).count[0])
+        found = solve_sign_combinations(
+            mechanism, said_yes=int(counts[0, 0, 1]), silent=int(counts[0, 0, 2]), devices=1000
+        )
+        solved.append(max((s.yes for s in found.solutions), default=0.0))
+    ratio = np.mean((np.array(solved) - 100) ** 2) / np.mean((np.array(best) - 100) ** 2)
+    # The two means of squares have relative errors of about √(2/2000) each, if nearly normal.
+    assert ratio > 1 + z_bound(1) * math.sqrt(4 / 2000)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"said_yes": -1}, "said_yes must be at least 0"),
+        ({"silent": 1101}, "silent must be at most devices − said_yes = 1000"),
+        ({"devices": 0}, "devices must be at least 1"),
+        ({"said_yes": 1.5}, "said_yes must be an integer"),
+    ],
+)
+def test_lemma_seven_refuses_impossible_counts(change, message):
+    with pytest.raises(ParameterError, match=rf"^{message}"):
+        solve_sign_combinations(ALL_YES, **{"said_yes": 100, "silent": 900, "devices": 1100, **change})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sampling_yes_one": NAN}, "sampling_yes_one must be a probability"),
+        ({"sampling_yes_two": 0.7}, "sampling_yes_two must be at most 0.6, what the others leave of 1, got 0.7"),
+        ({"sampling_no": -0.1}, "sampling_no must be a probability"),
+        ({"first_coin": 1.1}, "first_coin must be a probability"),
+        ({"second_coin": NAN}, "second_coin must be a probability"),
+        ({"third_coin": "x"}, "third_coin must be a number"),
+        ({"estimator": "mean"}, "estimator must be one of yes, no, silent, best"),
+        ({"yes_share": 1.0}, "yes_share must be between 0 and 1, both excluded, got 1.0"),
+        ({"cells": 0}, "cells must be at least 1"),
+    ],
+)
+def test_bad_parameters_name_field_rule_and_value(change, message):
+    with pytest.raises(ParameterError, match=rf"^{message}"):
+        AnonymizedLocal(**{"cells": 3, **LOCAL, **change})
+
+
+def test_a_law_that_is_the_same_for_all_leaks_nothing_and_cannot_be_estimated():
+    mechanism = AnonymizedLocal(
+        cells=2,
+        sampling_yes_one=0.3,
+        sampling_yes_two=0.0,
+        sampling_no=0.3,
+        first_coin=0.2,
+        second_coin=0.0,
+        third_coin=0.2,
+    )
+    assert mechanism.claim(LinkedReports()).epsilon == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(NotEstimableError, match="answer alike"):
+        mechanism.std_error(np.array([1, 1, 1]))

@@ -1,0 +1,287 @@
+"""Several answers to one question: the first attempt, cancelling, and deniability; whose error grows and whose not."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanism_statistics import check_moments
+from question_cases import DENIABLE, step_of_question
+
+from mechanisms.local import ParameterError
+from mechanisms.local.anonymized_cancelling import AnonymizedCancelling
+from mechanisms.local.anonymized_deniable import AnonymizedDeniable
+from mechanisms.local.anonymized_first_attempt import AnonymizedFirstAttempt
+from mechanisms.local.linear_estimator import estimator_of_least_variance
+from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, released_differences_delta
+
+NAN = float("nan")
+POPULATIONS = [10**3, 10**4, 10**5, 10**6, 10**7]
+FIRST = AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.3, shift_no=0.1)
+CANCELLING = AnonymizedCancelling(cells=1, shift=0.2)
+DENYING = AnonymizedDeniable(cells=1, **DENIABLE)
+shares = st.floats(0.05, 0.95)
+
+
+def errors(mechanism, yes=50):
+    return np.array([mechanism.std_error(np.array([no, yes]))[0] for no in POPULATIONS])
+
+
+def test_whose_error_grows():
+    """By √10 a decade for the first attempt and for deniability; not at all for cancelling."""
+    for mechanism in (FIRST, DENYING):
+        growth = errors(mechanism)[1:] / errors(mechanism)[:-1]
+        np.testing.assert_allclose(growth[1:], math.sqrt(10), rtol=0.01)
+    np.testing.assert_array_equal(errors(CANCELLING), np.full(5, math.sqrt(50 * 0.8 / 0.2)))
+
+
+@pytest.mark.parametrize("mechanism", [FIRST, CANCELLING, DENYING], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("outside", POPULATIONS)
+def test_growth_and_constancy_by_simulation(mechanism, outside):
+    rng = np.random.default_rng(71)
+    many = dataclasses.replace(mechanism, cells=50)  # every cell is a repetition
+    true_counts = np.full(51, 50)
+    true_counts[0] = outside
+    asked = [int(true_counts.sum())] * many.rounds
+    seen = [
+        many.estimate(many.sample_counts(true_counts, rng=rng), counted=asked, asked=asked).count for _ in range(60)
+    ]
+    error = many.std_error(true_counts)[:1]
+    check_moments(np.concatenate(seen)[:, np.newaxis], np.full(1, 50.0), error, step=step_of_question(many) + 1.0)
+
+
+@settings(deadline=None)
+@given(base=shares, yes=st.floats(0, 1), no=st.floats(0, 1), cells=st.integers(1, 3))
+def test_first_attempt_as_printed(base, yes, no, cells):
+    """Eqs 28-35: the marginals, the expectations, and the variance of one die for both answers."""
+    room = min(base, 1 - base)
+    yes, no = yes * room, no * room
+    mechanism = AnonymizedFirstAttempt(cells=cells, base=base, shift_yes=yes, shift_no=no)
+    for round_, sign in ((1, 1), (2, -1)):
+        for law, shift in zip(mechanism.question.in_round(round_), (yes, no), strict=True):
+            np.testing.assert_allclose(law, [base + sign * shift, 1 - base - sign * shift], atol=1e-8)
+    if abs(yes - no) < 1e-3:
+        return
+    true_counts = np.full(cells + 1, 40)
+    others = 40 * cells
+    expected = math.sqrt(40 * 2 * yes * (1 - 2 * yes) + others * 2 * no * (1 - 2 * no)) / abs(2 * (yes - no))
+    np.testing.assert_allclose(mechanism.std_error(true_counts), expected, rtol=1e-6, atol=1e-3)
+
+
+def test_first_attempt_with_one_share_for_all_cancels_the_yes_terms_too():
+    mechanism = AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.2, shift_no=0.2)
+    with pytest.raises(NotEstimableError, match="the Yes terms cancel too"):
+        mechanism.std_error(np.array([10, 10]))
+    assert mechanism.claim(LinkedReports()).epsilon == 0.0
+
+
+def test_first_attempt_is_steady_only_where_it_tells():
+    """The way out is item 9's: π_N = 0 has constant error, and (⊥1, ⊥2) is then a Yes-holder's for certain."""
+    steady = AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.3, shift_no=0.0)
+    assert len(set(errors(steady))) == 1
+    claim = steady.claim(LinkedReports())
+    assert claim.kind == "infinite"
+    assert "(⊥1, ⊥2) is given only by a device in the cell" in claim.basis
+    assert claim.delta(30.0) == pytest.approx(0.6)
+    half = AnonymizedFirstAttempt(cells=1, base=0.5, shift_yes=0.2, shift_no=0.5)
+    assert len(set(errors(half).round(9))) == 1
+    assert half.claim(LinkedReports()).kind == "infinite"
+    assert FIRST.claim(LinkedReports()).kind == "exact"
+
+
+@settings(deadline=None)
+@given(shift=st.floats(0.05, 0.95), first=shares, second=shares, inside=st.integers(0, 50), seed=st.integers(0, 2**32))
+def test_cancelling_as_printed(shift, first, second, inside, seed):
+    """Eqs 40-45, and C[⊥1,A] − C[⊥1,B] ~ Bin(YES, π_Y) whatever the No-holders do."""
+    stay = [(1 - shift) * first * second, (1 - shift) * first * (1 - second), (1 - shift) * (1 - first)]
+    mechanism = AnonymizedCancelling(cells=1, shift=shift, stay=stay)
+    (yes_a, no_a), (yes_b, no_b) = (mechanism.question.in_round(r) for r in (1, 2))
+    moved = [np.eye(3)[i] * shift for i in range(3)]
+    np.testing.assert_allclose([yes_a, no_a], [stay + moved[0], stay + moved[1]], atol=1e-9)
+    np.testing.assert_allclose([yes_b, no_b], [stay + moved[2], stay + moved[2]], atol=1e-9)
+    counts = mechanism.sample_counts(np.array([10**6, inside]), rng=np.random.default_rng(seed))
+    difference = counts[0, 0, 0] - counts[1, 0, 0]
+    assert 0 <= difference <= inside
+    asked = [10**6 + inside] * 2
+    estimate = mechanism.estimate(counts, counted=asked, asked=asked)
+    assert estimate.count[0] == difference / shift
+    assert estimate.interval == "binomial inversion"
+
+
+def test_cancelling_has_no_deniability():
+    """Whoever links both answers learns the truth of a shifted device, as the paper says itself (sec VII-B)."""
+    for cells, certain in ((1, 0.2), (4, 1 - 0.8**2)):
+        claim = dataclasses.replace(CANCELLING, cells=cells).claim(LinkedReports())
+        assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
+        assert "(⊥1, ⊥3) is given only by a device in the cell" in claim.basis
+        assert "(⊥2, ⊥3) is given only by a device not in it" in claim.basis
+        for epsilon in (0.0, 1.0, 20.0, math.inf):
+            assert claim.delta(epsilon) == pytest.approx(certain)
+    assert CANCELLING.claim(Report(2)).epsilon == pytest.approx(0.0, abs=1e-12)  # round B alone tells nothing
+    assert CANCELLING.claim(Report(1)).epsilon == pytest.approx(math.log((0.8 / 3 + 0.2) / (0.8 / 3)))
+
+
+def test_the_distinguishing_events_happen_and_never_lie():
+    rng = np.random.default_rng(72)
+    truth = np.repeat(np.array([0, 1], dtype=np.int32), 2000)
+    for mechanism in (CANCELLING, DENYING):
+        coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
+        answers = np.stack(
+            [mechanism.answer(r + 1, truth, coins).to_dense()[:, 0] for r in range(mechanism.rounds)], axis=1
+        )
+        told = 0
+        for events, who in ((mechanism.question.told_by_yes, 1), (mechanism.question.told_by_no, 0)):
+            for event in events:
+                found = (answers == event).all(axis=1)
+                assert (truth[found] == who).all()
+                told += found.sum()
+        assert told > 0
+
+
+def test_cancellings_published_differences_are_those_of_sampling_privacy():
+    for epsilon in (0.2, 1.0):
+        claim = CANCELLING.claim(ReleasedDifferences(crowd=7))
+        assert claim.delta(epsilon) == pytest.approx(
+            released_differences_delta(crowd=7, sampling=0.2, epsilon=epsilon), abs=1e-12
+        )
+    assert DENYING.claim(ReleasedDifferences(crowd=7)).kind == "unknown"
+
+
+def test_deniable_errors_of_about_220_and_2180():
+    """papers.md: σ about 220 and 2,180 at NO = 10³ and 10⁵ with s = .2.
+
+    The other parameters are not recorded. The error has √(n₁(1 + n₁/(n₂c))/(s·y₁²)) a No-holder, so the two figures
+    pin only that number, to about 6.9; many choices give it, of which y₁ = n₁ = .3, n₂ = c = .4 is one.
+    """
+    small, large = (DENYING.std_error(np.array([no, 50]))[0] for no in (10**3, 10**5))
+    assert small == pytest.approx(220, rel=0.01)
+    assert large == pytest.approx(2180, rel=0.01)
+    assert (round(small, 1), round(large, 1)) == (220.7, 2189.2)
+    another = AnonymizedDeniable(
+        cells=1, shift=0.2, yes_second=0.4, yes_third=0.1, no_second=0.5, no_third=0.5, onward=0.5
+    )
+    small, large = (another.std_error(np.array([no, 100]))[0] for no in (10**3, 10**5))
+    assert (round(small, 1), round(large, 1)) == (219.1, 2165.3)
+
+
+@settings(deadline=None)
+@given(
+    shift=shares,
+    y=st.tuples(shares, shares),
+    n=st.tuples(shares, shares),
+    onward=shares,
+    inside=st.integers(0, 10**4),
+    outside=st.integers(0, 10**6),
+)
+def test_deniable_as_derived(shift, y, n, onward, inside, outside):
+    """Var = YES(1/(s·y₁) − 1) + NO·n₁(1 + n₁/(n₂c))/(s·y₁²); NO is solved first, and both are unbiased."""
+    y1, n1, n2 = y[0], n[0], n[1] * (1 - n[0])
+    mechanism = AnonymizedDeniable(
+        cells=1,
+        shift=shift,
+        yes_second=y1,
+        yes_third=y[1] * (1 - y1),
+        no_second=n1,
+        no_third=n2,
+        onward=onward,
+    )
+    expected = inside * (1 / (shift * y1) - 1) + outside * n1 * (1 + n1 / (n2 * onward)) / (shift * y1**2)
+    error = mechanism.std_error(np.array([outside, inside]))[0]
+    assert error == pytest.approx(math.sqrt(expected), rel=1e-6, abs=1e-6)
+    for round_, yes_second, no_second in ((1, 0, 0), (2, y1, n1), (3, y1, n1 + n2 * onward)):
+        yes, no = mechanism.question.in_round(round_)
+        base = (1 - shift) / 3
+        assert yes[1] == pytest.approx(base + shift * yes_second)
+        assert no[1] == pytest.approx(base + shift * no_second)
+
+
+@pytest.mark.parametrize("onward_yes", [0.0, 0.1])
+def test_no_holders_are_solved_first(onward_yes):
+    mechanism = AnonymizedDeniable(cells=200, **{**DENIABLE, "shift": 0.8}, onward_yes=onward_yes)
+    true_counts = np.full(201, 30)
+    rng, devices = np.random.default_rng(73), int(true_counts.sum())
+    asked, seen = [devices] * 3, []
+    for _ in range(20):
+        counts = mechanism.sample_counts(true_counts, rng=rng)
+        seen.append(mechanism.no_holders(counts, counted=asked, asked=asked))
+    others, scale = devices - 30, 0.8 * 0.4 * 0.4
+    weights = mechanism._solve()[1]
+    scores = np.array([[weights[r] * (a[r] == 1) for r in range(3)] for a in mechanism.question.answers]).sum(axis=1)
+    laws = [np.array(law) for law in (mechanism.question.yes, mechanism.question.no)]
+    variance = sum(n * (scores**2 @ law - (scores @ law) ** 2) for n, law in zip((30, others), laws, strict=True))
+    if onward_yes == 0.0:
+        assert variance == pytest.approx(others * (1 - scale) / scale)
+    check_moments(
+        np.concatenate(seen)[:, np.newaxis], np.full(1, others), np.sqrt([variance]), step=np.abs(scores).max() + 1.0
+    )
+    with pytest.raises(ParameterError, match="counted must be above 0 in every round"):
+        mechanism.no_holders(counts, counted=[devices, 0, 5], asked=asked)
+
+
+def test_deniability_is_one_sided_unless_yes_holders_move_on_as_well():
+    """Any answer of a Yes-holder may be a No-holder's; (⊥1, ⊥3, ⊥2) is a No-holder's for certain."""
+    assert DENYING.question.told_by_yes == ()
+    claim = DENYING.claim(LinkedReports())
+    assert claim.kind == "infinite"
+    assert "(⊥1, ⊥3, ⊥2) is given only by a device not in it" in claim.basis
+    assert claim.delta(math.inf) == pytest.approx(0.2 * 0.4 * 0.4)
+    for number in (1, 2, 3):
+        assert DENYING.claim(Report(number)).kind == "exact"
+    assert DENYING.claim(Report(1)).epsilon == pytest.approx(0.0, abs=1e-12)
+    both = dataclasses.replace(DENYING, onward_yes=0.1)
+    assert both.claim(LinkedReports()).epsilon == pytest.approx(math.log(0.16 / 0.03))
+    assert errors(both)[2] > errors(DENYING)[2]
+
+
+def test_knowing_the_population_does_not_stop_the_growth():
+    """The best linear estimator from all nine counts has an error a quarter smaller, and still √NO."""
+    best = estimator_of_least_variance(DENYING.question, yes_share=1e-4, mechanism="deniable")
+    growing = dataclasses.replace(DENYING)
+    growing.__dict__["linear_estimator"] = best
+    ratio = errors(growing) / errors(DENYING)
+    assert (ratio < 1).all()
+    assert ratio[2] == pytest.approx(0.759, abs=1e-3)
+    np.testing.assert_allclose(errors(growing)[2:] / errors(growing)[1:-1], math.sqrt(10), rtol=0.01)
+
+
+def test_what_does_not_determine_yes_is_not_estimated():
+    for change in ({"onward": 0.0}, {"yes_second": 0.0}, {"no_third": 0.0}):
+        mechanism = dataclasses.replace(DENYING, **change)
+        with pytest.raises(NotEstimableError, match="does not determine YES and NO"):
+            mechanism.std_error(np.array([1, 1]))
+    even = dataclasses.replace(DENYING, no_third=0.3, onward=0.4, onward_yes=0.4)
+    with pytest.raises(NotEstimableError):
+        even.std_error(np.array([1, 1]))
+
+
+BAD = [
+    (FIRST, {"base": NAN}, "base must be a probability"),
+    (FIRST, {"shift_yes": 0.5}, "shift_yes must be at most base = 0.4, got 0.5"),
+    (FIRST, {"base": 0.8, "shift_no": 0.3}, "shift_yes must be at most 0.2, what the others leave of 1, got 0.3"),
+    (FIRST, {"shift_no": -0.1}, "shift_no must be a probability"),
+    (CANCELLING, {"shift": 0.0}, "shift must be a probability above 0"),
+    (CANCELLING, {"shift": NAN}, "shift must be a probability above 0"),
+    (CANCELLING, {"stay": [0.4, 0.4]}, "stay must be three probabilities"),
+    (CANCELLING, {"stay": 0.4}, "stay must be three probabilities"),
+    (CANCELLING, {"stay": [0.4, 0.5, NAN]}, "stay must be a probability"),
+    (CANCELLING, {"stay": [0.4, 0.4, 0.1]}, "stay must sum to 1 − shift = 0.8"),
+    (DENYING, {"shift": 1.2}, "shift must be a probability above 0"),
+    (DENYING, {"yes_third": 0.8}, "yes_third must be at most 0.7, what the others leave of 1, got 0.8"),
+    (DENYING, {"no_third": 0.8}, "no_third must be at most 0.7"),
+    (DENYING, {"onward": NAN}, "onward must be a probability"),
+    (DENYING, {"onward_yes": -0.1}, "onward_yes must be a probability"),
+    (DENYING, {"stay": [1, 0, 0]}, "stay must sum to 1 − shift = 0.8"),
+    (DENYING, {"cells": True}, "cells must be an integer"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "change", "message"), BAD)
+def test_bad_parameters_name_field_rule_and_value(mechanism, change, message):
+    good = {f.name: getattr(mechanism, f.name) for f in dataclasses.fields(mechanism)} | {"stay": None}
+    if mechanism is FIRST:
+        del good["stay"]
+    with pytest.raises(ParameterError, match=rf"^{message}"):
+        type(mechanism)(**{**good, **change})

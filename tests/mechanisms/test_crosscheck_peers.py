@@ -1,0 +1,171 @@
+"""Our reports and estimates beside OpenDP's, pure-ldp's and multi-freq-ldpy's, of the same parameters.
+
+Reports of either must have one law, by the exact test of the conformance kit; estimates of one tally must be one.
+"""
+
+import importlib
+import math
+import random  # noqa: TID251 - a peer draws from it
+import sys
+import types
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from mechanisms.checks.bounds import row_keys, same_law
+from mechanisms.local import RandomizedResponse
+from mechanisms.local.k_randomized_response import KRandomizedResponse
+from mechanisms.local.local_hashing import LocalHashing
+from mechanisms.local.optimised_unary import OptimisedUnary
+from mechanisms.local.symmetric_unary import SymmetricUnary
+from mechanisms.local.warner import Warner
+from mechanisms.privacy import Report
+
+LEVEL = 1e-6
+DEVICES = 5_000
+CELLS, EPSILON = 3, 1.1
+
+
+@numba.njit
+def seed_compiled(seed):
+    np.random.seed(seed)  # noqa: NPY002, TID251 - the peers' generator
+
+
+@pytest.fixture(autouse=True)
+def _peers_are_seeded():
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002, TID251
+    seed_compiled(1)
+
+
+@pytest.fixture
+def opendp():
+    prelude = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed")
+    prelude.enable_features("contrib")
+    return prelude
+
+
+@pytest.fixture
+def oracles(monkeypatch):
+    """pure-ldp's oracles by name; its package imports all of them, one of which needs what pip does not install."""
+    peer = pytest.importorskip("pure_ldp", reason="pure-ldp is not installed")
+    package = types.ModuleType("pure_ldp.frequency_oracles")
+    package.__path__ = [str(Path(peer.__file__).parent / "frequency_oracles")]
+    monkeypatch.setitem(sys.modules, package.__name__, package)
+    return lambda name: importlib.import_module(f"{package.__name__}.{name}")
+
+
+@pytest.fixture
+def multi_freq():
+    pytest.importorskip("multi_freq_ldpy", reason="multi-freq-ldpy is not installed")
+    return lambda name: importlib.import_module(f"multi_freq_ldpy.pure_frequency_oracles.{name}")
+
+
+def our_reports(mechanism, cell, devices=DEVICES):
+    """The encoded reports of devices in one cell, (n, outputs)."""
+    rng = np.random.default_rng(cell + 100)
+    truth = np.full(devices, cell, dtype=np.int32)
+    coins = mechanism.toss(mechanism.enrol(devices, rng=rng), rng=rng)
+    return mechanism.encode(mechanism.answer(1, truth, coins))
+
+
+def expect_one_law(ours, theirs):
+    theirs = np.asarray(theirs).astype(np.int64)
+    assert ours.shape[1:] == theirs.shape[1:]
+    assert same_law(row_keys(ours), row_keys(theirs)) > LEVEL
+
+
+def expect_one_estimate(mechanism, server, support):
+    """The peer's estimate of our tally is ours, `support` picking what it calls a count."""
+    rng = np.random.default_rng(7)
+    counts = mechanism.sample_counts(np.array([400, 30, 200, 370]), rng=rng)
+    server.aggregated_data, server.n = support(counts[0]).astype(float), 1000
+    ours = mechanism.estimate(counts, counted=(1000,), asked=(1000,)).count
+    np.testing.assert_allclose(server._update_estimates()[-CELLS:], ours, rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("p", [0.6, 0.75, 0.95])
+def test_opendps_randomized_response_of_a_bool(opendp, p):
+    """Warner's form, and the two-coin form with π_1 = 2p − 1, π_2 = 1/2; and their exact ε for a single question."""
+    peer = opendp.m.make_randomized_response_bool(p)
+    for mechanism in (Warner(cells=1, truthful=p), RandomizedResponse(cells=1, first_coin=2 * p - 1, second_coin=0.5)):
+        for cell in (0, 1):
+            theirs = np.array([peer(bool(cell)) for _ in range(DEVICES)])
+            expect_one_law(our_reports(mechanism, cell)[:, 0, 1], theirs)
+        assert mechanism.claim(Report(1)).epsilon == pytest.approx(peer.map(1), rel=1e-9)
+
+
+def test_opendps_randomized_response_of_categories(opendp):
+    mechanism = KRandomizedResponse(cells=CELLS, epsilon=EPSILON)
+    p = math.exp(EPSILON) / (math.exp(EPSILON) + CELLS)
+    peer = opendp.m.make_randomized_response(list(range(CELLS + 1)), p)
+    for cell in (0, 2):
+        theirs = np.array([peer(cell) for _ in range(DEVICES)])
+        expect_one_law(our_reports(mechanism, cell).argmax(axis=1), theirs)
+    assert mechanism.claim(Report(1)).epsilon == pytest.approx(peer.map(1), rel=1e-6)
+
+
+def test_pure_ldps_direct_encoding(oracles):
+    mechanism, peer = KRandomizedResponse(cells=CELLS, epsilon=EPSILON), oracles("direct_encoding")
+    client = peer.DEClient(EPSILON, CELLS + 1, index_mapper=lambda x: x)
+    for cell in (0, 2):
+        theirs = np.array([client.privatise(cell) for _ in range(DEVICES)])
+        expect_one_law(our_reports(mechanism, cell).argmax(axis=1), theirs)
+    expect_one_estimate(mechanism, peer.DEServer(EPSILON, CELLS + 1), lambda counts: counts)
+
+
+@pytest.mark.parametrize(("kind", "optimised"), [(OptimisedUnary, True), (SymmetricUnary, False)])
+def test_pure_ldps_unary_encodings(oracles, kind, optimised):
+    mechanism, peer = kind(cells=CELLS, epsilon=EPSILON), oracles("unary_encoding")
+    client = peer.UEClient(EPSILON, CELLS, use_oue=optimised, index_mapper=lambda x: x - 1)
+    for cell in (1, 3):
+        theirs = np.stack([client.privatise(cell) for _ in range(DEVICES)])
+        expect_one_law(our_reports(mechanism, cell)[:, :, 1], theirs)
+    expect_one_estimate(mechanism, peer.UEServer(EPSILON, CELLS, use_oue=optimised), lambda counts: counts[:, 1])
+
+
+def test_pure_ldps_local_hashing(oracles):
+    """Symbol by symbol: the families of hash functions differ, and with them what three symbols do together."""
+    xxhash = pytest.importorskip("xxhash", reason="xxhash is not installed")
+    if int(xxhash.VERSION.split(".")[0]) >= 4:
+        pytest.skip("pure-ldp's local hashing needs xxhash below 4")
+    mechanism, peer = LocalHashing(cells=CELLS, epsilon=EPSILON), oracles("local_hashing")
+    client = peer.LHClient(EPSILON, CELLS + 1, use_olh=True, index_mapper=lambda x: x)
+    assert client.g == round(math.exp(EPSILON)) + 1
+    buckets = [client.privatise(2) for _ in range(DEVICES)]
+    # What it hashes is the symbol written out, with 32 bits of the seed.
+    theirs = np.array(
+        [
+            [bucket == xxhash.xxh32(str(i), seed=seed & 0xFFFFFFFF).intdigest() % client.g for i in range(CELLS + 1)]
+            for bucket, seed in buckets
+        ]
+    )
+    ours = our_reports(mechanism, 2)
+    for symbol in range(-CELLS, 0):  # ours may or may not have a place for outside
+        expect_one_law(ours[:, symbol], theirs[:, symbol])
+
+
+def test_multi_freq_ldpys_randomized_response(multi_freq):
+    """Its GRR for one attribute; its longitudinal L-GRR does not have the ε it states, and is no oracle."""
+    mechanism, peer = KRandomizedResponse(cells=CELLS, epsilon=EPSILON), multi_freq("GRR")
+    for cell in (0, 3):
+        theirs = np.array([peer.GRR_Client(cell, CELLS + 1, EPSILON) for _ in range(DEVICES)])
+        expect_one_law(our_reports(mechanism, cell).argmax(axis=1), theirs)
+
+
+@pytest.mark.parametrize(("kind", "optimised"), [(OptimisedUnary, True), (SymmetricUnary, False)])
+def test_multi_freq_ldpys_unary_encodings(multi_freq, kind, optimised):
+    mechanism, peer = kind(cells=CELLS, epsilon=EPSILON), multi_freq("UE")
+    for cell in (1, 2):
+        theirs = np.stack([peer.UE_Client(cell - 1, CELLS, EPSILON, optimised) for _ in range(DEVICES)])
+        expect_one_law(our_reports(mechanism, cell)[:, :, 1], theirs)
+    counts = mechanism.sample_counts(np.array([0, 330, 300, 370]), rng=np.random.default_rng(8))
+    ours = mechanism.estimate(counts, counted=(1000,), asked=(1000,)).count
+    reports = np.zeros((1000, CELLS))
+    for v in range(CELLS):
+        reports[: counts[0, v, 1], v] = 1
+    # Its estimates are normalised; so are these.
+    theirs = peer.UE_Aggregator_MI(reports, EPSILON, optimised)
+    np.testing.assert_allclose(theirs, ours.clip(0) / ours.clip(0).sum(), rtol=1e-9)

@@ -1,0 +1,207 @@
+"""What the papers leave out, findings 1 to 5: what each party learns, and every number of it."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from mechanism_cases import truth_of
+from mechanism_statistics import z_bound
+
+from mechanisms.local import SamplingPrivacy
+from mechanisms.local.difference import difference_variance
+from mechanisms.local.heard import Heard
+from mechanisms.local.refresh import kept_share
+from mechanisms.privacy import (
+    LinkedReports,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    best_guess_success,
+    hockey_stick,
+    linked_guess_success,
+    matrix_epsilon,
+    moved_differences_delta,
+    pair_delta,
+    released_differences_delta,
+    resampled_privacy,
+    strongly_safe_delta,
+    worst_crowd_delta,
+)
+
+SAMPLING = 0.45
+
+
+def round_two_matrix(mechanism):
+    """P[round two's report | truth] from the die's faces: (truths, outputs)."""
+    values = mechanism.cells + 1
+    return np.tile(mechanism.blanks, (values, 1)) + mechanism.sampling * np.eye(values)
+
+
+def linked_matrix(mechanism):
+    """P[both reports | truth] from the die's faces, without refresh: (truths, outputs²)."""
+    values = mechanism.cells + 1
+    pairs = np.zeros((values, values, values))
+    for truth, blank in itertools.product(range(values), repeat=2):
+        pairs[truth, blank, blank] += mechanism.blanks[blank]
+    for truth in range(values):
+        pairs[truth, 0, truth] += mechanism.sampling
+    return pairs.reshape(values, -1)
+
+
+def test_item_1_round_two_alone_is_k_ary_randomized_response():
+    """ln(1 + π_s/π_v) with π_0 = 0 and nobody outside; infinite with somebody outside; finite again with π_0 > 0."""
+    for cells, sampling in itertools.product((2, 5, 100), (0.1, 0.45)):
+        mechanism = SamplingPrivacy(cells=cells, sampling=sampling, blank_zero=0.0)
+        blank = (1 - sampling) / cells
+        inside = round_two_matrix(mechanism)[1:, 1:]
+        np.testing.assert_allclose(inside, blank + sampling * np.eye(cells))
+        assert matrix_epsilon(inside) == pytest.approx(math.log(1 + sampling / blank))
+        claim = mechanism.claim(Report(2))
+        assert (claim.kind, claim.epsilon, claim.delta(5.0)) == ("infinite", math.inf, sampling)
+        with_zero = SamplingPrivacy(cells=cells, sampling=sampling).claim(Report(2))
+        assert with_zero.epsilon == pytest.approx(math.log(1 + sampling * (cells + 1) / (1 - sampling)))
+
+
+def test_item_1_round_one_is_a_perfectly_correlated_control_variate():
+    """Its noise cancels to the last device: constant error; without it the error is that of randomized response."""
+    blank, heard = 0.01, Heard((10**5, 10**5), (10**5, 10**5), 2)
+    assert kept_share(np.array([blank]), sampling=SAMPLING, refresh=0.0)[0] == 1.0
+    errors = [
+        float(difference_variance(sampling=SAMPLING, blank=blank, heard=heard, weight=weight).std_error(200.0))
+        for weight in (1.0, 0.0)
+    ]
+    assert errors[0] == pytest.approx(math.sqrt(200 * 0.55 / 0.45))
+    told, untold = blank + SAMPLING, blank
+    alone = 200 * told * (1 - told) + (10**5 - 200) * untold * (1 - untold)
+    assert errors[1] == pytest.approx(math.sqrt(alone) / SAMPLING)
+
+
+def test_item_2_whoever_links_two_reports_learns_the_truth_with_the_sampling_probability():
+    for queries, blank_zero in itertools.product((1, 4), (None, 0.0, 0.3)):
+        claim = SamplingPrivacy(cells=3, sampling=SAMPLING, blank_zero=blank_zero).claim(LinkedReports(queries=queries))
+        assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
+        for epsilon in (0.0, 0.1, 1.0, 10.0, 500.0, math.inf):
+            assert claim.delta(epsilon) == pytest.approx(1 - (1 - SAMPLING) ** queries, abs=1e-15)
+
+
+@pytest.mark.parametrize("blank_zero", [0.0, 0.02, 0.1375, 0.4, 0.55])
+def test_item_2_success_of_the_best_guess_by_enumeration(blank_zero):
+    mechanism = SamplingPrivacy(cells=3, sampling=SAMPLING, blank_zero=blank_zero)
+    for prior in (
+        [0.25] * 4,
+        [0.0, 0.5, 0.3, 0.2],
+        [0.9, 0.05, 0.03, 0.02],
+        [0.1, 0.6, 0.2, 0.1],
+        [1.0, 0.0, 0.0, 0.0],
+    ):
+        closed = linked_guess_success(sampling=SAMPLING, blank_zero=blank_zero, prior=prior)
+        assert closed == pytest.approx(best_guess_success(linked_matrix(mechanism), prior), abs=1e-12)
+
+
+def sampled_law(crowd, sampling):
+    """How many of a crowd are sampled, by listing who is: (crowd + 1,)."""
+    law = np.zeros(crowd + 1)
+    for who in itertools.product((False, True), repeat=crowd):
+        law[sum(who)] += math.prod(sampling if sampled else 1 - sampling for sampled in who)
+    return law
+
+
+def difference_laws(crowd, sampling):
+    """D of a cell with the device in it and outside, from every outcome of every device, 0…crowd."""
+    return sampled_law(crowd, sampling), np.append(sampled_law(crowd - 1, sampling), 0.0)
+
+
+@pytest.mark.parametrize("crowd", range(1, 13))
+def test_item_3_published_differences_in_both_directions(crowd):
+    """Brute force over who is sampled, either direction by its own formula, to 1e-12."""
+    for sampling in (0.05, 0.2, 0.45, 0.7):
+        present, absent = difference_laws(crowd, sampling)
+        for epsilon in (0.0, 0.05, 0.1, 0.25, 0.5, -math.log1p(-sampling), 1.0, 2.0, 5.0, 30.0):
+            t = math.floor(crowd * (1 - (1 - sampling) * math.exp(-epsilon)))
+            s = math.ceil(crowd * (1 - (1 - sampling) * math.exp(epsilon))) - 1
+            there = present[t + 1 :].sum() - math.exp(epsilon) * absent[t + 1 :].sum()
+            gone = absent[: max(s + 1, 0)].sum() - math.exp(epsilon) * present[: max(s + 1, 0)].sum()
+            assert hockey_stick(present, absent, epsilon=epsilon) == pytest.approx(there, abs=1e-12)
+            assert hockey_stick(absent, present, epsilon=epsilon) == pytest.approx(gone, abs=1e-12)
+            claimed = released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
+            assert claimed == pytest.approx(max(there, gone), abs=1e-12)
+            assert claimed >= sampling**crowd * (1 - 1e-12)
+            if epsilon >= -math.log1p(-sampling):
+                assert gone < 1e-12
+
+
+def test_item_3_differences_are_the_histogram_of_the_sampled_whatever_the_blanks():
+    rng = np.random.default_rng(21)
+    for blank_zero in (0.0, 0.1, 0.5):
+        mechanism = SamplingPrivacy(cells=4, sampling=SAMPLING, blank_zero=blank_zero)
+        truth = truth_of([30, 10, 20, 0, 5])
+        coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
+        first, second = (mechanism.tally(mechanism.answer(r, truth, coins)) for r in (1, 2))
+        np.testing.assert_array_equal((second - first)[1:], np.bincount(truth[coins.thrown < 0], minlength=5)[1:])
+
+
+def test_item_3_numbers():
+    """.2025 and .2157; n = 1 gives β; two cells tell more; .145, .45 and .064."""
+    present, absent = difference_laws(2, SAMPLING)
+    assert round(hockey_stick(present, absent, epsilon=0.1), 4) == 0.2025
+    assert round(hockey_stick(absent, present, epsilon=0.1), 4) == 0.2157
+    assert round(released_differences_delta(crowd=2, sampling=SAMPLING, epsilon=0.1), 4) == 0.2157
+    for epsilon in (0.0, 1.0, 100.0):
+        assert released_differences_delta(crowd=1, sampling=SAMPLING, epsilon=epsilon) == SAMPLING
+    for crowd in range(1, 9):
+        one, other = difference_laws(crowd, SAMPLING)
+        for epsilon in (0.0, 0.1, 0.5):
+            product = pair_delta(np.outer(one, other).ravel(), np.outer(other, one).ravel(), epsilon=epsilon)
+            moved = moved_differences_delta(crowd=crowd, other_crowd=crowd, sampling=SAMPLING, epsilon=epsilon)
+            assert moved == pytest.approx(product, abs=1e-12)
+            assert moved >= released_differences_delta(crowd=crowd, sampling=SAMPLING, epsilon=epsilon) - 1e-15
+    for blank_zero, whole in ((0.1, 0.145), (0.0, 0.45)):
+        mechanism = SamplingPrivacy(cells=1, sampling=SAMPLING, blank_zero=blank_zero)
+        assert round(mechanism.claim(ReleasedCounts(crowd=5)).delta(0.5), 3) == whole
+        assert round(mechanism.claim(ReleasedDifferences(crowd=5)).delta(0.5), 3) == 0.064
+
+
+def test_item_4_the_exact_worst_crowd_beside_theorem_5():
+    for k, sampling, epsilon, exact, theorem in ((20, 0.2, 0.5, 3.1e-7, 8.0e-6), (10, 0.3, 1.0, 9.1e-5, 6.5e-4)):
+        assert float(f"{worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon):.1e}") == exact
+        assert float(f"{strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon):.1e}") == theorem
+
+
+@pytest.mark.parametrize(
+    ("sampling", "printed"),
+    [
+        (0.05, "6.83e-10 2.50e-14 3.19e-17 1.76e-19 3.97e-22 2.00e-24"),
+        (0.1, "4.19e-06 1.61e-09 3.44e-12 4.07e-14 3.22e-16 1.89e-18"),
+        (0.2, "2.16e-03 8.02e-06 1.89e-07 6.03e-09 4.79e-11 1.59e-12"),
+    ],
+)
+def test_item_4_table_2_of_lqs_to_every_printed_digit(sampling, printed):
+    computed = [strongly_safe_delta(k=20, sampling=sampling, epsilon=e) for e in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)]
+    assert " ".join(f"{delta:.2e}" for delta in computed) == printed
+
+
+def test_item_4_table_1_of_lqs():
+    epsilon, delta = resampled_privacy(epsilon=math.log(11), delta=1e-5, sampling=1.0, to=0.1)
+    assert (epsilon, delta) == pytest.approx((math.log(2), 1e-6))
+    assert resampled_privacy(epsilon=epsilon, delta=delta, sampling=0.1, to=0.01) == pytest.approx(
+        (math.log(1.1), 1e-7)
+    )
+    for to, printed in ((0.1, 0.159), (0.01, 0.017)):
+        assert round(resampled_privacy(epsilon=1.0, delta=0.0, sampling=1.0, to=to)[0], 3) == printed
+
+
+def test_item_5_without_a_blank_zero_an_answer_0_says_sampled():
+    for blank_zero in (0.0, None):
+        mechanism = SamplingPrivacy(cells=10, sampling=SAMPLING, blank_zero=blank_zero)
+        rng = np.random.default_rng(22)
+        coins = mechanism.toss(mechanism.enrol(4_000, rng=rng), rng=rng)
+        says_zero = mechanism.answer(1, np.ones(4_000, dtype=np.int32), coins) == 0
+        share = SAMPLING / (SAMPLING + mechanism.blanks[0])
+        seen = (coins.thrown[says_zero] < 0).mean()
+        error = math.sqrt(share * (1 - share) / says_zero.sum())
+        assert abs(seen - share) <= z_bound(1) * error
+        assert (share == 1.0) == (blank_zero == 0.0)
+        assert any("π_0 = 0" in sentence for sentence in mechanism.warnings()) == (blank_zero == 0.0)
+    # By default every blank is as likely as any other.
+    np.testing.assert_allclose(SamplingPrivacy(cells=10, sampling=SAMPLING).blanks, 0.55 / 11)

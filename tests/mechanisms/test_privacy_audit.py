@@ -1,0 +1,130 @@
+"""Lower bounds from samples: exact where they can be checked, and wrong no more often than stated."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from mechanisms.checks.bounds import mean_interval, mean_reach, row_keys, same_law, square_reach
+from mechanisms.local import ParameterError
+from mechanisms.privacy.audit import PairAudit, clopper_pearson, delta_lower_bound, epsilon_lower_bound
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.1, 0.025, 1e-6, 1e-10])
+@pytest.mark.parametrize("trials", [1, 7, 1000])
+def test_clopper_pearson_is_scipys(alpha, trials):
+    for successes in sorted({0, 1, trials // 3, trials - 1, trials}):
+        lower, upper = clopper_pearson(successes, trials, alpha=alpha)
+        peer = binomtest(successes, trials).proportion_ci(confidence_level=1 - 2 * alpha, method="exact")
+        # 1 − 2·alpha has lost digits of a tiny alpha before scipy sees it.
+        assert lower == pytest.approx(peer.low, rel=1e-6, abs=1e-12)
+        assert upper == pytest.approx(peer.high, rel=1e-6, abs=1e-12)
+
+
+def test_clopper_pearson_covers_exactly():
+    """At every probability, summed over all outcomes: neither end is wrong more often than alpha."""
+    seen, alpha = np.arange(41), 0.03
+    lower, upper = clopper_pearson(seen, 40, alpha=alpha)
+    for p in np.linspace(0, 1, 101):
+        law = binom.pmf(seen, 40, p)
+        assert law[lower > p].sum() <= alpha + 1e-12
+        assert law[upper < p].sum() <= alpha + 1e-12
+    lower, upper = clopper_pearson([0, 0], [0, 5], alpha=0.1)
+    assert lower.tolist() == [0, 0]
+    assert upper[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "alpha", "field"),
+    [(-1, 4, 0.1, "successes"), (5, 4, 0.1, "successes"), (0.5, 4, 0.1, "successes"), (1, 4.0, 0.1, "trials")]
+    + [(1, 4, alpha, "alpha") for alpha in (0.0, 0.6, math.nan)],
+)
+def test_bad_counts_are_named(successes, trials, alpha, field):
+    with pytest.raises(ParameterError, match=rf"^{field} must"):
+        clopper_pearson(successes, trials, alpha=alpha)
+
+
+def test_bounds_of_epsilon_and_delta():
+    seen = {"hits_p": 800, "trials_p": 1000, "hits_q": 200, "trials_q": 1000, "alpha": 1e-3}
+    epsilon = epsilon_lower_bound(**seen)
+    assert 1.1 < epsilon < math.log(4)
+    assert epsilon_lower_bound(**seen, delta=0.5) < epsilon
+    assert epsilon_lower_bound(**seen, delta=0.9) == 0
+    delta = delta_lower_bound(**seen, epsilon=0.5)
+    assert 0.35 < delta < 0.8 - math.exp(0.5) * 0.2
+    # What the two bounds say is one thing.
+    assert delta_lower_bound(**seen, epsilon=epsilon) == pytest.approx(0, abs=1e-12)
+    assert delta_lower_bound(**seen, epsilon=800) == 0
+    with pytest.raises(ParameterError, match="epsilon"):
+        delta_lower_bound(**seen, epsilon=-1)
+
+
+def halves(rng, p, q, n):
+    return PairAudit(*(rng.multinomial(n, law) for law in (p, q, p, q)))
+
+
+P, Q = np.array([0.5, 0.2, 0.2, 0.1]), np.array([0.2, 0.3, 0.3, 0.2])
+
+
+def test_an_audit_claims_too_much_no_more_often_than_stated():
+    """The greatest ratio is 2.5, δ(.5) = .5 − .2·e^.5; a thousand audits at one in five."""
+    rng, alpha, runs = np.random.default_rng(1), 0.2, 1000
+    audits = [halves(rng, P, Q, 300) for _ in range(runs)]
+    epsilons = sum(audit.epsilon_at_least(alpha=alpha) > math.log(2.5) for audit in audits)
+    deltas = sum(audit.delta_at_least(0.5, alpha=alpha) > 0.5 - 0.2 * math.exp(0.5) for audit in audits)
+    assert binom.sf(max(epsilons, deltas) - 1, runs, alpha) > 1e-6
+
+
+def test_an_audit_proves_nearly_what_is_true_of_many_devices():
+    audit = halves(np.random.default_rng(2), P, Q, 10**6)
+    assert audit.epsilon_at_least(alpha=1e-9) == pytest.approx(math.log(2.5), abs=0.02)
+    assert audit.delta_at_least(0.5, alpha=1e-9) == pytest.approx(0.5 - 0.2 * math.exp(0.5), abs=0.01)
+    assert halves(np.random.default_rng(2), P, P, 10**5).epsilon_at_least(alpha=1e-9) == 0
+
+
+def test_a_witness_is_seen_by_one_only():
+    rng = np.random.default_rng(3)
+    p, q = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.5, 0.5, 0.0, 0.0])
+    witness = halves(rng, p, q, 1000).find_witness(least_hits=30, alpha=1e-6)
+    assert witness is not None
+    assert 130 < witness.hits < 270
+    assert witness.trials == 1000
+    assert witness.epsilon > 2
+    assert halves(rng, q, p, 1000).find_witness(least_hits=30, alpha=1e-6) is None
+    assert halves(rng, P, Q, 1000).find_witness(least_hits=30, alpha=1e-6) is None
+    assert PairAudit(*(np.zeros(3, dtype=int) for _ in range(4))).epsilon_at_least(alpha=0.1) == 0
+
+
+def test_bounds_of_means_hold_no_less_often_than_stated():
+    """A rare large value is the worst for a bound that takes its range from what was seen."""
+    rng, alpha, runs = np.random.default_rng(4), 0.1, 2000
+    samples = (rng.random((runs, 400)) < 0.03).astype(float)
+    lower, upper = mean_interval(samples.T, alpha=alpha)
+    assert binom.sf(((lower > 0.03) | (upper < 0.03)).sum() - 1, runs, alpha) > 1e-6
+    off = samples.T - 0.03
+    variance = np.full(runs, 0.03 * 0.97)
+    wrong = (np.abs(off.mean(axis=0)) > mean_reach(off, variance, alpha=alpha)).sum()
+    assert binom.sf(wrong - 1, runs, alpha) > 1e-6
+    crowds = rng.binomial(24, 0.3, (300, runs)) - 24 * 0.3
+    variance = np.full(runs, 24 * 0.21)
+    reach = square_reach(crowds, variance, step=np.ones(runs), alpha=alpha)
+    wrong = (np.abs((crowds**2).mean(axis=0) - variance) > reach).sum()
+    assert binom.sf(wrong - 1, runs, alpha) > 1e-6
+
+
+def test_same_law_is_rejected_no_more_often_than_stated_and_other_laws_always():
+    rng, alpha, runs = np.random.default_rng(5), 0.1, 400
+    laws = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
+    rejected = sum(same_law(rng.choice(5, 600, p=laws), rng.choice(5, 200, p=laws)) < alpha for _ in range(runs))
+    assert binom.sf(rejected - 1, runs, alpha) > 1e-6
+    assert same_law(rng.choice(5, 4000, p=laws), rng.choice(5, 4000, p=laws[::-1])) < 1e-9
+    assert same_law(np.zeros(100, dtype=int), np.zeros(50, dtype=int)) == 1
+
+
+def test_row_keys_tell_rows_apart():
+    rows = np.stack(np.meshgrid(*[np.arange(-2, 9)] * 4), axis=-1).reshape(-1, 2, 2)
+    assert len(np.unique(row_keys(rows))) == len(rows)
+    assert row_keys(rows[:3]).tolist() == row_keys(rows)[:3].tolist()
+    pairs = np.stack([row_keys(rows), row_keys(rows[::-1])], axis=1)
+    assert len(np.unique(row_keys(pairs))) == len(rows)

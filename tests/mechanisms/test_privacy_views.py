@@ -1,0 +1,302 @@
+"""Views over crowds: two cells, whole vectors, shuffles and shares, against enumeration and at ten million devices."""
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from mechanisms.local import BinarySamplingPrivacy, ParameterError, SamplingPrivacy
+from mechanisms.privacy import (
+    LinkedReports,
+    PrivacyClaim,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    Shares,
+    Shuffled,
+    moved_differences_delta,
+    pair_delta,
+    released_counts_delta,
+    released_differences_delta,
+    resampled_privacy,
+    shuffled_claim,
+    strongly_safe_claim,
+    strongly_safe_delta,
+    worst_crowd_delta,
+)
+from mechanisms.privacy.binomial import window
+from mechanisms.privacy.hidden_coin import LARGEST_SUM, HiddenCoinDelta
+
+EPSILONS = (0.0, 0.1, 0.5, 1.0, 3.0, 20.0, math.inf)
+
+
+def delta_of(one, other, epsilon):
+    """δ of two laws {outcome: probability}."""
+    outcomes = sorted(one.keys() | other.keys())
+    return pair_delta(*([law.get(o, 0.0) for o in outcomes] for law in (one, other)), epsilon=epsilon)
+
+
+def total(laws):
+    """The law of the sum of independent vectors, each {vector: probability}."""
+    law = {(0,) * len(next(iter(laws[0]))): 1.0}
+    for single in laws:
+        summed = {}
+        for (a, p), (b, q) in itertools.product(law.items(), single.items()):
+            key = tuple(x + y for x, y in zip(a, b, strict=True))
+            summed[key] = summed.get(key, 0.0) + p * q
+        law = summed
+    return law
+
+
+@pytest.mark.parametrize("k", [None, 1, 3, 6])
+def test_two_cells_against_enumeration_of_who_is_sampled(k):
+    for n, m, sampling in itertools.product((1, 2, 5), (1, 4), (0.05, 0.45, 0.9)):
+        coins = [{(1, 0): sampling, (0, 0): 1 - sampling}, {(0, 1): sampling, (0, 0): 1 - sampling}]
+        worlds = [total([coins[0]] * a + [coins[1]] * b) for a, b in ((n, m - 1), (n - 1, m))] if n + m > 2 else coins
+        if k is not None:
+            shown = []
+            for world in worlds:
+                law = {}
+                for outcome, p in world.items():
+                    key = tuple(d if d >= k else -1 for d in outcome)
+                    law[key] = law.get(key, 0.0) + p
+                shown.append(law)
+            worlds = shown
+        for epsilon in EPSILONS:
+            exact = delta_of(*worlds, epsilon)
+            claimed = moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=epsilon, k=k)
+            assert claimed == pytest.approx(exact, abs=1e-14)
+
+
+@pytest.mark.parametrize(("n", "m"), [(400, 400), (3_000, 900), (20_000, 20_000)])
+def test_two_cells_at_the_edge_of_their_windows(n, m):
+    """The whole 2-D sum, without a window, along the threshold."""
+    sampling = 0.2
+    a, b = np.arange(n + 1), np.arange(m + 1)
+    one = (binom.pmf(a, n, sampling), binom.pmf(a, n - 1, sampling))
+    told = np.append(0.0, np.cumsum(binom.pmf(b, m - 1, sampling)))
+    against = np.append(0.0, np.cumsum(binom.pmf(b, m, sampling)))
+    for epsilon in (0.0, 0.01, 0.1, 0.5):
+        up_to = np.clip(np.ceil(m - math.exp(epsilon) * m * (n - a) / n), 0, m + 1).astype(int)
+        whole = np.maximum(one[0] * told[up_to] - math.exp(epsilon) * one[1] * against[up_to], 0.0).sum()
+        claimed = moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=epsilon)
+        assert claimed >= whole - 1e-12
+        if n == m:
+            assert claimed == pytest.approx(whole, abs=1e-12)
+
+
+def test_moving_between_cells_tells_more_than_leaving_and_less_than_doing_both():
+    for n, epsilon in itertools.product((1, 5, 100, 10**5), (0.0, 0.1, 1.0)):
+        leaving = released_differences_delta(crowd=n, sampling=0.45, epsilon=epsilon)
+        half = released_differences_delta(crowd=n, sampling=0.45, epsilon=epsilon / 2)
+        moved = moved_differences_delta(crowd=n, other_crowd=n, sampling=0.45, epsilon=epsilon)
+        assert leaving - 1e-15 <= moved <= 2 * half
+    claim = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=9, other_crowd=4))
+    assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
+    assert claim.delta(0.3) == moved_differences_delta(crowd=9, other_crowd=4, sampling=0.45, epsilon=0.3)
+    two = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=9, other_crowd=4, queries=2))
+    assert two.delta(0.6) == 2 * claim.delta(0.3)
+    hidden = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=4, other_crowd=3, k=5))
+    assert hidden.epsilon == 0.0
+
+
+LARGE = {
+    "leaving": lambda n, e: released_differences_delta(crowd=n, sampling=0.45, epsilon=e),
+    "leaving, suppressed": lambda n, e: released_differences_delta(crowd=n, sampling=0.45, epsilon=e, k=20),
+    "moving": lambda n, e: moved_differences_delta(crowd=n, other_crowd=n, sampling=0.45, epsilon=e),
+    "moving, suppressed": lambda n, e: moved_differences_delta(crowd=n, other_crowd=n, sampling=0.45, epsilon=e, k=20),
+    "whole vectors": lambda n, e: released_counts_delta(crowd=n, sampling=0.45, seen=0.9, epsilon=e),
+    "whole vectors, no blank zero": lambda n, e: released_counts_delta(crowd=n, sampling=0.45, seen=1.0, epsilon=e),
+    "whole vectors, no other blank": lambda n, e: released_counts_delta(crowd=n, sampling=0.45, seen=0.0, epsilon=e),
+    "shuffled": lambda n, e: SamplingPrivacy(cells=100, sampling=0.45).claim(Shuffled(2, n)).delta(e),
+    "clones": lambda n, e: BinarySamplingPrivacy(cells=9, sampling=0.45).claim(Shuffled(2, n)).delta(e),
+    "refreshed": lambda n, e: SamplingPrivacy(cells=9, sampling=0.45, refresh=0.2).claim(ReleasedCounts(n)).delta(e),
+}
+
+
+@pytest.mark.parametrize("view", LARGE.values(), ids=LARGE.keys())
+def test_any_crowd_and_any_epsilon_give_a_probability_that_falls(view):
+    """From nobody else to ten million, from ε = 0 to infinity: no NaN, no overflow, and never a rise."""
+    epsilons = (0.0, 1e-6, 1e-3, 0.1, 0.59, 0.61, 2.0, 30.0, 300.0, 709.0, 1e6, math.inf)
+    crowds = (1, 2, 19, 20, 21, 1_000, 10**5, 10**7)
+    deltas = np.array([[view(n, e) for e in epsilons] for n in crowds])
+    assert np.isfinite(deltas).all()
+    assert (deltas >= 0).all()
+    assert (deltas <= 1).all()
+    assert (np.diff(deltas, axis=1) <= 1e-14).all()
+    published = deltas[deltas[:, 0] > 0]
+    if len(published) == len(crowds):
+        assert (np.diff(deltas, axis=0) <= 1e-14).all()
+    assert deltas[-1, 2] < deltas[-1, 0] or deltas[-1, 0] == 0.45
+
+
+@pytest.mark.parametrize("view", LARGE.values(), ids=LARGE.keys())
+def test_a_delta_is_found_in_milliseconds(view):
+    """A claims table asks for dozens; ten million devices included. The bound has room for a busy machine."""
+    view(10, 0.1)
+    for crowd, most in ((1_000, 0.02), (10**7, 0.25)):
+        took = []
+        for _ in range(3):
+            start = time.perf_counter()
+            view(crowd, 1e-4)
+            took.append(time.perf_counter() - start)
+        assert min(took) < most
+
+
+def test_windows_hold_all_but_what_they_say():
+    for n, p in itertools.product((0, 1, 30, 10**4, 10**7), (0.0, 1e-9, 1e-3, 0.45, 0.999, 1.0)):
+        first, masses = window(n, p)
+        last = first + len(masses) - 1
+        assert 0 <= first <= last <= n
+        assert binom.cdf(first - 1, n, p) + binom.sf(last, n, p) <= 1e-17
+        exact = binom.pmf(np.arange(first, last + 1), n, p)
+        np.testing.assert_allclose(masses, exact, rtol=1e-7, atol=1e-18)
+    with pytest.raises(ParameterError, match=r"^seen must"):
+        released_counts_delta(crowd=2, sampling=0.4, seen=1.1, epsilon=1)
+
+
+def test_a_hidden_coin_against_the_plain_mixture():
+    coin = HiddenCoinDelta(others=30, hides=0.3, heads=0.4, one=0.8, other=0.1)
+    worlds = []
+    for bias in (coin.one, coin.other):
+        rows = []
+        for others, p in enumerate(binom.pmf(np.arange(31), 30, 0.3)):
+            heads = np.append(binom.pmf(np.arange(31), others, 0.4), 0.0)
+            rows.append(p * (bias * np.roll(heads, 1) + (1 - bias) * heads))
+        worlds.append(np.concatenate(rows))
+    for epsilon in (0.0, 0.2, 1.0, 1.9, 2.1):
+        assert coin(epsilon) == pytest.approx(pair_delta(*(w / w.sum() for w in worlds), epsilon=epsilon), abs=1e-12)
+    assert coin.epsilon == pytest.approx(math.log(8))
+    # Of more coins than are looked at one by one, runs are bounded by their first: hardly anything is lost.
+    many = HiddenCoinDelta(others=10**6, hides=0.3, heads=0.4, one=0.8, other=0.1)
+    first, masses = window(10**6, 0.3)
+    assert len(masses) > 2 * LARGEST_SUM
+    at_ends = [HiddenCoinDelta(others=n, hides=1, heads=0.4, one=0.8, other=0.1) for n in (first, 300_000)]
+    assert at_ends[1](0.001) < many(0.001) < at_ends[0](0.001)
+    assert many(0.001) == pytest.approx(at_ends[1](0.001), rel=1e-3)
+
+
+SHUFFLED = [
+    SamplingPrivacy(cells=2, sampling=0.45),
+    SamplingPrivacy(cells=1, sampling=0.3, blank_zero=0.5),
+    SamplingPrivacy(cells=2, sampling=0.3, blank=[0.1, 0.3]),
+]
+
+
+@pytest.mark.parametrize("mechanism", SHUFFLED, ids=repr)
+@pytest.mark.parametrize("devices", [1, 2, 3, 5])
+def test_shuffled_reports_against_enumeration(mechanism, devices):
+    """The histogram of all reports, whatever the others' truths: never more than the blanket, nor the clones."""
+    values = range(mechanism.cells + 1)
+    unit = np.eye(mechanism.cells + 1, dtype=int)
+    single = [
+        {tuple(unit[o].tolist()): mechanism.blanks[o] + mechanism.sampling * (o == truth) for o in values}
+        for truth in values
+    ]
+    claim = mechanism.claim(Shuffled(round=2, devices=devices))
+    clones = shuffled_claim(Shuffled(round=2, devices=devices), local=mechanism.claim(Report(2)))
+    assert claim.kind == clones.kind == "bound"
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        exact = max(
+            delta_of(
+                total([single[t], *(single[o] for o in others)]),
+                total([single[u], *(single[o] for o in others)]),
+                epsilon,
+            )
+            for others in itertools.combinations_with_replacement(values, devices - 1)
+            for t, u in itertools.combinations(values, 2)
+        )
+        assert exact - 1e-12 <= claim.delta(epsilon) <= clones.delta(epsilon) + 1e-12
+        if devices == 1:
+            assert claim.delta(epsilon) == pytest.approx(exact, abs=1e-12)
+
+
+def test_shuffling_amplifies_and_says_what_it_cannot():
+    mechanism = SamplingPrivacy(cells=5, sampling=0.45)
+    local = mechanism.claim(Report(2))
+    claim = mechanism.claim(Shuffled(round=2, devices=10_000))
+    assert claim.epsilon == local.epsilon  # at δ = 0 nothing is gained
+    assert claim.delta(0.2) < 1e-9
+    assert local.delta(0.2) > 0.4
+    assert mechanism.claim(Shuffled(round=1, devices=9)).epsilon == 0.0
+    assert BinarySamplingPrivacy(cells=3, sampling=0.3).claim(Shuffled(round=1, devices=9)).epsilon == 0.0
+    binary = BinarySamplingPrivacy(cells=3, sampling=0.3)
+    assert binary.claim(Shuffled(2, 10**6)).delta(0.1) < binary.claim(Report(2)).delta(0.1) / 100
+    assert "clones" in binary.claim(Shuffled(2, 100)).basis
+    two = mechanism.claim(Shuffled(round=2, devices=10_000, queries=2))
+    assert two.epsilon == 2 * claim.epsilon
+    assert two.delta(0.2) == pytest.approx(2 * claim.delta(0.1))
+    # A value no blank says: shuffling does not hide that it was said.
+    shown = SamplingPrivacy(cells=5, sampling=0.45, blank_zero=0.0).claim(Shuffled(2, 10**6, queries=2))
+    assert (shown.kind, shown.delta_kind) == ("infinite", "exact")
+    assert shown.delta(9.0) == pytest.approx(1 - 0.55**2)
+    infinite = BinarySamplingPrivacy(cells=3, sampling=0.3, blank_zero=0.0)
+    assert infinite.claim(Report(2)).kind == "infinite"
+    assert infinite.claim(Shuffled(2, 100)).kind == "unknown"
+    assert shuffled_claim(Shuffled(1, 5), local=PrivacyClaim.unknown("because")).kind == "unknown"
+
+
+@pytest.mark.parametrize(
+    "mechanism", [SamplingPrivacy(cells=3, sampling=0.45), BinarySamplingPrivacy(cells=3, sampling=0.3)]
+)
+def test_shares_tell_nothing_short_of_all_of_them(mechanism):
+    for queries in (1, 3):
+        some = mechanism.claim(Shares(colluding=2, servers=3, queries=queries))
+        assert (some.kind, some.epsilon, some.delta(0.0)) == ("exact", 0.0, 0.0)
+        assert "another view" in some.basis
+        linked = mechanism.claim(LinkedReports(queries=queries))
+        for servers in (1, 3):
+            every = mechanism.claim(Shares(colluding=servers, servers=servers, queries=queries))
+            assert (every.kind, every.delta(1.0)) == (linked.kind, linked.delta(1.0))
+            assert linked.basis in every.basis
+
+
+@pytest.mark.parametrize(
+    ("k", "sampling", "epsilon"), [(1, 0.3, 0.2), (2, 0.45, 0.0), (5, 0.1, 0.05), (7, 0.2, 0.3), (20, 0.4, 0.51)]
+)
+def test_the_worst_crowd_is_the_worst_of_all_crowds(k, sampling, epsilon):
+    crowds = range(1, 2_000)
+    worst = max(released_differences_delta(crowd=n, sampling=sampling, epsilon=epsilon, k=k) for n in crowds)
+    assert worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) == worst
+    claim = SamplingPrivacy(cells=3, sampling=sampling).claim(ReleasedDifferences(k=k))
+    assert (claim.kind, claim.delta_kind, claim.delta(epsilon)) == ("infinite", "exact", worst)
+    assert "theorem 5" in claim.basis
+
+
+def test_the_worst_crowd_of_hardly_anybody_sampled_is_found_at_once():
+    start = time.perf_counter()
+    worst = worst_crowd_delta(k=20, sampling=1e-7, epsilon=1e-7)
+    assert time.perf_counter() - start < 0.05
+    near = (
+        released_differences_delta(crowd=n, sampling=1e-7, epsilon=1e-7, k=20)
+        for n in (10**7, 9 * 10**7, 10**8, 2 * 10**8)
+    )
+    assert 0 < max(near) <= worst
+    assert worst_crowd_delta(k=3, sampling=1.0, epsilon=1.0) == 1.0
+
+
+def test_theorem_5_bounds_the_worst_crowd_and_says_where_it_begins():
+    for k, sampling, epsilon in itertools.product((1, 5, 20), (0.01, 0.2, 0.45), (0.6, 1.0, 3.0)):
+        named = strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon)
+        assert worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) <= named * (1 + 1e-9)
+        gamma = (math.exp(epsilon) - 1 + sampling) / math.exp(epsilon)
+        n = np.arange(math.ceil(k / gamma - 1), 3_000)
+        assert named == pytest.approx(binom.sf(np.floor(gamma * n), n, sampling).max(), rel=1e-9)
+    claim = strongly_safe_claim(ReleasedDifferences(k=20, queries=2), 0.2)
+    assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
+    assert claim.delta(1.0) == 2 * strongly_safe_delta(k=20, sampling=0.2, epsilon=0.5)
+    assert claim.delta(0.1) == 1.0
+    assert strongly_safe_claim(ReleasedDifferences(k=20), 1.0).delta(1.0) == 1.0
+    assert strongly_safe_claim(ReleasedDifferences(crowd=20), 0.2).kind == "unknown"
+    assert strongly_safe_claim(ReleasedDifferences(crowd=20, k=5, other_crowd=3), 0.2).kind == "unknown"
+    assert strongly_safe_delta(k=3, sampling=0.2, epsilon=800.0) == 0.0
+    with pytest.raises(ParameterError, match=r"^epsilon must be at least −ln\(1 − sampling\)"):
+        strongly_safe_delta(k=20, sampling=0.2, epsilon=0.2)
+    with pytest.raises(ParameterError, match=r"^sampling must be below 1"):
+        strongly_safe_delta(k=20, sampling=1.0, epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"^to must not exceed sampling"):
+        resampled_privacy(epsilon=1.0, delta=0.0, sampling=0.1, to=0.2)
+    assert resampled_privacy(epsilon=800.0, delta=0.0, sampling=1.0, to=0.1)[0] == pytest.approx(800 + math.log(0.1))

@@ -1,0 +1,298 @@
+"""Refresh: the coins, the estimator with its exact variance, and its claims against brute force."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mechanism_cases import run_query, truth_of
+from mechanism_statistics import check_moments, check_same_law
+from numpy.random import default_rng
+
+from mechanisms.local import ParameterError, SamplingPrivacy
+from mechanisms.local.difference import difference_variance
+from mechanisms.local.heard import Heard
+from mechanisms.local.refresh import control_weight, kept_share
+from mechanisms.privacy import (
+    LinkedReports,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    Shares,
+    matrix_delta,
+    matrix_epsilon,
+    pair_delta,
+)
+
+MECHANISMS = {
+    "equal blanks": SamplingPrivacy(cells=3, sampling=0.45, refresh=0.3),
+    "unequal blanks": SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05], refresh=0.5),
+    "all redrawn": SamplingPrivacy(cells=3, sampling=0.45, blank_zero=0.05, refresh=1.0),
+    "no blank zero": SamplingPrivacy(cells=3, sampling=0.45, blank_zero=0.0, refresh=0.2),
+    "one cell": SamplingPrivacy(cells=1, sampling=0.4, blank=0.1, refresh=0.7),
+}
+every = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
+TRUE_COUNTS = np.array([60, 5, 20, 15])
+
+
+def step_of(mechanism):
+    """The most one device's two answers can move an estimate: one adds to round two, one takes from round one."""
+    return 2.0 / mechanism.sampling
+
+
+def pair_laws(mechanism):
+    """P[first, second | truth] by every face, redraw and new face: (truths, outputs, outputs)."""
+    outputs = mechanism.cells + 1
+    blanks = mechanism.blanks
+    again = blanks / blanks.sum()
+    laws = np.zeros((outputs, outputs, outputs))
+    for truth in range(outputs):
+        laws[truth, 0, truth] += mechanism.sampling
+        for first, second in itertools.product(range(outputs), repeat=2):
+            laws[truth, first, second] += blanks[first] * mechanism.refresh * again[second]
+            if first == second:
+                laws[truth, first, second] += blanks[first] * (1 - mechanism.refresh)
+    return laws
+
+
+def test_without_refresh_nothing_changes():
+    """The same object in every respect, the same stream, and the generator left in the same state."""
+    plain, named = SamplingPrivacy(cells=5, sampling=0.45), SamplingPrivacy(cells=5, sampling=0.45, refresh=0.0)
+    assert plain == named
+    assert hash(plain) == hash(named)
+    assert repr(plain) == repr(named)
+    assert plain != SamplingPrivacy(cells=5, sampling=0.45, refresh=0.1)
+    truth, generators = truth_of([5, 4, 3, 2, 1, 0]), (default_rng(1), default_rng(1))
+    np.testing.assert_array_equal(
+        *(run_query(m, truth, rng=r) for m, r in zip((plain, named), generators, strict=True))
+    )
+    counts = np.array([5, 4, 3, 2, 1, 0])
+    np.testing.assert_array_equal(
+        *(m.sample_counts(counts, rng=r) for m, r in zip((plain, named), generators, strict=True))
+    )
+    assert generators[0].bit_generator.state == generators[1].bit_generator.state
+
+
+@every
+def test_the_law_of_a_pair_of_reports(mechanism):
+    """Every pair of reports of every truth, by chi-square against the enumerated law."""
+    laws, repeats = pair_laws(mechanism), 40_000
+    np.testing.assert_allclose(laws.sum(axis=(1, 2)), 1.0, rtol=1e-12)
+    rng = default_rng(2)
+    for truth, law in enumerate(laws):
+        truths = np.full(repeats, truth, dtype=np.int32)
+        coins = mechanism.toss(mechanism.enrol(repeats, rng=rng), rng=rng)
+        first, second = (mechanism.answer(r, truths, coins) for r in (1, 2))
+        seen = np.zeros(law.shape)
+        np.add.at(seen, (first, second), 1)
+        assert not seen[law == 0.0].any()
+        scores = (seen - repeats * law)[law > 0] / np.sqrt(repeats * law * (1 - law))[law > 0]
+        assert np.abs(scores).max() < 6.5
+
+
+@every
+def test_coins_come_before_truth(mechanism):
+    rng = default_rng(3)
+    truth = np.zeros(40, dtype=np.int32)
+    coins = mechanism.toss(mechanism.enrol(40, rng=rng), rng=rng)
+    state = rng.bit_generator.state
+    before = mechanism.answer(2, truth, coins)
+    truth[17] = 1
+    after = mechanism.answer(2, truth, coins)
+    assert set(np.flatnonzero(before != after)) <= {17}
+    assert rng.bit_generator.state == state
+    whole = mechanism.answer(2, truth, coins)
+    for i in range(40):
+        alone = type(coins)(coins.thrown[i : i + 1], coins.again[i : i + 1])
+        assert mechanism.answer(2, truth[i : i + 1], alone)[0] == whole[i]
+
+
+@every
+@pytest.mark.parametrize("source", ["reports", "counts"])
+def test_refreshed_estimates_are_unbiased_with_the_variance_of_theory(mechanism, source):
+    rng = default_rng(4)
+    true_counts = TRUE_COUNTS[: mechanism.cells + 1]
+    truth, asked = truth_of(true_counts), [int(true_counts.sum())] * 2
+    seen = []
+    for _ in range(1500):
+        drawn = (
+            run_query(mechanism, truth, rng=rng)
+            if source == "reports"
+            else mechanism.sample_counts(true_counts, rng=rng)
+        )
+        estimate = mechanism.estimate(drawn, counted=asked, asked=asked)
+        assert estimate.interval == "score"
+        seen.append(estimate.count)
+    check_moments(np.stack(seen), true_counts[1:], mechanism.std_error(true_counts), step=step_of(mechanism))
+
+
+@every
+def test_refreshed_reports_and_sample_counts_have_one_joint_law(mechanism):
+    rng, repeats = default_rng(5), 20_000
+    truth = np.array([0, 1, mechanism.cells], dtype=np.int32)
+    devices = np.tile(truth, repeats)
+    coins = mechanism.toss(mechanism.enrol(len(devices), rng=rng), rng=rng)
+    one = np.stack([mechanism.encode(mechanism.answer(r, devices, coins)) for r in (1, 2)], axis=1)
+    counts = np.bincount(truth, minlength=mechanism.cells + 1)
+    other = np.stack([mechanism.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
+    check_same_law(one.reshape(repeats, 3, -1).sum(axis=1), other)
+
+
+@pytest.mark.parametrize(
+    ("counted", "asked"), [([80, 60], [100, 100]), ([110, 70], [140, 100]), ([100, 90], [100, 100])]
+)
+def test_refreshed_realised_rates_are_unbiased_with_the_exact_variance(counted, asked):
+    mechanism, rng = MECHANISMS["unequal blanks"], default_rng(6)
+    truth = np.concatenate([truth_of(TRUE_COUNTS), np.zeros(max(asked) - 100, dtype=np.int32)])
+    seen = []
+    for _ in range(3000):
+        masks = []
+        for heard, size in zip(counted, asked, strict=True):
+            mask = np.zeros(len(truth), dtype=bool)
+            mask[rng.permutation(size)[:heard]] = True
+            masks.append(mask)
+        counts = run_query(mechanism, truth, rng=rng, where=masks)
+        seen.append(mechanism.estimate(counts, counted=counted, asked=asked).count)
+    theory = mechanism.std_error(TRUE_COUNTS, asked=asked, counted=counted)
+    rate = max(asked[-1] / n for n in counted)
+    check_moments(np.stack(seen), TRUE_COUNTS[1:], theory, step=rate * step_of(mechanism))
+
+
+def test_the_weight_of_round_one_is_the_best_there_is():
+    """In a cell with nobody in it no other weight has less variance, with everyone heard and without."""
+    blank, sampling, refresh = np.array([0.1, 0.02]), 0.45, 0.3
+    kept = kept_share(blank, sampling=sampling, refresh=refresh)
+    for counted, asked in (((500, 500), (500, 500)), ((300, 450), (500, 500)), ((400, 450), (600, 500))):
+        heard = Heard(asked, counted, 2)
+        best = control_weight(blank, sampling=sampling, refresh=refresh, heard=heard)
+        errors = [
+            difference_variance(sampling=sampling, blank=blank, heard=heard, kept=kept, weight=best + shift).std_error(
+                np.zeros(2)
+            )
+            for shift in (-0.05, 0.0, 0.05)
+        ]
+        assert (errors[1] < errors[0]).all()
+        assert (errors[1] < errors[2]).all()
+
+
+blank_lists = st.lists(st.sampled_from([0.0, 0.01, 0.2, 0.5, 1.0, 3.0]), min_size=2, max_size=5).filter(
+    lambda b: sum(b) > 0
+)
+
+
+@given(weights=blank_lists, sampling=st.floats(0.05, 0.95), refresh=st.sampled_from([0.01, 0.3, 0.9, 1.0]))
+def test_linked_reports_with_refresh_against_brute_force(weights, sampling, refresh):
+    """ε and δ(ε) of the whole matrix of pairs; the minimum runs over outside too."""
+    blanks = np.array(weights) / sum(weights) * (1 - sampling)
+    mechanism = SamplingPrivacy(
+        cells=len(blanks) - 1, sampling=sampling, blank_zero=blanks[0], blank=blanks[1:], refresh=refresh
+    )
+    matrix = pair_laws(mechanism).reshape(len(blanks), -1)
+    claim = mechanism.claim(LinkedReports())
+    epsilon = matrix_epsilon(matrix)
+    assert claim.kind == ("infinite" if math.isinf(epsilon) else "exact")
+    assert claim.epsilon == pytest.approx(epsilon, abs=1e-9)
+    for e in (0.0, 0.3, 1.0, 3.0, 8.0, math.inf):
+        assert claim.delta(e) == pytest.approx(matrix_delta(matrix, epsilon=e), abs=1e-12)
+    both = mechanism.claim(Shares(colluding=3, servers=3))
+    assert (both.kind, both.epsilon, both.delta(1.0)) == (claim.kind, claim.epsilon, claim.delta(1.0))
+    for number in (1, 2):
+        single = pair_laws(mechanism).sum(axis=3 - number)
+        assert mechanism.claim(Report(number)).delta(0.5) == pytest.approx(matrix_delta(single, epsilon=0.5), abs=1e-12)
+
+
+def test_linked_reports_with_refresh_over_two_queries_bound_every_journey():
+    mechanism = SamplingPrivacy(cells=2, sampling=0.45, refresh=0.8)
+    single = pair_laws(mechanism).reshape(3, -1)
+    journeys = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(range(3), repeat=2)]
+    claim = mechanism.claim(LinkedReports(queries=2))
+    assert claim.epsilon == pytest.approx(matrix_epsilon(journeys))
+    for e in (0.0, 0.5, 2.0, 4.0):
+        exact = matrix_delta(journeys, epsilon=e)
+        assert exact - 1e-9 <= claim.delta(e) <= 1.05 * exact + 0.01
+
+
+def released_law(mechanism, truths, view):
+    """Both rounds' whole vectors, or the differences over the cells, of a few devices: {outcome: probability}."""
+    unit = np.eye(mechanism.cells + 1, dtype=int)
+    law = {None: 1.0}
+    for truth in truths:
+        summed = {}
+        for first, second in itertools.product(range(mechanism.cells + 1), repeat=2):
+            p = pair_laws(mechanism)[truth, first, second]
+            step = (
+                np.concatenate([unit[first], unit[second]])
+                if view is ReleasedCounts
+                else (unit[second] - unit[first])[1:]
+            )
+            for outcome, q in law.items():
+                key = tuple((step if outcome is None else step + np.array(outcome)).tolist())
+                summed[key] = summed.get(key, 0.0) + p * q
+        law = summed
+    return law
+
+
+@pytest.mark.parametrize("view", [ReleasedCounts, ReleasedDifferences])
+@pytest.mark.parametrize("crowd", [1, 2, 3])
+def test_what_is_released_with_refresh_never_tells_more_than_claimed(view, crowd):
+    for mechanism in (
+        SamplingPrivacy(cells=1, sampling=0.45, blank_zero=0.1, refresh=0.3),
+        SamplingPrivacy(cells=2, sampling=0.3, blank=[0.1, 0.3], refresh=1.0),
+        SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.0, refresh=0.5),
+    ):
+        claim = mechanism.claim(view(crowd))
+        assert claim.delta_kind == "bound"
+        for cell, others in itertools.product(range(1, mechanism.cells + 1), ([], [0], [mechanism.cells])):
+            rest = [cell] * (crowd - 1) + others
+            present, absent = (released_law(mechanism, [truth, *rest], view) for truth in (cell, 0))
+            outcomes = sorted(present.keys() | absent.keys())
+            p, q = ([law.get(outcome, 0.0) for outcome in outcomes] for law in (present, absent))
+            for e in (0.0, 0.3, 1.0, 3.0, 6.0):
+                exact = pair_delta(p, q, epsilon=e)
+                assert exact <= claim.delta(e) + 1e-12
+                if crowd == 1 and cell == int(mechanism.blanks[1:].argmin()) + 1 and not others:
+                    assert claim.delta(e) == pytest.approx(exact, abs=1e-12)
+        assert claim.delta(0.5) <= mechanism.claim(LinkedReports()).delta(0.5) + 1e-12
+
+
+def test_releases_with_refresh_say_what_is_proved_and_what_is_not():
+    mechanism = SamplingPrivacy(cells=4, sampling=0.45, refresh=0.3)
+    linked = mechanism.claim(LinkedReports())
+    finite = mechanism.claim(ReleasedDifferences(crowd=20))
+    assert finite.kind == "bound"
+    assert finite.epsilon <= linked.epsilon
+    assert finite.delta(finite.epsilon) == 0.0
+    assert finite.delta(0.5) < mechanism.claim(ReleasedCounts(crowd=20)).delta(0.5) < linked.delta(0.5)
+    moved = mechanism.claim(ReleasedDifferences(crowd=20, other_crowd=5))
+    assert (moved.kind, moved.epsilon) == ("bound", linked.epsilon)
+    two = mechanism.claim(ReleasedDifferences(crowd=20, queries=2))
+    assert two.delta(1.0) == pytest.approx(2 * finite.delta(0.5))
+    shown = SamplingPrivacy(cells=4, sampling=0.45, blank_zero=0.0, refresh=0.3)
+    assert shown.claim(ReleasedDifferences(crowd=20)).kind == "infinite"
+    assert shown.claim(ReleasedDifferences(crowd=20, k=5)).kind == "unknown"
+    assert shown.claim(ReleasedDifferences(crowd=20, other_crowd=20)).kind == "unknown"
+    assert "no blank is 0" in shown.warnings()[-1]
+    assert mechanism.warnings() == []
+    # With π_s = 1 there is nothing to refresh.
+    certain = SamplingPrivacy(cells=2, sampling=1.0, refresh=0.5)
+    assert certain.claim(ReleasedDifferences(crowd=3)).delta(4.0) == 1.0
+    assert certain.claim(LinkedReports()).kind == "infinite"
+    np.testing.assert_array_equal(certain.std_error(np.array([5, 2, 1])), 0.0)
+
+
+@pytest.mark.parametrize("refresh", [-0.1, 1.1, math.nan, "x", True])
+def test_bad_refresh_is_named(refresh):
+    with pytest.raises(ParameterError, match=r"^refresh must be a"):
+        SamplingPrivacy(cells=3, sampling=0.4, refresh=refresh)
+
+
+@every
+def test_nobody_asked_and_nobody_heard(mechanism):
+    nobody = mechanism.estimate(np.zeros((2, mechanism.cells + 1), dtype=int), counted=[0, 0], asked=[0, 0])
+    assert not nobody.count.any()
+    assert not nobody.std_error.any()
+    unheard = mechanism.estimate(np.zeros((2, mechanism.cells + 1), dtype=int), counted=[0, 9], asked=[9, 9])
+    assert np.isinf(unheard.std_error).all()
+    assert not mechanism.sample_counts(np.zeros(mechanism.cells + 1, dtype=int), rng=default_rng(7)).any()

@@ -1,0 +1,155 @@
+"""The Sampling Privacy paper's toys, and the first steps of Anonymized Local Privacy."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mechanisms.local import ParameterError, RandomizedResponse
+from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.local.sampled_response import SampledResponse
+from mechanisms.local.sampling_and_noise import SamplingAndNoise
+from mechanisms.privacy import LinkedReports, Report
+
+NAN = float("nan")
+
+
+def test_toy_one_answers_and_leaks_nothing_and_cannot_be_estimated():
+    """SP sec 3.2: one equation, two unknowns; nothing is told, so there is nothing to estimate from."""
+    toy = SamplingAndNoise(cells=3, sampling=0.3)
+    true_counts, rng = np.array([500, 200, 200, 100]), np.random.default_rng(51)
+    counts = toy.sample_counts(true_counts, rng=rng)
+    assert counts.shape == (1, 3, 3)
+    assert not counts[0, :, 0].any()  # 0 never
+    for act in (
+        lambda: toy.estimate(counts, counted=[1000], asked=[1000]),
+        lambda: toy.std_error(true_counts),
+    ):
+        with pytest.raises(
+            NotEstimableError, match=r"SamplingAndNoise cannot be estimated: one equation.*two unknowns"
+        ):
+            act()
+    for view in (Report(1), LinkedReports(queries=4)):
+        assert toy.claim(view).epsilon == 0.0
+        assert toy.claim(view).delta(0.0) == 0.0
+    assert issubclass(NotEstimableError, ValueError)
+    assert toy.sampling_no == 0.3
+
+
+def test_rates_that_differ_can_be_estimated_knowing_how_many_devices_there_are():
+    """ALP eq 2 as its text has it: (C − π_sNo·N)/(π_sYes − π_sNo), and a finite ε."""
+    toy = SamplingAndNoise(cells=1, sampling=0.4, sampling_no=0.1)
+    counts = np.array([[[0, 130, 870]]])
+    estimate = toy.estimate(counts, counted=[1000], asked=[1000])
+    assert estimate.count[0] == pytest.approx((130 - 0.1 * 1000) / 0.3)
+    expected = math.sqrt(100 * 0.4 * 0.6 + 900 * 0.1 * 0.9) / 0.3
+    assert toy.std_error(np.array([900, 100]))[0] == pytest.approx(expected)
+    assert toy.claim(Report(1)).epsilon == pytest.approx(math.log(4))
+
+
+def test_saying_the_value_is_estimated_without_the_total_and_has_no_finite_epsilon():
+    """ALP eq 2 as printed: C(Yes)/π_sYes."""
+    toy = SamplingAndNoise(cells=1, sampling=0.4, sampling_no=0.1, says="value")
+    for silent in (500, 800):
+        counts = np.array([[[90, 40, silent]]])
+        heard = [130 + silent]
+        assert toy.estimate(counts, counted=heard, asked=heard).count[0] == pytest.approx(100)
+    assert toy.std_error(np.array([10**9, 100]))[0] == pytest.approx(math.sqrt(100 * 0.6 / 0.4), rel=1e-6)
+    claim = toy.claim(Report(1))
+    assert claim.kind == "infinite"
+    assert "Yes is given only by a device in the cell, No is given only by a device not in it" in claim.basis
+    assert claim.delta(math.inf) == pytest.approx(0.4)
+
+
+@settings(deadline=None)
+@given(
+    sampling=st.floats(0.05, 1.0),
+    first=st.floats(0.05, 1.0),
+    second=st.floats(0.0, 1.0),
+    inside=st.integers(0, 1000),
+    outside=st.integers(0, 10**6),
+)
+def test_toy_two_is_what_the_paper_writes(sampling, first, second, inside, outside):
+    """SP eqs 2-5: p = π_s(π_1 + (1 − π_1)π_2), q = π_s(1 − π_1)π_2, Ŷ = (C − qN)/(π_sπ_1)."""
+    toy = SampledResponse(cells=1, sampling=sampling, first_coin=first, second_coin=second)
+    yes, no = toy.question.in_round(1)
+    p, q = sampling * (first + (1 - first) * second), sampling * (1 - first) * second
+    np.testing.assert_allclose(yes, [sampling - p, p, 1 - sampling], atol=1e-12)
+    np.testing.assert_allclose(no, [sampling - q, q, 1 - sampling], atol=1e-12)
+    expected = math.sqrt(inside * p * (1 - p) + outside * q * (1 - q)) / (sampling * first)
+    error = toy.std_error(np.array([outside, inside]))[0]
+    assert error == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    devices = inside + outside
+    said = devices // 3
+    counts = np.array([[[0, said, devices - said]]])
+    estimate = toy.estimate(counts, counted=[devices], asked=[devices]).count[0]
+    assert estimate == pytest.approx((said - q * devices) / (sampling * first), rel=1e-9, abs=1e-5)
+
+
+@settings(deadline=None)
+@given(first=st.floats(0.05, 0.95), second=st.floats(0.05, 0.95), cells=st.integers(1, 3))
+def test_toy_two_with_everybody_sampled_is_randomized_response(first, second, cells):
+    toy = SampledResponse(cells=cells, sampling=1.0, first_coin=first, second_coin=second)
+    other = RandomizedResponse(cells=cells, first_coin=first, second_coin=second)
+    true_counts = np.arange(cells + 1) * 7 + 20
+    np.testing.assert_allclose(toy.std_error(true_counts), other.std_error(true_counts), rtol=1e-9)
+    for epsilon in (0.0, 0.5, 2.0):
+        assert toy.claim(Report(1)).delta(epsilon) == pytest.approx(other.claim(Report(1)).delta(epsilon), abs=1e-12)
+
+
+@settings(deadline=None)
+@given(sampling=st.floats(0.05, 0.95), first=st.floats(0.05, 0.95), second=st.floats(0.05, 0.95))
+def test_sampling_with_one_rate_lowers_delta_and_not_epsilon(sampling, first, second):
+    """⊥ tells nothing, so a report is randomized response's with probability π_s: ε stays, δ is multiplied."""
+    toy = SampledResponse(cells=1, sampling=sampling, first_coin=first, second_coin=second)
+    other = RandomizedResponse(cells=1, first_coin=first, second_coin=second)
+    assert toy.claim(Report(1)).epsilon == pytest.approx(other.claim(Report(1)).epsilon, rel=1e-9)
+    for epsilon in (0.0, 0.2, 1.0):
+        expected = sampling * other.claim(Report(1)).delta(epsilon)
+        assert toy.claim(Report(1)).delta(epsilon) == pytest.approx(expected, abs=1e-12)
+
+
+def test_rates_of_their_own_make_silence_tell():
+    """ALP eqs 3-4: Ŷ = (C − π_sNo(1 − π_1)π_2·N)/(π_sYes(π_1 + (1 − π_1)π_2) − π_sNo(1 − π_1)π_2)."""
+    toy = SampledResponse(cells=1, sampling=0.5, sampling_no=0.05, first_coin=0.6, second_coin=0.5)
+    p, q = 0.5 * 0.8, 0.05 * 0.2
+    counts = np.array([[[30, 50, 920]]])
+    estimate = toy.estimate(counts, counted=[1000], asked=[1000])
+    assert estimate.count[0] == pytest.approx((50 - q * 1000) / (p - q))
+    assert toy.claim(Report(1)).epsilon == pytest.approx(math.log(p / q))
+    silent = SampledResponse(
+        cells=1, sampling=0.5, sampling_no=0.05, first_coin=0.6, second_coin=0.5, estimator="silent"
+    )
+    assert silent.estimate(counts, counted=[1000], asked=[1000]).count[0] == pytest.approx((920 - 950) / -0.45)
+    one_rate = SampledResponse(cells=1, sampling=0.5, first_coin=0.6, second_coin=0.5, estimator="silent")
+    with pytest.raises(NotEstimableError, match="the count of ⊥ says nothing"):
+        one_rate.estimate(counts, counted=[1000], asked=[1000])
+
+
+BAD = [
+    (SamplingAndNoise, {"sampling": 0.0}, "sampling must be a probability above 0"),
+    (SamplingAndNoise, {"sampling": NAN}, "sampling must be a probability above 0"),
+    (SamplingAndNoise, {"sampling_no": 1.2}, "sampling_no must be a probability"),
+    (SamplingAndNoise, {"says": "no"}, "says must be one of noise, value"),
+    (SamplingAndNoise, {"cells": 0}, "cells must be at least 1"),
+    (SampledResponse, {"sampling": -1.0}, "sampling must be a probability above 0"),
+    (SampledResponse, {"first_coin": 0.0}, "first_coin must be a probability above 0"),
+    (SampledResponse, {"second_coin": NAN}, "second_coin must be a probability"),
+    (SampledResponse, {"sampling_no": NAN}, "sampling_no must be a probability"),
+    (SampledResponse, {"estimator": "all"}, "estimator must be one of yes, no, silent, best, got 'all'"),
+    (SampledResponse, {"yes_share": 0.0}, "yes_share must be between 0 and 1"),
+    (SampledResponse, {"yes_share": NAN}, "yes_share must be between 0 and 1"),
+    (SampledResponse, {"cells": 2.0}, "cells must be an integer"),
+]
+
+
+@pytest.mark.parametrize(("kind", "change", "message"), BAD)
+def test_bad_parameters_name_field_rule_and_value(kind, change, message):
+    good = {"cells": 3, "sampling": 0.4}
+    if kind is SampledResponse:
+        good |= {"first_coin": 0.6, "second_coin": 0.3}
+    assert kind(**good).cells == 3
+    with pytest.raises(ParameterError, match=rf"^{message}"):
+        kind(**{**good, **change})
