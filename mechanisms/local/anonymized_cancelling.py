@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.intervals import invert_binomial
-from mechanisms.local.linear_estimator import LinearEstimator
 from mechanisms.local.mechanism import Counts
-from mechanisms.local.question import Answers, Question
-from mechanisms.local.question_mechanism import QuestionMechanism
-from mechanisms.local.stay_shares import stay_shares
+from mechanisms.local.parts.intervals import invert_binomial
+from mechanisms.local.parts.linear_estimator import LinearEstimator
+from mechanisms.local.parts.question import Answers, Question
+from mechanisms.local.parts.question_mechanism import QuestionMechanism
+from mechanisms.local.parts.stay_shares import stay_shares
 from mechanisms.parameter import check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released_claims import released_differences_claim

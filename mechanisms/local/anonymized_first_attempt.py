@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanisms.local.linear_estimator import LinearEstimator
 from mechanisms.local.not_estimable import NotEstimableError
-from mechanisms.local.question import Answers, Question, remainder
-from mechanisms.local.question_mechanism import QuestionMechanism
+from mechanisms.local.parts.linear_estimator import LinearEstimator
+from mechanisms.local.parts.question import Answers, Question, remainder
+from mechanisms.local.parts.question_mechanism import QuestionMechanism
 from mechanisms.parameter import ParameterError, check_probability
 
 OUTPUTS = ("⊥1", "⊥2")

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.linear_estimator import LinearEstimator, estimator_of_output
 from mechanisms.local.mechanism import Counts
-from mechanisms.local.question import Question, remainder
-from mechanisms.local.question_mechanism import QuestionMechanism
-from mechanisms.local.yes_no_silent import (
+from mechanisms.local.parts.linear_estimator import LinearEstimator, estimator_of_output
+from mechanisms.local.parts.question import Question, remainder
+from mechanisms.local.parts.question_mechanism import QuestionMechanism
+from mechanisms.local.parts.yes_no_silent import (
     NO,
     SILENT,
     YES,

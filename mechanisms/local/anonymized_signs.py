@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.yes_no_silent import SILENT, YES
+from mechanisms.local.parts.yes_no_silent import SILENT, YES
 from mechanisms.parameter import ParameterError, check_integer
 
 Sign: TypeAlias = Literal[-1, 1]

@@ -7,15 +7,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.bit_rows import BitReports, set_bits_where, words_of
-from mechanisms.local.checks import check_round, check_truth
-from mechanisms.local.coin_rows import toss_rows
-from mechanisms.local.difference import difference_variance, estimate_difference
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.sampling_warnings import sampling_warnings
-from mechanisms.local.yes_no import batch_of_rows, encode_rows, tally_rows
+from mechanisms.local.parts.bit_rows import BitReports, set_bits_where, words_of
+from mechanisms.local.parts.checks import check_round, check_truth
+from mechanisms.local.parts.coin_rows import toss_rows
+from mechanisms.local.parts.difference import difference_variance, estimate_difference
+from mechanisms.local.parts.heard import Heard
+from mechanisms.local.parts.sampling_warnings import sampling_warnings
+from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.parameter import (
     ParameterError,
     check_counts,

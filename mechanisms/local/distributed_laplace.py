@@ -8,16 +8,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.budget import check_budget
-from mechanisms.local.checks import check_round, check_truth, check_where
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
-from mechanisms.local.intervals import LEVEL
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.proportion import estimate_proportion, proportion_variance
-from mechanisms.local.sparse_vectors import SparseVectors
-from mechanisms.local.variance import QuadraticVariance
-from mechanisms.local.yes_no import BATCH_BYTES, BATCH_DEVICES
+from mechanisms.local.parts.budget import check_budget
+from mechanisms.local.parts.checks import check_round, check_truth, check_where
+from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.intervals import LEVEL
+from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.parts.sparse_vectors import SparseVectors
+from mechanisms.local.parts.variance import QuadraticVariance
+from mechanisms.local.parts.yes_no import BATCH_BYTES, BATCH_DEVICES
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.noise_share import PartialNoise, noise_claim

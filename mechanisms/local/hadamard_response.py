@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from mechanisms.local.budget import check_budget
-from mechanisms.local.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.die import one_hot, tally_values
-from mechanisms.local.hadamard import choose_side, hadamard_order, sample_sides, walsh_hadamard
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.pure_protocol import PureProtocol
+from mechanisms.local.parts.budget import check_budget
+from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
+from mechanisms.local.parts.die import one_hot, tally_values
+from mechanisms.local.parts.hadamard import choose_side, hadamard_order, sample_sides, walsh_hadamard
+from mechanisms.local.parts.pure_protocol import PureProtocol
 from mechanisms.parameter import check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.mirror_pair import mirror_claim

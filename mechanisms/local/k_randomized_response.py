@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.budget import check_budget
-from mechanisms.local.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.die import answer_second, one_hot, tally_values, throw
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.pure_protocol import PureProtocol
+from mechanisms.local.parts.budget import check_budget
+from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
+from mechanisms.local.parts.die import answer_second, one_hot, tally_values, throw
+from mechanisms.local.parts.pure_protocol import PureProtocol
 from mechanisms.local.sampling_privacy import Dice
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim

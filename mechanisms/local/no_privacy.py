@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.die import one_hot, tally_values
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
+from mechanisms.local.parts.die import one_hot, tally_values
+from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
 from mechanisms.parameter import check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View

@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.bit_rows import BitReports, set_bits, words_of
-from mechanisms.local.checks import check_round, check_truth
-from mechanisms.local.coin_rows import toss_rows
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.proportion import estimate_proportion, proportion_variance
-from mechanisms.local.yes_no import batch_of_rows, encode_rows, tally_rows
+from mechanisms.local.parts.bit_rows import BitReports, set_bits, words_of
+from mechanisms.local.parts.checks import check_round, check_truth
+from mechanisms.local.parts.coin_rows import toss_rows
+from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.per_cell import per_cell_claim

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mechanisms.local.linear_estimator import LinearEstimator
-from mechanisms.local.question import Question
-from mechanisms.local.question_mechanism import QuestionMechanism
-from mechanisms.local.yes_no_silent import (
+from mechanisms.local.parts.linear_estimator import LinearEstimator
+from mechanisms.local.parts.question import Question
+from mechanisms.local.parts.question_mechanism import QuestionMechanism
+from mechanisms.local.parts.yes_no_silent import (
     Choice,
     build_yes_no_silent,
     check_choice,

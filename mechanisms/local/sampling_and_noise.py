@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from mechanisms.local.linear_estimator import LinearEstimator, estimator_of_output
 from mechanisms.local.not_estimable import NotEstimableError
-from mechanisms.local.question import Question
-from mechanisms.local.question_mechanism import QuestionMechanism
-from mechanisms.local.yes_no_silent import YES, build_yes_no_silent
+from mechanisms.local.parts.linear_estimator import LinearEstimator, estimator_of_output
+from mechanisms.local.parts.question import Question
+from mechanisms.local.parts.question_mechanism import QuestionMechanism
+from mechanisms.local.parts.yes_no_silent import YES, build_yes_no_silent
 from mechanisms.parameter import ParameterError, check_probability
 
 Reading = Literal["noise", "value"]

@@ -7,15 +7,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.local.blanks import resolve_blanks
-from mechanisms.local.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.die import alias_table, answer_second, one_hot, redraw, tally_values, throw
-from mechanisms.local.difference import difference_variance, estimate_difference
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.refresh import estimate_refreshed, refreshed_variance
-from mechanisms.local.sampling_warnings import sampling_warnings
+from mechanisms.local.parts.blanks import resolve_blanks
+from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
+from mechanisms.local.parts.die import alias_table, answer_second, one_hot, redraw, tally_values, throw
+from mechanisms.local.parts.difference import difference_variance, estimate_difference
+from mechanisms.local.parts.heard import Heard
+from mechanisms.local.parts.refresh import estimate_refreshed, refreshed_variance
+from mechanisms.local.parts.sampling_warnings import sampling_warnings
 from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.sampling_claim import sampling_claim

@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.bit_rows import BitReports, words_of
-from mechanisms.local.budget import check_budget
-from mechanisms.local.checks import check_round, check_truth, check_where
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.pure_protocol import PureProtocol
-from mechanisms.local.subset_rows import draw_subsets, hold_or_miss
-from mechanisms.local.yes_no import batch_of_rows
+from mechanisms.local.parts.bit_rows import BitReports, words_of
+from mechanisms.local.parts.budget import check_budget
+from mechanisms.local.parts.checks import check_round, check_truth, check_where
+from mechanisms.local.parts.pure_protocol import PureProtocol
+from mechanisms.local.parts.subset_rows import draw_subsets, hold_or_miss
+from mechanisms.local.parts.yes_no import batch_of_rows
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.mirror_pair import mirror_claim

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from scipy.special import expit
 
-from mechanisms.local.budget import check_budget
-from mechanisms.local.unary import UnaryEncoding
+from mechanisms.local.parts.budget import check_budget
+from mechanisms.local.parts.unary import UnaryEncoding
 
 
 @dataclass(frozen=True, kw_only=True)

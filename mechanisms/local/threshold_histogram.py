@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mechanisms.local.budget import check_budget
-from mechanisms.local.unary import UnaryEncoding
+from mechanisms.local.parts.budget import check_budget
+from mechanisms.local.parts.unary import UnaryEncoding
 from mechanisms.parameter import ParameterError
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mechanisms.local.linear_estimator import LinearEstimator, estimator_of_output
-from mechanisms.local.question import Answers, Question
-from mechanisms.local.question_mechanism import QuestionMechanism
+from mechanisms.local.parts.linear_estimator import LinearEstimator, estimator_of_output
+from mechanisms.local.parts.question import Answers, Question
+from mechanisms.local.parts.question_mechanism import QuestionMechanism
 from mechanisms.parameter import ParameterError, check_probability
 
 OUTPUTS = ("No", "Yes")

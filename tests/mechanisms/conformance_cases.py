@@ -80,4 +80,3 @@ MORE = {
 GOOD |= {
     f"{kind.__name__} {parameters}": kind(**parameters) for kind, settings in MORE.items() for parameters in settings
 }
-

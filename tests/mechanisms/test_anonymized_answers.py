@@ -6,16 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError
-from mechanisms.local.answer_rows import AnswerReports, encode_answers, tally_answers
-from mechanisms.local.heard import Heard
-from mechanisms.local.linear_estimator import (
+from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.local.parts.answer_rows import AnswerReports, encode_answers, tally_answers
+from mechanisms.local.parts.heard import Heard
+from mechanisms.local.parts.linear_estimator import (
     LinearEstimator,
     estimator_of_least_variance,
     estimator_of_output,
 )
-from mechanisms.local.not_estimable import NotEstimableError
-from mechanisms.local.proportion import estimate_proportion, proportion_variance
-from mechanisms.local.question import Question, remainder
+from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.parts.question import Question, remainder
 
 
 @settings(deadline=None)

@@ -14,8 +14,8 @@ from mechanisms.local import ParameterError
 from mechanisms.local.anonymized_cancelling import AnonymizedCancelling
 from mechanisms.local.anonymized_deniable import AnonymizedDeniable
 from mechanisms.local.anonymized_first_attempt import AnonymizedFirstAttempt
-from mechanisms.local.linear_estimator import estimator_of_least_variance
 from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.local.parts.linear_estimator import estimator_of_least_variance
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, released_differences_delta
 
 NAN = float("nan")

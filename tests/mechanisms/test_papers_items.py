@@ -9,9 +9,9 @@ from mechanism_cases import truth_of
 from mechanism_statistics import z_bound
 
 from mechanisms.local import SamplingPrivacy
-from mechanisms.local.difference import difference_variance
-from mechanisms.local.heard import Heard
-from mechanisms.local.refresh import kept_share
+from mechanisms.local.parts.difference import difference_variance
+from mechanisms.local.parts.heard import Heard
+from mechanisms.local.parts.refresh import kept_share
 from mechanisms.privacy import (
     LinkedReports,
     ReleasedCounts,

@@ -12,9 +12,9 @@ from mechanism_statistics import check_moments, check_same_law
 from numpy.random import default_rng
 
 from mechanisms.local import ParameterError, SamplingPrivacy
-from mechanisms.local.difference import difference_variance
-from mechanisms.local.heard import Heard
-from mechanisms.local.refresh import control_weight, kept_share
+from mechanisms.local.parts.difference import difference_variance
+from mechanisms.local.parts.heard import Heard
+from mechanisms.local.parts.refresh import control_weight, kept_share
 from mechanisms.privacy import (
     LinkedReports,
     ReleasedCounts,

@@ -15,11 +15,11 @@ from scipy.stats import chisquare
 
 from mechanisms.local import ParameterError
 from mechanisms.local.distributed_laplace import DistributedLaplace
-from mechanisms.local.hadamard import hadamard_order, sample_sides, walsh_hadamard
-from mechanisms.local.hash_family import add_support, draw_seeds, same_bucket
 from mechanisms.local.local_hashing import HashedReports, LocalHashing
-from mechanisms.local.sparse_vectors import SparseVectors
-from mechanisms.local.subset_rows import draw_subsets
+from mechanisms.local.parts.hadamard import hadamard_order, sample_sides, walsh_hadamard
+from mechanisms.local.parts.hash_family import add_support, draw_seeds, same_bucket
+from mechanisms.local.parts.sparse_vectors import SparseVectors
+from mechanisms.local.parts.subset_rows import draw_subsets
 from mechanisms.privacy import Report
 from mechanisms.privacy.noise_share import PartialNoise
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernel import compiled
-from mechanisms.local.coin_rows import toss_rows
+from mechanisms.local.parts.coin_rows import toss_rows
 
 ONE = np.uint64(1)
 MEMBERS, OTHERS = np.uint64(0), np.uint64(2**64 - 1)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.heard import Heard
 from mechanisms.local.not_estimable import NotEstimableError
-from mechanisms.local.question import Question
-from mechanisms.local.variance import QuadraticVariance
+from mechanisms.local.parts.heard import Heard
+from mechanisms.local.parts.question import Question
+from mechanisms.local.parts.variance import QuadraticVariance
 from mechanisms.parameter import ParameterError
 
 # How far from unbiased rounding may leave the weights.

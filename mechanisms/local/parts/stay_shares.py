@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from mechanisms.local.question import ROUNDING
+from mechanisms.local.parts.question import ROUNDING
 from mechanisms.parameter import ParameterError, check_probability
 
 Stay: TypeAlias = tuple[float, float, float]

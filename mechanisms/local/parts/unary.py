@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.bit_rows import BitReports, set_bits, words_of
-from mechanisms.local.checks import check_round, check_truth
-from mechanisms.local.coin_rows import toss_rows
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.pure_protocol import PureProtocol
+from mechanisms.local.parts.bit_rows import BitReports, set_bits, words_of
+from mechanisms.local.parts.checks import check_round, check_truth
+from mechanisms.local.parts.coin_rows import toss_rows
+from mechanisms.local.parts.pure_protocol import PureProtocol
+from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.local.randomized_response import TwoCoins
-from mechanisms.local.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.mirror_pair import mirror_claim

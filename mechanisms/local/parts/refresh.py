@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.difference import difference_variance
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
-from mechanisms.local.variance import QuadraticVariance
+from mechanisms.local.parts.difference import difference_variance
+from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.variance import QuadraticVariance
 
 
 def kept_share(blank: NDArray[np.float64], *, sampling: float, refresh: float) -> NDArray[np.float64]:

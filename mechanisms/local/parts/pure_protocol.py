@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
 from mechanisms.local.mechanism import Coins, Counts, Memory, NoMemory, Truth, Vectors, Where
-from mechanisms.local.proportion import estimate_proportion, proportion_variance
-from mechanisms.local.variance import QuadraticVariance
+from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.parts.variance import QuadraticVariance
 from mechanisms.parameter import check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.one_round import one_round_claim

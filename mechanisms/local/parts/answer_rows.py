@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernel import compiled
-from mechanisms.local.bit_rows import WORD, BitReports, words_of
-from mechanisms.local.checks import check_where
+from mechanisms.local.parts.bit_rows import WORD, BitReports, words_of
+from mechanisms.local.parts.checks import check_where
 from mechanisms.parameter import ParameterError, check_integer
 
 

@@ -5,12 +5,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.linear_estimator import (
+from mechanisms.local.parts.linear_estimator import (
     LinearEstimator,
     estimator_of_least_variance,
     estimator_of_output,
 )
-from mechanisms.local.question import Answers, Question
+from mechanisms.local.parts.question import Answers, Question
 from mechanisms.parameter import ParameterError
 
 OUTPUTS = ("No", "Yes", "⊥")

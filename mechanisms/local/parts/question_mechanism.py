@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.answer_rows import AnswerReports, encode_answers, tally_answers
-from mechanisms.local.checks import check_round, check_truth
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
-from mechanisms.local.linear_estimator import LinearEstimator
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.question import Question, QuestionCoins
-from mechanisms.local.question_claims import question_claim
-from mechanisms.local.yes_no import batch_of_rows
+from mechanisms.local.parts.answer_rows import AnswerReports, encode_answers, tally_answers
+from mechanisms.local.parts.checks import check_round, check_truth
+from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.linear_estimator import LinearEstimator
+from mechanisms.local.parts.question import Question, QuestionCoins
+from mechanisms.local.parts.question_claims import question_claim
+from mechanisms.local.parts.yes_no import batch_of_rows
 from mechanisms.parameter import check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.view import View

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, ndtri
 
-from mechanisms.local.variance import QuadraticVariance
+from mechanisms.local.parts.variance import QuadraticVariance
 from mechanisms.parameter import ParameterError, check_probability
 
 LEVEL = 0.95

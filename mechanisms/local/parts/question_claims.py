@@ -1,6 +1,6 @@
 """Claims of mechanisms that ask one question about each cell, once or several times."""
 
-from mechanisms.local.question import Question
+from mechanisms.local.parts.question import Question
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.per_cell import per_cell_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, View

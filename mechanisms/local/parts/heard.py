@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.intervals import score_interval
-from mechanisms.local.variance import QuadraticVariance
+from mechanisms.local.parts.intervals import score_interval
+from mechanisms.local.parts.variance import QuadraticVariance
 from mechanisms.parameter import ParameterError, check_per_round
 
 

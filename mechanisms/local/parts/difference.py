@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.heard import Heard, estimate_by_score, estimate_nothing
-from mechanisms.local.intervals import invert_binomial
-from mechanisms.local.variance import QuadraticVariance
+from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.intervals import invert_binomial
+from mechanisms.local.parts.variance import QuadraticVariance
 
 
 def estimate_difference(

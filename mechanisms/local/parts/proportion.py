@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.heard import Heard
-from mechanisms.local.variance import QuadraticVariance
+from mechanisms.local.parts.heard import Heard
+from mechanisms.local.parts.variance import QuadraticVariance
 
 
 def estimate_proportion(

@@ -8,9 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.answer_rows import AnswerReports, set_answers
-from mechanisms.local.bit_rows import words_of
-from mechanisms.local.coin_rows import toss_rows
+from mechanisms.local.parts.answer_rows import AnswerReports, set_answers
+from mechanisms.local.parts.bit_rows import words_of
+from mechanisms.local.parts.coin_rows import toss_rows
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.hockey_stick import check_distribution
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.bit_rows import BitReports
-from mechanisms.local.checks import check_where
+from mechanisms.local.parts.bit_rows import BitReports
+from mechanisms.local.parts.checks import check_where
 from mechanisms.parameter import ParameterError
 
 # Coins and reports of a batch stay under this many bytes, and its devices under that many.

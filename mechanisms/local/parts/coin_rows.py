@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernel import compiled
-from mechanisms.local.bit_rows import WORD, words_of
+from mechanisms.local.parts.bit_rows import WORD, words_of
 
 # Random words drawn at once: 2 MB, which stays in the cache between being drawn and being spent.
 DRAW = 2**18
