@@ -108,6 +108,11 @@ class DistributedLaplace:
         return (self.cells,)
 
     @property
+    def report_bits(self) -> int:
+        """Bits of a report as sent: a 64-bit word a cell, as shares of it would be."""
+        return 64 * self.cells
+
+    @property
     def batch(self) -> int:
         """Devices a batch: on average their noise takes about 64 MB at most, whatever one device's share."""
         return max(1, min(BATCH_DEVICES, int(BATCH_BYTES / (ROW_BYTES + ENTRY_BYTES * self._jumps))))

@@ -137,6 +137,11 @@ class LocalHashing(PureProtocol):
         return (self.cells + 1,)
 
     @property
+    def report_bits(self) -> int:
+        """Bits of a report as sent: the two 64-bit words of a hash function, and a bucket."""
+        return 128 + (self._buckets - 1).bit_length()
+
+    @property
     def batch(self) -> int:
         """Devices a batch: their coins and reports take about 40 MB."""
         return min(2**20, BATCH_BYTES // DEVICE_BYTES)

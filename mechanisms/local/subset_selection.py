@@ -100,6 +100,11 @@ class SubsetSelection(PureProtocol):
         return (self.symbols,)
 
     @property
+    def report_bits(self) -> int:
+        """Bits of a report as sent: one a symbol."""
+        return self.symbols
+
+    @property
     def batch(self) -> int:
         """Devices a batch: their coins and reports take about 64 MB at most."""
         return batch_of_rows(2 * words_of(self.symbols) + 2)

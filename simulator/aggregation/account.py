@@ -1,6 +1,9 @@
 """Account: what became of every report of one round."""
 
+import math
 from dataclasses import dataclass
+
+from mechanisms.local import LocalMechanism
 
 
 @dataclass(frozen=True)
@@ -40,16 +43,13 @@ class RoundAccount:
             )
 
 
-def report_nbytes(tally_shape: tuple[int, ...]) -> int:
-    """Return the bytes of one plain report: its outcome's number, or one bit a yes/no question.
+def report_nbytes(mechanism: LocalMechanism) -> int:
+    """Return the bytes of one plain report of a mechanism.
 
-    Parameters
-    ----------
-    tally_shape
-        (outputs,), or (questions, outputs per question).
+    Its own `report_bits` where it states them; else its outcome's number, or as many bits a question as its outputs
+    need.
     """
-    *questions, outputs = tally_shape
-    bits = max(1, (outputs - 1).bit_length())
-    for count in questions:
-        bits *= count
+    stated: int | None = getattr(mechanism, "report_bits", None)
+    *questions, outputs = mechanism.tally_shape
+    bits = max(1, (outputs - 1).bit_length()) * math.prod(questions) if stated is None else stated
     return -(-bits // 8)

@@ -10,6 +10,7 @@ from mechanisms.local import LocalMechanism, ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.cells import CellsError, GeographicGrid, Partition, SquareGrid
 from simulator.experiment.city import City
+from simulator.experiment.plug_in import PlugIn
 from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
 from simulator.sensing.campaign import Population, Schedule
 from simulator.sensing.channel import (
@@ -160,8 +161,13 @@ _MECHANISMS: Mapping[str, Callable[..., LocalMechanism]] = {
 
 def _plug_in(kind: str) -> Callable[..., LocalMechanism]:
     module, _, name = kind.partition(":")
-    made: Callable[..., LocalMechanism] = getattr(importlib.import_module(module), name)
-    return made
+    kind_of: Callable[..., Any] = getattr(importlib.import_module(module), name)
+
+    def make(*, cells: int, **parameters: Any) -> LocalMechanism:
+        mechanism: LocalMechanism = PlugIn(kind_of(cells=cells, **parameters), cells=cells)
+        return mechanism
+
+    return make
 
 
 def build_engine(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine:

@@ -119,6 +119,7 @@ class RunResult:
                 *scenario.warnings(),
                 *_warnings(scenario, city),
                 *(f"mechanisms.{name}: {text}" for name, m in mechanisms.items() for text in m.warnings()),
+                *_shortfalls(mechanisms, queries),
             ],
         }
         cells = city.cells.polygons().to_crs("EPSG:4326")
@@ -176,6 +177,20 @@ class RunResult:
             f"<RunResult: {self.scenario.name}, seed {self.scenario.seed}, {self.facts['queries']} queries, "
             f"{len(self.cells)} cells, {len(self.facts['mechanisms'])} mechanisms>"
         )
+
+
+def _shortfalls(mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]) -> list[str]:
+    """Return where fewer devices answered than a mechanism's noise is shared among, so that its claims do not hold."""
+    warnings = []
+    for name, mechanism in mechanisms.items():
+        needed: int | None = getattr(mechanism, "devices", None)
+        counted = [a.rounds[-1].counted for query in queries for a in query.answers if a.mechanism == name]
+        if needed is not None and counted and min(counted) < needed:
+            warnings.append(
+                f"mechanisms.{name}.devices: its noise is shared among {needed:,}, and in a query only "
+                f"{min(counted):,} were counted: too little noise for what is claimed of the sums"
+            )
+    return warnings
 
 
 def _warnings(scenario: Scenario, city: City) -> list[str]:

@@ -58,11 +58,12 @@ def error_by_population(mechanism: LocalMechanism, *, occupancy: int) -> dict[st
     }
 
 
-def _std_error(mechanism: LocalMechanism, occupancy: int, asked: int) -> float:
-    """Return the standard error in cell 1 if it holds `occupancy` and everybody else is outside."""
+def _std_error(mechanism: LocalMechanism, occupancy: int, asked: int) -> float | None:
+    """Return the standard error in cell 1 if it holds `occupancy` and everybody else is outside; None if unknown."""
     truth = np.zeros(mechanism.cells + 1, dtype=np.int64)
     truth[0], truth[1] = asked - occupancy, occupancy
-    return float(mechanism.std_error(truth)[0])
+    error = float(mechanism.std_error(truth)[0])
+    return error if math.isfinite(error) else None
 
 
 def describe_mechanisms(

@@ -175,7 +175,7 @@ class Survey:
         """
         self._tossed = []
         self._answer_by_counts()
-        nbytes = report_nbytes(self.mechanism.tally_shape)
+        nbytes = report_nbytes(self.mechanism)
         for round_, present in enumerate(self._present, start=1):
             answered = present.devices
             self._server.close_round(

@@ -221,6 +221,63 @@ def test_a_plug_in_runs(mine):
     assert "shyness" in refused.stderr
 
 
+BARE = """
+import numpy as np
+from mechanisms.local import Estimate, NoMemory
+from mechanisms.privacy import PrivacyClaim
+
+
+class Bare:
+    \"\"\"What the protocol asks for, and nothing more: k-ary randomized response by hand.\"\"\"
+
+    rounds = truth_round = 1
+
+    def __init__(self, *, cells, honesty):
+        self.cells, self.honesty = cells, honesty
+        self.tally_shape = (cells + 1,)
+
+    def enrol(self, n, *, rng):
+        return NoMemory(n)
+
+    def toss(self, memory, *, rng):
+        return rng.random(memory.devices) < self.honesty, rng.integers(self.cells + 1, size=memory.devices)
+
+    def answer(self, round, truth, coins):
+        return np.where(coins[0], truth, coins[1])
+
+    def encode(self, reports):
+        return np.eye(self.cells + 1, dtype=np.int64)[reports]
+
+    def tally(self, reports):
+        return np.bincount(reports, minlength=self.cells + 1)
+
+    def estimate(self, counts, *, counted, asked):
+        count = (counts[0, 1:] / counted[0] - (1 - self.honesty) / (self.cells + 1)) * asked[0] / self.honesty
+        zero = np.zeros(self.cells)
+        return Estimate(count, zero + asked[0], zero, zero + asked[0], "score")
+
+    def sample_counts(self, true_counts, *, rng):
+        truth = np.repeat(np.arange(self.cells + 1), true_counts)
+        return self.tally(self.answer(1, truth, self.toss(NoMemory(len(truth)), rng=rng)))[None]
+
+    def claim(self, view):
+        return PrivacyClaim.unknown("nobody has worked it out")
+"""
+
+
+def test_a_plug_in_needs_no_more_than_the_protocol(mine):
+    (mine / "bare.py").write_text(BARE)
+    settings = ["--set", "mechanisms=[{kind='bare:Bare', honesty=0.7}]", "--set", "channel.loss=0.1"]
+    done = crowdveil("run", "mine.toml", *settings, "--set", "population.outside=50", "--out", "r", cwd=mine)
+    assert done.returncode == 0, done.stderr
+    estimates = pd.read_parquet(mine / "r" / "estimates.parquet")
+    assert estimates["estimate"].notna().all()
+    (mine / "bare.py").write_text(BARE.replace("def sample_counts", "def sample"))
+    refused = crowdveil("run", "mine.toml", *settings, cwd=mine)
+    assert refused.returncode == 2
+    assert "must have sample_counts" in refused.stderr
+
+
 @pytest.mark.parametrize(
     "command", [(), ("run",), ("report",), ("scenarios",), ("scenarios", "list"), ("scenarios", "check")]
 )

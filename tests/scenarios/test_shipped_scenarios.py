@@ -12,7 +12,7 @@ import scenarios
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = ["grid20", "highway", "manhattan", "manhattan-osm", "tiny"]
+NAMES = ["grid20", "highway", "manhattan", "manhattan-osm", "rivals", "tiny"]
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy
+from mechanisms.local import (
+    AnonymizedCancelling,
+    BinarySamplingPrivacy,
+    DistributedLaplace,
+    HadamardResponse,
+    LocalHashing,
+    NoPrivacy,
+    RandomizedResponse,
+    SamplingPrivacy,
+    SubsetSelection,
+)
 from simulator.aggregation.account import RoundAccount, report_nbytes
 from simulator.sensing.channel import Channel, ExponentialLatency
 from simulator.sensing.survey import Asked, Present, Survey
@@ -56,7 +66,7 @@ def test_every_report_is_accounted_for(mechanism, answers, left):
         assert account.answered == account.asked - (2 * left if at_truth else 0)
         assert account.answered == account.counted + account.late + account.lost
         assert min(account.counted, account.late, account.lost) > 0
-        assert account.bytes_up == account.answered * report_nbytes(mechanism.tally_shape)
+        assert account.bytes_up == account.answered * report_nbytes(mechanism)
     assert np.isfinite(estimate.count).all()
 
 
@@ -131,6 +141,21 @@ def test_an_account_that_does_not_add_up_is_refused():
         RoundAccount(asked=6, answered=5, counted=3, lost=1)
 
 
-@pytest.mark.parametrize(("shape", "nbytes"), [((5,), 1), ((257,), 2), ((258,), 2), ((9, 2), 2), ((1, 2), 1)])
-def test_bytes_of_a_plain_report(shape, nbytes):
-    assert report_nbytes(shape) == nbytes
+@pytest.mark.parametrize(
+    ("mechanism", "nbytes"),
+    [
+        (NoPrivacy(cells=4), 1),
+        (SamplingPrivacy(cells=255, sampling=0.4), 1),
+        (SamplingPrivacy(cells=256, sampling=0.4), 2),
+        (RandomizedResponse(cells=9, first_coin=0.8, second_coin=0.2), 2),
+        (BinarySamplingPrivacy(cells=1, sampling=0.3), 1),
+        (AnonymizedCancelling(cells=9, shift=0.3), 3),
+        (SubsetSelection(cells=9, epsilon=1.0), 2),
+        (LocalHashing(cells=9, epsilon=1.0), 17),
+        (HadamardResponse(cells=600, epsilon=1.0), 2),
+        (DistributedLaplace(cells=5, epsilon=1.0, devices=100), 40),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_bytes_of_a_plain_report(mechanism, nbytes):
+    assert report_nbytes(mechanism) == nbytes
