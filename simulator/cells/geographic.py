@@ -162,7 +162,9 @@ class GeographicGrid:
         places = np.asarray(xy, dtype=np.float64)
         if places.ndim != 2 or places.shape[1] != 2:
             raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
-        lon, lat = self._to_wgs84.transform(places[:, 0], places[:, 1])
+        # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+        sent = places if len(places) != 1 else places.repeat(2, axis=0)
+        lon, lat = (values[: len(places)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
         identifier = self.square.global_id(lon, lat)
         row, column = np.divmod(identifier, self.square.side)
         row -= self.first_row

@@ -163,7 +163,9 @@ class RoadNetwork:
             Degrees (longitude, latitude) of WGS84, float64, shape (n, 2).
         """
         points = np.asarray(xy, dtype=np.float64).reshape(-1, 2)
-        lon, lat = self._to_wgs84.transform(points[:, 0], points[:, 1])
+        # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+        sent = points if len(points) != 1 else points.repeat(2, axis=0)
+        lon, lat = (values[: len(points)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
         return np.column_stack((lon, lat))
 
     @cached_property
