@@ -97,8 +97,9 @@ def check_mechanism(
     devices: int = DEVICES,
     queries: int = 2,
     quick: bool = False,
+    raise_failures: bool = True,
 ) -> ConformanceReport:
-    """Check everything a mechanism promises, and report every failure.
+    """Check everything a mechanism promises, and raise or return every failure, not only the first.
 
     Parameters
     ----------
@@ -115,14 +116,18 @@ def check_mechanism(
         Queries over which claims are audited: 1, or 2 for those over two queries as well.
     quick : bool
         A fifth of the devices, and one query.
+    raise_failures : bool
+        Raise if any check fails; else return the report whatever it says.
 
     Returns
     -------
     ConformanceReport
-        Call its `raise_for_failures` to raise what was found.
+        What each check found.
 
     Raises
     ------
+    ConformanceError
+        If a check fails, with all of them and the `report`.
     ParameterError
         If `level`, `devices` or `queries` is out of range.
 
@@ -147,7 +152,10 @@ def check_mechanism(
         results += [_run(name, check, trial) for name, check in CHECKS.items()]
     else:
         results += [CheckResult(name, "skipped", "not run: attributes are missing or wrong") for name in CHECKS]
-    return ConformanceReport(_write(mechanism), seed, level, tuple(results))
+    report = ConformanceReport(_write(mechanism), seed, level, tuple(results))
+    if raise_failures:
+        report.raise_for_failures()
+    return report
 
 
 def _run(name: str, check: Callable[[Trial, Findings], None], trial: Trial) -> CheckResult:
