@@ -165,12 +165,12 @@ class LongitudinalUnary(UnaryEncoding):
         hit = (self.true_kept - self.false_kept) / (1.0 - self.false_kept)
         return KeptBits(noise, toss_rows(n, self.cells, hit, rng=rng))
 
-    def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> LongitudinalCoins:  # type: ignore[override]
+    def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> LongitudinalCoins:  # type: ignore[override]  # it takes back what it gave
         """Toss this query's flips of every bit."""
         flips = toss_rows(memory.devices, self.cells, self.flip, rng=rng)
         return LongitudinalCoins(memory.noise, memory.hits, flips)
 
-    def answer(self, round: int, truth: Truth, coins: LongitudinalCoins) -> BitReports:  # type: ignore[override]  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: LongitudinalCoins) -> BitReports:  # type: ignore[override]  # noqa: A002 - what it gave; the paper's word
         """Return the permanent bits of the device's truth, flipped for this query."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
