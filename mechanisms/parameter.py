@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+class ParameterWarning(UserWarning):
+    """Parameters that are allowed, and advised against."""
+
+
 class ParameterError(ValueError):
     """A value that breaks a rule.
 

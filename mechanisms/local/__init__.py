@@ -35,7 +35,7 @@ from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.symmetric_unary import SymmetricUnary
 from mechanisms.local.threshold_histogram import ThresholdHistogram
 from mechanisms.local.warner import Warner
-from mechanisms.parameter import ParameterError
+from mechanisms.parameter import ParameterError, ParameterWarning
 
 __all__ = [
     "AnonymizedCancelling",
@@ -62,6 +62,7 @@ __all__ = [
     "NotEstimableError",
     "OptimisedUnary",
     "ParameterError",
+    "ParameterWarning",
     "Printed",
     "QuadraticVariance",
     "RandomizedResponse",

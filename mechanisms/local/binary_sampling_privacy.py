@@ -14,7 +14,7 @@ from mechanisms.local.parts.checks import check_round, check_truth
 from mechanisms.local.parts.coin_rows import toss_rows
 from mechanisms.local.parts.difference import difference_variance, estimate_difference
 from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.sampling_warnings import sampling_warnings
+from mechanisms.local.parts.sampling_warnings import sampling_warnings, warn
 from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.parameter import (
     ParameterError,
@@ -68,6 +68,11 @@ class BinarySamplingPrivacy:
     blank_zero : float, optional
         π_0, in [0, 1 − π_s]; (1 − π_s)/2 by default.
 
+    Warns
+    -----
+    ParameterWarning
+        Of what the paper advises against: π_s of 1/2 or more, a face that no blank shows.
+
     Raises
     ------
     ParameterError
@@ -90,6 +95,7 @@ class BinarySamplingPrivacy:
         if self.sampling + zero > 1.0 + SUM_TOLERANCE:
             raise ParameterError("blank_zero", f"must be at most 1 − sampling = {1.0 - self.sampling:g}", zero)
         object.__setattr__(self, "blank_zero", zero)
+        warn(self.warnings(), stacklevel=3)
 
     @property
     def faces(self) -> tuple[float, float, float]:

@@ -15,7 +15,7 @@ from mechanisms.local.parts.die import alias_table, answer_second, one_hot, redr
 from mechanisms.local.parts.difference import difference_variance, estimate_difference
 from mechanisms.local.parts.heard import Heard
 from mechanisms.local.parts.refresh import estimate_refreshed, refreshed_variance
-from mechanisms.local.parts.sampling_warnings import sampling_warnings
+from mechanisms.local.parts.sampling_warnings import sampling_warnings, warn
 from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.sampling_claim import sampling_claim
@@ -85,6 +85,11 @@ class SamplingPrivacy:
     blanks : (cells + 1,) float64
         π_0…π_V, read-only; they and π_s sum to 1.
 
+    Warns
+    -----
+    ParameterWarning
+        Of what the paper advises against: π_s of 1/2 or more, a face that no blank shows.
+
     Raises
     ------
     ParameterError
@@ -113,6 +118,7 @@ class SamplingPrivacy:
         # Equal blanks need no table; nor do blanks that are never thrown.
         equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
         self._table = None if equal else alias_table(self.blanks)
+        warn(self.warnings(), stacklevel=2)
 
     def __repr__(self) -> str:
         """Parameters, blanks in short."""

@@ -1,12 +1,13 @@
 """Build: the composition root, the one place that names concrete parts."""
 
 import importlib
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import scenarios
 from mechanisms import local
-from mechanisms.local import LocalMechanism, ParameterError
+from mechanisms.local import LocalMechanism, ParameterError, ParameterWarning
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.cells import CellsError, GeographicGrid, Partition, SquareGrid
 from simulator.experiment.city import City
@@ -114,7 +115,10 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
         where = f"mechanisms.{section.name}"
         try:
             make = _MECHANISMS.get(section.kind) or _plug_in(section.kind)
-            built[section.name] = make(cells=cells, **section.parameters)
+            with warnings.catch_warnings():
+                # The result carries a mechanism's warnings, so that they are told once and kept.
+                warnings.simplefilter("ignore", ParameterWarning)
+                built[section.name] = make(cells=cells, **section.parameters)
         except ParameterError as error:
             faults.append(Fault(where, str(error)))
         except (ImportError, AttributeError) as error:

@@ -116,7 +116,6 @@ class RunResult:
             ],
             "mechanisms": describe_mechanisms(scenario, mechanisms, queries, scores),
             "warnings": [
-                *scenario.warnings(),
                 *_warnings(scenario, city),
                 *(f"mechanisms.{name}: {text}" for name, m in mechanisms.items() for text in m.warnings()),
                 *_shortfalls(mechanisms, queries),

@@ -1,6 +1,7 @@
 """Parameters: defaults, what is refused and how, and what is only advised against."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from mechanisms.local import (
     Estimate,
     NoPrivacy,
     ParameterError,
+    ParameterWarning,
     RandomizedResponse,
     SamplingPrivacy,
 )
@@ -141,3 +143,13 @@ def test_estimates_check_what_they_hold(change, message):
     assert len(Estimate(**good)) == 2
     with pytest.raises(ParameterError, match=rf"^{message}"):
         Estimate(**{**good, **change})
+
+
+@pytest.mark.parametrize("kind", [SamplingPrivacy, BinarySamplingPrivacy])
+def test_sampling_half_or_more_warns_where_it_is_asked_for(kind):
+    with pytest.warns(ParameterWarning, match="less than 1/2") as heard:
+        kind(cells=2, sampling=0.5)
+    assert heard[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kind(cells=2, sampling=0.49)

@@ -1,7 +1,11 @@
 """What the Sampling Privacy paper advises against, said before it is used."""
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike
+
+from mechanisms.parameter import ParameterWarning
 
 
 def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) -> list[str]:
@@ -30,3 +34,9 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
             "with certainty."
         )
     return sentences
+
+
+def warn(sentences: list[str], *, stacklevel: int) -> None:
+    """Warn with each sentence, at the caller so many frames above this one's."""
+    for sentence in sentences:
+        warnings.warn(sentence, ParameterWarning, stacklevel=stacklevel + 1)
