@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import geopandas as gpd
-import numba
 import numpy as np
 import pyproj
 import shapely
 
+from mechanisms.kernel import compiled
 from simulator.cells.division import pieces
 from simulator.cells.errors import CellsError
 from simulator.cells.partition import LARGEST_COUNT
@@ -195,7 +195,8 @@ def _edges(start: float, size_m: float, count: int, first: float, last: float) -
     return edges
 
 
-def _cell_of_each(
+@compiled
+def _cell_of(
     xy: NDArray[np.float64],
     sides: tuple[float, float, float],
     shape: tuple[int, int],
@@ -217,6 +218,3 @@ def _cell_of_each(
             row = min(max(row, 0), rows - 1)
             cells[i] = row * columns + column + 1
     return cells
-
-
-_cell_of = numba.njit(cache=True)(_cell_of_each)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 import shapely
+
+from mechanisms.kernel import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +118,8 @@ class Shapes:
         )
 
 
-def _locate_each(
+@compiled
+def _locate(
     link: NDArray[np.int64],
     fraction: NDArray[np.float64],
     ends: tuple[NDArray[np.float64], NDArray[np.float64]],
@@ -146,6 +148,3 @@ def _locate_each(
         place[i, 0] = x_from * (1.0 - share) + x_to * share
         place[i, 1] = y_from * (1.0 - share) + y_to * share
     return place
-
-
-_locate = numba.njit(cache=True)(_locate_each)

@@ -183,7 +183,7 @@ class Campaign:
             vehicles = self._whom_to_ask(self._engine.places())
             asked = Asked(len(vehicles), self._population.outside)
         with self._stopwatch.phase("protocol"):
-            surveys = {name: self._survey(name, vehicles, number) for name in self._mechanisms}
+            surveys = {name: self._survey(name, vehicles, asked, number) for name in self._mechanisms}
         present = Present(np.ones(asked.vehicles, dtype=bool), asked.outside)
         truth = np.zeros(0, dtype=np.int32)
         rng = self._streams.of("churn", self.name, number)
@@ -231,13 +231,13 @@ class Campaign:
             willing = willing & (places.state != State.ARRIVED)
         return np.flatnonzero(willing)
 
-    def _survey(self, name: str, vehicles: npt.NDArray[np.int64], number: int) -> Survey:
+    def _survey(self, name: str, vehicles: npt.NDArray[np.int64], asked: Asked, number: int) -> Survey:
         outside = self._population.outside if self._population.answers == "reports" else 0
         fleet = len(self._population.takes_part)
         devices = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         return Survey(
             self._mechanisms[name],
-            asked=Asked(len(vehicles), self._population.outside),
+            asked=asked,
             answers=self._population.answers,
             channel=self._channel,
             deadline_s=self._schedule.deadline_s,
