@@ -194,7 +194,7 @@ def test_ctrl_c_leaves_no_directory_that_looks_complete(tmp_path, after_s):
         _, stderr = process.communicate(timeout=60)
     assert process.returncode in {0, 130, -signal.SIGINT, 1}
     if out.exists():
-        # The run was done before the signal came, in the summary perhaps: then it is there whole, and nothing beside it.
+        # The run was done before the signal came: then it is there whole, and nothing beside it.
         assert {path.name for path in out.iterdir()} == {
             *(f"{name}.parquet" for name in (*COLUMNS, "scores", "cells")),
             "run.json",
