@@ -1,0 +1,1 @@
+"""What a trusted aggregator does before it publishes: suppression, generalisation, noise."""

@@ -1,0 +1,1 @@
+"""The founding papers' tables and figures, computed anew and set beside what was published."""
