@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mechanisms.parameter import ParameterError
 
-IntervalMethod = Literal["binomial inversion", "score", "exact"]
+IntervalMethod = Literal["binomial inversion", "score", "exact", "noise, then binomial inversion"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Estimate:
         Theory's standard error at the estimate clipped to what is possible; infinite where nothing was heard.
     lower, upper : (cells,) float64
         Ends of the 95 % interval, within 0 and the number of devices asked.
-    interval : {"binomial inversion", "score", "exact"}
+    interval : {"binomial inversion", "score", "exact", "noise, then binomial inversion"}
         How the interval was made.
 
     Raises

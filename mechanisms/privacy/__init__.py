@@ -18,8 +18,10 @@ from mechanisms.privacy.printed_leakage import (
     printed_multi_value_leakage,
     printed_randomized_response_leakage,
 )
+from mechanisms.privacy.random_sampling import population_privacy, sample_privacy
 from mechanisms.privacy.released_counts import released_counts_delta
 from mechanisms.privacy.released_differences import released_differences_delta, worst_crowd_delta
+from mechanisms.privacy.safe_choice import SafeDelta, safe_claim, safe_delta, sampled_choice_delta
 from mechanisms.privacy.shares import shares_claim
 from mechanisms.privacy.shuffled import shuffled_claim, shuffled_value_claim
 from mechanisms.privacy.strongly_safe import resampled_privacy, strongly_safe_claim, strongly_safe_delta
@@ -42,6 +44,7 @@ __all__ = [
     "ReleasedCounts",
     "ReleasedDifferences",
     "Report",
+    "SafeDelta",
     "Shares",
     "Shuffled",
     "View",
@@ -55,12 +58,17 @@ __all__ = [
     "moved_differences_delta",
     "pair_delta",
     "pair_epsilon",
+    "population_privacy",
     "printed_binary_leakage",
     "printed_multi_value_leakage",
     "printed_randomized_response_leakage",
     "released_counts_delta",
     "released_differences_delta",
     "resampled_privacy",
+    "safe_claim",
+    "safe_delta",
+    "sample_privacy",
+    "sampled_choice_delta",
     "shares_claim",
     "shuffled_claim",
     "shuffled_value_claim",

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ class ComposedDelta:
         return 1.0 if mass >= 1.0 else -math.expm1(self.queries * math.log1p(-mass))
 
 
-@cache
+@lru_cache(maxsize=64)  # each may hold megabytes
 def _loss_distribution(composed: ComposedDelta) -> Any:
     """Return the loss distribution of all queries together, both directions."""
     # Imported here: it takes two seconds, and most runs ask about one query.

@@ -63,7 +63,7 @@ def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k
     return max(_delta_present(n, beta, epsilon, least), _delta_absent(n, beta, epsilon, least))
 
 
-def worst_crowd_delta(*, k: int, sampling: float, epsilon: float) -> float:
+def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int = 1) -> float:
     """Return the greatest δ(ε) of a cell's suppressed difference over every crowd: for who cannot say how many.
 
     Suppressed below k, differences of small crowds are never published and those of large ones tell little,
@@ -81,18 +81,21 @@ def worst_crowd_delta(*, k: int, sampling: float, epsilon: float) -> float:
         β = π_s, in (0, 1].
     epsilon : float
         At least 0.
+    at_least : int
+        Devices known to be in the cell, the one in question included; only such crowds are looked at.
 
     Returns
     -------
     float
     """
     least = check_integer("k", k, at_least=1)
+    known = check_integer("at_least", at_least, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
     factor = math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON))
     slopes = (1.0 - (1.0 - beta) / factor, 1.0 - (1.0 - beta) * factor)
     peaks = {math.ceil(min((least - 1) / slope, LARGEST_CROWD)) for slope in slopes if slope > 0.0}
     # One more on either side, for the rounding of the peak.
-    crowds = {max(peak + step, least) for peak in peaks for step in (-1, 0, 1)}
+    crowds = {max(peak + step, least, known) for peak in peaks for step in (-1, 0, 1)}
     return max(released_differences_delta(crowd=n, sampling=beta, epsilon=epsilon, k=least) for n in crowds)
 
 

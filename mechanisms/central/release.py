@@ -1,0 +1,164 @@
+"""Release: what a trusted server does with the counts or the values it holds before it publishes them."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mechanisms.local.estimate import Estimate
+from mechanisms.parameter import ParameterError, check_counts
+from mechanisms.privacy.claim import PrivacyClaim
+
+
+@dataclass(frozen=True, slots=True)
+class ValueEstimate:
+    """One published statistic of the values of one cell's devices, with its error and its interval.
+
+    Parameters
+    ----------
+    value : float
+        As published.
+    std_error : float
+        Root mean square error, by theory or as the release says; at least 0, infinite where nothing is known.
+    lower, upper : float
+        Ends of the 95 % interval; they may be infinite.
+
+    Raises
+    ------
+    ParameterError
+        If a number is NaN, the value is not finite, or the interval's ends are in the wrong order.
+    """
+
+    value: float
+    std_error: float
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        """Check that the numbers belong together."""
+        for field in ("value", "std_error", "lower", "upper"):
+            if math.isnan(getattr(self, field)):
+                raise ParameterError(field, "must not be NaN", getattr(self, field))
+        if math.isinf(self.value):
+            raise ParameterError("value", "must be finite", self.value)
+        if self.std_error < 0:
+            raise ParameterError("std_error", "must not be negative", self.std_error)
+        if self.lower > self.upper:
+            raise ParameterError("lower", f"must not exceed upper ({self.upper:g})", self.lower)
+
+
+@runtime_checkable
+class CountRelease(Protocol):
+    """A trusted server holds the exact number of devices in each cell and publishes a table of estimates."""
+
+    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+        """Publish the table.
+
+        Parameters
+        ----------
+        counts : (cells,) int64
+            Devices held, cells 1…V in order; none negative.
+        rng : numpy.random.Generator
+            Draws the sampling and the noise.
+
+        Returns
+        -------
+        Estimate
+            Of the counts handed in. A suppressed cell has count 0, lower 0, and for upper the 95 % end given that
+            fewer than the threshold were there to publish: never NaN.
+        """
+        ...
+
+    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the root mean square error of every cell's published count, bias included.
+
+        Parameters
+        ----------
+        true_counts : (cells,) int64
+            Devices held, cells 1…V in order.
+
+        Returns
+        -------
+        (cells,) float64
+            Exact, or the class says how it is approximated.
+        """
+        ...
+
+    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
+        """Return what is proved about one device: in a cell, or outside every cell, everyone else known.
+
+        Parameters
+        ----------
+        crowd : int or None
+            Devices in the cell with the one in question; None: whatever the crowd.
+        queries : int
+            Releases of the same kind about the device.
+        """
+        ...
+
+
+@runtime_checkable
+class ValueRelease(Protocol):
+    """A trusted server holds a value (a speed) of every device of one cell and publishes one statistic of them."""
+
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> ValueEstimate:
+        """Publish the statistic.
+
+        Parameters
+        ----------
+        values : (n,) float64
+            At least one, in any order; values beyond the release's bounds are clamped to them.
+        rng : numpy.random.Generator
+            Draws the sampling and the noise.
+        """
+        ...
+
+    def truth(self, values: NDArray[np.float64]) -> float:
+        """Return the statistic itself, of all values: what the published one is scored against."""
+        ...
+
+    def std_error(self, values: NDArray[np.float64]) -> float:
+        """Return the root mean square error of the published statistic given these values, sampling and noise."""
+        ...
+
+    def claim(self, *, queries: int = 1) -> PrivacyClaim:
+        """Return what is proved about one device's value: neighbours differ in that value (bounded neighbours)."""
+        ...
+
+
+def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = None) -> NDArray[np.int64]:
+    """Return devices held as (cells,) int64, none negative.
+
+    Parameters
+    ----------
+    counts : (cells,) int
+        As handed in.
+    field : str
+        Its name, for the error.
+    cells : int, optional
+        How many there must be; any number, by default.
+
+    Raises
+    ------
+    ParameterError
+        If it has another shape, holds no integers, or a negative one.
+    """
+    array = np.asarray(counts)
+    held = check_counts(field, array, (array.size,) if cells is None else (cells,))
+    if held.size and held.min() < 0:
+        raise ParameterError(field, "must not be negative", int(held.min()))
+    return held
+
+
+def check_values(values: ArrayLike, *, field: str = "values") -> NDArray[np.float64]:
+    """Return values of a cell's devices as (n,) float64, at least one, all finite."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise ParameterError(field, "must hold numbers", str(array.dtype))
+    if array.ndim != 1 or array.size == 0:
+        raise ParameterError(field, "must be (n,) with n at least 1", array.shape)
+    if not np.isfinite(array).all():
+        raise ParameterError(field, "must be finite", float(array[~np.isfinite(array)][0]))
+    return array.astype(np.float64, copy=False)

@@ -1,0 +1,268 @@
+"""Laplace noise on a median, scaled to smooth sensitivity: of all values, or of a simple random sample of them."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.central.bounds import check_bounds, clamp
+from mechanisms.central.release import ValueEstimate, check_values
+from mechanisms.central.simple_random_sample import SimpleRandomSample
+from mechanisms.central.smooth_sensitivity import (
+    median_rank,
+    median_smooth_sensitivity,
+    sampled_smooth_sensitivities,
+)
+from mechanisms.local.parts.budget import check_budget
+from mechanisms.local.parts.intervals import LEVEL
+from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.random_sampling import sample_privacy
+from mechanisms.privacy.smooth_noise import SmoothNoiseDelta, smoothing
+
+# Samples over which the noise of a sampled median is averaged: so many, or fewer so that they hold this many values.
+SAMPLES, FEWEST, VALUES = 512, 16, 4_000_000
+# N up to which every n/N is looked at for a claim that holds whatever N; beyond, it is the share but for rounding.
+EVERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a sample of n of N devices may be released with (HDK theorem 1).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ε_n and δ_n.
+    xi : float
+        ξ.
+    fraction : float
+        n/N.
+    """
+
+    epsilon: float
+    delta: float
+    xi: float
+    fraction: float
+
+    def population_delta(self, epsilon: float) -> float:
+        """Return a bound of the population's δ at this ε: n/N of the sample's, at the sample's ε."""
+        own, _ = sample_privacy(epsilon=epsilon, share=self.fraction)
+        return self.fraction * SmoothNoiseDelta(self.epsilon, self.xi)(own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothMedian:
+    """The median of n of N values plus Lap(2·S*/ε_n), S* its ξ-smooth sensitivity (HDK sec 4.3).
+
+    (ε, δ)-private for the population: a sample uses ε_n = ln(1 + (N/n)(e^ε − 1)) and δ_n = (N/n)δ. The median is the
+    lower one, x_(⌈n/2⌉), where n is even, for samples and for `truth` alike. Values beyond the bounds are clamped to
+    them first; `truth` is the median of the values as they are, and `std_error` counts what clamping costs.
+
+    S* is computed from the values and is not released: who sees only the published median does not know how much noise
+    it carries.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of the release, whatever the sample; in 1e-6…50.
+    delta : float
+        δ of the release, above 0 and below sample/2, so that δ_n stays below 1 however n is rounded.
+    lower, upper : float
+        Bounds of a value, set without looking at any.
+    sample : float
+        Share of the devices drawn first, in (0, 1]; 1 takes all.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+
+    epsilon: float
+    delta: float
+    lower: float
+    upper: float
+    sample: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_budget("epsilon", self.epsilon)
+        check_bounds(self.lower, self.upper)
+        check_probability("sample", self.sample, above_zero=True)
+        if not 0.0 < check_probability("delta", self.delta) < self.sample / 2:
+            raise ParameterError("delta", f"must be above 0 and below sample/2 = {self.sample / 2:g}", self.delta)
+
+    def calibration(self, devices: int) -> Calibration:
+        """Return ε_n, δ_n, ξ and n/N where there are N devices."""
+        return _calibration(self.epsilon, self.delta, SimpleRandomSample(devices, self.sample).fraction)
+
+    def smooth_sensitivity(self, values: NDArray[np.float64], calibration: Calibration) -> float:
+        """Return S* of a sample's values, unclamped or not."""
+        return median_smooth_sensitivity(values, xi=calibration.xi, lower=self.lower, upper=self.upper)
+
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> ValueEstimate:
+        """Publish the median of a sample with noise.
+
+        Parameters
+        ----------
+        values : (n,) float64
+            At least one.
+        rng : numpy.random.Generator
+            Draws the sample, then the noise.
+
+        Returns
+        -------
+        ValueEstimate
+            The interval covers the median of all clamped values with 95 % at least. It may not know S*, so that it
+            takes the greatest there is, upper − lower, and is wide; how far a sample's median may be from the
+            population's hangs on the values, so that of a sample the interval is all between the bounds. The error
+            likewise is the most it can be.
+        """
+        clamped = clamp(values, self.lower, self.upper)
+        sample = SimpleRandomSample(len(clamped), self.sample)
+        calibration = self.calibration(len(clamped))
+        drawn = sample.draw(clamped, rng=rng)
+        scale = 2.0 * self.smooth_sensitivity(drawn, calibration) / calibration.epsilon
+        median = _lower_median(drawn) + float(rng.laplace(0.0, scale))
+        spread = self.upper - self.lower
+        most = 2.0 * spread / calibration.epsilon
+        if sample.size < sample.devices:
+            return ValueEstimate(
+                median, math.hypot(spread, math.sqrt(2.0) * most), float(self.lower), float(self.upper)
+            )
+        reach = most * -math.log(1.0 - LEVEL)
+        low, high = np.clip([median - reach, median + reach], self.lower, self.upper)
+        return ValueEstimate(median, math.sqrt(2.0) * most, float(low), float(high))
+
+    def truth(self, values: NDArray[np.float64]) -> float:
+        """Return the lower median of all values, as they are."""
+        return _lower_median(check_values(values))
+
+    def std_error(self, values: NDArray[np.float64]) -> float:
+        """Return the root mean square error of `publish` given these values.
+
+        The square is that of (sample median − truth), exact by the law of the sample median's rank, plus E[8·S*²/ε_n²]
+        of the noise (the decomposition of HDK sec 4.3), which is exact where all values are used.
+        """
+        clamped = clamp(values, self.lower, self.upper)
+        sampling = SimpleRandomSample(len(clamped), self.sample).median_error(clamped, self.truth(values))
+        return math.sqrt(sampling + self.noise_variance(values)[0])
+
+    def noise_variance(self, values: NDArray[np.float64]) -> tuple[float, float]:
+        """Return E[8·S*²/ε_n²], the variance of the noise over samples, and its own standard error.
+
+        Where all values are used it is exact, with error 0. Of a sample it is averaged over 512 of them (fewer of
+        large ones, so that all hold 4 million values, and 16 at least), always the same ones for an N and an n: a
+        function of the values, and no coin of a run.
+        """
+        clamped = clamp(values, self.lower, self.upper)
+        sample = SimpleRandomSample(len(clamped), self.sample)
+        calibration = self.calibration(len(clamped))
+        if sample.size == sample.devices:
+            sensitivities = np.array([self.smooth_sensitivity(clamped, calibration)])
+        else:
+            sensitivities = sampled_smooth_sensitivities(
+                np.sort(clamped), _fixed_ranks(sample), xi=calibration.xi, lower=self.lower, upper=self.upper
+            )
+        variances = 8.0 * (sensitivities / calibration.epsilon) ** 2
+        count = len(variances)
+        spread = float(variances.std(ddof=1)) / math.sqrt(count) if count > 1 else 0.0
+        return float(variances.mean()), spread
+
+    def claim(self, *, queries: int = 1, devices: int | None = None) -> PrivacyClaim:
+        """Return what the published medians tell about one device's value, all others known.
+
+        Parameters
+        ----------
+        queries : int
+            T, with a fresh sample and fresh noise in each, of the same bounds.
+        devices : int, optional
+            N; whatever it is, by default.
+
+        Returns
+        -------
+        PrivacyClaim
+            No finite ε at δ = 0, for two neighbours' noise may differ in scale; δ is a bound at every ε, and at the ε
+            of the release at most its δ.
+        """
+        check_integer("queries", queries, at_least=1)
+        if devices is not None:
+            fractions: tuple[float, ...] = (SimpleRandomSample(devices, self.sample).fraction,)
+        else:
+            fractions = _fractions(self.sample)
+        basis = (
+            "Laplace noise scaled to the smooth sensitivity of a median (Nissim, Raskhodnikova and Smith 2007), "
+            "neighbours of one changed value (bounded); δ by the closed form of the worst two scales and medians that "
+            "smoothness allows, which no two sets of values need attain"
+        )
+        if self.sample < 1.0:
+            basis += "; calibrated for a sample with HDK theorem 1"
+            basis += f", n/N = {fractions[0]:.6g}" if devices is not None else ", at the worst n/N that rounding makes"
+        if queries > 1:
+            basis += "; over T queries T·δ(ε/T), by basic composition"
+        curve = SmoothMedianDelta(self.epsilon, self.delta, fractions, queries)
+        return PrivacyClaim.bound(math.inf, curve, f"{basis}.")
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothMedianDelta:
+    """A bound of δ(ε) over T queries, the worst over some n/N, as a function of ε.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of the release.
+    fractions : tuple of float
+        Values of n/N.
+    queries : int
+        T.
+    """
+
+    epsilon: float
+    delta: float
+    fractions: tuple[float, ...]
+    queries: int
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ at this ε."""
+        single = check_epsilon(epsilon) / self.queries
+        worst = max(
+            _calibration(self.epsilon, self.delta, fraction).population_delta(single) for fraction in self.fractions
+        )
+        return min(1.0, self.queries * worst)
+
+
+@lru_cache(maxsize=4096)
+def _calibration(epsilon: float, delta: float, fraction: float) -> Calibration:
+    """Return what a sample of this n/N may be released with."""
+    own, within = sample_privacy(epsilon=epsilon, delta=delta, share=fraction)
+    return Calibration(own, within, smoothing(epsilon=own, delta=within), fraction)
+
+
+@lru_cache(maxsize=64)
+def _fractions(share: float) -> tuple[float, ...]:
+    """Return every n/N up to N = 500, and the ends and the middle of what rounding makes of it beyond."""
+    if share == 1.0:
+        return (1.0,)
+    few = {SimpleRandomSample(devices, share).fraction for devices in range(1, EVERY + 1)}
+    off = 0.5 / (EVERY + 1)
+    return tuple(sorted(few | {share} | {min(1.0, share + end) for end in (-off, off) if share + end > 0.0}))
+
+
+@lru_cache(maxsize=8)
+def _fixed_ranks(sample: SimpleRandomSample) -> NDArray[np.int64]:
+    """Return the samples that noise is averaged over, (samples, n) int64 ascending indices into N ordered values."""
+    count = int(np.clip(VALUES // sample.size, FEWEST, SAMPLES))
+    rng = np.random.default_rng((sample.devices, sample.size))
+    ranks = np.stack([rng.choice(sample.devices, size=sample.size, replace=False, shuffle=False) for _ in range(count)])
+    ranks.sort(axis=1)
+    return ranks
+
+
+def _lower_median(values: NDArray[np.float64]) -> float:
+    """Return the ⌈n/2⌉-th smallest."""
+    place = median_rank(len(values)) - 1
+    return float(np.partition(values, place)[place])

@@ -1,0 +1,252 @@
+"""Claims about suppressed counts against brute force: every subset of devices, every table, every digit of the tail."""
+
+import itertools
+import math
+from collections import defaultdict
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mechanisms.central import Generalised, SampleThenSuppress, apply
+from mechanisms.parameter import ParameterError
+from mechanisms.privacy import (
+    pair_delta,
+    safe_delta,
+    sampled_choice_delta,
+    strongly_safe_delta,
+    worst_crowd_delta,
+)
+from mechanisms.privacy.binomial import mass_above, mass_up_to
+
+EPSILONS = (0.0, 0.05, 0.3, 0.7, 1.0, 2.0)
+
+
+def table_law(cells, sampling, k):
+    """The law of Apply of a sample, by going through every subset of the devices."""
+    law = defaultdict(float)
+    for chosen in itertools.product((False, True), repeat=len(cells)):
+        sample = [cell for cell, taken in zip(cells, chosen, strict=True) if taken]
+        law[frozenset(apply(lambda cell: cell, sample, k).items())] += sampling ** len(sample) * (1 - sampling) ** (
+            len(cells) - len(sample)
+        )
+    return law
+
+
+def told_apart(one, other, epsilon):
+    outputs = sorted(set(one) | set(other), key=repr)
+    p, q = (np.array([law.get(output, 0.0) for output in outputs]) for law in (one, other))
+    return pair_delta(p, q, epsilon=epsilon)
+
+
+@pytest.mark.parametrize(("crowd", "k", "sampling"), [(1, 1, 0.4), (5, 2, 0.3), (7, 3, 0.5), (6, 6, 0.45)], ids=str)
+def test_one_release_is_exactly_what_every_subset_says(crowd, k, sampling):
+    cells = ["here"] * crowd + ["there"] * 2
+    present, absent = table_law(cells, sampling, k), table_law(cells[1:], sampling, k)
+    claim = SampleThenSuppress(k=k, sampling=sampling).claim(crowd=crowd)
+    assert claim.delta_kind == "exact"
+    for epsilon in EPSILONS:
+        assert claim.delta(epsilon) == pytest.approx(told_apart(present, absent, epsilon), abs=1e-14)
+
+
+@pytest.mark.parametrize(("crowd", "k", "sampling"), [(3, 2, 0.3), (5, 2, 0.4), (6, 3, 0.5)], ids=str)
+def test_two_samples_are_bounded_and_one_sample_published_twice_is_one(crowd, k, sampling):
+    laws = [table_law(["here"] * n, sampling, k) for n in (crowd, crowd - 1)]
+    twice = [{(a, b): law[a] * law[b] for a, b in itertools.product(law, repeat=2)} for law in laws]
+    same = [{(a, a): mass for a, mass in law.items()} for law in laws]
+    release = SampleThenSuppress(k=k, sampling=sampling)
+    two = release.claim(crowd=crowd, queries=2)
+    assert two.delta_kind == "bound"
+    for epsilon in EPSILONS:
+        exact = told_apart(*twice, epsilon)
+        assert two.delta(epsilon) >= exact - 1e-12
+        assert exact >= told_apart(*same, epsilon) - 1e-12
+        assert told_apart(*same, epsilon) == pytest.approx(release.claim(crowd=crowd).delta(epsilon), abs=1e-14)
+    # Not a bound for show: close where the two queries' own δ is.
+    assert two.delta(1.0) <= 2.5 * told_apart(*twice, 1.0) + 1e-9
+
+
+@pytest.mark.parametrize(("k", "sampling"), [(1, 0.3), (3, 0.2), (8, 0.4)], ids=str)
+def test_no_crowd_is_worse_than_the_worst_and_theorem_5_bounds_it(k, sampling):
+    release = SampleThenSuppress(k=k, sampling=sampling)
+    whatever, theorem = release.claim(crowd=None), release.theorem_5()
+    for epsilon in (0.05, 0.3, 0.6, 1.0, 2.0):
+        deltas = [release.claim(crowd=n).delta(epsilon) for n in range(1, 150)]
+        assert whatever.delta(epsilon) == pytest.approx(max(deltas), rel=1e-9)
+        assert whatever.delta(epsilon) <= theorem.delta(epsilon) * (1 + 1e-9)
+        for known in (5, 30, 90):
+            worst = worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon, at_least=known)
+            assert worst == pytest.approx(max(deltas[known - 1 :]), rel=1e-9)
+
+
+LEVELS = (np.arange(3), np.array([0, 0, 1]), np.zeros(3, dtype=np.int64))
+
+
+def generalised_law(release, cells, *, from_sample):
+    """The law of (level, table), by every subset of the devices and every level."""
+    law = defaultdict(float)
+    held = np.bincount(cells, minlength=3)
+    for chosen in itertools.product((False, True), repeat=len(cells)):
+        sample = [cell for cell, taken in zip(cells, chosen, strict=True) if taken]
+        mass = release.sampling ** len(sample) * (1 - release.sampling) ** (len(cells) - len(sample))
+        shares = release.level_probabilities(held)
+        if from_sample:
+            kept = []
+            for i, level in enumerate(release.levels):
+                table = apply(lambda cell, level=level: int(level[cell]), sample, release.k)
+                kept.append(sum(release._detail(i)[group] * count for group, count in table.items()))
+            weights = np.exp(release.epsilon * np.array(kept) / (2 * release.k))
+            shares = weights / weights.sum()
+        for i, level in enumerate(release.levels):
+            table = apply(lambda cell, level=level: int(level[cell]), sample, release.k)
+            law[i, frozenset(table.items())] += mass * shares[i]
+    return law
+
+
+@pytest.mark.parametrize("cells", [[0] * 4 + [1] * 2, [0, 1, 1, 1, 2, 2], [2, 0, 0, 0, 1, 1]], ids=str)
+@pytest.mark.parametrize("spent", [0.5, 3.0], ids=str)
+def test_generalised_keeps_its_claims(cells, spent):
+    release = Generalised(levels=LEVELS, k=3, sampling=0.3, epsilon=spent)
+    first = cells.count(cells[0])
+    for from_sample in (False, True):
+        laws = [generalised_law(release, kept, from_sample=from_sample) for kept in (cells, cells[1:])]
+        claims = [release.claim_sampled()]
+        if not from_sample:
+            claims = [release.claim(crowd=None), release.claim(crowd=first), release.theorem_6()]
+        for epsilon in (0.3, 0.6, 1.0, 2.0, 4.0, 7.0):
+            exact = told_apart(*laws, epsilon)
+            for claim in claims:
+                assert claim.delta(epsilon) >= exact - 1e-12, (from_sample, epsilon, claim.basis)
+
+
+def test_publish_draws_the_level_and_the_table_of_that_law():
+    release = Generalised(levels=LEVELS, k=3, sampling=0.5, epsilon=2.0)
+    cells = [0, 0, 0, 1, 1, 2]
+    held = np.bincount(cells, minlength=3)
+    rng = np.random.default_rng(8)
+    repeats = 1_000
+    drawn = np.bincount([release.draw_level(held, rng=rng) for _ in range(repeats)], minlength=3)
+    shares = release.level_probabilities(held)
+    assert np.abs(drawn / repeats - shares).max() < 5.5 * math.sqrt(0.25 / repeats)
+    whole = release.publish_level(np.array([3, 1, 1]), 1)
+    assert whole.count.tolist() == [4.0, 4.0, 0.0]  # four of one half, spread over two cells; one below k
+    assert release.publish_sampled(np.array([9, 0, 0]), rng=rng).count.sum() == pytest.approx(18.0)
+
+
+def test_theorem_6_fails_where_the_map_is_chosen_on_the_sample():
+    """The device alone in one of two cells, merged or not by a threshold on sampled counts: δ 10¹⁰ times the bound."""
+    from simulator.reproduction.safe_sampling.safe_choice import BETA, REST, Choice, K, _delta  # noqa: PLC0415 - only here
+
+    for spent in (1.0, 3.0):
+        epsilon = spent + REST - math.log1p(-BETA)
+        seen = _delta(*Choice(spent, from_sample=True).laws(), epsilon)
+        blind = _delta(*Choice(spent, from_sample=False).laws(), epsilon)
+        bound = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=spent)
+        assert blind <= bound
+        mended = sampled_choice_delta(k=K, sampling=BETA, epsilon=epsilon + spent, choice_epsilon=spent, options=2)
+        assert _delta(*Choice(spent, from_sample=True).laws(), epsilon + spent) <= mended
+        if spent == 3.0:
+            assert seen > 1e9 * bound
+
+
+def test_the_choice_of_the_counterexample_is_private_itself():
+    from simulator.reproduction.safe_sampling.safe_choice import Choice  # noqa: PLC0415 - only here
+
+    for flag in (True, False):
+        choice = Choice(3.0, from_sample=flag)
+        others = np.arange(121.0)
+        for own in (0.0, 1.0):
+            here = choice.merged(own, others)
+            for there in (
+                choice.merged(1 - own, others),
+                choice.merged(own, others + 1),
+                choice.merged(own, others - 1),
+            ):
+                assert np.abs(np.log(here) - np.log(there)).max() <= 3.0 + 1e-9
+                known = (here < 1) & (there < 1)  # beyond, 1 − p is below rounding
+                ratio = np.log1p(-here[known]) - np.log1p(-there[known])
+                assert np.abs(ratio[np.abs(1 - here[known]) > 1e-6]).max() <= 3.0 + 1e-6
+
+
+def exact_tail(least, n, p):
+    """P[Bin(n, p) ≥ least] of the very double p, in whole numbers."""
+    p = Fraction(p)
+    return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(least, n + 1))
+
+
+def exact_theorem_5(k, sampling, epsilon, looked=4):
+    with localcontext() as context:
+        context.prec = 60
+        gamma = 1 - (1 - Decimal(sampling)) * (-Decimal(epsilon)).exp()
+        places = [
+            (j, int((Decimal(j) / gamma).to_integral_value(rounding="ROUND_CEILING")) - 1) for j in range(k, k + looked)
+        ]
+    return max(exact_tail(j, max(n, j), sampling) for j, n in places)
+
+
+@pytest.mark.parametrize(
+    ("k", "sampling", "epsilon"),
+    [(20, 0.05, 2.0), (50, 0.2, 0.5), (200, 0.05, 2.0), (200, 0.05, 1.0), (250, 0.05, 2.0), (150, 0.01, 1.5)],
+    ids=str,
+)
+def test_theorem_5_keeps_its_digits_down_to_1e_300(k, sampling, epsilon):
+    exact = exact_theorem_5(k, sampling, epsilon)
+    assert exact > Fraction(1, 10**300)
+    computed = strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon)
+    assert abs(Fraction(computed) / exact - 1) < Fraction(1, 10**9)
+    worst = worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon)
+    assert 0.0 < worst <= computed
+
+
+@pytest.mark.parametrize(
+    ("least", "n", "p"),
+    [
+        (250, 286, 0.05),
+        (165, 197, 0.01),
+        (158, 195, 0.01),
+        (511, 546, 0.2),
+        (597, 609, 0.3),
+        (30, 100, 0.2),
+        (90, 90, 0.5),
+    ],
+    ids=str,
+)
+def test_tails_keep_their_digits_either_side(least, n, p):
+    exact = exact_tail(least, n, p)
+    assert abs(Fraction(float(mass_above(least - 1, n, p))) / exact - 1) < Fraction(1, 10**9)
+    mirrored = exact_tail(least, n, 1 - (1 - p))
+    assert abs(Fraction(float(mass_up_to(n - least, n, 1 - p))) / mirrored - 1) < Fraction(1, 10**9)
+
+
+def test_tails_of_arrays_mix_deep_and_plain():
+    least, n = np.array([10, 250, 0, 287, 286]), np.array([20, 286, 5, 286, 286])
+    tails = mass_above(least - 1, n, 0.05)
+    single = [float(mass_above(int(j) - 1, int(m), 0.05)) for j, m in zip(least, n, strict=True)]
+    np.testing.assert_allclose(tails, single, rtol=1e-12)
+    assert tails[2] == 1.0
+    assert tails[3] == 0.0
+
+
+@given(st.integers(1, 60), st.floats(0.01, 0.6), st.floats(0.0, 3.0), st.floats(0.0, 2.0))
+@settings(deadline=None, max_examples=60)
+def test_theorem_6_is_theorem_5_with_what_is_left(k, sampling, more, spent):
+    rest = -math.log1p(-sampling) + more + 1e-9
+    assert safe_delta(k=k, sampling=sampling, epsilon=rest + spent, choice_epsilon=spent) == pytest.approx(
+        strongly_safe_delta(k=k, sampling=sampling, epsilon=rest), rel=0.5
+    )
+    one = sampled_choice_delta(k=k, sampling=sampling, epsilon=rest, choice_epsilon=spent, options=1)
+    assert one == strongly_safe_delta(k=k, sampling=sampling, epsilon=rest)
+
+
+def test_theorem_6_where_it_does_not_speak():
+    with pytest.raises(ParameterError, match="epsilon"):
+        safe_delta(k=5, sampling=0.2, epsilon=1.0, choice_epsilon=0.9)
+    with pytest.raises(ParameterError, match="choice_epsilon"):
+        safe_delta(k=5, sampling=0.2, epsilon=1.0, choice_epsilon=math.inf)
+    with pytest.raises(ParameterError, match="epsilon"):
+        sampled_choice_delta(k=5, sampling=0.2, epsilon=1.0, choice_epsilon=0.5, options=3)
+    claim = Generalised(levels=LEVELS, k=5, sampling=1.0, epsilon=1.0).claim(crowd=None)
+    assert claim.delta(3.0) == 1.0

@@ -1,0 +1,72 @@
+"""LQS's tables and figures: every printed digit, every conclusion, and the ones that are not true."""
+
+import pytest
+
+from simulator.reproduction.safe_sampling import ENTRIES
+from simulator.reproduction.safe_sampling.agreement import Rate, allowed_success, same_digits
+from simulator.reproduction.safe_sampling.suppression_table import PRINTED
+
+BY_NAME = {entry.name: entry for entry in ENTRIES}
+# What the paper says and is not so; everything else agrees.
+UNTRUE = {
+    "lqs-fig4": {f"epsilon={e}: powers of ten between the four" for e in ("0.6", "1", "1.5", "2", "2.5")},
+    "lqs-fig5": {"k=1: least delta over epsilon", "k=1, epsilon=2: exact delta"},
+}
+CALM = ("lqs-table1", "lqs-table2", "lqs-fig1", "lqs-fig2", "lqs-fig3", "lqs-fig4", "lqs-fig5", "lqs-fig6")
+
+
+def test_every_table_and_figure_has_its_entry():
+    attacked = ("lqs-noncomposition", "lqs-recoding", "lqs-theorem6")
+    assert [entry.name for entry in ENTRIES] == [*CALM, *attacked]
+    assert {entry.paper for entry in ENTRIES} == {"LQS"}
+
+
+@pytest.mark.parametrize("name", CALM)
+def test_entries_that_draw_nothing(name):
+    done = BY_NAME[name].reproduce(seed=1)
+    assert {row.key for row in done.rows if row.agrees is False} == UNTRUE.get(name, set())
+    assert all(row.note for row in done.rows if row.agrees is not True)
+    assert done.drawings
+    for drawing in done.drawings:
+        for curve in drawing.curves:
+            assert len(curve.x) == len(curve.y) > 1
+    assert done == BY_NAME[name].reproduce(seed=2)
+    assert BY_NAME[name].to_dict(done)["rows"]
+
+
+def test_table_2_is_theirs_to_every_printed_digit():
+    rows = BY_NAME["lqs-table2"].reproduce(seed=0).rows
+    printed = [row for row in rows if isinstance(row.published, float)]
+    assert len(printed) == 18
+    assert all(row.agrees for row in printed)
+    assert [row.published for row in printed] == [float(digits) for line in PRINTED.values() for digits in line]
+    exact = {row.key.removesuffix(", exact"): row.computed for row in rows if row.key.endswith(", exact")}
+    assert all(0 < exact[row.key] < row.computed for row in printed)
+
+
+@pytest.mark.parametrize(
+    ("computed", "printed", "same"),
+    [
+        (6.828e-10, "6.83e-10", True),
+        (6.836e-10, "6.83e-10", False),
+        (1.9981e-24, "2.00e-24", True),
+        (9.996e-4, "1.00e-03", True),
+        (0.15857, "0.159", True),
+        (0.1595001, "0.159", False),
+        (11.0000001, "11", True),
+        (1e-5, "1e-5", True),
+    ],
+    ids=str,
+)
+def test_digits(computed, printed, same):
+    assert same_digits(computed, printed) is same
+
+
+def test_what_a_pair_allows():
+    assert allowed_success(0.0, 0.0) == 0.5
+    assert allowed_success(0.0, 0.2) == 0.6
+    assert allowed_success(50.0, 0.0) == pytest.approx(1.0)
+    assert Rate(90, 100).exceeds(0.5)
+    assert not Rate(90, 100).exceeds(0.89)
+    assert Rate(50, 100).agrees_with(0.5)
+    assert not Rate(5_000, 10_000).agrees_with(0.6)
