@@ -1,0 +1,150 @@
+"""Combine: the linear combination of several queries' estimates whose variance is least."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.parts.intervals import score_interval
+from mechanisms.local.parts.variance import QuadraticVariance
+from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.refinement.refined_estimate import Properties, RefinedEstimate
+
+COMBINE = Properties(
+    refinement="combine", biased=True, non_negative=False, total=None, ordered=False, never_worse="not promised"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """What several queries say together.
+
+    Parameters
+    ----------
+    estimate : RefinedEstimate
+        Unbiased if no cell's count changed over the queries; `std_error` and the interval are for that case.
+    weights : (queries, cells) float64
+        Of each query's estimate; each cell's sum to 1.
+    """
+
+    estimate: RefinedEstimate
+    weights: NDArray[np.float64]
+
+    def drift(self, truth: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the bias, (cells,), if (queries, cells) `truth` held: Σ w_t·Y_t − Y_T.
+
+        Exact, given the weights.
+        """
+        bias: NDArray[np.float64] = (self.weights * truth).sum(axis=0) - truth[-1]
+        return bias
+
+
+def minimum_variance_weights(variance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights that sum to 1 and leave least variance to a sum of uncorrelated estimates.
+
+    w_t = (1/s_t²)/Σ(1/s_u²): the best linear unbiased estimator of one number seen several times (Gauss-Markov;
+    by Lagrange, 2·w_t·s_t² is the same for all t).
+
+    Parameters
+    ----------
+    variance : (queries, cells) float64
+        s²; 0 for an exact estimate, infinite for one that says nothing.
+
+    Returns
+    -------
+    (queries, cells) float64
+        Exact estimates share all the weight; those that say nothing have none, unless there are no others.
+
+    Raises
+    ------
+    ParameterError
+        If a variance is negative or NaN, or there is no query.
+    """
+    s2 = np.asarray(variance, dtype=np.float64)
+    if s2.ndim != 2 or not len(s2):
+        raise ParameterError("variance", "must have a row a query, at least one", s2.shape)
+    if not (s2 >= 0).all():
+        raise ParameterError("variance", "must not be negative", float(s2[~(s2 >= 0)][0]))
+    least = s2.min(axis=0)
+    # In units of the least, so that a very small or large variance has a reciprocal.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        informative = np.where(least > 0, least / s2, np.where(s2 == 0, 1.0, 0.0))
+    share = np.where(np.isinf(least), 1.0, informative)
+    weights: NDArray[np.float64] = share / share.sum(axis=0)
+    return weights
+
+
+def combine(counts: NDArray[np.float64], laws: Sequence[QuadraticVariance], *, asked: int) -> Combination:
+    """Combine the estimates of several queries, the last of which is the one asked about.
+
+    **Independence.** Given the truth, the queries' errors are independent where every query tosses fresh coins. A
+    mechanism that keeps bits from query to query errs alike in all of them, so that its errors neither average out
+    nor have the variance stated here: it does not belong in here.
+
+    **Which variance.** The variance of an estimate hangs on the count it estimates. Weights by each estimate's own
+    estimated variance prefer estimates that came out low, and are biased: for Sampling Privacy, whose variance is
+    Y(1−π_s)/π_s, they make a harmonic mean of the estimates, which is too low by about (1−π_s)/π_s·(T−1)/T vehicles
+    in busy cells. So all queries' variances are taken at one pooled count of the cell, the mean of the T
+    estimates within 0 and `asked`. Then w_t depends on estimates only through how the ratios of the variances depend
+    on Y; where the queries have one law, or laws in proportion, not at all, and the combination is exactly
+    unbiased for a count that stays.
+
+    **Drift.** A count that changes makes it biased for the last query's, by `Combination.drift`; neither standard
+    error nor interval knows of that.
+
+    Parameters
+    ----------
+    counts : (queries, cells) float64
+        Unbiased estimates, oldest first.
+    laws : sequence of QuadraticVariance
+        Each query's variance as a function of the count; see `variance_law`.
+    asked : int
+        Devices asked in the last query.
+
+    Returns
+    -------
+    Combination
+        `std_error` at the pooled count, and a score interval, for a count that stayed.
+
+    Raises
+    ------
+    ParameterError
+        If there is not one law a query.
+    """
+    asked = check_integer("asked", asked, at_least=0)
+    x = np.asarray(counts, dtype=np.float64)
+    if x.ndim != 2 or len(x) != len(laws) or not len(x):
+        raise ParameterError("laws", f"must be one a query, for counts of shape {x.shape}", len(laws))
+    heard = np.array([np.isfinite(law.std_error(x[0])).all() for law in laws])
+    if not heard.any():
+        cells = x.shape[1]
+        silent = RefinedEstimate(
+            x[-1].copy(), np.full(cells, np.inf), np.zeros(cells), np.full(cells, float(asked)), "score", COMBINE
+        )
+        return Combination(silent, np.full(x.shape, 1.0 / len(x)))
+    pooled = np.clip(x[heard].mean(axis=0), 0.0, float(asked))
+    weights = minimum_variance_weights(np.square([law.std_error(pooled) for law in laws]))
+    law = _law_of_sum(weights, laws, heard)
+    count = (weights * x).sum(axis=0)
+    lower, upper = score_interval(count, law, float(asked))
+    return Combination(RefinedEstimate(count, law.std_error(pooled), lower, upper, "score", COMBINE), weights)
+
+
+def spread(weights: NDArray[np.float64], std_error: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviation of a combination, (cells,), from the queries' own, (queries, cells)."""
+    used = np.where(weights > 0, std_error, 0.0)
+    found: NDArray[np.float64] = np.sqrt(np.square(weights * used).sum(axis=0))
+    return found
+
+
+def _law_of_sum(
+    weights: NDArray[np.float64], laws: Sequence[QuadraticVariance], heard: NDArray[np.bool_]
+) -> QuadraticVariance:
+    """Return Σ w_t²·Var_t as a function of the count; queries in which nothing was heard have no weight."""
+    parts = [(w * w, law) for w, law, said in zip(weights, laws, heard, strict=True) if said]
+    return QuadraticVariance(
+        constant=np.sum([share * law.constant for share, law in parts], axis=0),
+        linear=np.sum([share * law.linear for share, law in parts], axis=0),
+        square=np.sum([share * law.square for share, law in parts], axis=0),
+    )

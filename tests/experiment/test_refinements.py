@@ -1,0 +1,285 @@
+"""Refined estimates in a run: rows of their own that say what they are, and are what they say."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from scipy import stats
+
+import scenarios
+from mechanisms.refinement import project_onto_simplex, variance_law
+from scenarios import ScenarioError
+from simulator import run
+from simulator.experiment.build import build_mechanisms
+from simulator.reporting import build_report, print_summary
+
+LEVEL = 1e-6
+KINDS = """
+[[refinements]]
+kind = "clip"
+[[refinements]]
+kind = "norm_sub"
+[[refinements]]
+kind = "simplex"
+total = "asked"
+mechanisms = ["randomized", "baseline"]
+[[refinements]]
+kind = "combine"
+window = 2
+"""
+
+
+def scenario_with(folder, text, base="tiny"):
+    path = folder / "refined-here.toml"
+    path.write_text(scenarios.source_text(base) + text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A run of the smallest city with every kind, and its directory."""
+    folder = tmp_path_factory.mktemp("refined")
+    overrides = ["campaigns.occupancy.queries=3", "campaigns.occupancy.every_s=60"]
+    path = scenario_with(folder, KINDS)
+    return run(path, out=folder / "run", overrides=overrides), folder / "run", overrides
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return run("refined")
+
+
+def counts_of(result, mechanism, column="estimate"):
+    """(queries, cells) of one mechanism, in the campaign that asks for counts."""
+    rows = result.estimates[result.estimates["mechanism"] == mechanism].query("campaign == 'occupancy'")
+    return rows.pivot_table(index="query", columns="cell", values=column, dropna=False).to_numpy()
+
+
+def test_refined_rows_stand_beside_the_mechanisms_own(kept):
+    result, _, overrides = kept
+    own = ["sampling", "randomized", "baseline"]
+    refined = [f"{name}+{kind}" for kind in ("clip", "norm_sub") for name in own[:2]]
+    refined += ["randomized+simplex", "baseline+simplex", "sampling+combine", "randomized+combine"]
+    assert list(dict.fromkeys(result.estimates["mechanism"])) == own + refined
+    assert result.scores["mechanism"].tolist() == own + refined
+    # Nobody was asked for them, they claim nothing of their own, and they change nothing.
+    assert set(result.rounds["mechanism"]) == set(result.claims["mechanism"]) == set(own)
+    without = run("tiny", overrides=overrides)
+    same = result.estimates[result.estimates["mechanism"].isin(own)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, without.estimates)
+    pd.testing.assert_frame_equal(result.scores.head(3), without.scores)
+    assert without.facts["refinements"] == []
+
+
+def test_the_rows_are_what_they_are_called(kept):
+    result, _, _ = kept
+    own = counts_of(result, "randomized")
+    asked = result.rounds[result.rounds["mechanism"] == "randomized"]["asked"].to_numpy()
+    assert (own < 0).any()
+    assert np.array_equal(counts_of(result, "randomized+clip"), np.clip(own, 0, asked[:, None]))
+    totals = np.clip(own.sum(axis=1), 0, asked)
+    projected = [project_onto_simplex(row, total) for row, total in zip(own, totals, strict=True)]
+    assert counts_of(result, "randomized+norm_sub") == pytest.approx(np.array(projected), abs=1e-9)
+    assert counts_of(result, "randomized+simplex").sum(axis=1) == pytest.approx(asked)
+    assert counts_of(result, "baseline+simplex").sum(axis=1) == pytest.approx(asked)
+    combined = counts_of(result, "sampling+combine")
+    sampling = counts_of(result, "sampling")
+    assert combined[0] == pytest.approx(sampling[0])  # nothing to combine the first with
+    assert combined[1:] == pytest.approx((sampling[1:] + sampling[:-1]) / 2)  # one law, so the plain mean
+    truth = counts_of(result, "sampling", "truth")
+    for row in result.facts["refinements"]:
+        assert np.array_equal(counts_of(result, row["name"], "truth"), truth)
+
+
+def test_what_is_not_known_is_null(kept):
+    _, out, _ = kept
+    estimates, scores = pd.read_parquet(out / "estimates.parquet"), pd.read_parquet(out / "scores.parquet")
+    projected = r"\+(?:clip|norm_sub|simplex)$"
+    rows = estimates["mechanism"].str.contains(projected)
+    assert estimates[rows]["std_error"].isna().all()
+    assert not estimates[~rows].isna().any().any()
+    assert not estimates.drop(columns="std_error").isna().any().any()
+    rows = scores["mechanism"].str.contains(projected)
+    assert scores[rows]["theory_rmse"].isna().all()
+    assert scores[~rows]["theory_rmse"].notna().all()
+    by_name = scores.set_index("mechanism")
+    for name in ("clip", "norm_sub", "simplex"):
+        # The unrefined interval was kept, and says so.
+        assert by_name.loc[f"randomized+{name}", "interval"] == "score, unrefined"
+        assert by_name.loc[f"randomized+{name}", "coverage"] == by_name.loc["randomized", "coverage"]
+
+
+def test_run_json_says_that_they_are_biased_and_of_what_they_are_made(kept):
+    _, out, _ = kept
+    facts = json.loads((out / "run.json").read_text(), parse_constant=pytest.fail)
+    records = {record["name"]: record for record in facts["refinements"]}
+    assert len(records) == 8
+    for name, record in records.items():
+        assert record["biased"] is True
+        assert record["made_of"].startswith(record["mechanism"])
+        assert name == f"{record['mechanism']}+{record['refinement']}"
+        assert record["mechanism"] in record["claims"]
+        assert record["measured"][0].keys() >= {"campaign", "bias_busy", "bias_other", "unrefined_bias_busy"}
+    assert records["randomized+clip"]["keeps"]["never_worse"] == "in each cell"
+    assert "the devices asked" in records["randomized+simplex"]["made_of"]
+    assert "last 2 queries" in records["sampling+combine"]["made_of"]
+    assert "views of 2 queries" in records["sampling+combine"]["claims"]
+    assert [record["name"] for record in facts["mechanisms"]] == ["sampling", "randomized", "baseline"]
+
+
+def test_a_total_of_all_asked_warns_of_devices_in_no_cell(tmp_path):
+    text = '[[refinements]]\nkind = "simplex"\ntotal = "asked"\n'
+    inside = run(scenario_with(tmp_path, text))
+    assert not any("refinements" in warning for warning in inside.facts["warnings"])
+    window = run(scenario_with(tmp_path, text), overrides=["cells.bounds=[0, 0, 400, 400]"])
+    (warning,) = (warning for warning in window.facts["warnings"] if "refinements" in warning)
+    assert "refinements.simplex" in warning
+    assert "were in none" in warning
+
+
+def test_the_report_and_the_summary_say_it(kept):
+    _, out, _ = kept
+    page = build_report(out)
+    label = "Randomized response, clip (biased)"
+    assert page.count(label) >= 3  # in the verdict, the table and the list
+    assert "Refined estimates" in page
+    assert "counts below 0 put at 0" in page
+    stream = io.StringIO()
+    print_summary(out, Console(file=stream, width=160))
+    assert label in stream.getvalue()
+    embedded = json.loads(page.split('id="page-data">')[1].split("</script>")[0])
+    assert {"name": "randomized+clip", "label": label} in embedded["mechanisms"]
+
+
+def test_clipping_is_never_worse_and_projecting_is_better_in_an_empty_region(shipped):
+    own = counts_of(shipped, "randomized")
+    truth = counts_of(shipped, "randomized", "truth")
+    assert (truth == 0).mean() > 0.7
+    clipped = counts_of(shipped, "randomized+clipped")
+    assert (np.abs(clipped - truth) <= np.abs(own - truth)).all()
+    rmse = shipped.scores.set_index("mechanism")["rmse"]
+    assert rmse["randomized+clipped"] < 0.8 * rmse["randomized"]
+    assert rmse["randomized+projected"] < 0.55 * rmse["randomized"]
+    assert rmse["randomized+scaled"] < rmse["randomized+projected"]
+
+
+def test_and_biased_where_it_matters(shipped):
+    """The busiest tenth of the cells: unbiased unrefined, within chance; far too low when projected."""
+    measured = {record["name"]: record["measured"][0] for record in shipped.facts["refinements"]}
+    truth = counts_of(shipped, "randomized", "truth")
+    busiest = np.partition(truth, -122, axis=1)[:, -122, np.newaxis]
+    busy = (truth >= busiest) & (truth > 0)
+    error = (counts_of(shipped, "randomized") - truth)[busy]
+    bound = stats.norm.isf(LEVEL / 2) * shipped.scores.set_index("mechanism").loc["randomized", "theory_rmse"]
+    assert measured["randomized+projected"]["unrefined_bias_busy"] == pytest.approx(error.mean())
+    assert abs(error.mean()) < 1.2 * bound / np.sqrt(len(error))  # somewhat more coins err in a busy cell
+    assert measured["randomized+projected"]["bias_busy"] < -6
+    assert measured["randomized+scaled"]["bias_busy"] < -6
+    assert measured["randomized+clipped"]["bias_other"] > 3
+
+
+def test_a_combinations_error_is_drift_and_spread_as_theory_has_it(shipped):
+    """theory_rmse² = drift² + spread²; what was measured is a mean of squares around it."""
+    scores = shipped.scores.set_index("mechanism")
+    for record in shipped.facts["refinements"]:
+        if record["kind"] != "combine":
+            continue
+        parts, row = record["measured"][0], scores.loc[record["name"]]
+        assert row["theory_rmse"] == pytest.approx(np.hypot(parts["drift_rmse"], parts["spread_rmse"]))
+        # Windows of four share queries: a quarter of the squared errors is taken for independent. Half a normal's
+        # relative spread of a mean square is √(2/n), for the RMSE half of that; occupied cells alone err in Sampling
+        # Privacy, a fifth of them.
+        truth = counts_of(shipped, record["name"], "truth")
+        erring = truth.size if record["mechanism"] == "randomized" else (truth > 0).sum()
+        assert abs(row["rmse"] / row["theory_rmse"] - 1) < stats.norm.isf(LEVEL / 4) * np.sqrt(0.5 / (erring / 4))
+    truth = counts_of(shipped, "randomized+combined", "truth")
+    windows = [truth[max(0, t - 3) : t + 1].mean(axis=0) - truth[t] for t in range(len(truth))]
+    drift = next(r for r in shipped.facts["refinements"] if r["name"] == "randomized+combined")["measured"][0]
+    assert drift["drift_rmse"] == pytest.approx(np.sqrt(np.mean(np.square(windows))), rel=0.02)
+
+
+def test_combining_under_loss_weighs_by_what_was_counted(tmp_path):
+    """Queries of unlike size have unlike variances; the spread stays what theory says of such weights."""
+    text = '[[refinements]]\nkind = "combine"\nwindow = 2\nmechanisms = ["sampling", "randomized"]\n'
+    overrides = ["channel={loss=0.3}", "traffic.vehicles=400", "population.outside=500"]
+    result = run(scenario_with(tmp_path, text), overrides=overrides)
+    combined = counts_of(result, "randomized+combine")[1]
+    first, second = counts_of(result, "randomized")
+    weights = (combined - first) / (second - first)
+    assert ((weights > 0) & (weights < 1)).all()
+    assert not np.allclose(weights, 0.5, atol=1e-4)
+    rounds = result.rounds[result.rounds["mechanism"] == "randomized"]
+    asked, counted = rounds["asked"].to_numpy(), rounds["counted"].to_numpy()
+    mechanism = build_mechanisms(result.scenario, len(result.cells))["randomized"]
+    laws = [
+        variance_law(
+            lambda truth, n=n, c=c: mechanism.std_error(truth, asked=[n], counted=[c]),
+            cells=mechanism.cells,
+            devices=int(n),
+        )
+        for n, c in zip(asked, counted, strict=True)
+    ]
+    pooled = np.clip((first + second) / 2, 0, asked[1])
+    variances = [law.std_error(pooled) ** 2 for law in laws]
+    assert weights == pytest.approx(variances[0] / (variances[0] + variances[1]), abs=1e-6)
+
+
+MEMOISED = """
+[[mechanisms]]
+name = "memoised"
+kind = "longitudinal_unary"
+epsilon_permanent = 6
+epsilon_first = 4
+[[refinements]]
+kind = "combine"
+window = 2
+"""
+
+
+def test_a_mechanism_that_remembers_is_not_combined(tmp_path):
+    left_out = run(scenario_with(tmp_path, MEMOISED))
+    assert "memoised+combine" not in set(left_out.scores["mechanism"])
+    assert "sampling+combine" in set(left_out.scores["mechanism"])
+    (warning,) = (warning for warning in left_out.facts["warnings"] if "refinements" in warning)
+    assert "refinements.combine: leaves out memoised" in warning
+    assert "do not average out" in warning
+    with pytest.raises(ScenarioError, match=r"refinements\.combine\.mechanisms: .*average out.*memoised"):
+        run(scenario_with(tmp_path, MEMOISED + 'mechanisms = ["memoised"]\n'))
+
+
+RELEASED = """
+[[campaigns]]
+name = "speeds"
+start_s = 120
+statistic = "mean_speed"
+release = { kind = "none" }
+[release]
+kind = "laplace"
+epsilon = 1
+mechanisms = ["baseline"]
+[[refinements]]
+kind = "clip"
+mechanisms = ["baseline", "sampling"]
+[[refinements]]
+kind = "combine"
+window = 2
+mechanisms = ["baseline", "sampling"]
+"""
+
+
+def test_what_a_release_published_is_refined_not_combined_and_speeds_are_neither(tmp_path):
+    result = run(scenario_with(tmp_path, RELEASED))
+    refined = result.scores[result.scores["mechanism"].str.contains("+", regex=False)]
+    assert set(refined["campaign"]) == {"occupancy"}
+    assert set(refined["mechanism"]) == {"baseline+clip", "sampling+clip", "sampling+combine"}
+    published = counts_of(result, "baseline")
+    assert (published < 0).any()  # Laplace noise
+    asked = result.rounds.query("campaign == 'occupancy' and mechanism == 'baseline'")["asked"].to_numpy()
+    assert np.array_equal(counts_of(result, "baseline+clip"), np.clip(published, 0, asked[:, None]))
+    warnings = [warning for warning in result.facts["warnings"] if "refinements" in warning]
+    assert any("leave out campaign speeds" in warning for warning in warnings)
+    assert any("refinements.combine: leaves out baseline in campaign occupancy" in warning for warning in warnings)
+    assert "speeds" not in {m["campaign"] for record in result.facts["refinements"] for m in record["measured"]}

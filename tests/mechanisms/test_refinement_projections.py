@@ -1,0 +1,292 @@
+"""Clip, norm-sub, norm-mul and the simplex projection: what they promise, and when two of them are one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mechanism_statistics import z_bound
+from scipy.optimize import minimize
+from scipy.stats import binom, norm
+
+from mechanisms.local import Estimate, ParameterError, RandomizedResponse
+from mechanisms.refinement import (
+    RefinedEstimate,
+    clip,
+    clipped_law,
+    clipped_normal,
+    norm_mul,
+    norm_sub,
+    project_onto_simplex,
+    simplex,
+    total_of,
+)
+
+COUNTS = st.lists(st.floats(-500, 500).map(lambda x: round(x, 3)), min_size=1, max_size=12).map(np.array)
+ASKED = st.integers(0, 800)
+TOTALS = st.sampled_from(["estimated", "asked"])
+TO_TOTAL = pytest.mark.parametrize("refine", [simplex, norm_sub, norm_mul], ids=["simplex", "norm_sub", "norm_mul"])
+
+
+def estimate_of(counts, asked=10_000):
+    counts = np.asarray(counts, dtype=np.float64)
+    centre = np.clip(counts, 0, asked)
+    lower, upper = np.maximum(centre - 3, 0), np.minimum(centre + 3, asked)
+    return Estimate(counts, np.full(len(counts), 2.0), lower, upper, "score")
+
+
+def close(counts, scale):
+    return pytest.approx(np.asarray(counts), abs=1e-9 * (1 + scale))
+
+
+def published_norm_sub(counts, total):
+    """The procedure its authors publish, step by step, to convergence."""
+    counts = np.array(counts, dtype=np.float64)
+    for _ in range(10 * len(counts) + 10):
+        if abs(counts.sum() - total) <= 1e-10 * (1 + total) and not (counts < 0).any():
+            return counts
+        if (counts <= 0).all():
+            return np.full(len(counts), total / len(counts))
+        counts[counts < 0] = 0
+        positive = counts > 0
+        counts[positive] += (total - counts.sum()) / positive.sum()
+    raise AssertionError("did not end")
+
+
+@TO_TOTAL
+@given(counts=COUNTS, asked=ASKED, total=TOTALS)
+def test_what_comes_out_is_possible_has_the_total_and_keeps_the_order(refine, counts, asked, total):
+    before = estimate_of(counts)
+    after = refine(before, asked=asked, total=total)
+    wanted = total_of(counts, total, asked=asked)
+    assert (after.count >= 0).all()
+    assert after.count.sum() == pytest.approx(wanted, abs=1e-9 * (1 + np.abs(counts).max()))
+    order = np.argsort(counts, kind="stable")
+    assert (np.diff(after.count[order]) >= 0).all()
+    equal = np.diff(counts[order]) == 0
+    assert (np.diff(after.count[order])[equal] == 0).all()  # to the last bit
+    assert after.properties.biased
+    assert after.properties.non_negative
+    assert after.properties.ordered
+    assert after.properties.total == total
+    # Nothing that was known of the interval is lost, and nothing is made up about the standard error.
+    assert np.array_equal(after.lower, before.lower)
+    assert np.array_equal(after.upper, before.upper)
+    assert after.interval == "score, unrefined"
+    assert np.isnan(after.std_error).all()
+
+
+@TO_TOTAL
+@given(counts=COUNTS, asked=ASKED, total=TOTALS)
+def test_a_second_time_changes_nothing(refine, counts, asked, total):
+    once = refine(estimate_of(counts), asked=asked, total=total).count
+    twice = refine(estimate_of(once), asked=asked, total=total).count
+    if total == "asked" or once.any():
+        assert twice == close(once, np.abs(counts).max())
+
+
+@given(counts=COUNTS, total=st.floats(0, 2000))
+def test_the_projection_meets_the_conditions_of_karush_kuhn_and_tucker(counts, total):
+    p = project_onto_simplex(counts, total)
+    slack = 1e-9 * (1 + np.abs(counts).max() + total)
+    assert p.sum() == pytest.approx(total, abs=slack)
+    assert (p >= 0).all()
+    kept = p > slack
+    if kept.any():
+        multiplier = (counts - p)[kept]
+        assert np.ptp(multiplier) <= slack  # one τ for all that are kept
+        assert (counts[~kept] - multiplier.mean() <= 2 * slack).all()  # none of the others would be above 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_projection_solves_the_quadratic_programme(seed):
+    rng = np.random.default_rng(seed)
+    counts, total = rng.normal(2, 20, 8), float(rng.uniform(1, 80))
+    solved = minimize(
+        lambda p: ((p - counts) ** 2).sum(),
+        np.full(8, total / 8),
+        jac=lambda p: 2 * (p - counts),
+        bounds=[(0, None)] * 8,
+        constraints={"type": "eq", "fun": lambda p: p.sum() - total, "jac": np.ones_like},
+        method="SLSQP",
+        options={"ftol": 1e-10, "maxiter": 500},
+    )
+    assert solved.success
+    assert project_onto_simplex(counts, total) == pytest.approx(solved.x, abs=1e-3)
+
+
+def test_the_projection_of_many_cells_and_of_far_apart_scales():
+    rng = np.random.default_rng(3)
+    p = project_onto_simplex(rng.normal(0, 50, 200_000), 1_000.0)
+    assert p.sum() == pytest.approx(1_000.0, abs=1e-6)
+    assert project_onto_simplex([1e9, 1e9 - 1, 0.0], 1.0).tolist() == [1.0, 0.0, 0.0]
+    assert project_onto_simplex([5.0, 5.0], 0.0).tolist() == [0.0, 0.0]
+
+
+@given(counts=COUNTS, asked=ASKED, total=TOTALS)
+def test_norm_sub_is_what_its_authors_publish(counts, asked, total):
+    ours = norm_sub(estimate_of(counts), asked=asked, total=total).count
+    wanted = total_of(counts, total, asked=asked)
+    # Their procedure stops before it starts if nothing is negative and the sum is right.
+    assert ours == close(published_norm_sub(counts, wanted), np.abs(counts).max() + asked)
+
+
+@given(counts=COUNTS, asked=ASKED, total=TOTALS)
+def test_norm_sub_is_the_projection_exactly_where_its_page_says(counts, asked, total):
+    by_steps = norm_sub(estimate_of(counts), asked=asked, total=total).count
+    projected = simplex(estimate_of(counts), asked=asked, total=total).count
+    wanted, positive = total_of(counts, total, asked=asked), counts > 0
+    excess = counts[positive].sum() - wanted
+    scale = 1e-9 * (1 + np.abs(counts).max() + asked)
+    if total == "estimated":
+        assert excess >= -scale
+    if excess >= -scale:
+        assert by_steps == pytest.approx(projected, abs=10 * scale)
+    elif positive.any():
+        added = -excess / positive.sum()
+        room = (-added - counts[~positive]).min(initial=np.inf)  # below 0: some other cell would be above 0
+        if abs(room) > 100 * scale:
+            same = np.abs(by_steps - projected).max() <= 10 * scale
+            assert same == (room > 0)
+
+
+def test_norm_sub_and_the_projection_can_differ():
+    before = estimate_of([6.0, -1.0, -50.0])
+    assert norm_sub(before, asked=10, total="asked").count.tolist() == [10.0, 0.0, 0.0]
+    assert simplex(before, asked=10, total="asked").count == pytest.approx([8.5, 1.5, 0.0])
+    assert norm_sub(before, asked=10).count.tolist() == simplex(before, asked=10).count.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_where_no_count_is_positive_the_total_is_spread():
+    for refine in (norm_sub, norm_mul):
+        assert refine(estimate_of([0.0, -3.0]), asked=4, total="asked").count.tolist() == [2.0, 2.0]
+
+
+def test_norm_mul_takes_a_share_and_norm_sub_an_amount():
+    before = estimate_of([100.0, 50.0, -30.0])
+    assert norm_mul(before, asked=1000).count == pytest.approx([80.0, 40.0, 0.0])
+    assert norm_sub(before, asked=1000).count == pytest.approx([85.0, 35.0, 0.0])
+
+
+@st.composite
+def truths(draw, *, everyone_inside):
+    """Estimates of a possible truth, and how many were asked."""
+    truth = np.array(draw(st.lists(st.integers(0, 60), min_size=1, max_size=8)), dtype=np.float64)
+    noise = draw(st.lists(st.floats(-80, 80), min_size=len(truth), max_size=len(truth)))
+    outside = 0 if everyone_inside else draw(st.integers(0, 50))
+    return truth, truth + np.array(noise), int(truth.sum()) + outside
+
+
+@given(truths(everyone_inside=False))
+def test_clip_is_never_worse_in_any_cell(case):
+    truth, counts, asked = case
+    after = clip(estimate_of(counts, asked), asked=asked)
+    assert (np.abs(after.count - truth) <= np.abs(counts - truth)).all()
+    assert ((after.count >= 0) & (after.count <= asked)).all()
+    assert after.properties.never_worse == "in each cell"
+    again = clip(estimate_of(after.count, asked), asked=asked)
+    assert np.array_equal(again.count, after.count)
+
+
+@given(truths(everyone_inside=True))
+def test_the_projection_is_never_worse_over_all_cells_if_everyone_is_in_one(case):
+    truth, counts, asked = case
+    after = simplex(estimate_of(counts, asked), asked=asked, total="asked")
+    before = ((counts - truth) ** 2).sum()
+    assert ((after.count - truth) ** 2).sum() <= before * (1 + 1e-9) + 1e-9
+    assert after.properties.never_worse == "over all cells"
+
+
+@given(truths(everyone_inside=False))
+def test_with_the_estimated_total_that_holds_where_the_sum_is_not_too_low(case):
+    truth, counts, asked = case
+    after = simplex(estimate_of(counts, asked), asked=asked)
+    if truth.sum() <= total_of(counts, "estimated", asked=asked):
+        assert ((after.count - truth) ** 2).sum() <= ((counts - truth) ** 2).sum() * (1 + 1e-9) + 1e-9
+    assert after.properties.never_worse == "not promised"
+
+
+def test_and_need_not_where_it_is():
+    truth, counts = np.array([0.0, 10.0]), np.array([-1.0, 1.0])
+    after = simplex(estimate_of(counts), asked=10)
+    assert ((after.count - truth) ** 2).sum() > ((counts - truth) ** 2).sum()
+
+
+def test_the_moments_of_a_clipped_normal():
+    truth, spread, asked = np.array([0.0, 3.0, 10.0, 97.0, 40.0, 7.0]), np.array([10.0, 8, 5, 12, 0.5, 0]), 100
+    theory = clipped_normal(truth, spread, asked=asked)
+    grid = np.linspace(-12, 12, 400_001)
+    masses = norm.pdf(grid) / norm.pdf(grid).sum()
+    for i in range(5):
+        exact = clipped_law(truth[i] + spread[i] * grid, masses, truth=truth[i], asked=asked)
+        assert theory.bias[i] == pytest.approx(exact.bias, abs=1e-6)
+        assert theory.rmse[i] == pytest.approx(exact.rmse, abs=1e-6)
+    assert (theory.bias[5], theory.rmse[5]) == (0.0, 0.0)
+    assert theory.bias[0] == pytest.approx(10 / np.sqrt(2 * np.pi))  # half a normal
+    assert (theory.rmse <= spread + 1e-12).all()
+
+
+def test_bias_and_error_of_clipped_randomized_response():
+    """The exact law of its counts, its own clipped estimates, and the normal law beside them."""
+    asked, repeats = 400, 4_000
+    truth = np.array([385, 0, 2, 5, 8])
+    mechanism = RandomizedResponse(cells=4, first_coin=0.8, second_coin=0.2)
+    yes, no = 0.8 + 0.2 * 0.2, 0.2 * 0.2
+    rng = np.random.default_rng(11)
+    clipped = np.empty((repeats, 4))
+    for row in clipped:
+        counts = mechanism.sample_counts(truth, rng=rng)
+        row[:] = clip(mechanism.estimate(counts, counted=[asked], asked=[asked]), asked=asked).count
+    normal = clipped_normal(truth[1:], mechanism.std_error(truth), asked=asked)
+    for cell, holds in enumerate(truth[1:]):
+        masses = np.convolve(
+            binom.pmf(np.arange(holds + 1), holds, yes), binom.pmf(np.arange(asked - holds + 1), asked - holds, no)
+        )
+        values = (np.arange(asked + 1) - asked * no) / (yes - no)
+        exact = clipped_law(values, masses, truth=holds, asked=asked)
+        error = clipped[:, cell] - holds
+        spread = np.sqrt(float(exact.rmse**2 - exact.bias**2))
+        assert abs(error.mean() - exact.bias) < z_bound(8) * spread / np.sqrt(repeats)
+        square = np.square(error)
+        assert abs(square.mean() - exact.rmse**2) < z_bound(8) * square.std() / np.sqrt(repeats)
+        # σ is some 5 vehicles here and a step 1.25: the normal law is near.
+        assert normal.bias[cell] == pytest.approx(float(exact.bias), abs=0.15)
+        assert normal.rmse[cell] == pytest.approx(float(exact.rmse), rel=0.05)
+    assert clipped[:, 0].mean() > 1.5  # an empty city block, on average above empty
+
+
+def test_what_is_refused():
+    before = estimate_of([1.0, 2.0])
+    with pytest.raises(ParameterError, match=r'total must be "estimated" or "asked"'):
+        simplex(before, asked=3, total="guessed")
+    with pytest.raises(ParameterError, match="asked must be at least 0"):
+        norm_sub(before, asked=-1)
+    with pytest.raises(ParameterError, match="asked must be an integer"):
+        clip(before, asked=2.5)
+    for values, total, field in (([], 1.0, "values"), ([np.nan], 1.0, "values"), ([1.0], -1.0, "total")):
+        with pytest.raises(ParameterError, match=field):
+            project_onto_simplex(values, total)
+    with pytest.raises(ParameterError, match="truth"):
+        clipped_normal([5.0], [1.0], asked=4)
+    with pytest.raises(ParameterError, match="std_error"):
+        clipped_normal([1.0], [np.inf], asked=4)
+    with pytest.raises(ParameterError, match="masses"):
+        clipped_law([1.0], [0.5], truth=1, asked=2)
+
+
+def test_a_refined_estimate_checks_itself():
+    good = clip(estimate_of([1.0, -2.0]), asked=9)
+    assert len(good) == 2
+    assert "clip" in repr(good)
+
+    def spoil(**field):
+        fields = ("count", "std_error", "lower", "upper", "interval", "properties")
+        RefinedEstimate(**{**{name: getattr(good, name) for name in fields}, **field})
+
+    with pytest.raises(ParameterError, match="count must be finite"):
+        spoil(count=np.array([np.nan, 1.0]))
+    with pytest.raises(ParameterError, match="lower must not exceed upper, at cell 2"):
+        spoil(lower=np.array([0.0, 99.0]))
+    with pytest.raises(ParameterError, match="one value a cell"):
+        spoil(std_error=np.zeros(3))
+    with pytest.raises(ParameterError, match="float64"):
+        spoil(count=np.array([1, 2]))

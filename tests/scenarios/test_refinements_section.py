@@ -1,0 +1,97 @@
+"""``[[refinements]]``: what may be asked for, and each way to get it wrong."""
+
+import pytest
+
+import scenarios
+from scenarios import ScenarioError
+
+CLIP = "[[refinements]]\nkind = 'clip'\n"
+
+# text added to the small scenario, key path of its only fault, fragments of the message
+SPOILED = [
+    ("kind = 'clop'", "refinements[0].kind", ["norm_sub", "combine", "did you mean clip?", '"clop"']),
+    ("name = 'x'", "refinements.x.kind", ["is required", "simplex"]),
+    ("kind = 'clip'\nname = 'a+b'", "refinements.a+b.name", ["letters, digits", '"a+b"']),
+    ("kind = 'clip'\nname = ''", "refinements[0].name", ["at least one"]),
+    ("kind = 'clip'\ntotal = 'asked'", "refinements[0].total", ["unknown key"]),
+    ("kind = 'clip'\nwindow = 3", "refinements[0].window", ["unknown key"]),
+    ("kind = 'simplex'\ntotal = 'all'", "refinements[0].total", ["estimated", "asked", '"all"']),
+    ("kind = 'combine'", "refinements[0].window", ["is required"]),
+    ("kind = 'combine'\nwindow = 1", "refinements[0].window", ["at least 2", "1"]),
+    ("kind = 'combine'\nwindow = 2.0", "refinements[0].window", ["whole number"]),
+    ("kind = 'clip'\nmechanisms = []", "refinements[0].mechanisms", ["at least 1"]),
+    ("kind = 'clip'\nmechanisms = 'sampling'", "refinements[0].mechanisms", ["must be a list"]),
+    ("kind = 'clip'\nmechanisms = ['samplin']", "refinements[0].mechanisms[0]", ["did you mean sampling?"]),
+    ("kind = 'clip'\nmechanisms = ['zzz']", "refinements[0].mechanisms[0]", ["there are sampling, no_privacy", "zzz"]),
+    (
+        "kind = 'clip'\nmechanisms = ['sampling', 'sampling']",
+        "refinements[0].mechanisms",
+        ["once", "sampling is there 2 times"],
+    ),
+    ("kind = 'clip'\n[[refinements]]\nkind = 'clip'", "refinements[1].name", ["names must differ", "refinements[0]"]),
+    (
+        "kind = 'norm_sub'\ntotal = 'asked'\n[population]\noutside = 7",
+        "refinements[0].total",
+        ["in some cell", "population.outside = 7", '"asked"'],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "path", "fragments"), SPOILED, ids=range(len(SPOILED)))
+def test_each_fault_says_where_and_what(load, valid_text, text, path, fragments):
+    with pytest.raises(ScenarioError) as raised:
+        load(f"{valid_text}\n[[refinements]]\n{text}\n")
+    (fault,) = raised.value.faults
+    assert fault.path == path
+    for fragment in fragments:
+        assert fragment in str(fault)
+
+
+def test_defaults_and_kinds(load, valid_text):
+    text = "".join(f"\n[[refinements]]\nkind = '{kind}'\n" for kind in ("clip", "norm_sub", "norm_mul", "simplex"))
+    scenario = load(f"{valid_text}{text}\n[[refinements]]\nkind = 'combine'\nwindow = 3\nmechanisms = ['sampling']\n")
+    assert [r.name for r in scenario.refinements] == ["clip", "norm_sub", "norm_mul", "simplex", "combine"]
+    assert [getattr(r, "total", None) for r in scenario.refinements] == [None, *["estimated"] * 3, None]
+    assert scenario.refinements[0].mechanisms is None
+    assert (scenario.refinements[4].mechanisms, scenario.refinements[4].window) == (("sampling",), 3)
+
+
+def test_it_comes_back_equal_and_is_not_there_where_there_is_none(load, valid_text):
+    scenario = load(valid_text + CLIP + "name = 'kept'\nmechanisms = ['sampling']\n")
+    assert load(scenarios.dump(scenario)) == scenario
+    without = load(valid_text)
+    assert without.refinements == ()
+    assert "refinements" not in scenarios.dump(without)
+    assert load(scenarios.dump(without)) == without
+
+
+def test_overrides_reach_it_by_name(load, valid_text):
+    text = valid_text + CLIP + "[[refinements]]\nkind = 'combine'\nwindow = 2\n"
+    assert load(text, overrides=["refinements.combine.window=4"]).refinements[1].window == 4
+    with pytest.raises(ScenarioError, match=r"refinements\[1\]\.window: must be at least 2"):
+        load(text, overrides=["refinements.combine.window=0"])
+
+
+def test_combining_needs_several_queries(load, valid_text):
+    text = valid_text + "[[refinements]]\nkind = 'combine'\nwindow = 2\n"
+    assert load(text).refinements  # one campaign of two has several
+    with pytest.raises(ScenarioError, match=r"refinements\[0\]\.window: .* several queries"):
+        load(text, overrides=["campaigns.rush.queries=1"])
+
+
+def test_a_fault_elsewhere_hides_none_here(load, valid_text):
+    with pytest.raises(ScenarioError) as raised:
+        load(
+            valid_text + CLIP + "mechanisms = ['nobody']\n[[refinements]]\nkind = 'combine'\nwindow = 1\n",
+            overrides=["mechanisms.sampling.sampling=2"],
+        )
+    paths = [fault.path for fault in raised.value.faults]
+    assert "mechanisms.sampling.sampling" in paths
+    assert "refinements[0].mechanisms[0]" in paths
+    assert "refinements[1].window" in paths
+
+
+def test_the_schema_lists_every_kind():
+    schema = scenarios.schema()
+    assert "refinements" in schema["properties"]
+    assert {"Clip", "NormSub", "NormMul", "Simplex", "Combine"} <= schema["$defs"].keys()
