@@ -1,0 +1,205 @@
+"""Published differences with everyone else known: what they tell about the one device that is not."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mechanisms.inference.expected_best import LARGEST_LEVELS, expected_best, log_shares
+from mechanisms.inference.report_law import Logs, check_prior
+from mechanisms.parameter import ParameterError, check_integer, check_probability
+from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
+
+Whole = NDArray[np.int64]
+
+
+def difference_log_ratio(
+    differences: ArrayLike, *, crowd: ArrayLike, sampling: float, k: int | None = None
+) -> NDArray[np.float64]:
+    """Return ln P(D | the target is in the cell)/P(D | it is not) of a cell's published differences.
+
+    D is Bin(n, β) with the target and Bin(n − 1, β) without, β = π_s (`released_differences_delta`), so the ratio is
+    n(1 − β)/(n − D), and +∞ at D = n. Below k all differences are one output, "suppressed", with the ratio
+    P[Bin(n, β) < k]/P[Bin(n − 1, β) < k] = 1 − β·P[Bin(n − 1, β) = k − 1]/P[Bin(n − 1, β) < k].
+
+    Parameters
+    ----------
+    differences : (…) int
+        What was published; with k, anything below k stands for "suppressed". Numbers that neither can cause (forged
+        ones, or noise after loss) tell nothing: 0.
+    crowd : (…) int
+        n, devices in the cell with the target there, at least 1; broadcast with the differences.
+    sampling : float
+        β = π_s, in (0, 1].
+    k : int, optional
+        Differences below it are suppressed; none are, by default.
+
+    Returns
+    -------
+    (…) float64
+        −∞ and +∞ where one of the two cannot be.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    d, n = np.broadcast_arrays(_whole("differences", differences), _whole("crowd", crowd))
+    if n.size and n.min() < 1:
+        raise ParameterError("crowd", "must be at least 1", int(n.min()))
+    beta = check_probability("sampling", sampling, above_zero=True)
+    least = 0 if k is None else check_integer("k", k, at_least=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.log(n) + np.log1p(-beta) - np.log((n - d).astype(np.float64))
+    ratio = np.where(d == n, np.inf, ratio)
+    if beta == 1.0:
+        ratio = np.where(d == n, np.inf, np.where(d == n - 1, -np.inf, 0.0))
+    ratio = np.where((d < 0) | (d > n), 0.0, ratio)
+    if k is None:
+        return ratio
+    return np.where(d < least, _suppressed_log_ratio(n, beta, least), ratio)
+
+
+def _suppressed_log_ratio(n: Whole, beta: float, k: int) -> NDArray[np.float64]:
+    """Return ln P[Bin(n, β) < k]/P[Bin(n − 1, β) < k]."""
+    below, at = mass_up_to(k - 1, n - 1, beta), mass_at(k - 1, n - 1, beta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Where both are 0 to a double, the tail below k − 1 is geometric: its share is 1 less the ratio of neighbours.
+        fall = (k - 1) * (1.0 - beta) / (beta * np.maximum(n - k + 1.0, 1.0))
+        share = np.where(below > 0.0, at / below, np.clip(1.0 - fall, 0.0, 1.0))
+        found: NDArray[np.float64] = np.log1p(-beta * share)
+    return found
+
+
+def difference_guess_success(
+    *, crowd: ArrayLike, sampling: float, prior: float = 0.5, k: int | None = None
+) -> NDArray[np.float64]:
+    """Return how often the best guess from a cell's difference of whether the target was in it is right, exactly.
+
+    Σ_D max(q·P(D), (1 − q)·Q(D)). The ratio rises with D, so the best guess is "in the cell" from some D on:
+    D ≥ n − n(1 − β)q/(1 − q). At q = ½ it is ½(1 + TV) and TV = δ(0) of `released_differences_delta`.
+
+    Parameters
+    ----------
+    crowd : (…) int
+        n, devices in the cell with the target there, at least 1.
+    sampling : float
+        β = π_s, in (0, 1].
+    prior : float
+        q, the probability that it was there, in [0, 1].
+    k : int, optional
+        Differences below it are suppressed; none are, by default.
+
+    Returns
+    -------
+    (…) float64
+    """
+    n = _whole("crowd", crowd)
+    if n.size and n.min() < 1:
+        raise ParameterError("crowd", "must be at least 1", int(n.min()))
+    beta = check_probability("sampling", sampling, above_zero=True)
+    q = check_probability("prior", prior)
+    least = 0 if k is None else check_integer("k", k, at_least=1)
+    odds = q / (1.0 - q) if q < 1.0 else math.inf
+    with np.errstate(invalid="ignore"):
+        threshold = np.ceil(n - n * (1.0 - beta) * odds) if odds < math.inf else np.zeros(n.shape)
+    # Rounding of the threshold is made good by trying its neighbours; suppressed differences are on one side together.
+    found = np.maximum(np.full(n.shape, q), 1.0 - q)
+    for step in (-1.0, 0.0, 1.0):
+        start = np.clip(threshold + step, least, np.maximum(n + 1, least))
+        right = q * mass_above(start - 1.0, n, beta) + (1.0 - q) * mass_up_to(start - 1.0, n - 1, beta)
+        found = np.maximum(found, right)
+    success: NDArray[np.float64] = np.minimum(found, 1.0)
+    return success
+
+
+def known_others_log_likelihood(
+    differences: ArrayLike, *, others: ArrayLike, sampling: float, k: int | None = None
+) -> Logs:
+    """Return log P(all cells' differences | the target's cell), up to a constant, (V + 1,).
+
+    Differences of different cells are independent given everyone's cell, and the target changes that of its own only.
+
+    Parameters
+    ----------
+    differences : (V,) int
+        As published; with k, anything below it stands for "suppressed".
+    others : (V,) int
+        Devices known to be in each cell, without the target.
+    sampling : float
+        β = π_s.
+    k : int, optional
+        Differences below it are suppressed.
+    """
+    known = _whole("others", others)
+    ratio = difference_log_ratio(differences, crowd=known + 1, sampling=sampling, k=k)
+    logs = np.concatenate([[0.0], ratio])
+    told = np.isposinf(logs)
+    if not told.any():
+        return logs
+    # More than one cell full: no single target does that.
+    return np.where(told & (told.sum() == 1), 0.0, -np.inf)
+
+
+def known_others_guess_success(
+    *, others: ArrayLike, sampling: float, prior: ArrayLike, k: int | None = None
+) -> float | None:
+    """Return how often the best guess of the target's cell from all published differences is right, exactly.
+
+    A full difference, D = n, gives it away, with q_v·βⁿ; the rest is the expected maximum of independent evidence.
+
+    Parameters
+    ----------
+    others : (V,) int
+        Devices known to be in each cell, without the target.
+    sampling : float
+        β = π_s, in (0, 1].
+    prior : (V + 1,) float64
+    k : int, optional
+        Differences below it are suppressed.
+
+    Returns
+    -------
+    float or None
+        None where there are more than four million devices.
+    """
+    known = _whole("others", others)
+    q = check_prior(prior, known.size)
+    if known.size and known.min() < 0:
+        raise ParameterError("others", "must not be negative", int(known.min()))
+    beta = check_probability("sampling", sampling, above_zero=True)
+    least = 0 if k is None else check_integer("k", k, at_least=1)
+    if int(known.sum()) + known.size > LARGEST_LEVELS:
+        return None
+    sure = np.where(known + 1 >= least, beta ** (known + 1.0), 0.0)
+    told = math.fsum(q[1:] * sure)
+    ratios, shares = [], []
+    for m in known.tolist():
+        seen = np.arange(min(least, m + 1), m + 1)
+        log_mass = _log_masses(seen, m, beta)
+        ratio = difference_log_ratio(seen, crowd=m + 1, sampling=beta)
+        if least:
+            hidden = float(mass_up_to(least - 1, m, beta))
+            ratio = np.concatenate([np.atleast_1d(_suppressed_log_ratio(np.array(m + 1), beta, least)), ratio])
+            log_mass = np.concatenate([[math.log(hidden) if hidden > 0.0 else -math.inf], log_mass])
+        possible = np.isfinite(log_mass)
+        ratios.append(ratio[possible])
+        shares.append(log_shares(log_mass[possible]))
+    cell = np.repeat(np.arange(known.size), [len(r) for r in ratios])
+    best = expected_best(float(q[0]), q[1:], cell, np.concatenate(ratios), np.concatenate(shares))
+    return min(max(best + told, float(q.max())), 1.0)
+
+
+def _log_masses(seen: Whole, m: int, beta: float) -> NDArray[np.float64]:
+    """Return ln P[Bin(m, β) = D]."""
+    with np.errstate(divide="ignore"):
+        found: NDArray[np.float64] = np.log(mass_at(seen, m, beta))
+    return found
+
+
+def _whole(field: str, value: ArrayLike) -> Whole:
+    """Return whole numbers as int64."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu":
+        raise ParameterError(field, "must hold integers", str(array.dtype))
+    return array.astype(np.int64, copy=False)

@@ -1,0 +1,191 @@
+"""How likely a device's reports are from each truth, for every mechanism that says so."""
+
+from collections.abc import Iterator, Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from mechanisms.inference.cell_law import CellLaw
+from mechanisms.inference.no_likelihood import NoLikelihoodError
+from mechanisms.inference.noise_law import NoiseLaw
+from mechanisms.inference.own_value_law import OwnValueLaw
+from mechanisms.inference.report_law import Logs, ReportLaw, check_rounds
+from mechanisms.inference.support_law import hadamard_law, hashing_law, subset_law
+from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
+from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local.hadamard_response import HadamardResponse
+from mechanisms.local.k_randomized_response import KRandomizedResponse
+from mechanisms.local.local_hashing import LocalHashing
+from mechanisms.local.no_privacy import NoPrivacy
+from mechanisms.local.parts.question import Answers, Question
+from mechanisms.local.parts.question_mechanism import QuestionMechanism
+from mechanisms.local.parts.unary import UnaryEncoding
+from mechanisms.local.randomized_response import RandomizedResponse
+from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.local.subset_selection import SubsetSelection
+from mechanisms.parameter import ParameterError
+
+# Floats of a batch of rows: 32 MB, and a few times that while they are worked out.
+BATCH_FLOATS = 2**22
+
+
+class PluginLaw:
+    """The law of a mechanism that brings its own `log_likelihood(reports, rounds)`.
+
+    Parameters
+    ----------
+    mechanism : LocalMechanism
+    rounds : tuple of int
+    """
+
+    def __init__(self, mechanism: Any, rounds: Sequence[int]) -> None:
+        self.mechanism = mechanism
+        self.rounds = tuple(rounds)
+
+    def log_likelihood(self, reports: Sequence[Any]) -> Logs:
+        """Return what the mechanism says, if it has the right shape and no NaN."""
+        logs = np.asarray(self.mechanism.log_likelihood(reports, self.rounds), dtype=np.float64)
+        shape = (len(reports[0]), self.mechanism.cells + 1)
+        if logs.shape != shape or np.isnan(logs).any() or np.isposinf(logs).any():
+            rule = f"must return {shape} logarithms, none of them NaN or +∞"
+            raise ParameterError(f"{type(self.mechanism).__name__}.log_likelihood", rule, logs.shape)
+        return logs
+
+    def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - as every law
+        """Return None: what the best guess comes to is not known beforehand."""
+        return None
+
+
+@singledispatch
+def report_law(mechanism: Any, rounds: Sequence[int]) -> ReportLaw:
+    """Return the law of a mechanism's reports of some rounds; `report_law.register` adds a kind of mechanism.
+
+    A mechanism with a method `log_likelihood(reports, rounds)` needs no registration, whatever it is derived from.
+
+    Raises
+    ------
+    NoLikelihoodError
+        If nobody has said what it is.
+    """
+    if callable(getattr(mechanism, "log_likelihood", None)):
+        return PluginLaw(mechanism, rounds)
+    raise NoLikelihoodError(
+        type(mechanism).__name__, "give it a method log_likelihood(reports, rounds) that returns (n, cells + 1) logs."
+    )
+
+
+@report_law.register
+def _(mechanism: SamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
+    return OwnValueLaw.of_sampling(mechanism, rounds)
+
+
+@report_law.register
+def _(mechanism: KRandomizedResponse, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
+    return OwnValueLaw.of_values(np.full(mechanism.symbols, mechanism.false_yes), mechanism.truthful)
+
+
+@report_law.register
+def _(mechanism: NoPrivacy, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
+    return OwnValueLaw.of_values(np.zeros(mechanism.cells + 1), 1.0)
+
+
+@report_law.register
+def _(mechanism: RandomizedResponse, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
+    p, q = mechanism.true_yes, mechanism.false_yes
+    return CellLaw.of_bits(mechanism.cells, yes=p, not_yes=1.0 - p, no=q)
+
+
+@report_law.register
+def _(mechanism: UnaryEncoding, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
+    return CellLaw.of_bits(mechanism.cells, yes=mechanism.true_yes, not_yes=mechanism.true_no, no=mechanism.false_yes)
+
+
+@report_law.register
+def _(mechanism: BinarySamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
+    zero, one, sampling = mechanism.faces
+    yes: dict[Answers, float] = {(0, 0): zero, (1, 1): one, (0, 1): sampling}
+    no: dict[Answers, float] = {(0, 0): zero + sampling, (1, 1): one}
+    return CellLaw.of_question(mechanism.cells, Question.build(("No", "Yes"), yes=yes, no=no), rounds)
+
+
+@report_law.register
+def _(mechanism: QuestionMechanism, rounds: Sequence[int]) -> ReportLaw:
+    return CellLaw.of_question(mechanism.cells, mechanism.question, rounds)
+
+
+@report_law.register
+def _(mechanism: SubsetSelection, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
+    return subset_law(mechanism)
+
+
+@report_law.register
+def _(mechanism: LocalHashing, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
+    return hashing_law(mechanism)
+
+
+@report_law.register
+def _(mechanism: HadamardResponse, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
+    return hadamard_law(mechanism)
+
+
+@report_law.register
+def _(mechanism: DistributedLaplace, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
+    return NoiseLaw.of_shares(mechanism)
+
+
+def law_of(mechanism: Any, rounds: Sequence[int] | None) -> ReportLaw:
+    """Return the law of the reports of checked rounds; the mechanism's own `log_likelihood` comes first."""
+    seen = check_rounds(rounds, mechanism.rounds)
+    own = callable(getattr(mechanism, "log_likelihood", None))
+    return PluginLaw(mechanism, seen) if own else report_law(mechanism, seen)
+
+
+def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int] | None = None) -> Logs:
+    """Return log P(a device's reports of these rounds | its truth), up to a constant a row.
+
+    One round alone is its marginal law; several are linked: their joint law. A truth from which the reports cannot
+    come has −∞; so has every truth where no device sends them (forged reports, or part of the shares).
+
+    Parameters
+    ----------
+    mechanism : LocalMechanism
+    reports : sequence of Reports, or of (n, *tally_shape) int64 or uint64
+        One entry a round of `rounds`, rows of all belonging together; plain, or the encodings shares add up to.
+    rounds : sequence of int, optional
+        Which rounds these are, from 1; all by default.
+
+    Returns
+    -------
+    (n, cells + 1) float64
+        All of it is held: for many devices and cells use `guess_cells`, or slices of the reports.
+
+    Raises
+    ------
+    NoLikelihoodError
+        If the mechanism has none.
+    ParameterError
+        If rounds and reports do not fit.
+    """
+    law = law_of(mechanism, rounds)
+    reports = check_reports(reports, len(check_rounds(rounds, mechanism.rounds)))
+    logs = np.empty((len(reports[0]), mechanism.cells + 1))
+    for rows in batches(len(logs), mechanism.cells):
+        logs[rows] = law.log_likelihood([report[rows] for report in reports])
+    return logs
+
+
+def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
+    """Return reports, one entry a round, all of the same devices."""
+    if not isinstance(reports, list | tuple) or len(reports) != rounds:
+        found = len(reports) if isinstance(reports, list | tuple) else type(reports).__name__
+        raise ParameterError("reports", f"must be a list with one entry a round, {rounds}", found)
+    if len({len(report) for report in reports}) > 1:
+        raise ParameterError("reports", "must have the same devices in every round", [len(r) for r in reports])
+    return tuple(reports)
+
+
+def batches(rows: int, cells: int) -> Iterator[slice]:
+    """Return slices of the rows so small that cells + 1 floats a row stay within a batch."""
+    step = max(1, BATCH_FLOATS // (cells + 1))
+    return (slice(start, start + step) for start in range(0, rows, step))

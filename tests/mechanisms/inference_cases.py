@@ -1,0 +1,53 @@
+"""The mechanisms and priors that the tests of inference run over, each small enough to enumerate."""
+
+import numpy as np
+from mechanism_cases import MECHANISMS
+from question_cases import QUESTIONS
+from rival_cases import RIVALS
+
+from mechanisms.local import LocalHashing, SamplingPrivacy
+
+REFRESHED = {
+    "refresh": SamplingPrivacy(cells=3, sampling=0.4, refresh=0.3),
+    "refresh, unequal blanks": SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=0.5),
+    "refresh, all of them": SamplingPrivacy(cells=2, sampling=0.3, blank_zero=0.1, refresh=1.0),
+    "everyone sampled": SamplingPrivacy(cells=2, sampling=1.0),
+}
+ALL = {
+    **MECHANISMS,
+    **REFRESHED,
+    **RIVALS,
+    **QUESTIONS,
+    "OLH, two buckets": LocalHashing(cells=4, epsilon=2, buckets=2),
+}
+SMALL = {name: mechanism for name, mechanism in ALL.items() if mechanism.cells <= 5}
+
+
+def views_of(mechanism):
+    """Every set of rounds that can be seen."""
+    return {1: [(1,)], 2: [(1,), (2,), (1, 2)], 3: [(1,), (2,), (3,), (1, 2), (2, 3), (1, 3), (1, 2, 3)]}[
+        mechanism.rounds
+    ]
+
+
+def uneven_prior(truths, seed=0):
+    """A prior in which no truth is like another."""
+    return np.random.default_rng(seed).dirichlet(np.ones(truths))
+
+
+def answers_of(mechanism, truth, rounds, *, rng, queries=1):
+    """Reports of devices that stay where they are: for each query one entry a round."""
+    memory = mechanism.enrol(len(truth), rng=rng)
+    asked = []
+    for _ in range(queries):
+        coins = mechanism.toss(memory, rng=rng)
+        asked.append([mechanism.answer(r, truth, coins) for r in rounds])
+    return asked
+
+
+def brute_force(matrix, prior, queries=1):
+    """Σ over outcomes of T independent queries of the largest prior × likelihood, by listing every outcome."""
+    rows = matrix
+    for _ in range(queries - 1):
+        rows = (rows[:, :, np.newaxis] * matrix[:, np.newaxis, :]).reshape(len(matrix), -1)
+    return float((prior[:, np.newaxis] * rows).max(axis=0).sum())

@@ -1,0 +1,183 @@
+"""Forged reports against every report there is, and against the sums that devices and forgers make together."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from inference_cases import ALL, SMALL, answers_of
+
+from mechanisms.inference import (
+    Inflation,
+    NoLikelihoodError,
+    ParameterError,
+    candidate_reports,
+    contribution,
+    crafted_encodings,
+    forged_reports,
+    inflation,
+)
+from mechanisms.local import (
+    AnswerReports,
+    BinarySamplingPrivacy,
+    BitReports,
+    DistributedLaplace,
+    HadamardResponse,
+    KRandomizedResponse,
+    LocalHashing,
+    NotEstimableError,
+    OptimisedUnary,
+    SamplingAndNoise,
+    SamplingPrivacy,
+    SubsetSelection,
+)
+
+FORGED = {name: m for name, m in ALL.items() if not isinstance(m, DistributedLaplace)}
+
+
+def every_report(mechanism):
+    """Every well-formed report of a small mechanism, as one batch."""
+    cells = mechanism.cells
+    if len(mechanism.tally_shape) == 2:
+        outputs = mechanism.tally_shape[1]
+        rows = np.array(list(itertools.product(range(outputs), repeat=cells)))
+        question = hasattr(mechanism, "question")
+        return AnswerReports.from_dense(rows, outputs) if question else BitReports.from_dense(rows)
+    if isinstance(mechanism, SubsetSelection):
+        rows = np.array(list(itertools.product((0, 1), repeat=cells + 1)))
+        return BitReports.from_dense(rows[rows.sum(axis=1) == mechanism.size])
+    if isinstance(mechanism, LocalHashing):
+        (reports,) = answers_of(mechanism, np.zeros(3_000, dtype=np.int32), (1,), rng=np.random.default_rng(1))[0]
+        return reports
+    return np.arange(mechanism.tally_shape[0], dtype=np.int32)
+
+
+@pytest.mark.parametrize("deflate", [False, True])
+@pytest.mark.parametrize("name", sorted(set(SMALL) & set(FORGED)))
+def test_no_report_moves_a_cell_further(name, deflate):
+    mechanism = SMALL[name]
+    cell = mechanism.cells
+    encoded = np.unique(mechanism.encode(every_report(mechanism)), axis=0)
+    zero = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
+    base = contribution(mechanism, zero, cell)
+    # Affine, so each round's best stands for itself.
+    total = base
+    for r in range(mechanism.rounds):
+        moves = []
+        for vector in encoded:
+            one = zero.copy()
+            one[r] = vector
+            moves.append(contribution(mechanism, one, cell) - base)
+        total += min(moves) if deflate else max(moves)
+    chosen = forged_reports(mechanism, cell, deflate=deflate)
+    made = contribution(mechanism, np.stack([mechanism.encode(report)[0] for report in chosen]), cell)
+    assert made == pytest.approx(total, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(FORGED))
+def test_sums_with_forgers_move_as_said(name):
+    """The estimate from honest and forged reports together, less that from honest ones alone in their place."""
+    mechanism, rng = FORGED[name], np.random.default_rng(2)
+    cell, forgers = mechanism.cells, 7
+    truth = rng.integers(mechanism.cells + 1, size=300, dtype=np.int32)
+    rounds = range(1, mechanism.rounds + 1)
+    (reports,) = answers_of(mechanism, truth, rounds, rng=rng)
+    forged = forged_reports(mechanism, cell, forgers)
+    assert all(len(report) == forgers for report in forged)
+    asked = (len(truth),) * mechanism.rounds
+
+    def estimate(counts):
+        return float(mechanism.estimate(np.stack(counts), counted=asked, asked=asked).count[cell - 1])
+
+    honest = estimate([mechanism.tally(report) for report in reports])
+    poisoned = estimate(
+        [mechanism.tally(r[forgers:]) + mechanism.tally(f) for r, f in zip(reports, forged, strict=True)]
+    )
+    would = sum(
+        contribution(mechanism, np.stack([mechanism.encode(r[i : i + 1])[0] for r in reports]), cell)
+        for i in range(forgers)
+    )
+    said = inflation(mechanism, cell, forgers, crafted=False)
+    assert poisoned - honest == pytest.approx(said.vehicles - would, rel=1e-9, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", sorted(set(SMALL) & set(FORGED)))
+def test_an_honest_device_adds_one_or_nothing_on_average(name):
+    """What inflation is counted from: unbiased, so 1 in the cell and 0 elsewhere, within six standard errors."""
+    mechanism, rng = SMALL[name], np.random.default_rng(3)
+    rounds = range(1, mechanism.rounds + 1)
+    for truth, mean in ((1, 1.0), (0, 0.0)):
+        n = 20_000
+        (reports,) = answers_of(mechanism, np.full(n, truth, dtype=np.int32), rounds, rng=rng)
+        counts = np.zeros(mechanism.cells + 1, dtype=np.int64)
+        counts[truth] = n
+        total = mechanism.estimate(
+            np.stack([mechanism.tally(r) for r in reports]), counted=(n,) * len(rounds), asked=(n,) * len(rounds)
+        )
+        error = float(mechanism.std_error(counts)[0])
+        assert abs(total.count[0] - n * mean) <= 6 * error + 1e-6
+
+
+def test_closed_forms():
+    assert inflation(SamplingPrivacy(cells=5, sampling=0.45), 2, 10, crafted=False).vehicles == pytest.approx(10 / 0.45)
+    assert inflation(BinarySamplingPrivacy(cells=5, sampling=0.3), 2, 1, crafted=False).per_vehicle == pytest.approx(
+        1 / 0.3
+    )
+    for mechanism in (
+        KRandomizedResponse(cells=5, epsilon=1.0),
+        OptimisedUnary(cells=5, epsilon=1.0),
+        LocalHashing(cells=5, epsilon=1.0),
+        SubsetSelection(cells=5, epsilon=1.0),
+        HadamardResponse(cells=5, epsilon=1.0),
+    ):
+        p, q = mechanism.true_yes, mechanism.false_yes
+        assert inflation(mechanism, 4, 1, crafted=False).per_vehicle == pytest.approx((1 - q) / (p - q))
+
+
+def test_crafted_encodings_know_no_bound():
+    for mechanism in SMALL.values():
+        assert inflation(mechanism, 1, 3, crafted=True).vehicles == math.inf
+        honest = inflation(mechanism, 1, 3, crafted=False).vehicles
+        bounded = [inflation(mechanism, 1, 3, crafted=True, magnitude=m).vehicles for m in (1, 10, 1_000)]
+        assert bounded == sorted(bounded)
+        if not isinstance(mechanism, DistributedLaplace):
+            assert bounded[0] >= honest - 1e-9
+        else:
+            assert honest == math.inf
+        encodings = crafted_encodings(mechanism, 1, 10)
+        assert encodings.shape == (mechanism.rounds, *mechanism.tally_shape)
+        assert np.abs(encodings).max() == 10
+
+
+def test_no_crafted_encoding_moves_a_cell_further():
+    """Every vector of entries in −1…1, of mechanisms small enough."""
+    for mechanism in (SamplingPrivacy(cells=1, sampling=0.4), HadamardResponse(cells=1, epsilon=1.0)):
+        shape = (mechanism.rounds, *mechanism.tally_shape)
+        best = max(
+            contribution(mechanism, np.array(entries).reshape(shape), 1)
+            for entries in itertools.product((-1, 0, 1), repeat=math.prod(shape))
+        )
+        found = inflation(mechanism, 1, 1, crafted=True, magnitude=1).per_vehicle
+        assert found == pytest.approx(best)
+
+
+def test_vehicles_and_shares():
+    found = Inflation(corrupted=100, per_vehicle=2.5, inside=10)
+    assert found.vehicles == 240
+    assert found.share(10_000) == pytest.approx(0.024)
+    assert Inflation(corrupted=0, per_vehicle=math.inf).vehicles == 0.0
+
+
+def test_what_cannot_be_forged():
+    mechanism = SamplingPrivacy(cells=3, sampling=0.4)
+    with pytest.raises(NoLikelihoodError, match="DistributedLaplace"):
+        forged_reports(DistributedLaplace(cells=2, epsilon=1.0, devices=5), 1)
+    with pytest.raises(NoLikelihoodError, match="object"):
+        candidate_reports(object(), 1)
+    with pytest.raises(NotEstimableError):
+        inflation(SamplingAndNoise(cells=2, sampling=0.5), 1, 1, crafted=False)
+    for cell, m, wrong in ((0, 1, {}), (4, 1, {}), (1, -1, {}), (1, 1, {"inside": 2}), (1, 1, {"magnitude": 3})):
+        with pytest.raises(ParameterError):
+            inflation(mechanism, cell, m, crafted=False, **wrong)
+    with pytest.raises(ParameterError, match="magnitude"):
+        inflation(mechanism, 1, 1, crafted=True, magnitude=0)

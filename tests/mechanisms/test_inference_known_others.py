@@ -1,0 +1,262 @@
+"""Released differences with everyone else known, and what is left of a query when devices drop out."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inference_cases import answers_of, uneven_prior
+from mechanism_statistics import FAMILY
+from scipy.stats import binom, multinomial
+
+from mechanisms.inference import (
+    NoLikelihoodError,
+    ParameterError,
+    difference_guess_success,
+    difference_log_ratio,
+    dropped_others_success,
+    dropped_target_success,
+    guess_success,
+    known_others_guess_success,
+    known_others_log_likelihood,
+    posterior,
+)
+from mechanisms.local import KRandomizedResponse, SamplingPrivacy
+from mechanisms.privacy import released_differences_delta
+from mechanisms.privacy.audit import clopper_pearson
+
+TRIALS = 40_000
+
+
+def check_rate(hits, theory, comparisons=20):
+    low, high = clopper_pearson(int(np.sum(hits)), len(hits), alpha=FAMILY / (2 * comparisons))
+    assert low <= theory <= high, (float(np.mean(hits)), theory)
+
+
+def merged(n, beta, k):
+    """The laws of a difference with the target and without, differences below k being one output."""
+    laws = [binom.pmf(np.arange(n + 1), m, beta) for m in (n, n - 1)]
+    if k is None:
+        return laws
+    return [np.append(law[:k].sum(), law[k:]) for law in laws]
+
+
+@given(n=st.integers(1, 25), beta=st.floats(0.01, 0.99), k=st.none() | st.integers(1, 28))
+def test_ratio_and_success_by_every_difference(n, beta, k):
+    present, absent = merged(n, beta, k)
+    seen = np.arange(n + 1) if k is None else np.append(0, np.arange(min(k, n + 1), n + 1))
+    with np.errstate(divide="ignore"):
+        expected = np.log(present) - np.log(absent)
+    found = difference_log_ratio(seen, crowd=n, sampling=beta, k=k)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    for prior in (0.0, 0.03, 0.5, 0.8, 1.0):
+        best = np.maximum(prior * present, (1 - prior) * absent).sum()
+        success = difference_guess_success(crowd=n, sampling=beta, prior=prior, k=k)
+        assert success == pytest.approx(best, rel=1e-9)
+    variation = released_differences_delta(crowd=n, sampling=beta, epsilon=0.0, k=k)
+    assert difference_guess_success(crowd=n, sampling=beta, k=k) == pytest.approx((1 + variation) / 2, rel=1e-9)
+
+
+def test_crowds_side_by_side():
+    crowds = np.array([1, 2, 50, 10**6])
+    found = difference_guess_success(crowd=crowds, sampling=0.45)
+    assert found.shape == (4,)
+    assert found[0] == pytest.approx((1 + 0.45) / 2)
+    assert (np.diff(found) < 0).all()
+    assert (difference_guess_success(crowd=crowds, sampling=0.45, k=10)[:2] == 0.5).all()
+    ratio = difference_log_ratio(0, crowd=np.array([10**5]), sampling=0.45, k=20)
+    # Suppressed though 45,000 are expected: the tail is geometric, 19/(10⁵ − 20)·(.55/.45).
+    assert ratio[0] == pytest.approx(math.log1p(-0.45 * (1 - 19 / 99_981 * 0.55 / 0.45)), rel=1e-3)
+
+
+def test_forged_differences_tell_nothing():
+    assert (difference_log_ratio([-1, 9], crowd=5, sampling=0.3) == 0.0).all()
+    np.testing.assert_array_equal(difference_log_ratio([3, 4, 5], crowd=5, sampling=1.0), [0.0, -np.inf, np.inf])
+
+
+@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.parametrize("beta", [0.2, 0.6])
+def test_all_cells_by_every_difference(k, beta):
+    others, prior = np.array([0, 3, 2, 5]), uneven_prior(5, 2)
+    laws = []
+    for m in others:
+        there, away = merged(m + 1, beta, k)
+        laws.append((there, away))
+    best = 0.0
+    for outcome in itertools.product(*(range(len(away)) for _, away in laws)):
+        weights = [prior[0] * math.prod(away[o] for o, (_, away) in zip(outcome, laws, strict=True))]
+        for t in range(4):
+            parts = [
+                there[o] if v == t else away[o] for v, (o, (there, away)) in enumerate(zip(outcome, laws, strict=True))
+            ]
+            weights.append(prior[t + 1] * math.prod(parts))
+        best += max(weights)
+    found = known_others_guess_success(others=others, sampling=beta, prior=prior, k=k)
+    assert found == pytest.approx(best, rel=1e-10)
+
+
+@pytest.mark.parametrize("k", [None, 4])
+def test_all_cells_by_the_mechanism(k):
+    """The differences that devices cause, not binomials."""
+    mechanism, rng = SamplingPrivacy(cells=3, sampling=0.45), np.random.default_rng(21)
+    others, prior = np.array([1, 4, 8]), uneven_prior(4, 6)
+    crowd = np.repeat(np.arange(1, 4, dtype=np.int32), others)
+    trials = 10_000
+    targets = rng.choice(4, size=trials, p=prior).astype(np.int32)
+    truth = np.concatenate([np.tile(crowd, (trials, 1)), targets[:, np.newaxis]], axis=1)
+    ((first, second),) = answers_of(mechanism, truth.ravel(), (1, 2), rng=rng)
+    each = mechanism.encode(second) - mechanism.encode(first)
+    differences = each.reshape(trials, len(crowd) + 1, 4).sum(axis=1)[:, 1:]
+    if k is not None:
+        differences = np.where(differences < k, 0, differences)
+    logs = [known_others_log_likelihood(d, others=others, sampling=0.45, k=k) for d in differences]
+    guesses = posterior(np.array(logs), prior).argmax(axis=1)
+    check_rate(guesses == targets, known_others_guess_success(others=others, sampling=0.45, prior=prior, k=k))
+
+
+def test_large_crowds_hide_and_empty_cells_do_not():
+    prior = np.full(1_001, 1 / 1_001)
+    empty = known_others_guess_success(others=np.zeros(1_000, dtype=int), sampling=0.45, prior=prior)
+    full = known_others_guess_success(others=np.full(1_000, 500), sampling=0.45, prior=prior)
+    # Alone in its cell it is sampled, or it is anywhere: .45·1000/1001 + 1/1001.
+    assert empty == pytest.approx(0.45 * 1_000 / 1_001 + 1 / 1_001)
+    assert prior.max() < full < 0.01
+    assert known_others_guess_success(others=np.array([5 * 10**6]), sampling=0.45, prior=[0.5, 0.5]) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"crowd": 0},
+        {"crowd": 1.5},
+        {"sampling": 0.0},
+        {"k": 0},
+        {"prior": 1.5},
+        {"prior": math.nan},
+    ],
+)
+def test_games_that_are_none(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        difference_guess_success(**{"crowd": 3, "sampling": 0.4, **wrong})
+
+
+REFRESHED = {
+    "paper": SamplingPrivacy(cells=3, sampling=0.45),
+    "unequal": SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05]),
+    "no blank zero": SamplingPrivacy(cells=3, sampling=0.45, blank_zero=0.0),
+    "refreshed": SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=0.5),
+    "all refreshed": SamplingPrivacy(cells=3, sampling=0.3, refresh=1.0),
+    "everyone sampled": SamplingPrivacy(cells=3, sampling=1.0),
+}
+
+
+def pairs_of(mechanism):
+    """P(w, v | t) by the definition, (w, v, t)."""
+    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
+    again = blanks / (1 - sampling) if sampling < 1 else 0 * blanks
+    k = len(blanks)
+    pairs = np.zeros((k, k, k))
+    for w, v, t in itertools.product(range(k), repeat=3):
+        pairs[w, v, t] = blanks[w] * ((1 - refresh) * (w == v) + refresh * again[v]) + sampling * (w == 0) * (v == t)
+    return pairs
+
+
+@pytest.mark.parametrize("name", sorted(REFRESHED))
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_dropped_others_by_every_tally(name, seed):
+    mechanism, prior = REFRESHED[name], uneven_prior(4, seed)
+    pairs = pairs_of(mechanism)
+    np.testing.assert_allclose(pairs.sum(axis=(0, 1)), 1.0)
+    assert dropped_others_success(mechanism, prior) == guess_success(mechanism, (1, 2), prior)
+    # Own differences over the real cells.
+    seen = {}
+    for w, v in itertools.product(range(4), repeat=2):
+        key = tuple((np.eye(4, dtype=int)[v] - np.eye(4, dtype=int)[w])[1:])
+        seen[key] = seen.get(key, 0.0) + pairs[w, v] * prior
+    own = sum(weights.max() for weights in seen.values())
+    assert dropped_others_success(mechanism, prior, released="differences") == pytest.approx(own, rel=1e-11)
+    assert dropped_target_success(mechanism, prior, compared="same_reports") == pytest.approx(own, rel=1e-11)
+    # N devices in round one, every tally of the N − 1 others.
+    first = mechanism.blanks.copy()
+    first[0] += mechanism.sampling
+    for devices in (2, 5):
+        best = 0.0
+        others = [c for c in itertools.product(range(devices), repeat=4) if sum(c) == devices - 1]
+        chance = {c: multinomial.pmf(c, devices - 1, first / first.sum()) for c in others}
+        tallies = {tuple(np.add(c, np.eye(4, dtype=int)[w]).tolist()) for c in others for w in range(4)}
+        for tally in tallies:
+            for v in range(4):
+                weights = np.zeros(4)
+                for w in range(4):
+                    rest = tuple(np.subtract(tally, np.eye(4, dtype=int)[w]).tolist())
+                    weights += prior * pairs[w, v] * chance.get(rest, 0.0)
+                best += weights.max()
+        found = dropped_others_success(mechanism, prior, first_round=devices)
+        assert found == pytest.approx(best, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", sorted(REFRESHED))
+def test_a_crowd_in_round_one_hides_the_pair(name):
+    """From the linked reports down to round two alone, as the tally of round one grows."""
+    mechanism, prior = REFRESHED[name], uneven_prior(4, 4)
+    found = [dropped_others_success(mechanism, prior, first_round=n) for n in (1, 2, 10, 100, 10**4, 10**6)]
+    alone = guess_success(mechanism, (2,), prior)
+    assert all(a >= b - 1e-12 for a, b in itertools.pairwise(found))
+    assert found[-1] >= alone - 1e-12
+    assert found[-1] == pytest.approx(alone, abs=2e-3)
+
+
+@pytest.mark.parametrize("compared", ["nothing", "same_reports", "known_others"])
+def test_dropped_target_by_the_mechanism(compared):
+    """Simulated releases, and the best guess from them made by listing what each target's place would have shown."""
+    mechanism, rng = REFRESHED["paper"], np.random.default_rng(33)
+    others, prior = np.array([2, 0, 5]), uneven_prior(4, 8)
+    crowd = np.repeat(np.arange(1, 4, dtype=np.int32), others)
+    targets = rng.choice(4, size=TRIALS // 4, p=prior).astype(np.int32)
+    truth = np.concatenate([np.tile(crowd, (len(targets), 1)), targets[:, np.newaxis]], axis=1)
+    ((first, second),) = answers_of(mechanism, truth.ravel(), (1, 2), rng=rng)
+    shape = (len(targets), len(crowd) + 1, 4)
+    one, two = mechanism.encode(first).reshape(shape), mechanism.encode(second).reshape(shape)
+    theory = dropped_target_success(mechanism, prior, compared=compared, others=others)
+    full, without = (two - one).sum(axis=1)[:, 1:], (two - one)[:, :-1].sum(axis=1)[:, 1:]
+    if compared == "nothing":
+        released = two[:, :-1].sum(axis=1)[:, 1:] - one.sum(axis=1)[:, 1:]
+        # The commonest target for every release seen: more than the best guess can know, by overfitting only.
+        _, group = np.unique(released, axis=0, return_inverse=True)
+        sums = np.zeros((group.max() + 1, 4))
+        np.add.at(sums, (group.reshape(-1), targets), 1.0)
+        expected = sums.sum(axis=1, keepdims=True) * prior
+        large = expected.min(axis=1) > 5
+        statistic = float(((sums - expected) ** 2 / expected)[large].sum())
+        from scipy.stats import chi2  # noqa: PLC0415 - for this case only
+
+        assert chi2.sf(statistic, 3 * int(large.sum())) > FAMILY
+        assert theory == prior.max()
+        return
+    if compared == "same_reports":
+        own = full - without
+        shown = own.argmax(axis=1) + 1
+        silent = np.append(prior[0], (1 - mechanism.sampling) * prior[1:]).argmax()
+        check_rate(np.where(own.max(axis=1) == 1, shown, silent) == targets, theory)
+        return
+    logs = [known_others_log_likelihood(d, others=others, sampling=mechanism.sampling) for d in full]
+    check_rate(posterior(np.array(logs), prior).argmax(axis=1) == targets, theory)
+
+
+def test_drop_outs_that_are_none():
+    mechanism, prior = REFRESHED["paper"], uneven_prior(4)
+    for wrong in ({"released": "sums"}, {"first_round": 0}, {"released": "differences", "first_round": 2}):
+        with pytest.raises(ParameterError):
+            dropped_others_success(mechanism, prior, **wrong)
+    with pytest.raises(ParameterError, match="compared"):
+        dropped_target_success(mechanism, prior, compared="both")
+    with pytest.raises(ParameterError, match="others"):
+        dropped_target_success(mechanism, prior, compared="known_others")
+    with pytest.raises(ParameterError, match="refresh"):
+        dropped_target_success(REFRESHED["refreshed"], prior, compared="known_others", others=[1, 1, 1])
+    with pytest.raises(NoLikelihoodError, match="KRandomizedResponse"):
+        dropped_others_success(KRandomizedResponse(cells=3, epsilon=1.0), prior)
+    with pytest.raises(ParameterError, match="others"):
+        known_others_guess_success(others=[-1, 0, 0], sampling=0.4, prior=prior)

@@ -1,0 +1,384 @@
+"""Likelihoods against the devices themselves: senders of a report are where its posterior says, as often as it says."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from inference_cases import ALL, SMALL, answers_of, uneven_prior, views_of
+from mechanism_statistics import FAMILY
+from rival_cases import unary_matrix
+from scipy.stats import chi2
+
+from mechanisms.algebra import sampling_privacy
+from mechanisms.inference import (
+    NoLikelihoodError,
+    ParameterError,
+    best_guess,
+    guess_cells,
+    log_likelihood,
+    posterior,
+    protocol_matrix,
+    repeated_log_likelihood,
+    report_law,
+    sampled_posterior,
+)
+from mechanisms.local import (
+    AnswerReports,
+    BinarySamplingPrivacy,
+    BitReports,
+    DistributedLaplace,
+    HadamardResponse,
+    HashedReports,
+    KRandomizedResponse,
+    LocalHashing,
+    LongitudinalUnary,
+    OptimisedUnary,
+    SamplingPrivacy,
+    SubsetSelection,
+)
+
+DEVICES = 30_000
+VIEWS = [(name, rounds) for name in sorted(SMALL) for rounds in views_of(SMALL[name])]
+
+
+def check_calibrated(keys, truth, after):
+    """Among devices that sent one and the same thing, truths come as often as their posterior says: chi-square."""
+    _, group = np.unique(keys, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    assert not (after[np.arange(len(truth)), truth] == 0.0).any(), "a truth called impossible happened"
+    observed = np.zeros((group.max() + 1, after.shape[1]))
+    np.add.at(observed, (group, truth), 1.0)
+    expected = np.zeros_like(observed)
+    np.add.at(expected, group, after)
+    statistic, freedom = 0.0, 0
+    for seen, wanted in zip(observed, expected, strict=True):
+        large = wanted >= 5.0
+        seen_, wanted_ = np.append(seen[large], seen[~large].sum()), np.append(wanted[large], wanted[~large].sum())
+        if wanted_[-1] < 5.0:
+            seen_, wanted_ = seen_[:-1], wanted_[:-1]
+        if len(wanted_) > 1:
+            statistic += float(((seen_ - wanted_) ** 2 / wanted_).sum())
+            freedom += len(wanted_) - 1
+    assert chi2.sf(statistic, max(freedom, 1)) > FAMILY / len(VIEWS), (statistic, freedom)
+    return freedom
+
+
+def even_enough(mechanism):
+    """No truth like another, and none so rare that its devices show nothing."""
+    truths = mechanism.cells + 1
+    return (uneven_prior(truths) + 1.0 / truths) / 2
+
+
+@pytest.mark.parametrize(("name", "rounds"), VIEWS)
+def test_posterior_is_calibrated(name, rounds):
+    mechanism, rng = SMALL[name], np.random.default_rng(7)
+    prior = even_enough(mechanism)
+    truth = rng.choice(len(prior), size=DEVICES, p=prior).astype(np.int32)
+    (reports,) = answers_of(mechanism, truth, rounds, rng=rng)
+    logs = log_likelihood(mechanism, reports, rounds)
+    assert logs.shape == (DEVICES, mechanism.cells + 1)
+    after = posterior(logs, prior)
+    if isinstance(mechanism, DistributedLaplace):
+        keys = np.clip(mechanism.encode(reports[0]), -2, 3)  # what is beyond has few devices
+        keys = np.hstack([keys, np.round(after, 9)])
+    else:
+        keys = np.hstack([mechanism.encode(report).reshape(DEVICES, -1) for report in reports])
+    check_calibrated(keys, truth, after)
+
+
+@pytest.mark.parametrize("name", ["OUE, 3 cells", "L-OSUE", "L-SUE", "k-ary, 3 cells", "sampling", "Laplace shares"])
+@pytest.mark.parametrize("queries", [2, 5])
+def test_repeated_posterior_is_calibrated(name, queries):
+    mechanism, rng = SMALL[name], np.random.default_rng(8)
+    prior = even_enough(mechanism)
+    truth = rng.choice(len(prior), size=DEVICES, p=prior).astype(np.int32)
+    rounds = tuple(range(1, mechanism.rounds + 1))
+    asked = answers_of(mechanism, truth, rounds, rng=rng, queries=queries)
+    after = posterior(repeated_log_likelihood(mechanism, asked), prior)
+    check_calibrated(np.round(after, 9), truth, after)
+
+
+def test_kept_bits_are_not_fresh_ones():
+    """Taking memoised reports for fresh ones is overconfident, and the test of calibration sees it."""
+    mechanism, rng = LongitudinalUnary(cells=3, epsilon_permanent=2.0, epsilon_first=1.5), np.random.default_rng(9)
+    truth = rng.integers(4, size=DEVICES, dtype=np.int32)
+    asked = answers_of(mechanism, truth, (1,), rng=rng, queries=8)
+    after = posterior(repeated_log_likelihood(mechanism, asked, memoised=False), np.full(4, 0.25))
+    with pytest.raises(AssertionError):
+        check_calibrated(np.round(after, 1), truth, after)
+
+
+@pytest.mark.parametrize("refresh", ["0", "3/10", "1"])
+@pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
+def test_sampling_privacy_is_its_table(refresh, rounds):
+    blank = ["1/10", "1/5", "1/20"]
+    protocol = sampling_privacy(cells=3, sampling="2/5", blank=blank, refresh=refresh)
+    mechanism = SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=eval_fraction(refresh))
+    matrix = protocol_matrix(protocol, rounds)
+    laws = [protocol.law(kind) for kind in protocol.kinds]
+    seen = list(dict.fromkeys(tuple(a[r - 1] for r in rounds) for law in laws for a in law))
+    reports = [np.array([int(answers[i]) for answers in seen], dtype=np.int32) for i in range(len(rounds))]
+    found = np.exp(log_likelihood(mechanism, reports, rounds))
+    np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), (matrix / matrix.sum(axis=0)).T, atol=1e-12)
+
+
+def check_is_law(mechanism, reports, matrix, rounds=None):
+    """Up to a constant a row, the logarithms of a (truths, outputs) matrix."""
+    with np.errstate(divide="ignore"):
+        found, wanted = log_likelihood(mechanism, reports, rounds), np.log(matrix.T)
+    possible = wanted.max(axis=1) > -np.inf
+    assert np.isneginf(found[~possible]).all()
+    found, wanted = found[possible], wanted[possible]
+    np.testing.assert_array_equal(np.isneginf(found), np.isneginf(wanted))
+    np.testing.assert_allclose(
+        np.exp(found - found.max(axis=1, keepdims=True)),
+        np.exp(wanted - wanted.max(axis=1, keepdims=True)),
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.2, 6.0])
+def test_laws_of_values_and_sets(epsilon):
+    """Each mechanism's law as its paper has it, written out for every output."""
+    weight = np.exp(epsilon)
+    symbols = np.arange(5)
+    k_ary = KRandomizedResponse(cells=4, epsilon=epsilon)
+    check_is_law(k_ary, [symbols.astype(np.int32)], (1 + (weight - 1) * np.eye(5)) / (weight + 4))
+    hadamard = HadamardResponse(cells=4, epsilon=epsilon)
+    outputs = np.arange(hadamard.outputs)
+    signs = np.array([[(-1) ** ((t + 1) & int(y)).bit_count() for y in outputs] for t in symbols])
+    check_is_law(hadamard, [outputs.astype(np.int32)], np.where(signs > 0, weight, 1.0))
+    for size in range(1, 5):
+        subsets = np.array([s for s in itertools.product((0, 1), repeat=5) if sum(s) == size])
+        subset = SubsetSelection(cells=4, epsilon=epsilon, size=size)
+        check_is_law(subset, [BitReports.from_dense(subsets)], np.where(subsets.T == 1, weight, 1.0))
+    hashing = LocalHashing(cells=4, epsilon=epsilon, buckets=3)
+    seeds = np.repeat(np.random.default_rng(1).integers(2**63, size=(20, 2), dtype=np.uint64), 3, axis=0)
+    reports = HashedReports(seeds, np.tile(np.arange(3, dtype=np.int32), 20))
+    # (ax + b mod 2⁶⁴)/2³², then ·3/2³²: the bucket, in Python's integers.
+    buckets = np.array([[((int(a) * x + int(b)) % 2**64 >> 32) * 3 >> 32 for a, b in seeds] for x in range(5)])
+    check_is_law(hashing, [reports], np.where(buckets == reports.values, weight, 1.0))
+
+
+@pytest.mark.parametrize(
+    "name", ["SUE, 3 cells", "OUE, 3 cells", "THE, 3 cells", "L-OSUE", "L-SUE", "randomized response"]
+)
+def test_laws_of_bits(name):
+    mechanism = SMALL[name]
+    rows = np.arange(8)[:, np.newaxis] >> np.arange(3) & 1
+    check_is_law(mechanism, [BitReports.from_dense(rows)], unary_matrix(mechanism.true_yes, mechanism.false_yes, 3))
+
+
+@pytest.mark.parametrize("name", sorted(name for name, m in SMALL.items() if hasattr(m, "question")))
+def test_laws_of_questions(name):
+    """Every answer about every cell in every round, its probability a product over cells."""
+    mechanism = SMALL[name]
+    question, cells = mechanism.question, mechanism.cells
+    every = list(itertools.product(range(len(question.answers)), repeat=cells))
+    rows = np.array([[question.answers[a] for a in choice] for choice in every])
+    matrix = np.array(
+        [
+            [math.prod((question.yes if v == t else question.no)[a] for v, a in enumerate(c, start=1)) for c in every]
+            for t in range(cells + 1)
+        ]
+    )
+    for rounds in views_of(mechanism):
+        seen = rows[:, :, [r - 1 for r in rounds]].reshape(len(rows), -1)
+        unique, group = np.unique(seen, axis=0, return_inverse=True)
+        merged = np.zeros((cells + 1, len(unique)))
+        np.add.at(merged.T, group.reshape(-1), matrix.T)
+        shaped = unique.reshape(len(unique), cells, len(rounds))
+        reports = [AnswerReports.from_dense(shaped[:, :, i], len(question.outputs)) for i in range(len(rounds))]
+        # Answers that come once in 10¹⁵ by rounding alone are not asked about.
+        kept = merged.max(axis=0) > 1e-15
+        check_is_law(mechanism, [report[kept] for report in reports], merged[:, kept], rounds)
+
+
+def eval_fraction(text):
+    top, _, bottom = text.partition("/")
+    return int(top) / int(bottom or 1)
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_encodings_say_what_reports_say(name):
+    """What shares add up to, in either word type, is as good as the reports."""
+    mechanism, rng = SMALL[name], np.random.default_rng(3)
+    truth = rng.integers(mechanism.cells + 1, size=200, dtype=np.int32)
+    rounds = tuple(range(1, mechanism.rounds + 1))
+    (reports,) = answers_of(mechanism, truth, rounds, rng=rng)
+    plain = log_likelihood(mechanism, reports)
+    vectors = [mechanism.encode(report) for report in reports]
+    np.testing.assert_array_equal(log_likelihood(mechanism, vectors), plain)
+    np.testing.assert_array_equal(log_likelihood(mechanism, [v.astype(np.uint64) for v in vectors]), plain)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(SMALL) - {"Laplace shares", "Laplace shares, short", "Laplace, one device's"})
+)
+def test_partial_sums_of_shares_leave_the_prior(name):
+    mechanism, rng = SMALL[name], np.random.default_rng(3)
+    vectors = [
+        rng.integers(2**64 - 1, size=(5, *mechanism.tally_shape), dtype=np.uint64) for _ in range(mechanism.rounds)
+    ]
+    prior = uneven_prior(mechanism.cells + 1)
+    np.testing.assert_allclose(posterior(log_likelihood(mechanism, vectors), prior), np.tile(prior, (5, 1)))
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_batches_are_seamless(name, monkeypatch):
+    mechanism, rng = ALL[name], np.random.default_rng(5)
+    truth = rng.integers(mechanism.cells + 1, size=40, dtype=np.int32)
+    (reports,) = answers_of(mechanism, truth, range(1, mechanism.rounds + 1), rng=rng)
+    prior = uneven_prior(mechanism.cells + 1)
+    whole = log_likelihood(mechanism, reports)
+    after = posterior(whole, prior)
+    monkeypatch.setattr("mechanisms.inference.likelihood.BATCH_FLOATS", 7 * (mechanism.cells + 1))
+    np.testing.assert_array_equal(log_likelihood(mechanism, reports), whole)
+    guesses, sure = guess_cells(mechanism, reports, prior)
+    np.testing.assert_array_equal(guesses, best_guess(after))
+    np.testing.assert_array_equal(sure, after.max(axis=1))
+
+
+def test_rounds_may_come_in_any_order():
+    for mechanism in (SamplingPrivacy(cells=3, sampling=0.4), BinarySamplingPrivacy(cells=3, sampling=0.4)):
+        truth = np.array([0, 1, 2, 3, 3], dtype=np.int32)
+        ((one, two),) = answers_of(mechanism, truth, (1, 2), rng=np.random.default_rng(2))
+        np.testing.assert_array_equal(
+            log_likelihood(mechanism, [two, one], (2, 1)), log_likelihood(mechanism, [one, two], (1, 2))
+        )
+
+
+def test_impossible_reports_tell_nothing():
+    mechanism = SamplingPrivacy(cells=3, sampling=0.4)
+    forged = [np.array([2], dtype=np.int32), np.array([3], dtype=np.int32)]
+    logs = log_likelihood(mechanism, forged)
+    assert np.isneginf(logs).all()
+    prior = uneven_prior(4)
+    np.testing.assert_allclose(posterior(logs, prior)[0], prior)
+    assert sampled_posterior(mechanism, forged, prior)[0] == mechanism.sampling
+
+
+def test_round_one_says_exactly_nothing():
+    rng, truth = np.random.default_rng(1), np.arange(4, dtype=np.int32)
+    for mechanism in (
+        SamplingPrivacy(cells=3, sampling=0.45),
+        SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05], refresh=0.2),
+        BinarySamplingPrivacy(cells=3, sampling=0.45),
+    ):
+        ((first,),) = answers_of(mechanism, truth, (1,), rng=rng)
+        assert not log_likelihood(mechanism, [first], (1,)).any()
+
+
+class Plain:
+    """A mechanism nobody knows."""
+
+    cells, rounds = 2, 1
+
+
+class Own(OptimisedUnary):
+    """A mechanism that knows better than what it is derived from."""
+
+    def log_likelihood(self, reports, rounds):
+        assert rounds == (1,)
+        return np.tile([0.0, 1.0, 2.0], (len(reports[0]), 1))
+
+
+def test_plug_ins():
+    with pytest.raises(NoLikelihoodError, match="Plain") as caught:
+        log_likelihood(Plain(), [np.zeros(1, dtype=np.int32)])
+    assert isinstance(caught.value, NotImplementedError)
+    own = Own(cells=2, epsilon=1.0)
+    (reports,) = answers_of(own, np.zeros(3, dtype=np.int32), (1,), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(log_likelihood(own, reports)[:, 2], 2.0)
+    with pytest.raises(NoLikelihoodError, match="Plain"):
+        report_law(Plain(), (1,))
+
+
+def test_a_plug_in_that_returns_nonsense_is_named():
+    class Wrong(Own):
+        def log_likelihood(self, reports, rounds):  # noqa: ARG002 - as a mechanism has it
+            return np.full((len(reports[0]), 3), np.nan)
+
+    wrong = Wrong(cells=2, epsilon=1.0)
+    (reports,) = answers_of(wrong, np.zeros(3, dtype=np.int32), (1,), rng=np.random.default_rng(0))
+    with pytest.raises(ParameterError, match="Wrong"):
+        log_likelihood(wrong, reports)
+
+
+@pytest.mark.parametrize(("rounds", "count"), [((), 0), ((1, 1), 2), ((3,), 1), ((0,), 1), ((1, 2), 1), ((1.5,), 1)])
+def test_rounds_that_do_not_fit(rounds, count):
+    mechanism = SamplingPrivacy(cells=3, sampling=0.4)
+    with pytest.raises(ParameterError):
+        log_likelihood(mechanism, [np.zeros(2, dtype=np.int32)] * count, rounds)
+
+
+def test_reports_that_do_not_fit():
+    mechanism = SamplingPrivacy(cells=3, sampling=0.4)
+    zeros = np.zeros(2, dtype=np.int32)
+    for reports in ([zeros, zeros[:1]], [zeros, zeros + 4], [zeros, np.zeros((2, 3), dtype=np.int64)], zeros):
+        with pytest.raises(ParameterError):
+            log_likelihood(mechanism, reports)
+    with pytest.raises(ParameterError, match="prior"):
+        guess_cells(mechanism, [zeros, zeros], np.full(3, 1 / 3))
+    for logs in (np.full((1, 3), np.nan), np.full((1, 3), np.inf), np.zeros(3)):
+        with pytest.raises(ParameterError, match="log_likelihood"):
+            posterior(logs, np.full(3, 1 / 3))
+
+
+def test_ties_are_broken_evenly():
+    rows = np.tile([0.25, 0.375, 0.0, 0.375], (4_000, 1))
+    assert (best_guess(rows) == 1).all()
+    guesses = best_guess(rows, rng=np.random.default_rng(4))
+    assert set(np.unique(guesses)) == {1, 3}
+    # 4,000 fair coins: six standard deviations.
+    assert abs(np.count_nonzero(guesses == 1) - 2_000) < 6 * np.sqrt(1_000)
+    assert best_guess(np.empty((0, 3)), rng=np.random.default_rng(4)).shape == (0,)
+
+
+def test_no_devices():
+    for mechanism in SMALL.values():
+        (reports,) = answers_of(
+            mechanism, np.empty(0, dtype=np.int32), range(1, mechanism.rounds + 1), rng=np.random.default_rng(0)
+        )
+        assert log_likelihood(mechanism, reports).shape == (0, mechanism.cells + 1)
+
+
+@pytest.mark.parametrize("name", ["sampling", "sampling, unequal blanks", "refresh", "binary sampling"])
+@pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
+def test_who_was_sampled_is_calibrated(name, rounds):
+    mechanism, rng = SMALL[name], np.random.default_rng(11)
+    prior = uneven_prior(mechanism.cells + 1)
+    truth = rng.choice(len(prior), size=DEVICES, p=prior).astype(np.int32)
+    coins = mechanism.toss(mechanism.enrol(DEVICES, rng=rng), rng=rng)
+    reports = [mechanism.answer(r, truth, coins) for r in rounds]
+    chance = sampled_posterior(mechanism, reports, prior, rounds)
+    if name == "binary sampling":
+        words = coins.sampled[:, 0]
+        hidden = np.stack([(words >> np.uint64(v)) & np.uint64(1) for v in range(3)], axis=1).astype(np.int64)
+    else:
+        hidden = (coins.thrown < 0).astype(np.int64)[:, np.newaxis]
+        chance = chance[:, np.newaxis]
+    keys = np.hstack([mechanism.encode(report).reshape(DEVICES, -1) for report in reports])
+    for v in range(hidden.shape[1]):
+        check_calibrated(keys, hidden[:, v], np.stack([1 - chance[:, v], chance[:, v]], axis=1))
+
+
+def test_laplace_ratio_far_out():
+    """Entries beyond the table, as a forger may send, still have a finite ratio that goes on smoothly."""
+    mechanism = DistributedLaplace(cells=1, epsilon=0.01, devices=50)
+    entries = np.array([[4_090], [4_096], [4_097], [10_000], [10**12], [-(10**12)]])
+    ratio = log_likelihood(mechanism, [entries])[:, 1]
+    assert np.isfinite(ratio).all()
+    assert (np.diff(ratio[:5]) < 0).all()
+    np.testing.assert_allclose(ratio[1:3], ratio[0], rtol=1e-4)
+    np.testing.assert_allclose(ratio[4], 0.01, rtol=1e-9)
+    np.testing.assert_allclose(ratio[5], -0.01, rtol=1e-9)
+
+
+def test_hadamard_sets_are_those_of_the_device():
+    mechanism = HadamardResponse(cells=20, epsilon=50.0)
+    truth = np.repeat(np.arange(21, dtype=np.int32), 50)
+    (reports,) = answers_of(mechanism, truth, (1,), rng=np.random.default_rng(6))
+    logs = log_likelihood(mechanism, reports)
+    assert (logs[np.arange(len(truth)), truth] == mechanism.epsilon).all()

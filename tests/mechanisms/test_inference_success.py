@@ -1,0 +1,304 @@
+"""How often the best guess is right: formulas against every outcome listed, and against devices that answer."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inference_cases import ALL, SMALL, answers_of, brute_force, uneven_prior, views_of
+from mechanism_statistics import FAMILY, z_bound
+from rival_cases import unary_matrix
+
+from mechanisms.algebra import binary_sampling_privacy, sampling_privacy, toy_two
+from mechanisms.inference import (
+    NoLikelihoodError,
+    ParameterError,
+    guess_cells,
+    guess_success,
+    protocol_matrix,
+    repeated_guess_success,
+    sampled_guess_success,
+    sampled_posterior,
+    simulated_guess_success,
+)
+from mechanisms.local import (
+    AnonymizedDeniable,
+    BinarySamplingPrivacy,
+    DistributedLaplace,
+    HadamardResponse,
+    KRandomizedResponse,
+    LocalHashing,
+    LongitudinalUnary,
+    NoPrivacy,
+    OptimisedUnary,
+    SampledResponse,
+    SamplingPrivacy,
+    SubsetSelection,
+)
+from mechanisms.privacy import linked_guess_success
+from mechanisms.privacy.audit import clopper_pearson
+
+VIEWS = [(name, rounds, queries) for name in sorted(ALL) for rounds in views_of(ALL[name]) for queries in (1, 3)]
+
+
+def truths(weights):
+    total = sum(weights)
+    return np.array([w / total for w in weights])
+
+
+def priors(size):
+    """Priors with ties, zeros and any order."""
+    return st.lists(st.integers(0, 5), min_size=size, max_size=size).filter(any).map(truths)
+
+
+@pytest.mark.parametrize(("name", "rounds", "queries"), VIEWS)
+def test_theory_is_what_devices_do(name, rounds, queries):
+    """Exact success, or the simulated one, within what chance allows of devices' posteriors; never below the prior."""
+    mechanism = ALL[name]
+    prior = uneven_prior(mechanism.cells + 1, 3)
+    theory = repeated_guess_success(mechanism, rounds, prior, queries)
+    trials = 20_000 if mechanism.cells < 10 else 3_000
+    rng = np.random.default_rng(17)
+    found = simulated_guess_success(mechanism, rounds, prior, trials=trials, rng=rng, queries=queries)
+    if theory is None:
+        assert isinstance(mechanism, LocalHashing | SubsetSelection | HadamardResponse | DistributedLaplace)
+        assert queries > 1 or (isinstance(mechanism, LocalHashing) and mechanism.cells > 1)
+        return
+    assert prior.max() <= theory <= 1.0
+    # A mean of numbers in 0…1: normal within its standard error, and by Bernstein where outcomes are rare.
+    slack = z_bound(len(VIEWS)) * found.std_error + 7 * math.log(4 * len(VIEWS) / FAMILY) / (3 * (trials - 1))
+    assert abs(found.success - theory) < slack, (found, theory)
+
+
+@pytest.mark.parametrize("name", ["sampling", "k-ary, 3 cells", "OUE, 3 cells", "subset, 3 cells", "Hadamard, 3 cells"])
+def test_hits_are_within_clopper_pearson(name):
+    """Not the posterior, but whether the guess was right."""
+    mechanism, rng = SMALL[name], np.random.default_rng(5)
+    prior = uneven_prior(mechanism.cells + 1, 4)
+    truth = rng.choice(len(prior), size=50_000, p=prior).astype(np.int32)
+    rounds = tuple(range(1, mechanism.rounds + 1))
+    (reports,) = answers_of(mechanism, truth, rounds, rng=rng)
+    guesses, sure = guess_cells(mechanism, reports, prior, rng=rng)
+    low, high = clopper_pearson(int((guesses == truth).sum()), len(truth), alpha=FAMILY / 10)
+    assert low < guess_success(mechanism, rounds, prior) < high
+    assert low < sure.mean() < high
+
+
+@given(prior=priors(4), refresh=st.sampled_from(["0", "3/10", "1"]), rounds=st.sampled_from([(1,), (2,), (1, 2)]))
+def test_sampling_privacy_by_its_table(prior, refresh, rounds):
+    shares = {"0": 0.0, "3/10": 0.3, "1": 1.0}
+    protocol = sampling_privacy(cells=3, sampling="2/5", blank=["1/10", 0, "1/20"], refresh=refresh)
+    mechanism = SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.0, 0.05], refresh=shares[refresh])
+    matrix = protocol_matrix(protocol, rounds)
+    assert guess_success(mechanism, rounds, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-12)
+    assert guess_success(protocol, rounds, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-12)
+    for queries in (2, 3):
+        found = repeated_guess_success(mechanism, rounds, prior, queries)
+        assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-11)
+
+
+@given(prior=priors(5))
+def test_linked_is_the_published_formula(prior):
+    mechanism = SamplingPrivacy(cells=4, sampling=0.45, blank_zero=0.07)
+    found = guess_success(mechanism, (1, 2), prior)
+    assert found == pytest.approx(linked_guess_success(sampling=0.45, blank_zero=0.07, prior=prior), rel=1e-12)
+    # T queries: sampled at least once in a real cell, or the zeros.
+    times, rest = 6, 1.0 - 0.45 - 0.07
+    zeros = sum(
+        math.comb(times, z) * rest ** (times - z) * max(prior[0] * (0.07 + 0.45) ** z, prior[1:].max() * 0.07**z)
+        for z in range(times + 1)
+    )
+    expected = (1 - prior[0]) * (1 - 0.55**times) + zeros
+    assert repeated_guess_success(mechanism, (1, 2), prior, times) == pytest.approx(expected, rel=1e-11)
+
+
+@given(prior=priors(2), rounds=st.sampled_from([(1,), (2,), (1, 2)]), queries=st.integers(1, 3))
+def test_one_question_by_its_table(prior, rounds, queries):
+    protocol = binary_sampling_privacy(sampling="3/10", blank_zero="3/5")
+    mechanism = BinarySamplingPrivacy(cells=1, sampling=0.3, blank_zero=0.6)
+    expected = brute_force(protocol_matrix(protocol, rounds), prior, queries)
+    assert repeated_guess_success(mechanism, rounds, prior, queries) == pytest.approx(expected, rel=1e-11)
+
+
+@given(prior=priors(2), queries=st.integers(1, 4))
+def test_toy_by_its_table(prior, queries):
+    protocol = toy_two(sampling="3/5", first_coin="7/10", second_coin="2/5")
+    mechanism = SampledResponse(cells=1, sampling=0.6, first_coin=0.7, second_coin=0.4)
+    expected = brute_force(protocol_matrix(protocol), prior, queries)
+    assert repeated_guess_success(mechanism, None, prior, queries) == pytest.approx(expected, rel=1e-11)
+
+
+@given(prior=priors(4), epsilon=st.floats(0.01, 8), queries=st.integers(1, 3))
+def test_unary_by_every_row_of_bits(prior, epsilon, queries):
+    mechanism = OptimisedUnary(cells=3, epsilon=epsilon)
+    matrix = unary_matrix(mechanism.true_yes, mechanism.false_yes, 3)
+    found = repeated_guess_success(mechanism, None, prior, queries)
+    assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-11)
+
+
+@given(prior=priors(3), queries=st.integers(1, 4), kind=st.sampled_from(["optimised", "symmetric"]))
+@settings(max_examples=40)
+def test_memoised_bits_by_every_history(prior, queries, kind):
+    """Permanent bits listed, and given each every history of flips."""
+    mechanism = LongitudinalUnary(cells=2, epsilon_permanent=2.0, epsilon_first=1.0, permanent=kind)
+    flip = mechanism.flip
+    histories = list(itertools.product((0, 1), repeat=queries))
+
+    def chance(history, kept):
+        given_one = math.prod(1 - flip if bit else flip for bit in history)
+        given_zero = math.prod(flip if bit else 1 - flip for bit in history)
+        return kept * given_one + (1 - kept) * given_zero
+
+    yes, no = ([chance(h, kept) for h in histories] for kept in (mechanism.true_kept, mechanism.false_kept))
+    matrix = np.array([np.outer(no, no).ravel(), np.outer(yes, no).ravel(), np.outer(no, yes).ravel()])
+    found = repeated_guess_success(mechanism, None, prior, queries)
+    assert found == pytest.approx(brute_force(matrix, prior), rel=1e-11)
+
+
+@given(prior=priors(6), size=st.integers(1, 5), epsilon=st.floats(0.01, 10))
+def test_subset_selection_by_every_subset(prior, size, epsilon):
+    mechanism = SubsetSelection(cells=5, epsilon=epsilon, size=size)
+    subsets = list(itertools.combinations(range(6), size))
+    p = mechanism.true_yes
+    matrix = np.array(
+        [[p / math.comb(5, size - 1) if t in s else (1 - p) / math.comb(5, size) for s in subsets] for t in range(6)]
+    )
+    assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-11)
+
+
+@given(prior=priors(10), epsilon=st.floats(0.01, 10))
+def test_hadamard_by_every_output(prior, epsilon):
+    mechanism = HadamardResponse(cells=9, epsilon=epsilon)
+    k, p = mechanism.outputs, mechanism.true_yes
+    matrix = np.array([[2 / k * (1 - p if ((t + 1) & y).bit_count() % 2 else p) for y in range(k)] for t in range(10)])
+    assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-11)
+
+
+@given(prior=priors(4), epsilon=st.floats(0.01, 10), queries=st.integers(1, 4))
+def test_k_ary_by_every_symbol(prior, epsilon, queries):
+    mechanism = KRandomizedResponse(cells=3, epsilon=epsilon)
+    matrix = np.full((4, 4), mechanism.false_yes) + np.eye(4) * (mechanism.true_yes - mechanism.false_yes)
+    found = repeated_guess_success(mechanism, None, prior, queries)
+    assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-10)
+
+
+@given(prior=priors(2), epsilon=st.floats(0.05, 10), buckets=st.integers(2, 50))
+def test_local_hashing_with_one_cell(prior, epsilon, buckets):
+    """Two symbols' buckets are independent: both alike with 1/g, else a pair of symbols among g."""
+    mechanism = LocalHashing(cells=1, epsilon=epsilon, buckets=buckets)
+    p, q = math.exp(epsilon) / (math.exp(epsilon) + buckets - 1), 1 / (math.exp(epsilon) + buckets - 1)
+    apart = np.full((2, buckets), q)
+    apart[0, 0] = apart[1, 1] = p
+    same = np.full((2, buckets), q)
+    same[:, 0] = p
+    matrix = np.hstack([same / buckets, apart * (1 - 1 / buckets)])
+    assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-8)
+
+
+@given(prior=priors(3), epsilon=st.floats(0.5, 4))
+@settings(max_examples=30)
+def test_laplace_vectors_by_their_law(prior, epsilon):
+    """The law of a share from its two negative binomials."""
+    from scipy.stats import nbinom  # noqa: PLC0415 - half a second, for this test only
+
+    mechanism = DistributedLaplace(cells=2, epsilon=epsilon, devices=7)
+    reach = math.ceil(45 * 2 / epsilon)
+    one_sided = nbinom.pmf(np.arange(4 * reach), 1 / 7, -math.expm1(-epsilon / 2))
+    law = {k: float(one_sided[: -abs(k) or None] @ one_sided[abs(k) :]) for k in range(-reach - 1, reach + 2)}
+    f = np.array([law[x] for x in range(-reach, reach + 1)])
+    shifted = np.array([law[x - 1] for x in range(-reach, reach + 1)])
+    matrix = np.array([np.outer(f, f).ravel(), np.outer(shifted, f).ravel(), np.outer(f, shifted).ravel()])
+    assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-10)
+
+
+def test_round_one_gains_exactly_nothing():
+    prior = uneven_prior(4)
+    for name, mechanism in SMALL.items():
+        if "sampling" in name and mechanism.cells == 3 and mechanism.rounds == 2:
+            assert guess_success(mechanism, (1,), prior) == prior.max()
+            assert repeated_guess_success(mechanism, (1,), prior, 50) == prior.max()
+
+
+def test_more_queries_and_more_rounds_never_tell_less():
+    for name in ("sampling", "refresh", "k-ary, 3 cells", "OUE, 3 cells", "L-OSUE", "anonymized, best", "deniable"):
+        mechanism = SMALL[name]
+        prior = uneven_prior(mechanism.cells + 1)
+        whole = tuple(range(1, mechanism.rounds + 1))
+        found = [repeated_guess_success(mechanism, whole, prior, t) for t in (1, 2, 4, 8, 16)]
+        assert found == sorted(found)
+        assert guess_success(mechanism, whole[:1], prior) <= found[0] + 1e-12
+        assert repeated_guess_success(mechanism, whole, prior, 16, linked=False) == found[0]
+
+
+def test_memoising_bounds_what_asking_again_tells():
+    mechanism = LongitudinalUnary(cells=20, epsilon_permanent=2.0, epsilon_first=1.0)
+    prior = np.full(21, 1 / 21)
+    kept = [repeated_guess_success(mechanism, None, prior, t) for t in (1, 10, 200)]
+    fresh = [repeated_guess_success(mechanism, None, prior, t, memoised=False) for t in (1, 10, 200)]
+    known = guess_success(OptimisedUnary(cells=20, epsilon=2.0), None, prior)
+    assert kept[0] == fresh[0]
+    assert fresh[1] > kept[1]
+    assert fresh[2] > 0.99
+    # Any number of queries tell less than the permanent bits, and many nearly as much.
+    assert kept[1] < kept[2] < known < kept[2] + 1e-6
+
+
+def test_many_cells_many_queries():
+    """V = 10⁴: closed forms stay closed; T = 100 linked queries show nearly everyone."""
+    prior = uneven_prior(10_001)
+    mechanism = SamplingPrivacy(cells=10_000, sampling=0.45)
+    assert guess_success(mechanism, None, prior) == pytest.approx(
+        linked_guess_success(sampling=0.45, blank_zero=0.55 / 10_001, prior=prior), rel=1e-12
+    )
+    for other in (OptimisedUnary, SubsetSelection, HadamardResponse, KRandomizedResponse):
+        assert prior.max() < guess_success(other(cells=10_000, epsilon=4.0), None, prior) < 0.5
+    assert repeated_guess_success(mechanism, (2,), prior, 1_000) is None, "too long, and says so"
+    small = SamplingPrivacy(cells=50, sampling=0.45)
+    assert repeated_guess_success(small, None, np.full(51, 1 / 51), 100) > 1.0 - 1e-9
+
+
+def test_certainty_and_ignorance():
+    prior = uneven_prior(4)
+    assert guess_success(NoPrivacy(cells=3), None, prior) == pytest.approx(1.0)
+    assert guess_success(SamplingPrivacy(cells=3, sampling=1.0), (2,), prior) == pytest.approx(1.0)
+    assert guess_success(SamplingPrivacy(cells=3, sampling=1e-9), None, prior) == pytest.approx(prior.max())
+    known = np.array([0.0, 1.0, 0.0, 0.0])
+    for mechanism in SMALL.values():
+        if mechanism.cells == 3 and guess_success(mechanism, None, known) is not None:
+            assert guess_success(mechanism, None, known) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
+@pytest.mark.parametrize("name", ["sampling", "sampling, unequal blanks", "refresh, unequal blanks"])
+def test_guessing_who_was_sampled(name, rounds):
+    mechanism, rng = SMALL[name], np.random.default_rng(12)
+    prior = uneven_prior(4)
+    truth = rng.choice(4, size=50_000, p=prior).astype(np.int32)
+    coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
+    reports = [mechanism.answer(r, truth, coins) for r in rounds]
+    right = (sampled_posterior(mechanism, reports, prior, rounds) > 0.5) == (coins.thrown < 0)
+    low, high = clopper_pearson(int(right.sum()), len(truth), alpha=FAMILY / 18)
+    assert low < sampled_guess_success(mechanism, rounds, prior) < high
+
+
+def test_what_cannot_be_asked():
+    prior = uneven_prior(4)
+    with pytest.raises(NoLikelihoodError, match="OptimisedUnary"):
+        sampled_posterior(OptimisedUnary(cells=3, epsilon=1.0), [np.zeros(1, dtype=np.int32)], prior)
+    with pytest.raises(NoLikelihoodError, match="NoPrivacy"):
+        sampled_guess_success(NoPrivacy(cells=3), None, prior)
+    with pytest.raises(ParameterError, match="queries"):
+        repeated_guess_success(NoPrivacy(cells=3), None, prior, 0)
+    for wrong in (prior[:3], prior * 2, np.array([0.5, 0.5, 0.5, -0.5]), np.full(4, np.nan)):
+        with pytest.raises(ParameterError, match="prior"):
+            guess_success(NoPrivacy(cells=3), None, wrong)
+    with pytest.raises(ParameterError, match="trials"):
+        simulated_guess_success(NoPrivacy(cells=3), None, prior, trials=1, rng=np.random.default_rng(0))
+    with pytest.raises(ParameterError, match="rounds"):
+        guess_success(AnonymizedDeniable(cells=3, **deniable()), (4,), prior)
+
+
+def deniable():
+    return {"shift": 0.2, "yes_second": 0.3, "yes_third": 0.3, "no_second": 0.3, "no_third": 0.4, "onward": 0.4}
