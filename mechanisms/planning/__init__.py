@@ -1,1 +1,8 @@
 """From a target to parameters that meet it, or the reason there are none."""
+
+from mechanisms.planning.families import FAMILIES, family_names
+from mechanisms.planning.plan import Plan, PlannedClaim, Planning
+from mechanisms.planning.planner import plan
+from mechanisms.planning.target import VIEWS, Target
+
+__all__ = ["FAMILIES", "VIEWS", "Plan", "PlannedClaim", "Planning", "Target", "family_names", "plan"]

@@ -1,0 +1,144 @@
+"""Candidate: a mechanism with parameters, as a search looks at it."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.mechanism import Counts
+from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.parameter import ParameterWarning
+from mechanisms.planning.target import Target
+from mechanisms.planning.told import Claimant, Told, tell
+from mechanisms.privacy.view import ReleasedDifferences
+
+LARGEST_EPSILON = 700.0
+# What an estimate that cannot be made scores: finite, as minimisers want it.
+IMPOSSIBLE = 1e300
+# What an infinite ε scores: above every other.
+INFINITE = 1e6
+
+
+class Planned(Claimant, Protocol):
+    """As much of a mechanism as a plan needs."""
+
+    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+        """Return the standard error of every cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A mechanism with its parameters, before a target.
+
+    Parameters
+    ----------
+    mechanism : Planned
+    target : Target
+    parameters : mapping
+        As a scenario file gives them.
+    error : callable, optional
+        The root mean square error of a cell, where it is not the mechanism's own standard error.
+    release : mapping, optional
+        What is done to the counts before they are published, as a scenario file gives it.
+    excess_kurtosis : float, optional
+        Of that error, where it is not that of the mechanism's estimate.
+    dial : float
+        Where the dial of its family stood.
+    """
+
+    mechanism: Planned
+    target: Target
+    parameters: Mapping[str, Any]
+    error: Callable[[], float] | None = None
+    release: Mapping[str, Any] | None = None
+    excess_kurtosis: float | None = None
+    dial: float = math.nan
+
+    @cached_property
+    def std_error(self) -> float:
+        """The root mean square error of a cell of the target's occupancy; infinite where there is no estimate."""
+        if self.error is not None:
+            return self.error()
+        try:
+            return float(self.mechanism.std_error(self.target.truth)[0])
+        except NotEstimableError:
+            return math.inf
+
+    @cached_property
+    def differences(self) -> bool:
+        """Whether the mechanism publishes differences."""
+        if self.mechanism.rounds == 1:
+            return False
+        return self.mechanism.claim(ReleasedDifferences(1)).kind != "unknown"
+
+    @cached_property
+    def told(self) -> tuple[Told, ...]:
+        """What the views of the target tell."""
+        views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
+        return tuple(tell(self.mechanism, view, devices=self.target.population) for view in views)
+
+    @cached_property
+    def excess(self) -> float:
+        """How far the goal is from met, 0 or less where it is: of privacy, or ln of the error over its limit."""
+        target = self.target
+        if target.error is not None:
+            return math.log(self.std_error / target.error) if self.std_error > 0.0 else -math.inf
+        epsilon = 0.0 if target.epsilon is None else target.epsilon
+        return max(told.margin(epsilon, target.delta) for told in self.told)
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ at this ε, the greatest of the target's views; NaN where not known."""
+        deltas = [told.delta(epsilon)[0] for told in self.told]
+        return math.nan if any(math.isnan(delta) for delta in deltas) else max(deltas)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The least ε known at the target's δ; infinite where none is finite or known."""
+        delta = self.target.delta
+        low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
+
+        def held(epsilon: float) -> bool:
+            return all(told.meets(epsilon, delta) for told in self.told)
+
+        if delta == 0.0:
+            always = max((told.epsilon for told in self.told), default=math.nan, key=_unknown_last)
+            return always if math.isfinite(always) else math.inf
+        if held(low):
+            return 0.0
+        if not held(high):
+            high = LARGEST_EPSILON
+            if not held(high):
+                return math.inf
+        while high - low > 1e-6 * high:
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if held(middle) else (middle, high)
+        return high
+
+    @property
+    def score(self) -> float:
+        """What is to be least: the error, or where that is given ε, and δ where none is finite."""
+        if self.target.error is None:
+            return min(self.std_error, IMPOSSIBLE)
+        if math.isfinite(self.epsilon):
+            return self.epsilon
+        delta = self.delta(1.0)
+        return INFINITE * (2.0 if math.isnan(delta) else 1.0 + delta)
+
+
+def _unknown_last(epsilon: float) -> float:
+    """Order ε with the unknown above all."""
+    return math.inf if math.isnan(epsilon) else epsilon
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Make mechanisms without what their papers advise against being said: a plan carries it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ParameterWarning)
+        yield

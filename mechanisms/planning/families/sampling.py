@@ -1,0 +1,214 @@
+"""Sampling Privacy: as the papers have it, refreshed, asked cell by cell, and with small differences suppressed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.central.sample_then_suppress import SampleThenSuppress
+from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
+from mechanisms.local.mechanism import Counts
+from mechanisms.local.parts.heard import Heard
+from mechanisms.local.parts.refresh import refreshed_variance
+from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.planning.candidate import Candidate, unwarned
+from mechanisms.planning.families.releases import suppression_shapes, suppression_threshold
+from mechanisms.planning.family import Family
+from mechanisms.planning.search import Dial, Shape, find_best
+from mechanisms.planning.spread import suppressed_excess
+from mechanisms.planning.target import Target
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.sampling_claim import sampling_claim
+from mechanisms.privacy.view import View
+
+PROBABILITY = Dial(1e-12, 1.0, "logit")
+LETTER = "the sampling probability π_s"
+# The least share of the blanks that any of them keeps while their shape is searched.
+LEAST = 1e-6
+
+
+def suppressed_error(target: Target, sampling: float) -> Callable[[], float] | None:
+    """Return the error of a published difference over π_s where small ones are suppressed; None where none are."""
+    k = target.k
+    if k is None or target.view == "released_counts":
+        return None
+    occupancy = np.array([target.expected], dtype=np.int64)
+    return lambda: float(SampleThenSuppress(k=k, sampling=sampling).std_error(occupancy)[0])
+
+
+def _candidate(mechanism: SamplingPrivacy, target: Target, **parameters: object) -> Candidate:
+    error = suppressed_error(target, mechanism.sampling)
+    if error is None or target.k is None:
+        return Candidate(mechanism, target, parameters)
+    excess = suppressed_excess(target.expected, sampling=mechanism.sampling, k=target.k)
+    return Candidate(mechanism, target, parameters, error, {"kind": "suppress", "k": target.k}, excess)
+
+
+def _plain(target: Target, shape: Shape, sampling: float) -> Candidate:
+    if not shape or sampling == 1.0:
+        with unwarned():
+            return _candidate(SamplingPrivacy(cells=target.cells, sampling=sampling), target, sampling=sampling)
+    even = 1.0 / (target.cells + 1)
+    zero = (even + shape[0] * (1.0 - LEAST - even)) * (1.0 - sampling)
+    with unwarned():
+        made = SamplingPrivacy(cells=target.cells, sampling=sampling, blank_zero=zero)
+    return _candidate(made, target, sampling=sampling, blank_zero=zero)
+
+
+def _plain_shapes(target: Target) -> list[Shape]:
+    """Return where the blank 0 matters: to counts, which show how many blanks are not 0."""
+    return [(0.0,), (0.5,), (0.9,), (1.0,)] if target.view == "released_counts" else []
+
+
+def _binary(target: Target, shape: Shape, sampling: float) -> Candidate:
+    zero = (LEAST + shape[0] * (1.0 - 2.0 * LEAST)) * (1.0 - sampling)
+    with unwarned():
+        made = BinarySamplingPrivacy(cells=target.cells, sampling=sampling, blank_zero=zero)
+    return Candidate(made, target, {"form": "binary", "sampling": sampling, "blank_zero": zero})
+
+
+def _binary_shapes(target: Target) -> list[Shape]:
+    """Return shares of the blanks that are 0; of published differences they tell nothing."""
+    return [(0.5,)] if target.view in {"released", "released_differences"} else [(0.5,), (0.99,), (0.999,)]
+
+
+def _suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
+    return _plain(replace(target, k=suppression_threshold(target, shape)), (), sampling)
+
+
+@dataclass(frozen=True)
+class RefreshedSketch:
+    """What a refreshed mechanism claims and errs, without the tables its devices need: for a search to try many.
+
+    Parameters
+    ----------
+    blanks : (cells + 1,) float64
+        π_0…π_V.
+    sampling, refresh : float
+        π_s and ρ.
+    """
+
+    blanks: NDArray[np.float64]
+    sampling: float
+    refresh: float
+    rounds: int = 2
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what a view tells."""
+        return sampling_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self.refresh)
+
+    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+        """Return the standard error of cell 1, (1,)."""
+        heard = Heard.from_truth(int(true_counts.sum()), None, None, rounds=2, truth_round=2)
+        variance = refreshed_variance(sampling=self.sampling, blank=self.blanks[1:2], refresh=self.refresh, heard=heard)
+        return variance.std_error(true_counts[1:2])
+
+
+def _refreshed(target: Target, shape: Shape, sampling: float) -> Candidate:
+    share, refresh = LEAST + shape[0] * (1.0 - 2.0 * LEAST), shape[1]
+    zero = share * (1.0 - sampling)
+    blanks = np.full(target.cells + 1, (1.0 - share) * (1.0 - sampling) / target.cells)
+    blanks[0] = zero
+    sketch = RefreshedSketch(blanks, sampling, refresh)
+    return Candidate(sketch, target, {"sampling": sampling, "blank_zero": zero, "refresh": refresh})
+
+
+def _finish_refreshed(target: Target, parameters: Mapping[str, Any]) -> SamplingPrivacy:
+    """Return the mechanism a sketch stands for."""
+    with unwarned():
+        return SamplingPrivacy(cells=target.cells, **parameters)
+
+
+def _not_refreshed(target: Target) -> str | None:
+    if target.view.startswith(("report", "shuffled")):
+        return "Refreshing changes no single round's law: for a round alone it is sampling_privacy with more error."
+    if target.k is not None:
+        return "Its published estimate is no whole number that could be compared with k; suppression is not planned."
+    return None
+
+
+def suppressed_elsewhere(target: Target) -> str | None:
+    """Return that suppression is planned of sampling_privacy, whose published differences are the same."""
+    if target.k is None:
+        return None
+    return "Its published differences have the law of sampling_privacy's; suppressing them is planned there."
+
+
+def _not_suppressed(target: Target) -> str | None:
+    if target.view not in {"released", "released_differences"}:
+        return f"Suppressing what is published hides nothing from {target.view}: see sampling_privacy."
+    if target.k is not None:
+        return f"k = {target.k} is given: see sampling_privacy, whose differences it suppresses."
+    return None
+
+
+def _no_better(target: Target, found: Candidate) -> str | None:
+    """Return why refresh is not worth it where it leaves the error, or the ε, as it was."""
+    plain = find_best(_plain, PROBABILITY, target, _plain_shapes(target))
+    if plain is None or not plain.score <= found.score * 1.001:
+        return None
+    return "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and tells no more."
+
+
+def _needs_delta(target: Target) -> str | None:
+    if target.delta > 0.0 or target.epsilon is None:
+        return None
+    if target.view == "linked_reports":
+        return (
+            "Linked reports tell the cell with probability π_s at every ε (answers 0, then v): δ = 0 would need "
+            "π_s = 0, and an error without end."
+        )
+    if target.view.startswith("released"):
+        crowd = target.known_crowd
+        return (
+            f"Differences of a cell are Bin(n, π_s): all n sampled tell that the device was there, so δ ≥ π_s^n at "
+            f"every ε (n = {crowd}); δ = 0 would need π_s = 0, and an error without end."
+        )
+    return None
+
+
+FAMILIES = (
+    Family(
+        "sampling_privacy",
+        "sampling_privacy",
+        PROBABILITY,
+        LETTER,
+        (_plain,),
+        starts=_plain_shapes,
+        reason=_needs_delta,
+    ),
+    Family(
+        "sampling_privacy_refreshed",
+        "sampling_privacy",
+        PROBABILITY,
+        LETTER,
+        (_refreshed,),
+        starts=lambda _: [(0.5, 0.5), (0.9, 0.9), (0.5, 0.05)],
+        tries=40,
+        refusal=_not_refreshed,
+        finish=_finish_refreshed,
+        pointless=_no_better,
+    ),
+    Family(
+        "sampling_privacy_suppressed",
+        "sampling_privacy",
+        PROBABILITY,
+        LETTER,
+        (_suppressed,),
+        starts=suppression_shapes,
+        refusal=_not_suppressed,
+        reason=_needs_delta,
+    ),
+    Family(
+        "sampling_privacy_binary",
+        "sampling_privacy",
+        PROBABILITY,
+        LETTER,
+        (_binary,),
+        starts=_binary_shapes,
+        refusal=suppressed_elsewhere,
+        reason=_needs_delta,
+    ),
+)

@@ -1,0 +1,199 @@
+"""Target: what a plan must meet, in which city, and in whose eyes."""
+
+import math
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.mechanism import Counts
+from mechanisms.parameter import ParameterError, check_epsilon, check_integer
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
+
+VIEWS = (
+    "report",
+    "report_round_1",
+    "report_round_2",
+    "report_round_3",
+    "linked_reports",
+    "released",
+    "released_differences",
+    "released_counts",
+    "shuffled",
+    "shuffled_round_1",
+    "shuffled_round_2",
+    "shuffled_round_3",
+)
+"""Views one can plan for. "report" and "shuffled" are the worst round; "released" is whatever a mechanism publishes."""
+
+RELEASED = ("released", "released_differences", "released_counts")
+MOST_CELLS, MOST_DEVICES, MOST_QUERIES = 10**6, 10**12, 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A city, a view, and either the privacy that view must keep or the error a cell may have.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V.
+    population : int
+        N, devices asked.
+    occupancy : int, optional
+        Y, devices expected in a cell; by default N/(V + 1), devices spread evenly over the cells and outside, rounded
+        but at least 1.
+    view : str
+        One of `VIEWS`. A mechanism of one round gives its only report to whoever hears any round, and publishes its
+        counts where others publish differences.
+    epsilon : float, optional
+        ε the view must keep, with `delta`.
+    delta : float
+        δ, below 1. With `error`, the δ at which ε is compared.
+    error : float, optional
+        The root mean square error a cell of `occupancy` may have, in vehicles.
+    queries : int
+        T, queries seen together.
+    crowd : int, optional
+        Devices in the cell, for released views; the occupancy by default, the worst of all where `k` is given.
+    k : int, optional
+        Published differences below it are suppressed.
+    simulated : int
+        Cells R of the simulation whose error an interval is for.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range, both or neither of `epsilon` and `error` is given, or `crowd` or `k` goes with no
+        released view.
+    """
+
+    cells: int
+    population: int
+    occupancy: int | None = None
+    view: str = "linked_reports"
+    epsilon: float | None = None
+    delta: float = 0.0
+    error: float | None = None
+    queries: int = 1
+    crowd: int | None = None
+    k: int | None = None
+    simulated: int = 1000
+
+    def __post_init__(self) -> None:
+        """Check every value, and what goes with what."""
+        check_integer("cells", self.cells, at_least=1, at_most=MOST_CELLS)
+        check_integer("population", self.population, at_least=1, at_most=MOST_DEVICES)
+        check_integer("queries", self.queries, at_least=1, at_most=MOST_QUERIES)
+        check_integer("simulated", self.simulated, at_least=1)
+        if self.occupancy is None:
+            even = round(self.population / (self.cells + 1))
+            object.__setattr__(self, "occupancy", max(1, even))
+        check_integer("occupancy", self.occupancy, at_least=0, at_most=self.population)
+        if self.view not in VIEWS:
+            raise ParameterError("view", f"must be one of {', '.join(VIEWS)}", self.view)
+        self._check_goal()
+        self._check_crowd()
+
+    def _check_goal(self) -> None:
+        """Refuse no goal, two goals, and a goal that is none."""
+        if self.epsilon is None and self.error is None:
+            raise ParameterError("epsilon", "must be given where there is no error to meet", None)
+        if self.epsilon is not None and self.error is not None:
+            raise ParameterError(
+                "error", f"must not be given beside epsilon ({self.epsilon:g}): plan for one", self.error
+            )
+        if self.epsilon is not None and math.isinf(check_epsilon(self.epsilon)):
+            raise ParameterError("epsilon", "must be finite", self.epsilon)
+        if not _is_number(self.delta) or not 0.0 <= self.delta < 1.0:
+            raise ParameterError("delta", "must be a probability below 1", self.delta)
+        if self.error is not None and not (_is_number(self.error) and 0.0 < self.error < math.inf):
+            raise ParameterError("error", "must be a finite number of vehicles above 0", self.error)
+
+    def _check_crowd(self) -> None:
+        """Refuse a crowd or a threshold where nothing is released."""
+        for field in ("crowd", "k"):
+            value = getattr(self, field)
+            if value is None:
+                continue
+            check_integer(field, value, at_least=1)
+            if self.view not in RELEASED:
+                raise ParameterError(field, f"must come with a released view, not {self.view}", value)
+        if self.k is not None and self.view == "released_counts":
+            raise ParameterError("k", "must come with released or released_differences, not released_counts", self.k)
+        if self.crowd is not None and self.crowd > self.population:
+            raise ParameterError("crowd", f"must be at most the population ({self.population})", self.crowd)
+
+    @property
+    def expected(self) -> int:
+        """Y, the occupancy as given or by default."""
+        return 0 if self.occupancy is None else self.occupancy
+
+    @property
+    def known_crowd(self) -> int:
+        """The crowd of a released view: as given, or the occupancy."""
+        return self.crowd if self.crowd is not None else max(1, self.expected)
+
+    @cached_property
+    def truth(self) -> Counts:
+        """The true counts (V + 1,): the occupancy in cell 1, everybody else outside; no other cell's error matters."""
+        counts: NDArray[np.int64] = np.zeros(self.cells + 1, dtype=np.int64)
+        counts[0], counts[1] = self.population - self.expected, self.expected
+        return counts
+
+    @property
+    def single(self) -> "Target":
+        """The target for one of the queries, by basic composition: cheap, and near enough to choose shapes by."""
+        if self.queries == 1 or self.epsilon is None:
+            return replace(self, queries=1)
+        return replace(self, queries=1, epsilon=self.epsilon / self.queries, delta=self.delta / self.queries)
+
+    @property
+    def spread(self) -> "Target":
+        """The target for one of the queries at δ = 0, by advanced composition's leading term: to choose shapes by."""
+        if self.queries == 1 or self.epsilon is None or self.delta == 0.0:
+            return self.single
+        share = math.sqrt(2.0 * self.queries * math.log(1.0 / self.delta))
+        return replace(self, queries=1, epsilon=self.epsilon / min(share, self.queries), delta=0.0)
+
+    def small_crowd(self, most: int) -> "Target":
+        """Return the target with a crowd of at most so many."""
+        if not self.view.startswith("released") or self.known_crowd <= most or self.k is not None:
+            return self
+        return replace(self, crowd=most)
+
+    def views(self, *, rounds: int, differences: bool) -> tuple[View, ...]:  # noqa: PLR0911 - a return a kind of view
+        """Return the views of a mechanism that the target is about; it must be met in each.
+
+        Parameters
+        ----------
+        rounds : int
+            Answers a device gives per query.
+        differences : bool
+            Whether the mechanism publishes differences of two rounds' counts rather than its counts.
+        """
+        queries = self.queries
+        every = range(1, rounds + 1)
+        if self.view == "linked_reports":
+            return (LinkedReports(queries),)
+        if self.view == "report":
+            return tuple(Report(round_, queries) for round_ in every)
+        if self.view == "shuffled":
+            return tuple(Shuffled(round_, self.population, queries) for round_ in every)
+        if self.view in RELEASED:
+            if differences and self.view != "released_counts":
+                crowd = self.crowd if self.k is not None else self.known_crowd
+                return (ReleasedDifferences(crowd, self.k, queries),)
+            return (ReleasedCounts(self.known_crowd, queries),)
+        named = re.fullmatch(r"(report|shuffled)_round_(\d)", self.view)
+        round_ = 1 if rounds == 1 or named is None else int(named[2])
+        if named is not None and named[1] == "shuffled":
+            return (Shuffled(round_, self.population, queries),)
+        return (Report(round_, queries),)
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number that is not NaN."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
