@@ -5,7 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from scenarios.aggregation import Aggregation
 from scenarios.faults import Breach
+from scenarios.release import Release
 from scenarios.section import (
     Count,
     Known,
@@ -20,6 +22,8 @@ from scenarios.section import (
 )
 
 ROUND_GAP_S = 30.0
+MIN_VEHICLES = 2
+SPEEDS = ("mean_speed", "median_speed")
 
 
 class Campaign(Section):
@@ -37,8 +41,20 @@ class Campaign(Section):
     """From the first round of a query to its second, seconds."""
     deadline_s: Positive = Field(default=ROUND_GAP_S, json_schema_extra=without_default)
     """How long a round stays open after it is asked, seconds; left out, `round_gap_s`."""
-    statistic: Literal["count"] = "count"
-    """What is estimated in each cell: how many vehicles there are."""
+    statistic: Literal["count", "mean_speed", "median_speed"] = "count"
+    """What is estimated in each cell: how many vehicles there are, or how fast they go.
+
+    Speeds are told to a trusted server, so they take a mechanism of kind no_privacy."""
+    lower_mps: NotNegative | None = Field(default=None, json_schema_extra=without_default)
+    """Of speeds: the least a vehicle is taken to go, metres per second; left out, 0."""
+    upper_mps: Positive | None = None
+    """Of speeds: the most a vehicle is taken to go, metres per second; left out, the fastest link, rounded up."""
+    min_vehicles: Count | None = Field(default=None, json_schema_extra=without_default)
+    """Of speeds: cells in which fewer vehicles tell theirs have no row; left out, 2."""
+    release: Release | None = None
+    """What is done before publishing, in place of the scenario's release."""
+    aggregation: Aggregation | None = None
+    """Who adds up its reports, in place of the scenario's aggregation."""
 
     @property
     def last_round_s(self) -> float:
@@ -47,12 +63,14 @@ class Campaign(Section):
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Let a round stay open until the next where no deadline is given."""
-        return {"deadline_s": given.get("round_gap_s", ROUND_GAP_S), **given}
+        """Let a round stay open until the next where no deadline is given, and fill in what speeds need."""
+        speeds = {"lower_mps": 0.0, "min_vehicles": MIN_VEHICLES} if given.get("statistic") in SPEEDS else {}
+        return {"deadline_s": given.get("round_gap_s", ROUND_GAP_S), **speeds, **given}
 
     @classmethod
     def broken_rules(cls, known: Known) -> Iterator[Breach]:
-        """Yield a fault for rounds that overlap, and for several queries without an interval."""
+        """Yield a fault for rounds that overlap, for several queries without an interval, and for wrong bounds."""
+        yield from _speeds(known)
         several = known.has("queries") and known["queries"] > 1
         if several and "every_s" in known and known["every_s"] is None:
             yield Breach(("every_s",), f"is required where queries = {known['queries']} is above 1")
@@ -77,3 +95,12 @@ def last_round_s(times: Known) -> float:
     """Return when the last round is asked, seconds from the start of the run."""
     waits = (times["queries"] - 1) * (times.get("every_s") or 0.0)
     return float(times["start_s"] + waits + times["round_gap_s"])
+
+
+def _speeds(known: Known) -> Iterator[Breach]:
+    if known.get("statistic") == "count":
+        for key in ("lower_mps", "upper_mps", "min_vehicles"):
+            if known.has(key):
+                yield Breach((key,), 'goes with statistic = "mean_speed" or "median_speed"', known[key])
+    elif known.has("lower_mps", "upper_mps") and known["upper_mps"] <= known["lower_mps"]:
+        yield Breach(("upper_mps",), f"must be above lower_mps = {number(known['lower_mps'])}", known["upper_mps"])

@@ -11,6 +11,8 @@ from scenarios.faults import Breach
 
 NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
 
+SERVER_PATTERN = r"^(server:[1-9][0-9]*|mixer)$"
+
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 """Letters, digits, ``.``, ``_`` and ``-``: it goes into file names and key paths."""
 Positive = Annotated[float, Field(gt=0)]

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scenarios.mechanisms import PLUG_IN_PATTERN
-from scenarios.section import NAME_PATTERN, number
+from scenarios.section import NAME_PATTERN, SERVER_PATTERN, number
 
 _PATTERNS = {
     NAME_PATTERN: "must be of letters, digits, '.', '_' and '-' alone, at least one",
+    SERVER_PATTERN: 'must name a server: "server:1" and so on, or "mixer"',
     PLUG_IN_PATTERN: "a plug-in is named as package.module:Class",
 }
 

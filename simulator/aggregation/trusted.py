@@ -1,53 +1,124 @@
 """Trusted: one server that hears every round and is believed to publish the estimate only."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.local import Estimate, LocalMechanism
-from simulator.aggregation.account import RoundAccount
+from mechanisms.local import LocalMechanism
+from mechanisms.privacy import LinkedReports, View
+from simulator.aggregation.account import report_nbytes
+from simulator.aggregation.aggregator import Aggregator
+from simulator.aggregation.coalition import NETWORK
+from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
+from simulator.aggregation.filing import (
+    ONE_TIME,
+    READ_PLAIN,
+    check_coalition,
+    check_handles,
+    file_reports,
+    file_sealed,
+    followed,
+    handle_nbytes,
+    linked_queries,
+    pseudonym_nbytes,
+    says_nothing,
+)
+from simulator.aggregation.sums import PlainSums
+from simulator.aggregation.transcript import Filed
 
 Counts = npt.NDArray[np.int64]
 
 
-class TrustedAggregator:
-    """Adds up each round's reports of one query and estimates occupancy when it closes.
+@dataclass(frozen=True)
+class Trusted(Deployment):
+    """One server reads every report and is believed to publish nothing but the counts.
 
-    It stores the sums alone: (rounds, *tally_shape) int64 and what became of the reports.
+    It stores each report, plain, under its device's number, or under a pseudonym that the device takes anew in each
+    query.
 
     Parameters
     ----------
-    mechanism
-        Whose reports it adds up.
+    handles
+        "device" or "query".
+    paired
+        Whether it counts only devices heard in every round. It needs no pseudonyms for that.
+    robust
+        Changes nothing: what the server reads is one of the mechanism's outputs, or it is no report.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such kind of handle.
     """
 
-    def __init__(self, mechanism: LocalMechanism) -> None:
-        self._mechanism = mechanism
-        self._counts = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
-        self._accounts: dict[int, RoundAccount] = {}
+    handles: Handles = "device"
+    paired: bool = False
+    robust: bool = False
+    kind: ClassVar[str] = "trusted"
 
-    def receive(self, round_: int, counts: Counts) -> None:
-        """Add the sum of some reports of a round, (*tally_shape) int64."""
-        self._counts[round_ - 1] += counts
+    def __post_init__(self) -> None:
+        """Check the handles."""
+        check_handles(self.handles)
 
-    def close_round(self, round_: int, account: RoundAccount) -> None:
-        """Note what became of the reports of a round."""
-        self._accounts[round_] = account
+    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - one server for any
+        """Return the one server, and the network."""
+        return ("server:1", NETWORK)
 
-    @property
-    def accounts(self) -> list[RoundAccount]:
-        """The rounds' accounts, in order."""
-        return [self._accounts[round_] for round_ in sorted(self._accounts)]
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - one for all rounds
+        """Return the one server."""
+        return ("server:1",)
 
-    @property
-    def counted(self) -> list[int]:
-        """Reports counted, by round."""
-        return [account.counted for account in self.accounts]
+    def aggregator(
+        self,
+        mechanism: LocalMechanism,
+        *,
+        devices: int,  # noqa: ARG002 - its sums are the same for any number
+        rng: np.random.Generator,  # noqa: ARG002 - it draws nothing
+    ) -> Aggregator:
+        """Return what hears one query."""
+        bytes_up = self.cost(mechanism).bytes_up
+        return Aggregator(mechanism, sums=PlainSums(mechanism), paired=self.paired, bytes_up=bytes_up)
 
-    @property
-    def asked(self) -> list[int]:
-        """Devices asked, by round."""
-        return [account.asked for account in self.accounts]
+    def file(
+        self,
+        recorded: Recorded,
+        mechanism: LocalMechanism,  # noqa: ARG002 - reports are kept as they are
+        *,
+        rng: np.random.Generator,
+    ) -> dict[Party, list[Filed]]:
+        """Return what the server stores: every round's plain reports, under handles."""
+        return {"server:1": file_reports(recorded, self.handles, rng=rng), **file_sealed(recorded)}
 
-    def estimate(self) -> Estimate:
-        """Estimate occupancy from what was counted."""
-        return self._mechanism.estimate(self._counts, counted=self.counted, asked=self.asked)
+    def cost(self, mechanism: LocalMechanism) -> Cost:
+        """Return one plain report up."""
+        nbytes, handle = report_nbytes(mechanism), handle_nbytes(self.handles)
+        return Cost(
+            bytes_up=nbytes + pseudonym_nbytes(self.handles),
+            bytes_down=QUESTION_NBYTES,
+            stored_bytes={"server:1": nbytes + handle},
+            notes=(*((READ_PLAIN,) if self.robust else ()), *((ONE_TIME,) if self.handles == "query" else ())),
+        )
+
+    def view(
+        self,
+        coalition: Iterable[str],
+        mechanism: LocalMechanism,
+        *,
+        devices: int = 1,  # noqa: ARG002 - nobody hides among others
+        crowd: int = 1,  # noqa: ARG002 - nor here
+        queries: int = 1,
+    ) -> View | None:
+        """Return all of a device's reports, if the server is in the coalition."""
+        servers = check_coalition(coalition, self, mechanism).servers
+        return LinkedReports(queries=linked_queries(self.handles, queries)) if servers else None
+
+    def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
+        """Return what the coalition can compute about one device."""
+        members = check_coalition(coalition, self, mechanism)
+        if not members.servers:
+            return says_nothing(members)
+        rounds = "both reports" if mechanism.rounds == 2 else "every report"
+        return f"{rounds.capitalize()} of each device as sent, {followed(self.handles)}."

@@ -13,14 +13,8 @@ from simulator.cells import CellsError, GeographicGrid, Partition, SquareGrid
 from simulator.experiment.city import City
 from simulator.experiment.plug_in import PlugIn
 from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
-from simulator.sensing.campaign import Population, Schedule
-from simulator.sensing.channel import (
-    Channel,
-    ConstantLatency,
-    ExponentialLatency,
-    Latency,
-    LognormalLatency,
-)
+from simulator.sensing.campaign import Population
+from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
@@ -56,11 +50,13 @@ def build_city(scenario: Scenario) -> City:
     if cells.count > MOST_CELLS:
         rule = f"must be at most {MOST_CELLS:,} cells: take larger cells"
         raise ScenarioError(scenario.name, [Fault("cells", rule, cells.count)])
-    rows = cells.count * queries * len(scenario.mechanisms)
+    refined = sum(len(refinement.mechanisms or scenario.mechanisms) for refinement in scenario.refinements)
+    tables = len(scenario.mechanisms) + refined
+    rows = cells.count * queries * tables
     if rows > MOST_ROWS:
         rule = (
             f"cells × queries × mechanisms must be at most {MOST_ROWS:,}; here {cells.count:,} × {queries:,} × "
-            f"{len(scenario.mechanisms)}: take larger cells"
+            f"{tables:,}, refined ones counted too: take larger cells"
         )
         raise ScenarioError(scenario.name, [Fault("cells", rule, rows)])
     return City(roads, cells, tuple(notes))
@@ -226,21 +222,6 @@ def build_population(scenario: Scenario, *, streams: Streams) -> Population:
         parked_answer=scenario.traffic.parked == "answer",
         answers=section.answers,
     )
-
-
-def build_channel(scenario: Scenario) -> Channel:
-    """Make the channel between devices and servers."""
-    section = scenario.channel
-    loss_one, loss_two = section.losses
-    latency: Latency
-    match section.latency_s.kind:
-        case "constant":
-            latency = ConstantLatency(section.latency_s.value_s)
-        case "exponential":
-            latency = ExponentialLatency(section.latency_s.mean_s)
-        case "lognormal":
-            latency = LognormalLatency(section.latency_s.median_s, section.latency_s.sigma)
-    return Channel(latency, loss_one=loss_one, loss_two=loss_two, churn=section.churn)
 
 
 def build_schedules(scenario: Scenario) -> dict[str, Schedule]:

@@ -9,12 +9,17 @@ import simpy
 import scenarios
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
+from simulator.aggregation.deployment import Deployment
 from simulator.experiment import build
 from simulator.experiment.city import City
+from simulator.experiment.network import build_channel, build_deployments
 from simulator.experiment.progress import Progress, Silent
+from simulator.experiment.refine import plan_refinements, refine_queries
+from simulator.experiment.releases import CampaignRelease, build_releases
 from simulator.experiment.result import RunResult
-from simulator.sensing.campaign import TRUTH_MOMENT, Campaign, Query, Schedule
+from simulator.sensing.campaign import TRUTH_MOMENT, Campaign, Query
 from simulator.sensing.memories import Memories
+from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, look
@@ -63,14 +68,20 @@ def run_scenario(
         city = build.build_city(scenario)
         mechanisms = build.build_mechanisms(scenario, city.cells.count)
         streams = Streams(scenario.seed)
+        plan = plan_refinements(scenario, mechanisms, streams=streams)
+        releases = build_releases(scenario, mechanisms, city)
+        deployments = build_deployments(scenario, mechanisms)
         with stopwatch.phase("compile"):
             _warm_up(scenario.name, mechanisms, streams)
         progress.phase("demand and routes")
         engine = build.build_engine(scenario, city, streams=streams, stopwatch=stopwatch)
-    queries = _simulate(scenario, city, mechanisms, engine, streams, stopwatch, progress)
+    queries = _simulate(scenario, city, mechanisms, releases, deployments, engine, streams, stopwatch, progress)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
-        return RunResult.build(scenario, city, mechanisms, engine, queries, stopwatch=stopwatch)
+        queries = refine_queries(plan, mechanisms, queries)
+        return RunResult.build(
+            scenario, city, mechanisms, engine, queries, refinements=plan, releases=releases, stopwatch=stopwatch
+        )
 
 
 def _warm_up(scenario: str, mechanisms: Mapping[str, LocalMechanism], streams: Streams) -> None:
@@ -97,6 +108,8 @@ def _simulate(
     scenario: Scenario,
     city: City,
     mechanisms: dict[str, LocalMechanism],
+    releases: Mapping[str, CampaignRelease],
+    deployments: Mapping[str, Deployment],
     engine: Engine,
     streams: Streams,
     stopwatch: Stopwatch,
@@ -108,23 +121,27 @@ def _simulate(
     engine.start(env)
     queries: list[Query] = []
     schedules = build.build_schedules(scenario)
-    population, channel = build.build_population(scenario, streams=streams), build.build_channel(scenario)
+    population, channel = build.build_population(scenario, streams=streams), build_channel(scenario)
     reporting_outside = population.outside if population.answers == "reports" else 0
     memories = Memories(mechanisms, devices=scenario.traffic.vehicles + reporting_outside, streams=streams)
     for name, schedule in schedules.items():
+        speeds = releases[name].speeds
         Campaign(
             name,
             schedule=schedule,
-            mechanisms=mechanisms,
+            mechanisms=mechanisms if speeds is None else {speeds.mechanism: mechanisms[speeds.mechanism]},
             engine=engine,
             clock=clock,
             cells_of=city.cells_of,
             population=population,
             channel=channel,
+            deployment=deployments[name],
             memories=memories,
             streams=streams,
             stopwatch=stopwatch,
             closed=queries.append,
+            publications=releases[name].publications,
+            speeds=speeds,
         ).start(env)
     last_round = max((TRUTH_MOMENT + m.rounds - m.truth_round for m in mechanisms.values()), default=TRUTH_MOMENT)
     end_s = max(scenario.scenario.duration_s, *(_closing_s(schedule, last_round) for schedule in schedules.values()))

@@ -1,17 +1,25 @@
 """Campaign: the SimPy process that asks two rounds, waits, and closes."""
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import simpy
 
 from mechanisms.local import Estimate, LocalMechanism
-from simulator.aggregation.account import RoundAccount
-from simulator.sensing.channel import Channel
+from mechanisms.refinement import RefinedEstimate
+from simulator.aggregation.account import RoundAccount, report_nbytes
+from simulator.aggregation.cell_values import CellValues
+from simulator.aggregation.deployment import Deployment, Recorded
+from simulator.aggregation.published import Publication
+from simulator.sensing.asked import Answers, Asked, Present
+from simulator.sensing.channel import Channel, Sending
 from simulator.sensing.memories import Memories
-from simulator.sensing.survey import Answers, Asked, Present, Survey
+from simulator.sensing.schedule import Schedule
+from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
+from simulator.sensing.survey import Draws, Survey
+from simulator.sensing.targets import Targets
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, look
@@ -22,29 +30,6 @@ TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated: round two's (papers.md, item 7)."""
 
 CellsOf = Callable[[Places], npt.NDArray[np.int32]]
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """When a campaign asks.
-
-    Attributes
-    ----------
-    start_s, every_s
-        Round one of the first query, and seconds from query to query.
-    queries
-        How many.
-    round_gap_s
-        Seconds between two rounds.
-    deadline_s
-        Seconds a round stays open after it is asked.
-    """
-
-    start_s: float
-    every_s: float
-    queries: int
-    round_gap_s: float
-    deadline_s: float
 
 
 @dataclass(frozen=True)
@@ -74,10 +59,12 @@ class Answer:
     """What one mechanism made of one query."""
 
     mechanism: str
-    estimate: Estimate
+    estimate: Estimate | RefinedEstimate | CellValues
     std_error: npt.NDArray[np.float64]
-    """(cells,) float64: theory's, from the truth and what the channel did."""
+    """(cells,) float64, or of speeds one a row: theory's, from the truth and what the channel did."""
     rounds: list[RoundAccount]
+    published: bool = False
+    """Whether a release stands between what the server counted and the estimate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +81,10 @@ class Query:
         (cells + 1,) int64: asked devices by cell at that moment, [0] outside every cell, answered or not.
     totals
         What the fleet was doing at round one's moment.
+    statistic
+        What is estimated: "count", or "mean_speed" or "median_speed", in m/s, whose answers bring their own truth.
+    targets
+        What some devices sent, and the (n,) int32 cells they were in then, by mechanism; for transcripts.
     """
 
     campaign: str
@@ -103,6 +94,8 @@ class Query:
     truth: npt.NDArray[np.int64]
     totals: Totals
     answers: list[Answer]
+    statistic: str = "count"
+    targets: Mapping[str, tuple[Recorded, npt.NDArray[np.int32]]] = field(default_factory=dict)
 
 
 class Campaign:
@@ -127,7 +120,9 @@ class Campaign:
     population
         Who can be asked.
     channel
-        Between devices and server.
+        Between devices and servers.
+    deployment
+        Who the servers are.
     memories
         What devices keep between queries, of this campaign and others.
     streams
@@ -136,6 +131,12 @@ class Campaign:
         Counts seconds under "sensing" and "protocol".
     closed
         Called with every closed query.
+    publications
+        Of counts: what stands between the server and the public, for the mechanisms that have such a thing, by name.
+    speeds
+        What is asked of speeds; then `mechanisms` holds only the one whose devices tell theirs.
+    targets
+        Of how many devices a query the reports are kept, for transcripts.
     """
 
     def __init__(
@@ -149,15 +150,21 @@ class Campaign:
         cells_of: CellsOf,
         population: Population,
         channel: Channel,
+        deployment: Deployment,
         memories: Memories,
         streams: Streams,
         stopwatch: Stopwatch,
         closed: Callable[[Query], None],
+        publications: Mapping[str, Publication] | None = None,
+        speeds: SpeedQuestion | None = None,
+        targets: int = 0,
     ) -> None:
         self.name = name
         self._schedule, self._mechanisms, self._engine, self._clock = schedule, mechanisms, engine, clock
         self._cells_of, self._population, self._channel = cells_of, population, channel
+        self._deployment, self._targets = deployment, targets
         self._memories, self._streams, self._stopwatch, self._closed = memories, streams, stopwatch, closed
+        self._publications, self._speeds = publications or {}, speeds
         moments = [self._moment(m, round_) for m in mechanisms.values() for round_ in (1, m.rounds)]
         self._moments = range(min(1, *moments), max(TRUTH_MOMENT, *moments) + 1)
 
@@ -172,7 +179,8 @@ class Campaign:
 
     def _run(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         for number in range(1, self._schedule.queries + 1):
-            yield from self._query(env, number)
+            speeds = self._speeds
+            yield from self._query(env, number) if speeds is None else self._query_speeds(env, number, speeds)
 
     def _query(self, env: simpy.Environment, number: int) -> Generator[simpy.Event, None, None]:
         start_s = self._schedule.start_s + (number - 1) * self._schedule.every_s
@@ -201,7 +209,8 @@ class Campaign:
                 for survey in surveys.values():
                     round_ = moment - TRUTH_MOMENT + survey.mechanism.truth_round
                     if 1 <= round_ <= survey.mechanism.rounds:
-                        survey.ask(round_, moment=moment, truth=cells, present=present)
+                        at_s = self._clock.seconds(env.now)
+                        survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=present)
         yield look(env, env.now + self._clock.ticks(self._schedule.deadline_s))
         with self._stopwatch.phase("protocol"):
             answers = {name: survey.close() for name, survey in surveys.items()}
@@ -218,11 +227,48 @@ class Campaign:
                     counts,
                     totals,
                     [
-                        Answer(name, estimate, surveys[name].std_error(counts), rounds)
+                        Answer(name, estimate, surveys[name].std_error(counts), rounds, name in self._publications)
                         for name, (estimate, rounds) in answers.items()
                     ],
+                    targets={name: kept for name, survey in surveys.items() if (kept := survey.recorded())},
                 )
             )
+
+    def _query_speeds(
+        self, env: simpy.Environment, number: int, question: SpeedQuestion
+    ) -> Generator[simpy.Event, None, None]:
+        """Ask for cell and speed at one moment, the moment of truth: who is asked is there, and cannot leave."""
+        asked_s = self._schedule.start_s + (number - 1) * self._schedule.every_s + self._schedule.round_gap_s
+        yield look(env, self._clock.ticks(asked_s))
+        self._engine.advance()
+        with self._stopwatch.phase("sensing"):
+            totals, places, outside = self._engine.totals(), self._engine.places(), self._population.outside
+            vehicles = self._whom_to_ask(places)
+            cells, speeds = self._cells_of(places)[vehicles], self._engine.speeds()[vehicles]
+        vocabulary = self._mechanisms[question.mechanism]
+        with self._stopwatch.phase("protocol"):
+            values, theory, account = survey_speeds(
+                question,
+                cells=cells,
+                speeds=speeds,
+                outside=outside,
+                bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
+                channel=self._channel,
+                sending=Sending(
+                    TRUTH_MOMENT,
+                    self._clock.seconds(env.now),
+                    self._schedule.deadline_s,
+                    self._deployment.route(1, vocabulary),
+                ),
+                noise=self._streams.of("channel", question.mechanism, self.name, number),
+                draws=self._streams.of("release", question.mechanism, self.name, number),
+            )
+        moment_s = self._clock.seconds(env.now)
+        yield look(env, env.now + self._clock.ticks(self._schedule.deadline_s))
+        counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
+        counts[0] += outside
+        answer = Answer(question.mechanism, values, theory, [account], published=True)
+        self._closed(Query(self.name, number, moment_s, moment_s, counts, totals, [answer], question.statistic))
 
     def _whom_to_ask(self, places: Places) -> npt.NDArray[np.int64]:
         """Return the vehicles asked: on the road, waiting, parked if those answer; each if it takes part."""
@@ -241,10 +287,24 @@ class Campaign:
             answers=self._population.answers,
             channel=self._channel,
             deadline_s=self._schedule.deadline_s,
-            coins=self._streams.of("coins", name, self.name, number),
-            noise=self._streams.of("channel", name, self.name, number),
+            deployment=self._deployment,
+            draws=Draws(
+                coins=self._streams.of("coins", name, self.name, number),
+                noise=self._streams.of("channel", name, self.name, number),
+                parties=self._streams.of("parties", name, self.name, number),
+                release=self._streams.of("release", name, self.name, number),
+            ),
             remember=lambda batch: self._memories.of(name, devices[batch]),
+            publication=self._publications.get(name),
+            targets=self._whose_reports_to_keep(vehicles, number),
         )
+
+    def _whose_reports_to_keep(self, vehicles: npt.NDArray[np.int64], number: int) -> Targets | None:
+        """Return the query's targets: the same vehicles from query to query, and for every mechanism."""
+        if self._targets == 0:
+            return None
+        priority = self._streams.of("targets", self.name).random(len(self._population.takes_part))
+        return Targets(number, vehicles, priority[vehicles], self._targets)
 
     def _who_stayed(self, present: Present, *, rng: np.random.Generator) -> Present:
         """Return who is left of `present` after churn; who left does not come back in this query."""

@@ -2,69 +2,52 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Estimate, LocalMechanism
-from simulator.aggregation.account import RoundAccount, report_nbytes
-from simulator.aggregation.trusted import TrustedAggregator
-from simulator.sensing.channel import Channel, Fate
+from simulator.aggregation.account import RoundAccount
+from simulator.aggregation.deployment import Deployment, Recorded
+from simulator.aggregation.published import Publication
+from simulator.sensing.asked import Answers, Asked, Present
+from simulator.sensing.channel import Channel, Fate, Sending
+from simulator.sensing.histories import Histories, there_for
+from simulator.sensing.targets import Keeper, Targets
 
-Answers = Literal["auto", "reports", "counts"]
 Cells = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The devices of one query, fixed at round one's moment.
-
-    Attributes
-    ----------
-    vehicles
-        How many vehicles are asked.
-    outside
-        How many devices besides are asked that are in no cell (the papers' No population).
-    """
-
-    vehicles: int
-    outside: int
-
-    @property
-    def devices(self) -> int:
-        """All devices asked."""
-        return self.vehicles + self.outside
-
-
 @dataclass(frozen=True, eq=False)
-class Present:
-    """Who is still there to answer at a moment.
+class Draws:
+    """A survey's own generators, so that none of its parts moves another's numbers.
 
     Attributes
     ----------
-    vehicles
-        (vehicles,) bool.
-    outside
-        How many of the outside devices, always the first ones.
+    coins
+        The devices'.
+    noise
+        The channel's.
+    parties
+        What the servers draw for themselves.
+    release
+        The publication's.
     """
 
-    vehicles: Mask
-    outside: int
-
-    @property
-    def devices(self) -> int:
-        """All devices that answer."""
-        return int(np.count_nonzero(self.vehicles)) + self.outside
+    coins: np.random.Generator
+    noise: np.random.Generator
+    parties: np.random.Generator
+    release: np.random.Generator
 
 
 class Survey:
     """Asks one mechanism's rounds of one query and closes with an estimate.
 
     Devices that answer one by one toss their coins when the survey begins, before any truth exists; the rest
-    answer by counts drawn from the mechanism's own law when it closes. Both meet in the server's sums.
+    answer by counts drawn from the mechanism's own law when it closes. Both meet in the servers' sums.
 
     Parameters
     ----------
@@ -73,14 +56,19 @@ class Survey:
     asked
         Who is asked.
     answers
-        "reports": every device one by one; "counts": all through `sample_counts`; "auto": vehicles one by one,
-        devices outside through counts, since a trusted server keeps no transcripts.
+        Which devices answer one by one.
     channel, deadline_s
         What becomes of the reports, and how long a round is open.
-    coins, noise
-        The survey's own generators, for the devices' coins and for the channel.
+    deployment
+        Who hears and adds them up.
+    draws
+        The survey's own generators.
     remember
         What the devices of a slice keep from earlier queries: vehicles first, then those outside.
+    publication
+        What the server does before it publishes; by default it publishes its mechanism's estimate.
+    targets
+        Whose reports are kept for transcripts; by default nobody's.
     """
 
     def __init__(
@@ -91,19 +79,16 @@ class Survey:
         answers: Answers,
         channel: Channel,
         deadline_s: float,
-        coins: np.random.Generator,
-        noise: np.random.Generator,
+        deployment: Deployment,
+        draws: Draws,
         remember: Callable[[slice], Any],
+        publication: Publication | None = None,
+        targets: Targets | None = None,
     ) -> None:
         self.mechanism = mechanism
-        self._remember = remember
-        self._asked = asked
-        self._channel, self._deadline_s = channel, deadline_s
-        self._coins, self._noise = coins, noise
-        self._server = TrustedAggregator(mechanism)
-        self._present: list[Present] = []
-        self._moments: list[int] = []
-        self._answers = answers
+        self._asked, self._answers, self._remember = asked, answers, remember
+        self._channel, self._deadline_s, self._deployment = channel, deadline_s, deployment
+        self._draws, self._publication = draws, publication
         self._reporting_vehicles = 0 if answers == "counts" else asked.vehicles
         self._reporting_outside = asked.outside if answers == "reports" else 0
         self._reporting = self._reporting_vehicles + self._reporting_outside
@@ -111,20 +96,21 @@ class Survey:
             slice(start, min(start + mechanism.batch, self._reporting))
             for start in range(0, self._reporting, mechanism.batch)
         ]
-        self._tossed: list[Any] = []
+        self._server = deployment.aggregator(mechanism, devices=self._reporting, rng=draws.parties)
+        self._keeper = None if targets is None or not self._reporting_vehicles else Keeper(targets, self._batches)
         # A mechanism of one round tosses batch by batch as it answers, which bounds its memory; one of more
         # rounds must remember its coins from the first to the last.
-        if mechanism.rounds > 1:
-            self._tossed = [self._toss(batch) for batch in self._batches]
+        self._tossed = [self._toss(batch) for batch in self._batches] if mechanism.rounds > 1 else []
         self._truth = np.zeros(asked.vehicles, dtype=np.int32)
-        self._counted = np.zeros(mechanism.rounds, dtype=np.int64)
-        self._late = np.zeros(mechanism.rounds, dtype=np.int64)
-        self._lost = np.zeros(mechanism.rounds, dtype=np.int64)
+        self._down: Mask | None = None
+        self._presents: list[Present] = []
+        self._sendings: list[Sending] = []
+        self._late, self._lost = np.zeros((2, mechanism.rounds), dtype=np.int64)
 
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
-        return self.mechanism.toss(self._remember(batch), rng=self._coins)
+        return self.mechanism.toss(self._remember(batch), rng=self._draws.coins)
 
-    def ask(self, round_: int, *, moment: int, truth: Cells, present: Present) -> None:
+    def ask(self, round_: int, *, moment: int, at_s: float, truth: Cells, present: Present) -> None:
         """Ask a round.
 
         Parameters
@@ -133,6 +119,8 @@ class Survey:
             The mechanism's own round, from 1.
         moment
             Which of the query's moments it is: 1, 2 (the moment of truth) or later.
+        at_s
+            When that is, seconds.
         truth
             (vehicles,) int32 cells at this moment. Devices see it from the mechanism's `truth_round` on, and
             answer about the cell they had then; before it they are shown 0.
@@ -142,8 +130,10 @@ class Survey:
         if round_ == self.mechanism.truth_round:
             self._truth = truth
         known = self._truth if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
-        self._moments.append(moment)
-        self._present.append(present)
+        since_s = at_s - self._sendings[-1].sent_s if self._sendings else 0.0
+        sending = Sending(moment, at_s, self._deadline_s, self._deployment.route(round_, self.mechanism), since_s)
+        self._sendings.append(sending)
+        self._presents.append(present)
         if not self._reporting:
             return
         cells = np.concatenate([known[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
@@ -153,15 +143,14 @@ class Survey:
                 np.arange(self._reporting_outside) < present.outside,
             ]
         )
-        fate = self._channel.fates(self._reporting, moment=moment, deadline_s=self._deadline_s, rng=self._noise)
+        fate, self._down = self._channel.fates(self._reporting, sending, was_down=self._down, rng=self._draws.noise)
         heard = answering & (fate == Fate.COUNTED)
-        everyone = bool(heard.all())
         for number, batch in enumerate(self._batches):
             coins = self._tossed[number] if self._tossed else self._toss(batch)
             reports = self.mechanism.answer(round_, cells[batch], coins)
-            counts = self.mechanism.tally(reports, where=None if everyone else heard[batch])
-            self._server.receive(round_, counts)
-        self._counted[round_ - 1] += np.count_nonzero(heard)
+            self._server.receive(round_, reports, heard[batch], batch=number)
+            if self._keeper is not None:
+                self._keeper.keep(number, reports, heard[batch])
         self._late[round_ - 1] += np.count_nonzero(answering & (fate == Fate.LATE))
         self._lost[round_ - 1] += np.count_nonzero(answering & (fate == Fate.LOST))
 
@@ -175,72 +164,50 @@ class Survey:
         """
         self._tossed = []
         self._answer_by_counts()
-        nbytes = report_nbytes(self.mechanism)
-        for round_, present in enumerate(self._present, start=1):
-            answered = present.devices
+        for row, present in enumerate(self._presents):
+            answered, late, lost = present.devices, int(self._late[row]), int(self._lost[row])
+            copies = self._channel.copies(answered - late - lost, rng=self._draws.noise)
             self._server.close_round(
-                round_,
-                RoundAccount(
-                    asked=self._asked.devices,
-                    answered=answered,
-                    counted=int(self._counted[round_ - 1]),
-                    late=int(self._late[round_ - 1]),
-                    lost=int(self._lost[round_ - 1]),
-                    bytes_up=answered * nbytes,
-                ),
+                row + 1, asked=self._asked.devices, answered=answered, late=late, lost=lost, duplicates=copies
             )
-        return self._server.estimate(), self._server.accounts
+        return self._publish(), self._server.accounts
+
+    def _publish(self) -> Estimate:
+        server = self._server
+        if self._publication is None:
+            return server.estimate()
+        return self._publication.publish(
+            server.counts, counted=server.counted, asked=server.asked, rng=self._draws.release
+        )
 
     def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
-        """Return theory's standard error from the truth, for what the channel did; after `close`."""
-        return self.mechanism.std_error(true_counts, asked=self._server.asked, counted=self._server.counted)
+        """Return theory's standard error from the truth, for what the channel did; after `close`.
+
+        Rounds are taken to lose devices independently. Where links stay down (`Channel.burst_s`) the same devices
+        are missed, which two-round mechanisms suffer less from than this says.
+        """
+        if self._publication is None:
+            return self._server.std_error(true_counts)
+        return self._publication.std_error(true_counts, asked=self._server.asked, counted=self._server.counted)
+
+    def recorded(self) -> tuple[Recorded, Cells] | None:
+        """Return what the targets sent and what arrived, and (n,) int32 where they were; None if there are none."""
+        recorded = None if self._keeper is None else self._keeper.recorded()
+        return None if recorded is None or self._keeper is None else (recorded, self._truth[self._keeper.places])
 
     def _answer_by_counts(self) -> None:
-        """Draw the sums of devices that are not simulated one by one.
-
-        Devices with the same history (which rounds they were there for, which of their reports arrived) are one
-        group; coins do not know of the channel, so each group's sums are a draw of the mechanism's law over its
-        truth, of which the server hears the rounds that arrived. Exact where `sample_counts` is.
-        """
-        for cells, rounds_there in self._groups():
-            heard = [(cells, np.zeros(self.mechanism.rounds, dtype=bool))]
-            for round_, there in enumerate(rounds_there, start=1):
-                if there:
-                    heard = [part for group in heard for part in self._thin(*group, round_)]
-            for counts, mask in heard:
-                if not mask.any() or not counts.any():
-                    continue
-                sums = self.mechanism.sample_counts(counts, rng=self._coins)
-                for row in np.flatnonzero(mask).tolist():
-                    self._server.receive(row + 1, sums[row])
-
-    def _groups(self) -> list[tuple[IntArray, list[bool]]]:
-        """Return true counts (cells + 1,) of the devices counted, by the rounds they were there for."""
-        rounds = self.mechanism.rounds
-        # Who leaves does not come back, so a device's history is the number of rounds it was there for.
-        outside = [0 if self._answers == "reports" else present.outside for present in self._present] + [0]
-        there_for = np.sum([present.vehicles for present in self._present], axis=0, dtype=np.int64)
-        groups = []
-        for last in range(1, rounds + 1):
-            counts = np.zeros(self.mechanism.cells + 1, dtype=np.int64)
-            if self._answers == "counts":
-                counts += np.bincount(self._truth[there_for == last], minlength=len(counts))
-            counts[0] += outside[last - 1] - outside[last]
-            groups.append((counts, [round_ <= last for round_ in range(1, rounds + 1)]))
-        return groups
-
-    def _thin(self, counts: IntArray, mask: Mask, round_: int) -> list[tuple[IntArray, Mask]]:
-        """Split a group by whether its report of `round_` is counted, and account for those that are not."""
-        moment = self._moments[round_ - 1]
-        arrival = self._channel.arrival(moment=moment, deadline_s=self._deadline_s)
-        heard = self._noise.binomial(counts, arrival) if arrival < 1.0 else counts
-        missing = counts - heard
-        late, lost = self._channel.split_missing(
-            int(missing.sum()), moment=moment, deadline_s=self._deadline_s, rng=self._noise
+        """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""
+        histories = Histories(self._channel, self._sendings, rng=self._draws.noise)
+        groups = there_for(
+            self._truth if self._answers == "counts" else None,
+            self._presents,
+            outside=self._answers != "reports",
+            cells=self.mechanism.cells,
         )
-        self._counted[round_ - 1] += heard.sum()
-        self._late[round_ - 1] += late
-        self._lost[round_ - 1] += lost
-        with_it = mask.copy()
-        with_it[round_ - 1] = True
-        return [(heard, with_it), (missing, mask)] if missing.any() else [(heard, with_it)]
+        for last, counts in groups:
+            for group in histories.divide(counts, rounds_there=last):
+                if group.heard.any():
+                    sums = self.mechanism.sample_counts(group.counts, rng=self._draws.coins)
+                    self._server.receive_group(sums, group.heard, devices=int(group.counts.sum()))
+        self._late += histories.late
+        self._lost += histories.lost

@@ -8,9 +8,11 @@ import pytest
 import simpy
 
 from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
-from simulator.sensing.campaign import Campaign, Population, Schedule
+from simulator.aggregation.trusted import Trusted
+from simulator.sensing.campaign import Campaign, Population
 from simulator.sensing.channel import Channel
 from simulator.sensing.memories import Memories
+from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -49,6 +51,7 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
             parked_answer=parked,
         ),
         channel=Channel(churn=churn),
+        deployment=Trusted(),
         memories=Memories(mechanisms or EVERYONE, devices=10 + outside, streams=Streams(seed)),
         streams=Streams(seed),
         stopwatch=Stopwatch(),

@@ -10,10 +10,13 @@ from simulator.sensing.channel import (
     ExponentialLatency,
     Fate,
     LognormalLatency,
+    Outage,
+    Sending,
 )
 
 LEVEL = 1e-6
 N = 200_000
+SERVERS = ("server:1", "server:2")
 
 CHANNELS = [
     Channel(),
@@ -22,28 +25,68 @@ CHANNELS = [
     Channel(ExponentialLatency(12.0), loss_one=0.1, loss_two=0.3),
     Channel(LognormalLatency(20.0, 0.8), loss_one=0.5),
     Channel(loss_one=1.0, loss_two=0.0),
+    Channel(ExponentialLatency(12.0), loss_one=0.2, loss_two=0.2, burst_s=45.0),
+    Channel(ExponentialLatency(12.0), outages=(Outage("server:2", 105.0, 112.0), Outage("server:1", 110.0, 140.0))),
+    Channel(LognormalLatency(20.0, 0.8), loss_one=0.1, outages=(Outage("server:1", 0.0, 110.0),)),
+    Channel(ConstantLatency(2.0), outages=(Outage("server:1", 102.0, 103.0),)),
+    Channel(ConstantLatency(2.0), outages=(Outage("server:1", 101.0, 102.0),)),
+    Channel(ConstantLatency(2.0), outages=(Outage("mixer", 0.0, 1000.0),)),
 ]
 
 
-@pytest.mark.parametrize("channel", CHANNELS, ids=repr)
+def send(moment, since_s=0.0, servers=SERVERS):
+    return Sending(moment, 100.0, 30.0, servers, since_s)
+
+
+@pytest.mark.parametrize("channel", CHANNELS, ids=range(len(CHANNELS)))
 @pytest.mark.parametrize("moment", [1, 2, 3])
 def test_fates_follow_their_law(channel, moment):
-    fates = channel.fates(N, moment=moment, deadline_s=30.0, rng=np.random.default_rng(moment))
-    loss = channel.loss_one if moment == 1 else channel.loss_two
-    late = channel.latency.exceeds(30.0)
-    law = {Fate.LOST: loss, Fate.LATE: (1 - loss) * late, Fate.COUNTED: (1 - loss) * (1 - late)}
-    assert channel.arrival(moment=moment, deadline_s=30.0) == pytest.approx(law[Fate.COUNTED])
-    for fate, probability in law.items():
-        assert stats.binomtest(int((fates == fate).sum()), N, probability).pvalue > LEVEL
+    fates, down = channel.fates(N, send(moment), rng=np.random.default_rng(moment))
+    law = channel.law(send(moment))
+    assert law.shares.sum() == pytest.approx(1.0, abs=1e-12)
+    assert law.down == (channel.loss_one if moment == 1 else channel.loss_two)
+    assert (fates[down] == Fate.LOST).all()
+    expected = {Fate.COUNTED: law.counted, Fate.LATE: law.late, Fate.LOST: law.down + law.unheard}
+    for fate, probability in expected.items():
+        assert stats.binomtest(int((fates == fate).sum()), N, min(1.0, probability)).pvalue > LEVEL
+    assert stats.binomtest(int(down.sum()), N, law.down).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("channel", CHANNELS[2:], ids=repr)
-def test_missing_reports_are_split_by_the_same_law(channel):
-    rng = np.random.default_rng(4)
-    late, lost = channel.split_missing(N, moment=1, deadline_s=30.0, rng=rng)
-    assert late + lost == N
-    missing = 1 - channel.arrival(moment=1, deadline_s=30.0)
-    assert stats.binomtest(lost, N, min(1.0, channel.loss_one / missing)).pvalue > LEVEL
+def test_an_outage_takes_what_arrives_while_it_lasts_and_nothing_else():
+    counted = [channel.law(send(1)).counted for channel in CHANNELS[-3:]]
+    assert counted == [0.0, 1.0, 1.0]  # [102, 103) takes what arrives at 102; [101, 102) does not; nor a mixer not used
+    both = CHANNELS[7].law(send(1))
+    law = stats.expon(scale=12.0)
+    assert both.unheard == pytest.approx(law.cdf(30.0) - law.cdf(5.0))
+    assert both.late == pytest.approx(law.sf(30.0))
+    first = CHANNELS[7].law(send(1, servers=("server:1",)))
+    assert first.unheard == pytest.approx(law.cdf(30.0) - law.cdf(10.0))
+
+
+@pytest.mark.parametrize("since_s", [0.001, 30.0, 1e6])
+def test_a_link_that_was_down_is_likelier_down_again(since_s):
+    """Against a two-state Markov process simulated spell by spell."""
+    channel = Channel(loss_one=0.2, loss_two=0.2, burst_s=45.0)
+    rng = np.random.default_rng(3)
+    _, first = channel.fates(N, send(1), rng=rng)
+    _, second = channel.fates(N, send(2, since_s), was_down=first, rng=rng)
+    assert stats.binomtest(int(second.sum()), N, 0.2).pvalue > LEVEL  # stationary
+    again = int((first & second).sum())
+    down = channel.law(send(2, since_s), was_down=True).down
+    assert stats.binomtest(again, int(first.sum()), down).pvalue > LEVEL
+    assert 0.2 * down + 0.8 * channel.law(send(2, since_s), was_down=False).down == pytest.approx(0.2)
+    if since_s == 30.0:
+        spells = 4_000
+        still = 0
+        for state in np.ones(spells, dtype=bool):
+            at, now = 0.0, bool(state)
+            while True:
+                at += rng.exponential(45.0 if now else 45.0 * 0.8 / 0.2)
+                if at > since_s:
+                    break
+                now = not now
+            still += now
+        assert stats.binomtest(still, spells, down).pvalue > LEVEL
 
 
 @pytest.mark.parametrize(
@@ -58,11 +101,19 @@ def test_latencies_follow_their_law(latency, law):
     drawn = latency.draw(50_000, rng=np.random.default_rng(5))
     assert stats.kstest(drawn, law.cdf).pvalue > LEVEL
     assert latency.exceeds(30.0) == pytest.approx(law.sf(30.0))
+    assert latency.exceeds(0.0) == 1.0
 
 
 def test_an_ideal_channel_draws_nothing():
     rng = np.random.default_rng(6)
     before = rng.bit_generator.state
-    fates = Channel().fates(10, moment=1, deadline_s=1.0, rng=rng)
+    fates, down = Channel().fates(10, send(1), rng=rng)
     assert (fates == Fate.COUNTED).all()
+    assert not down.any()
+    assert Channel().copies(10, rng=rng) == 0
     assert rng.bit_generator.state == before
+
+
+def test_copies_are_of_reports_that_were_counted():
+    copies = Channel(duplicates=0.3).copies(N, rng=np.random.default_rng(7))
+    assert stats.binomtest(copies, N, 0.3).pvalue > LEVEL

@@ -16,8 +16,12 @@ from mechanisms.local import (
     SubsetSelection,
 )
 from simulator.aggregation.account import RoundAccount, report_nbytes
-from simulator.sensing.channel import Channel, ExponentialLatency
-from simulator.sensing.survey import Asked, Present, Survey
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.trusted import Trusted
+from simulator.sensing.asked import Asked, Present
+from simulator.sensing.channel import Channel, ExponentialLatency, Outage
+from simulator.sensing.survey import Draws, Survey
+from simulator.sensing.targets import Targets
 
 LEVEL = 1e-6
 CELLS = 4
@@ -31,18 +35,29 @@ MECHANISMS = [
 LOSSY = Channel(ExponentialLatency(10.0), loss_one=0.15, loss_two=0.3)
 
 
-def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TRUTH):
+BURSTY = Channel(
+    ExponentialLatency(10.0),
+    loss_one=0.2,
+    loss_two=0.2,
+    burst_s=40.0,
+    duplicates=0.1,
+    outages=(Outage("server:1", 105.0, 108.0),),
+)
+TRUSTED, PAIRED, SHARED = Trusted(), Trusted(paired=True), SecretShared(2, paired=True, exact_words=0)
+
+
+def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TRUTH, deployment=TRUSTED, targets=None):
     """Ask every round; before round two the first `left` vehicles and as many outside devices are gone."""
-    rng = np.random.default_rng(seed)
-    coins, noise = rng.spawn(2)
+    coins, noise, parties, release = np.random.default_rng(seed).spawn(4)
     survey = Survey(
         mechanism,
         asked=Asked(len(truth), outside),
         answers=answers,
         channel=channel,
         deadline_s=20.0,
-        coins=coins,
-        noise=noise,
+        deployment=deployment,
+        draws=Draws(coins, noise, parties, release),
+        targets=targets,
         remember=lambda batch: mechanism.enrol(batch.stop - batch.start, rng=coins),
     )
     everyone = Present(np.ones(len(truth), dtype=bool), outside)
@@ -50,36 +65,48 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
     for round_ in range(1, mechanism.rounds + 1):
         moment = 2 + round_ - mechanism.truth_round
         present = everyone if moment < 2 else stayed
-        survey.ask(round_, moment=moment, truth=truth, present=present)
+        survey.ask(round_, moment=moment, at_s=70.0 + 30.0 * moment, truth=truth, present=present)
     return survey, *survey.close()
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
 @pytest.mark.parametrize("left", [0, 12])
-def test_every_report_is_accounted_for(mechanism, answers, left):
-    _, estimate, accounts = ask_once(mechanism, answers=answers, channel=LOSSY, seed=1, left=left)
+@pytest.mark.parametrize("channel", [LOSSY, BURSTY], ids=["lossy", "bursty"])
+@pytest.mark.parametrize("deployment", [TRUSTED, PAIRED, SHARED], ids=["trusted", "paired", "shared"])
+def test_every_report_is_accounted_for(mechanism, answers, left, channel, deployment):
+    _, estimate, accounts = ask_once(
+        mechanism, answers=answers, channel=channel, seed=1, left=left, deployment=deployment
+    )
     assert len(accounts) == mechanism.rounds
     for round_, account in enumerate(accounts, start=1):
         at_truth = round_ >= mechanism.truth_round
         assert account.asked == len(TRUTH) + 500
         assert account.answered == account.asked - (2 * left if at_truth else 0)
-        assert account.answered == account.counted + account.late + account.lost
+        assert account.answered == account.counted + account.late + account.lost + account.unpaired
         assert min(account.counted, account.late, account.lost) > 0
-        assert account.bytes_up == account.answered * report_nbytes(mechanism)
+        assert (account.unpaired > 0) == (deployment.paired and mechanism.rounds > 1)
+        assert (account.duplicates > 0) == (channel is BURSTY)
+        sent = account.answered + account.duplicates
+        assert account.bytes_up == sent * deployment.cost(mechanism).bytes_up
+    assert not deployment.paired or len({account.counted for account in accounts}) == 1
     assert np.isfinite(estimate.count).all()
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
-@pytest.mark.parametrize("channel", [Channel(), LOSSY], ids=["ideal", "lossy"])
-def test_estimates_are_unbiased_with_theorys_variance_however_devices_answer(mechanism, answers, channel):
+@pytest.mark.parametrize(
+    ("channel", "deployment"),
+    [(Channel(), TRUSTED), (LOSSY, TRUSTED), (LOSSY, SHARED), (BURSTY, PAIRED)],
+    ids=["ideal", "lossy", "lossy-shared", "bursty-paired"],
+)
+def test_estimates_are_unbiased_with_theorys_variance_however_devices_answer(mechanism, answers, channel, deployment):
     runs = 400
     true = np.bincount(TRUTH, minlength=CELLS + 1)
     true[0] += 500
     z = []
     for seed in range(runs):
-        survey, estimate, _ = ask_once(mechanism, answers=answers, channel=channel, seed=seed)
+        survey, estimate, _ = ask_once(mechanism, answers=answers, channel=channel, seed=seed, deployment=deployment)
         spread = survey.std_error(true)
         exact = spread == 0
         np.testing.assert_array_equal(estimate.count[exact], true[1:][exact])
@@ -88,10 +115,47 @@ def test_estimates_are_unbiased_with_theorys_variance_however_devices_answer(mec
     if z.size == 0:
         return
     # Mean and variance of `runs` z-scores a cell: normal and chi-square laws, the kurtosis of small cells allowed for.
-    bound = stats.norm.isf(LEVEL / (2 * 8 * len(MECHANISMS) * 6))
+    bound = stats.norm.isf(LEVEL / (2 * 8 * len(MECHANISMS) * 12))
     assert np.abs(z.mean(axis=0)).max() * np.sqrt(runs) < bound
     kurtosis = np.maximum(stats.kurtosis(z, axis=0, fisher=False), 3.0)
     assert (np.abs(z.var(axis=0) - 1) / np.sqrt((kurtosis - 1) / runs)).max() < bound
+
+
+@pytest.mark.parametrize("answers", ["reports", "counts"])
+def test_bursts_take_both_rounds_of_the_same_devices(answers):
+    """The share heard in both rounds, of those heard in one, by the law of links that stay down."""
+    mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
+    bursty = Channel(loss_one=0.2, loss_two=0.2, burst_s=40.0)
+    _, _, accounts = ask_once(
+        mechanism, answers=answers, channel=bursty, seed=3, outside=200_000, deployment=SecretShared(3, paired=True)
+    )
+    both, heard = accounts[0].counted, accounts[0].counted + accounts[0].unpaired
+    again = 1.0 - 0.2 * (1.0 - np.exp(-30.0 / (40.0 * 0.8)))
+    assert stats.binomtest(both, heard, again).pvalue > LEVEL
+    assert stats.binomtest(both, heard, 0.8).pvalue < LEVEL  # independent losses would give that
+
+
+def test_targets_are_the_same_vehicles_for_every_mechanism_and_change_nothing():
+    vehicles = np.arange(len(TRUTH)) * 3
+    priority = np.random.default_rng(5).random(len(TRUTH))
+    targets = Targets(7, vehicles, priority, 20)
+    expected = vehicles[np.sort(np.argsort(priority)[:20])]
+    for mechanism in MECHANISMS:
+        plain = ask_once(mechanism, answers="auto", channel=LOSSY, seed=2)
+        survey, estimate, accounts = ask_once(mechanism, answers="auto", channel=LOSSY, seed=2, targets=targets)
+        np.testing.assert_array_equal(estimate.count, plain[1].count)
+        assert accounts == plain[2]
+        recorded, cells = survey.recorded()
+        assert recorded.query == 7
+        np.testing.assert_array_equal(recorded.devices, expected)
+        np.testing.assert_array_equal(cells, TRUTH[expected // 3])
+        assert recorded.heard.shape == (mechanism.rounds, 20)
+        assert len(recorded.reports) == mechanism.rounds
+        assert plain[0].recorded() is None
+    # Whoever answers truthfully is recorded as having said where it was.
+    survey, *_ = ask_once(NoPrivacy(cells=CELLS), answers="auto", channel=LOSSY, seed=2, targets=targets)
+    recorded, cells = survey.recorded()
+    np.testing.assert_array_equal(recorded.reports[0], cells)
 
 
 def test_a_mechanism_is_shown_no_truth_before_its_round():

@@ -1,0 +1,190 @@
+"""Aggregator: what a deployment's servers make of one query of one mechanism."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.local import Counts, Estimate, LocalMechanism, Vectors
+from simulator.aggregation.account import RoundAccount
+from simulator.aggregation.pairing import estimate_paired, paired_std_error
+from simulator.aggregation.range_proof import EncodingRule
+from simulator.aggregation.sums import Sums
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+
+class Aggregator:
+    """Hears reports round by round, counts those it may, accounts for the others, and estimates.
+
+    A report comes in one of three ways: with its device's others of a batch (`receive`), summed with those of devices
+    of the same history (`receive_group`), or as a vector that its device wrote as it liked (`receive_vectors`). "Heard"
+    is what arrived at every server it was meant for: servers that hold shares agree on whose.
+
+    Parameters
+    ----------
+    mechanism
+        Whose reports.
+    sums
+        How servers add them up.
+    paired
+        Whether only devices heard in every round are counted. A batch's reports are then kept until its last round.
+    rule
+        What a valid encoding is; what is not is rejected. By default everything is counted.
+    bytes_up
+        What a device sends a round.
+    """
+
+    def __init__(
+        self,
+        mechanism: LocalMechanism,
+        *,
+        sums: Sums,
+        paired: bool = False,
+        rule: EncodingRule | None = None,
+        bytes_up: int,
+    ) -> None:
+        self.mechanism, self.sums, self.paired, self.rule = mechanism, sums, paired, rule
+        self._bytes_up = bytes_up
+        self._kept: dict[int, list[tuple[Any, Mask]]] = {}
+        self._counted, self._rejected, self._unpaired = np.zeros((3, mechanism.rounds), dtype=np.int64)
+        self._accounts: dict[int, RoundAccount] = {}
+
+    def receive(self, round_: int, reports: Any, heard: Mask, *, batch: int = 0) -> None:
+        """Hear one round's reports of a batch of devices.
+
+        Parameters
+        ----------
+        round_
+            From 1; a batch's rounds come in order.
+        reports
+            The mechanism's own. They are valid encodings by their type, so none is rejected.
+        heard
+            (n,) bool, which of them arrived.
+        batch
+            Which devices they are: the same number in every round.
+        """
+        if not self.paired:
+            self._count(round_, reports, heard)
+            return
+        kept = self._kept.setdefault(batch, [])
+        kept.append((reports, heard))
+        if round_ < self.mechanism.rounds:
+            return
+        in_all = np.logical_and.reduce([arrived for _, arrived in kept])
+        for earlier, (answers, arrived) in enumerate(kept, start=1):
+            self._count(earlier, answers, in_all)
+            self._unpaired[earlier - 1] += np.count_nonzero(arrived & ~in_all)
+        del self._kept[batch]
+
+    def receive_group(self, sums: Counts, heard: Mask, *, devices: int) -> None:
+        """Hear all rounds of devices that were heard in the same rounds.
+
+        Parameters
+        ----------
+        sums
+            (rounds, *tally_shape) int64, what their reports add up to.
+        heard
+            (rounds,) bool: in which rounds they all were.
+        devices
+            How many they are.
+        """
+        if devices == 0:
+            return
+        into = self._counted if heard.all() or not self.paired else self._unpaired
+        for row in np.flatnonzero(heard).tolist():
+            into[row] += devices
+            if into is self._counted:
+                self.sums.add_counts(row + 1, sums[row])
+
+    def receive_vectors(self, vectors: Vectors, heard: Mask) -> None:
+        """Hear all rounds of devices that wrote vectors of their own.
+
+        Parameters
+        ----------
+        vectors
+            (rounds, n, *tally_shape) int64, valid encodings or not.
+        heard
+            (rounds, n) bool, which of them arrived.
+
+        Raises
+        ------
+        ParameterError
+            Where servers read plain reports: there no vector can be written.
+        """
+        # A server that finds a report invalid says so to the others, and its device counts as not heard.
+        valid = heard if self.rule is None else heard & np.stack([self.rule.holds(written) for written in vectors])
+        counted = np.broadcast_to(valid.all(axis=0), valid.shape) if self.paired else valid
+        for row, where in enumerate(counted):
+            self.sums.add_vectors(row + 1, vectors[row][where])
+        self._counted += counted.sum(axis=1)
+        self._rejected += (heard & ~valid).sum(axis=1)
+        self._unpaired += (valid & ~counted).sum(axis=1)
+
+    def close_round(
+        self, round_: int, *, asked: int, answered: int, late: int = 0, lost: int = 0, duplicates: int = 0
+    ) -> None:
+        """Account for a round: what was asked, sent, and went astray before it reached the servers.
+
+        Raises
+        ------
+        ValueError
+            If answered is not what was heard, late and lost.
+        """
+        row = round_ - 1
+        self._accounts[round_] = RoundAccount(
+            asked=asked,
+            answered=answered,
+            counted=int(self._counted[row]),
+            late=late,
+            lost=lost,
+            rejected=int(self._rejected[row]),
+            unpaired=int(self._unpaired[row]),
+            duplicates=duplicates,
+            bytes_up=(answered + duplicates) * self._bytes_up,
+        )
+
+    @property
+    def accounts(self) -> list[RoundAccount]:
+        """The closed rounds' accounts, in order."""
+        return [self._accounts[round_] for round_ in sorted(self._accounts)]
+
+    @property
+    def counted(self) -> list[int]:
+        """Reports counted, by round."""
+        return [account.counted for account in self.accounts]
+
+    @property
+    def asked(self) -> list[int]:
+        """Devices asked, by round."""
+        return [account.asked for account in self.accounts]
+
+    @property
+    def counts(self) -> Counts:
+        """(rounds, *tally_shape) int64: what was counted."""
+        return self.sums.total
+
+    def estimate(self) -> Estimate:
+        """Estimate occupancy from what was counted, once every round is closed."""
+        if self.paired:
+            return estimate_paired(self.mechanism, self.counts, paired=self._paired_devices, asked=self._asked_devices)
+        return self.mechanism.estimate(self.counts, counted=self.counted, asked=self.asked)
+
+    def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
+        """Return theory's standard error from the (cells + 1,) truth, given how many were counted."""
+        if self.paired:
+            return paired_std_error(self.mechanism, true_counts, paired=self._paired_devices)
+        return self.mechanism.std_error(true_counts, asked=self.asked, counted=self.counted)
+
+    @property
+    def _paired_devices(self) -> int:
+        return self.counted[0]
+
+    @property
+    def _asked_devices(self) -> int:
+        return self.asked[self.mechanism.truth_round - 1]
+
+    def _count(self, round_: int, reports: Any, where: Mask) -> None:
+        self.sums.add_reports(round_, reports, None if where.all() else where)
+        self._counted[round_ - 1] += np.count_nonzero(where)

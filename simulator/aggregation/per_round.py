@@ -1,0 +1,126 @@
+"""Per round: a server for each round, which reads the plain reports of its own."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mechanisms.local import LocalMechanism
+from mechanisms.privacy import LinkedReports, Report, View
+from simulator.aggregation.account import report_nbytes
+from simulator.aggregation.aggregator import Aggregator
+from simulator.aggregation.coalition import NETWORK
+from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
+from simulator.aggregation.filing import (
+    ONE_TIME,
+    READ_PLAIN,
+    check_coalition,
+    check_handles,
+    file_reports,
+    file_sealed,
+    followed,
+    handle_nbytes,
+    linked_queries,
+    pseudonym_nbytes,
+    says_nothing,
+)
+from simulator.aggregation.sums import PlainSums
+from simulator.aggregation.transcript import Filed
+
+
+@dataclass(frozen=True)
+class PerRound(Deployment):
+    """Server r hears round r of every query and nothing else (SP 3.1: several aggregators, one of which is honest).
+
+    It stores each report of its round, plain, under a handle that is the same at every server. Servers publish their
+    counts; they cannot pair, for to compare handles would be to link answers.
+
+    Parameters
+    ----------
+    handles
+        "device" or "query".
+    robust
+        Changes nothing: what a server reads is one of the mechanism's outputs, or it is no report.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such kind of handle.
+    """
+
+    handles: Handles = "device"
+    robust: bool = False
+    kind: ClassVar[str] = "per_round"
+
+    def __post_init__(self) -> None:
+        """Check the handles."""
+        check_handles(self.handles)
+
+    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:
+        """Return a server for each round, and the network."""
+        return (*(f"server:{round_}" for round_ in range(1, mechanism.rounds + 1)), NETWORK)
+
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
+        """Return the round's own server."""
+        return (f"server:{round_}",)
+
+    def aggregator(
+        self,
+        mechanism: LocalMechanism,
+        *,
+        devices: int,  # noqa: ARG002 - its sums are the same for any number
+        rng: np.random.Generator,  # noqa: ARG002 - it draws nothing
+    ) -> Aggregator:
+        """Return what hears one query: the servers' counts side by side."""
+        return Aggregator(mechanism, sums=PlainSums(mechanism), bytes_up=self.cost(mechanism).bytes_up)
+
+    def file(
+        self,
+        recorded: Recorded,
+        mechanism: LocalMechanism,  # noqa: ARG002 - reports are kept as they are
+        *,
+        rng: np.random.Generator,
+    ) -> dict[Party, list[Filed]]:
+        """Return what each server stores: its round's plain reports, under handles."""
+        filed = {f"server:{entry.round}": [entry] for entry in file_reports(recorded, self.handles, rng=rng)}
+        return {**filed, **file_sealed(recorded)}
+
+    def cost(self, mechanism: LocalMechanism) -> Cost:
+        """Return one plain report up, stored by the round's server."""
+        nbytes, handle = report_nbytes(mechanism), handle_nbytes(self.handles)
+        return Cost(
+            bytes_up=nbytes + pseudonym_nbytes(self.handles),
+            bytes_down=QUESTION_NBYTES,
+            stored_bytes={f"server:{round_}": nbytes + handle for round_ in range(1, mechanism.rounds + 1)},
+            notes=(*((READ_PLAIN,) if self.robust else ()), *((ONE_TIME,) if self.handles == "query" else ())),
+        )
+
+    def view(
+        self,
+        coalition: Iterable[str],
+        mechanism: LocalMechanism,
+        *,
+        devices: int = 1,  # noqa: ARG002 - nobody hides among others
+        crowd: int = 1,  # noqa: ARG002 - nor here
+        queries: int = 1,
+    ) -> View | None:
+        """Return the one round's report, or all of them linked: of some rounds of three or more, more than is seen."""
+        servers = check_coalition(coalition, self, mechanism).servers
+        followed_queries = linked_queries(self.handles, queries)
+        if not servers:
+            return None
+        if len(servers) == 1:
+            return Report(min(servers), queries=followed_queries)
+        return LinkedReports(queries=followed_queries)
+
+    def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
+        """Return what the coalition can compute about one device."""
+        members = check_coalition(coalition, self, mechanism)
+        if not members.servers:
+            return says_nothing(members)
+        rounds = [str(server) for server in sorted(members.servers)]
+        if len(rounds) == 1:
+            return f"Each device's report of round {rounds[0]} as sent, {followed(self.handles)}."
+        listed = f"{', '.join(rounds[:-1])} and {rounds[-1]}"
+        return f"Each device's reports of rounds {listed}, linked to one another, {followed(self.handles)}."

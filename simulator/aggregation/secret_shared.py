@@ -1,0 +1,202 @@
+"""Secret-shared: servers add up shares, and only all of them together know the counts."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mechanisms.local import LocalMechanism
+from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.privacy import Shares, View
+from simulator.aggregation.aggregator import Aggregator
+from simulator.aggregation.coalition import NETWORK
+from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
+from simulator.aggregation.filing import (
+    ONE_TIME,
+    check_coalition,
+    check_handles,
+    file_sealed,
+    followed,
+    handle_nbytes,
+    handles_of,
+    heard_in_order,
+    linked_queries,
+    pseudonym_nbytes,
+    says_nothing,
+)
+from simulator.aggregation.range_proof import MOST_SERVERS, EncodingRule, Prio3Histogram
+from simulator.aggregation.shares import SEED_NBYTES, WORD_NBYTES, AdditiveSharing
+from simulator.aggregation.sums import ShareSums
+from simulator.aggregation.transcript import Filed
+
+EXACT_WORDS = 2**22
+EXACT_SEEDS = 2**13
+"""Up to so many words of shares, and so many seeds, a query's reports are cut one by one: some 0.2 s. Beyond them the
+servers' sums are drawn."""
+
+
+@dataclass(frozen=True)
+class SecretShared(Deployment):
+    """Devices cut the encoding of each report into additive shares modulo 2⁶⁴, one for each of m servers.
+
+    A server stores a share under a handle: m − 1 of them as the seed they were sent as, the last as a vector. Each
+    adds up its own shares and publishes the sum; the sums of all add up to the counts. Any m − 1 servers hold uniform
+    words whatever the reports are; all m hold the reports.
+
+    Two ways give the servers' sums one law (a test shows it): up to `exact_words` words and `exact_seeds` seeds of a
+    query every report is cut and every server adds up its shares; beyond, the sums are drawn, m − 1 of them uniform
+    and the last what is missing from the counts. Memory is bounded either way.
+
+    Parameters
+    ----------
+    servers
+        m, 2…255.
+    paired
+        Shares are filed under a one-time pseudonym per query. At its end servers compare the pseudonyms each round
+        was heard from and drop, together, those not heard in every round. They learn who was heard, no answer; and
+        the noise of the rounds cancels again (papers.md, item 6).
+    robust
+        Devices prove that what they share is a valid encoding, and servers reject what is not. The proof is
+        simulated; `Prio3Histogram` says how, and gives its cost.
+    handles
+        What shares are filed under; "query" wherever they are paired, and by default "device" elsewhere.
+    exact_words, exact_seeds
+        Up to what size shares are made one by one.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range, or shares are to be paired under device numbers.
+    """
+
+    servers: int = 2
+    paired: bool = False
+    robust: bool = False
+    handles: Handles | None = None
+    exact_words: int = EXACT_WORDS
+    exact_seeds: int = EXACT_SEEDS
+    kind: ClassVar[str] = "secret_shared"
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the handles."""
+        check_integer("servers", self.servers, at_least=2, at_most=MOST_SERVERS)
+        check_integer("exact_words", self.exact_words, at_least=0)
+        check_integer("exact_seeds", self.exact_seeds, at_least=0)
+        handles: Handles = ("query" if self.paired else "device") if self.handles is None else self.handles
+        check_handles(handles)
+        if self.paired and handles == "device":
+            raise ParameterError(
+                "handles", "must be 'query' where shares are paired under one-time pseudonyms", handles
+            )
+        object.__setattr__(self, "handles", handles)
+
+    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
+        """Return the servers and the network."""
+        return (*(f"server:{server}" for server in range(1, self.servers + 1)), NETWORK)
+
+    def makes_shares(self, mechanism: LocalMechanism, devices: int) -> bool:
+        """Whether shares of so many devices' reports are made one by one."""
+        reports = devices * mechanism.rounds
+        words = reports * self.servers * math.prod(mechanism.tally_shape)
+        return words <= self.exact_words and reports * (self.servers - 1) <= self.exact_seeds
+
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
+        """Return all servers: one share missing, the others are of no use."""
+        return tuple(f"server:{server}" for server in range(1, self.servers + 1))
+
+    def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
+        """Return what hears one query.
+
+        Raises
+        ------
+        ParameterError
+            If `robust`, and no range proof says what an honest report looks like.
+        """
+        exact = self.makes_shares(mechanism, devices)
+        return Aggregator(
+            mechanism,
+            sums=ShareSums(mechanism, AdditiveSharing(self.servers), exact=exact, rng=rng),
+            paired=self.paired,
+            rule=EncodingRule.of(mechanism) if self.robust else None,
+            bytes_up=self.cost(mechanism).bytes_up,
+        )
+
+    def file(
+        self, recorded: Recorded, mechanism: LocalMechanism, *, rng: np.random.Generator
+    ) -> dict[Party, list[Filed]]:
+        """Return what each server stores: its shares of every report heard, under handles.
+
+        That is before pairing: what was heard in one round only is dropped from the sums, not from memory. Shares are
+        cut anew, by the same law as those that were added up; no party sees both a report's shares and another's sum.
+        """
+        sharing = AdditiveSharing(self.servers)
+        handles = handles_of(recorded, self._handles, rng=rng)
+        filed: dict[Party, list[Filed]] = {f"server:{server}": [] for server in range(1, self.servers + 1)}
+        for round_, places in heard_in_order(recorded, handles):
+            shares = sharing.split(mechanism.encode(recorded.reports[round_ - 1][places]), rng=rng)
+            for entries, held in zip(filed.values(), shares, strict=True):
+                entries.append(Filed(recorded.query, round_, self._handles, handles[places], held, "shares"))
+        return {**filed, **file_sealed(recorded)}
+
+    def cost(self, mechanism: LocalMechanism) -> Cost:
+        """Return one vector and m − 1 seeds up; with range proofs, Prio3's report instead."""
+        words = math.prod(mechanism.tally_shape)
+        pseudonym, handle = pseudonym_nbytes(self._handles), handle_nbytes(self._handles)
+        one_time = (ONE_TIME,) if self._handles == "query" else ()
+        servers = [f"server:{server}" for server in range(1, self.servers + 1)]
+        if self.robust:
+            proof = Prio3Histogram(words, self.servers)
+            public = proof.public_share_nbytes + handle
+            stored = dict.fromkeys(servers, proof.helper_share_nbytes + public)
+            stored[servers[-1]] = proof.leader_share_nbytes + public
+            note = (
+                "Range proofs are simulated: the check is made on the plain vector, and costs what Prio3Histogram "
+                "publishes (draft-irtf-cfrg-vdaf-20)."
+            )
+            between = self.servers * (self.servers - 1) * proof.verifier_share_nbytes
+            return Cost(proof.report_nbytes + pseudonym, QUESTION_NBYTES, stored, between, (note, *one_time))
+        stored = dict.fromkeys(servers, SEED_NBYTES + handle)
+        stored[servers[-1]] = WORD_NBYTES * words + handle
+        return Cost(
+            bytes_up=WORD_NBYTES * words + SEED_NBYTES * (self.servers - 1) + pseudonym,
+            bytes_down=QUESTION_NBYTES,
+            stored_bytes=stored,
+            between_servers=pseudonym * self.servers * (self.servers - 1) if self.paired else 0,
+            notes=("Seeds are expanded by a generator that is not a cipher; a deployment would use one.", *one_time),
+        )
+
+    def view(
+        self,
+        coalition: Iterable[str],
+        mechanism: LocalMechanism,
+        *,
+        devices: int = 1,  # noqa: ARG002 - nobody hides among others
+        crowd: int = 1,  # noqa: ARG002 - nor here
+        queries: int = 1,
+    ) -> View | None:
+        """Return the shares of k of m servers: of all, the linked reports, of fewer, nothing."""
+        colluding = len(check_coalition(coalition, self, mechanism).servers)
+        if not colluding:
+            return None
+        return Shares(colluding, self.servers, queries=linked_queries(self._handles, queries))
+
+    def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
+        """Return what the coalition can compute about one device."""
+        members = check_coalition(coalition, self, mechanism)
+        colluding = len(members.servers)
+        if not colluding:
+            return says_nothing(members)
+        if colluding == self.servers:
+            return f"Every report, by adding up its {self.servers} shares, {followed(self._handles)}."
+        heard = (
+            "which pseudonyms were heard in which round" if self._handles == "query" else "who was heard in which round"
+        )
+        return (
+            f"Of a report nothing: {colluding} of {self.servers} shares are uniform whatever it says. Besides, {heard}."
+        )
+
+    @property
+    def _handles(self) -> Handles:
+        return "device" if self.handles is None else self.handles

@@ -1,0 +1,102 @@
+"""Network: the channel and the servers that a scenario names."""
+
+from collections.abc import Mapping
+
+from mechanisms.local import LocalMechanism, ParameterError
+from scenarios import Fault, Scenario, ScenarioError
+from scenarios.aggregation import FEWEST_SHARES, Aggregation
+from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.range_proof import EncodingRule
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.trusted import Trusted
+from simulator.sensing.channel import (
+    Channel,
+    ConstantLatency,
+    ExponentialLatency,
+    Latency,
+    LognormalLatency,
+    Outage,
+)
+
+
+def build_channel(scenario: Scenario) -> Channel:
+    """Make the channel between devices and servers."""
+    section = scenario.channel
+    loss_one, loss_two = section.losses
+    latency: Latency
+    match section.latency_s.kind:
+        case "constant":
+            latency = ConstantLatency(section.latency_s.value_s)
+        case "exponential":
+            latency = ExponentialLatency(section.latency_s.mean_s)
+        case "lognormal":
+            latency = LognormalLatency(section.latency_s.median_s, section.latency_s.sigma)
+    return Channel(
+        latency,
+        loss_one=loss_one,
+        loss_two=loss_two,
+        burst_s=section.burst_s,
+        churn=section.churn,
+        duplicates=section.duplicates,
+        outages=tuple(Outage(outage.server, outage.from_s, outage.to_s) for outage in section.outages),
+    )
+
+
+def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> dict[str, Deployment]:
+    """Make every campaign's deployment, its own or the scenario's, by the campaign's name.
+
+    Raises
+    ------
+    ScenarioError
+        If reports are to be checked that no check is known for, or a server is to be down that is nowhere.
+    """
+    faults: list[Fault] = []
+    deployments = {}
+    for campaign in scenario.campaigns:
+        # Speeds are told to a trusted server, whoever adds up the counts of other campaigns.
+        default = scenario.aggregation if campaign.statistic == "count" else Aggregation()
+        section = campaign.aggregation or default
+        at = f"campaigns.{campaign.name}.aggregation" if campaign.aggregation else "aggregation"
+        deployment = _deployment(section)
+        deployments[campaign.name] = deployment
+        if section.robust and section.kind == "secret_shared":
+            faults.extend(_unchecked(f"{at}.robust", mechanisms))
+    there = {
+        party
+        for deployment in deployments.values()
+        for mechanism in mechanisms.values()
+        for party in deployment.parties(mechanism)
+    }
+    for index, outage in enumerate(scenario.channel.outages):
+        if outage.server not in there:
+            known = ", ".join(sorted(there - {"network"}))
+            faults.append(Fault(f"channel.outages[{index}].server", f"there is none; there are {known}", outage.server))
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+    return deployments
+
+
+def _deployment(section: Aggregation) -> Deployment:
+    match section.kind:
+        case "trusted":
+            return Trusted(section.handles, paired=section.paired, robust=section.robust)
+        case "per_round":
+            return PerRound(section.handles, robust=section.robust)
+        case "shuffled":
+            return ShuffledReports(robust=section.robust)
+        case _:
+            servers = section.servers or FEWEST_SHARES
+            return SecretShared(servers, paired=section.paired, robust=section.robust, handles=section.handles)
+
+
+def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:
+    """Return a fault for every mechanism whose reports no range proof is known for."""
+    faults = []
+    for name, mechanism in mechanisms.items():
+        try:
+            EncodingRule.of(mechanism)
+        except ParameterError as error:
+            faults.append(Fault(at, f"{error.rule}; mechanisms.{name} is one", value=True))
+    return faults

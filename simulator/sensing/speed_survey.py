@@ -1,0 +1,134 @@
+"""Speed survey: devices tell a trusted server their cell and their speed, and it publishes a statistic of each cell."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.central import ValueRelease
+from mechanisms.central.simple_random_sample import SimpleRandomSample
+from simulator.aggregation.account import RoundAccount
+from simulator.aggregation.cell_values import CellValues
+from simulator.sensing.channel import Channel, Fate, Sending
+
+SpeedStatistic = Literal["mean_speed", "median_speed"]
+FloatArray = npt.NDArray[np.float64]
+
+SPEED_NBYTES = 4
+"""Bytes of a speed, which is sent beside the cell: a float32."""
+
+
+@dataclass(frozen=True)
+class SpeedQuestion:
+    """What a campaign of speeds asks, and how the answers are published.
+
+    Attributes
+    ----------
+    statistic
+        Of the speeds in a cell.
+    release
+        What the server publishes.
+    min_vehicles
+        A cell in which fewer vehicles were heard has no row. How many there are is no secret of a release of values,
+        whose neighbours differ in a value: that a row is there tells it.
+    mechanism
+        The baseline without privacy whose devices tell their speed, by name.
+    interval
+        How the release makes its intervals, in a few words.
+    """
+
+    statistic: SpeedStatistic
+    release: ValueRelease
+    min_vehicles: int
+    mechanism: str
+    interval: str
+
+
+def survey_speeds(
+    question: SpeedQuestion,
+    *,
+    cells: npt.NDArray[np.int32],
+    speeds: FloatArray,
+    outside: int,
+    bytes_up: int,
+    channel: Channel,
+    sending: Sending,
+    noise: np.random.Generator,
+    draws: np.random.Generator,
+) -> tuple[CellValues, FloatArray, RoundAccount]:
+    """Ask every device for its cell and its speed once, and publish.
+
+    Parameters
+    ----------
+    question
+        What is asked.
+    cells
+        (vehicles,) int32: where the vehicles asked are, 0 outside every cell.
+    speeds
+        (vehicles,) float64, m/s.
+    outside
+        Devices asked besides that are in no cell, and whose speed is nobody's.
+    bytes_up
+        What one device sends.
+    channel, sending
+        What becomes of the reports.
+    noise, draws
+        For the channel, and for the release: its sample and its noise.
+
+    Returns
+    -------
+    tuple
+        The published rows; theory's root mean square error of each, (rows,) float64: the release's at the values
+        heard, and what unheard vehicles of the cell, a random few, add; and what became of the reports.
+    """
+    devices = len(cells) + outside
+    fate, _ = channel.fates(devices, sending, rng=noise)
+    counted, late, lost = (int(np.count_nonzero(fate == kind)) for kind in (Fate.COUNTED, Fate.LATE, Fate.LOST))
+    account = RoundAccount(devices, devices, counted, late=late, lost=lost, bytes_up=devices * bytes_up)
+    values, theory = _publish(question, cells, speeds, fate[: len(cells)] == Fate.COUNTED, draws=draws)
+    return values, theory, account
+
+
+def _publish(
+    question: SpeedQuestion,
+    cells: npt.NDArray[np.int32],
+    speeds: FloatArray,
+    heard: npt.NDArray[np.bool_],
+    *,
+    draws: np.random.Generator,
+) -> tuple[CellValues, FloatArray]:
+    """Publish cell by cell, in ascending order."""
+    order = np.argsort(cells, kind="stable")
+    found, starts, devices = np.unique(cells[order], return_index=True, return_counts=True)
+    rows = []
+    for cell, start, stop in zip(found.tolist(), starts, starts + devices, strict=True):
+        places = order[start:stop]
+        asked, told = speeds[places], speeds[places[heard[places]]]
+        if cell == 0 or len(told) < question.min_vehicles:
+            continue
+        truth = question.release.truth(asked)
+        published = question.release.publish(told, rng=draws)
+        missed = _missed(question.statistic, asked, len(told), truth)
+        theory = math.sqrt(question.release.std_error(told) ** 2 + missed)
+        rows.append((cell, truth, published.value, published.std_error, published.lower, published.upper, theory))
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), 7).T
+    values = CellValues(
+        cell=table[0].astype(np.int64),
+        truth=table[1],
+        value=table[2],
+        std_error=table[3],
+        lower=table[4],
+        upper=table[5],
+        interval=question.interval,
+    )
+    return values, table[6]
+
+
+def _missed(statistic: SpeedStatistic, asked: FloatArray, heard: int, truth: float) -> float:
+    """Return the mean square by which the statistic of `heard` of those asked misses that of all."""
+    if heard == len(asked):
+        return 0.0
+    sample = SimpleRandomSample(len(asked), heard / len(asked))
+    return sample.mean_variance(asked) if statistic == "mean_speed" else sample.median_error(asked, truth)

@@ -1,0 +1,173 @@
+"""Shares: they add up, fewer than all tell nothing, and sums drawn are sums made."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from mechanisms.local import SamplingPrivacy
+from mechanisms.parameter import ParameterError
+from simulator.aggregation.shares import AdditiveSharing
+from simulator.aggregation.sums import ShareSums
+
+FAMILY = 1e-6
+WORD = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(
+    vectors=st.lists(st.lists(WORD, min_size=3, max_size=3), min_size=0, max_size=4),
+    servers=st.integers(2, 6),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=60)
+def test_shares_of_any_words_add_up_to_them(vectors, servers, seed):
+    sharing = AdditiveSharing(servers)
+    plain = np.array(vectors, dtype=np.int64).reshape(-1, 3)
+    shares = sharing.split(plain, rng=np.random.default_rng(seed))
+    assert shares.shape == (servers, *plain.shape)
+    assert shares.dtype == np.uint64
+    np.testing.assert_array_equal(sharing.combine(shares), plain)
+    sums = sharing.split_sum(plain.sum(axis=0), rng=np.random.default_rng(seed))
+    np.testing.assert_array_equal(sharing.combine(sums), plain.sum(axis=0))
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 4, 5])
+@pytest.mark.parametrize("servers", [2, 3])
+def test_any_servers_but_one_hold_uniform_shares_whatever_is_shared(modulus, servers):
+    """Exactly, over every outcome of what the seeds expand to: one each, so the law of m − 1 shares is uniform."""
+    sharing = AdditiveSharing(servers, modulus)
+    words = 2 if modulus**servers < 40 else 1
+    free = (servers - 1) * words
+    outcomes = np.array(list(itertools.product(range(modulus), repeat=free)), dtype=np.uint64)
+    masks = np.moveaxis(outcomes.reshape(-1, servers - 1, words), 1, 0)
+    for report in itertools.product(range(modulus), repeat=words):
+        vectors = np.tile(np.array(report, dtype=np.int64), (len(outcomes), 1))
+        last = sharing.complete(vectors, masks)
+        shares = np.concatenate([masks, last[np.newaxis]])
+        assert shares.max() < modulus
+        np.testing.assert_array_equal(sharing.combine(shares), vectors)
+        for held in itertools.combinations(range(servers), servers - 1):
+            seen = np.moveaxis(shares[list(held)], 0, 1).reshape(len(outcomes), free)
+            # As many different views as there are, each from just one outcome: uniform, and the same for any report.
+            assert len(np.unique(seen, axis=0)) == modulus**free
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 5])
+def test_all_servers_but_none_less_hold_the_report(modulus):
+    """With all shares the law is another for every report: the exact test can fail."""
+    sharing = AdditiveSharing(2, modulus)
+    masks = np.arange(modulus, dtype=np.uint64).reshape(1, modulus, 1)
+    seen = [
+        {
+            tuple(pair)
+            for pair in zip(masks[0, :, 0], sharing.complete(np.full((modulus, 1), x), masks)[:, 0], strict=True)
+        }
+        for x in range(modulus)
+    ]
+    assert all(not (one & other) for one, other in itertools.combinations(seen, 2))
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 4, 5])
+def test_expanded_seeds_are_uniform_and_tell_nothing(modulus):
+    """Shares as they are made, seeds and all: a table of what m − 1 servers hold against the report."""
+    sharing = AdditiveSharing(3, modulus)
+    rng = np.random.default_rng(modulus)
+    reports = np.tile(np.arange(2), 2000)[:, np.newaxis]
+    shares = sharing.split(reports, rng=rng)[:, :, 0].astype(np.int64)
+    np.testing.assert_array_equal(shares.sum(axis=0) % modulus, reports[:, 0])
+    for held in itertools.combinations(range(3), 2):
+        view = shares[held[0]] * modulus + shares[held[1]]
+        table = np.stack([np.bincount(view[reports[:, 0] == x], minlength=modulus**2) for x in (0, 1)])
+        assert stats.chi2_contingency(table).pvalue > FAMILY / 24
+        assert stats.chisquare(table.sum(axis=0)).pvalue > FAMILY / 24
+
+
+def test_words_of_shares_are_uniform_bit_by_bit_and_byte_by_byte():
+    servers, n, words = 3, 400, 9
+    sharing = AdditiveSharing(servers)
+    vectors = np.zeros((n, words), dtype=np.int64)
+    vectors[:, 4] = 1
+    shares = sharing.split(vectors, rng=np.random.default_rng(7))
+    draws = n * words
+    for share in shares:
+        octets = np.ascontiguousarray(share).view(np.uint8)
+        assert stats.chisquare(np.bincount(octets.reshape(-1), minlength=256)).pvalue > FAMILY / 3
+        ones = np.unpackbits(octets.reshape(draws, 8), axis=1).sum(axis=0)
+        scores = (ones - draws / 2) / np.sqrt(draws / 4)
+        assert np.abs(scores).max() < stats.norm.isf(FAMILY / (2 * 64 * servers))
+    # The shares of the entry that holds a 1 look like those of the others.
+    marked, rest = shares[:, :, 4].reshape(-1), shares[:, :, :4].reshape(-1)
+    assert stats.ks_2samp(marked.astype(float), rest.astype(float)).pvalue > FAMILY
+
+
+def test_a_seed_is_the_key_of_its_stream():
+    sharing = AdditiveSharing(3)
+    seeds = sharing.draw_seeds(2, rng=np.random.default_rng(1))
+    assert seeds.shape == (2, 2, 2)
+    expanded = sharing.expand(seeds, (5,))
+    assert expanded.shape == (2, 2, 5)
+    again = np.random.Philox(key=seeds[1, 0]).random_raw(5)
+    np.testing.assert_array_equal(expanded[0, 1], again)
+    assert len(np.unique(expanded)) == expanded.size
+
+
+def sums_of(reports_by_run, *, exact, servers, seed):
+    """Every server's sums of one round, (runs, servers, words), of one query a run."""
+    mechanism = SamplingPrivacy(cells=1, sampling=0.4)
+    rng = np.random.default_rng(seed)
+    found = []
+    for reports in reports_by_run:
+        sums = ShareSums(mechanism, AdditiveSharing(servers, 3), exact=exact, rng=rng)
+        sums.add_reports(2, reports, None)
+        found.append(sums.by_server[:, 1].copy())
+        assert not sums.by_server[:, 0].any()  # of a round nobody was heard in, servers have nothing
+    return np.array(found).reshape(len(found), -1)
+
+
+def test_sums_drawn_have_the_law_of_sums_made():
+    """Exact shares of each device against the joint law, modulo 3: all 3⁴ outcomes that add up, equally likely."""
+    runs, servers = 3000, 3
+    reports = [np.array([0, 1, 1], dtype=np.int32)] * runs
+    tables = []
+    for exact in (True, False):
+        found = sums_of(reports, exact=exact, servers=servers, seed=int(exact))
+        totals = found.reshape(runs, servers, 2).sum(axis=1) % 3
+        np.testing.assert_array_equal(totals, np.tile([1, 2], (runs, 1)))
+        outcome = found[:, :4] @ np.array([1, 3, 9, 27], dtype=np.uint64)
+        tables.append(np.bincount(outcome.astype(np.int64), minlength=81))
+        assert stats.chisquare(tables[-1]).pvalue > FAMILY / 3
+    assert stats.chi2_contingency(np.stack(tables)).pvalue > FAMILY / 3
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_parts_made_and_parts_drawn_meet_in_one_sum(exact):
+    mechanism = SamplingPrivacy(cells=4, sampling=0.4)
+    rng = np.random.default_rng(3)
+    sums = ShareSums(mechanism, AdditiveSharing(4), exact=exact, rng=rng)
+    first = rng.integers(0, 5, size=50, dtype=np.int32)
+    where = rng.random(50) < 0.5
+    sums.add_reports(1, first, where)
+    sums.add_reports(1, first[:0], None)
+    group = np.array([10**12, 3, 0, 7, 1])
+    sums.add_counts(1, group)
+    forged = np.array([[0, 0, -5, 2**62, 0]])
+    sums.add_vectors(1, forged)
+    expected = mechanism.tally(first, where) + group + forged[0]
+    np.testing.assert_array_equal(sums.total[0], expected)
+    held = sums.by_server.copy()
+    np.testing.assert_array_equal(sums.by_server, held)  # nothing is drawn twice
+    assert not sums.total[1].any()
+    sums.add_counts(1, group)
+    np.testing.assert_array_equal(sums.total[0], expected + group)
+
+
+def test_what_is_no_sharing_is_refused():
+    with pytest.raises(ParameterError, match="servers must be at least 2, got 1"):
+        AdditiveSharing(1)
+    with pytest.raises(ParameterError, match="modulus must be 2⁶⁴, or in"):
+        AdditiveSharing(2, 1)
+    with pytest.raises(ParameterError, match="modulus"):
+        AdditiveSharing(2, 2**64 - 1)

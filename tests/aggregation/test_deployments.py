@@ -1,0 +1,252 @@
+"""Deployments: who is there, who learns what, what is stored and sent, and that all count the same."""
+
+import numpy as np
+import pytest
+
+from mechanisms.local import (
+    AnonymizedDeniable,
+    DistributedLaplace,
+    HadamardResponse,
+    LocalHashing,
+    NoPrivacy,
+    RandomizedResponse,
+    SamplingPrivacy,
+    SubsetSelection,
+)
+from mechanisms.parameter import ParameterError
+from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled
+from simulator.aggregation.account import report_nbytes
+from simulator.aggregation.coalition import Coalition
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.trusted import Trusted
+
+CELLS = 5
+SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
+ONE_ROUND = RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2)
+THREE_ROUNDS = AnonymizedDeniable(
+    cells=CELLS, shift=0.2, yes_second=0.3, yes_third=0.3, no_second=0.3, no_third=0.4, onward=0.4
+)
+MECHANISMS = [
+    SAMPLING,
+    THREE_ROUNDS,
+    ONE_ROUND,
+    NoPrivacy(cells=CELLS),
+    LocalHashing(cells=CELLS, epsilon=1.0),
+    SubsetSelection(cells=CELLS, epsilon=1.0),
+    HadamardResponse(cells=CELLS, epsilon=1.0),
+    DistributedLaplace(cells=CELLS, epsilon=1.0, devices=50),
+]
+DEPLOYMENTS = {
+    "trusted": Trusted(),
+    "trusted, paired": Trusted(paired=True, handles="query"),
+    "per round": PerRound(),
+    "shuffled": ShuffledReports(),
+    "two servers": SecretShared(),
+    "two servers, drawn": SecretShared(exact_words=0),
+    "four servers, paired": SecretShared(servers=4, paired=True),
+}
+TRUTH = np.repeat(np.arange(CELLS + 1, dtype=np.int32), [20, 1, 2, 3, 0, 14])
+
+
+def run_query(deployment, mechanism, *, seed, heard=None):
+    """Coins from one stream and the parties' own randomness from another, so that coins hang on no deployment."""
+    coins_rng, own = np.random.default_rng(seed).spawn(2)
+    n = len(TRUTH)
+    aggregator = deployment.aggregator(mechanism, devices=n, rng=own)
+    coins = mechanism.toss(mechanism.enrol(n, rng=coins_rng), rng=coins_rng)
+    for round_ in range(1, mechanism.rounds + 1):
+        here = np.ones(n, dtype=bool) if heard is None else heard[round_ - 1]
+        aggregator.receive(round_, mechanism.answer(round_, TRUTH, coins), here)
+    for round_ in range(1, mechanism.rounds + 1):
+        lost = 0 if heard is None else int((~heard[round_ - 1]).sum())
+        aggregator.close_round(round_, asked=n, answered=n, lost=lost)
+    return aggregator
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+def test_every_deployment_counts_the_same(name, mechanism):
+    """Nothing lost: shares cancel, pairing drops nobody, mixing moves nothing."""
+    deployment = DEPLOYMENTS[name]
+    plain, here = run_query(Trusted(), mechanism, seed=3), run_query(deployment, mechanism, seed=3)
+    np.testing.assert_array_equal(plain.counts, here.counts)
+    for one, other in zip(vars(plain.estimate()).values(), vars(here.estimate()).values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert [account.counted for account in here.accounts] == [len(TRUTH)] * mechanism.rounds
+    up = deployment.cost(mechanism).bytes_up
+    assert [account.bytes_up for account in here.accounts] == [len(TRUTH) * up] * mechanism.rounds
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_under_loss_unpaired_deployments_count_the_same_and_paired_ones_the_same(name):
+    deployment = DEPLOYMENTS[name]
+    heard = np.random.default_rng(1).random((2, len(TRUTH))) < 0.6
+    here = run_query(deployment, SAMPLING, seed=4, heard=heard)
+    other = run_query(Trusted(paired="paired" in name), SAMPLING, seed=4, heard=heard)
+    np.testing.assert_array_equal(here.counts, other.counts)
+    both = int(heard.all(axis=0).sum())
+    for row, account in enumerate(here.accounts):
+        arrived = int(heard[row].sum())
+        if "paired" in name:
+            assert (account.counted, account.unpaired) == (both, arrived - both)
+        else:
+            assert (account.counted, account.unpaired) == (arrived, 0)
+
+
+def test_groups_are_counted_like_devices():
+    sums = np.array([[9, 1, 0, 0, 0, 0], [3, 1, 2, 3, 0, 1]])
+    for paired, heard, counted, unpaired in (
+        (False, [True, False], [10, 0], [0, 0]),
+        (True, [True, False], [0, 0], [10, 0]),
+        (True, [True, True], [10, 10], [0, 0]),
+        (False, [False, False], [0, 0], [0, 0]),
+    ):
+        aggregator = SecretShared(paired=paired).aggregator(SAMPLING, devices=0, rng=np.random.default_rng(1))
+        aggregator.receive_group(sums, np.array(heard), devices=10)
+        for row in range(2):
+            went = 10 - counted[row] - unpaired[row]
+            aggregator.close_round(row + 1, asked=10, answered=10, lost=went)
+        assert aggregator.counted == counted
+        assert [account.unpaired for account in aggregator.accounts] == unpaired
+        expected = sums * np.array([[bool(count)] for count in counted])
+        np.testing.assert_array_equal(aggregator.counts, expected)
+
+
+def test_an_account_that_forgets_a_report_is_refused():
+    aggregator = Trusted().aggregator(SAMPLING, devices=3, rng=np.random.default_rng(1))
+    aggregator.receive(1, np.zeros(3, dtype=np.int32), np.array([True, True, False]))
+    with pytest.raises(ValueError, match="received 3 answered and 2 accounted for"):
+        aggregator.close_round(1, asked=3, answered=3)
+
+
+@pytest.mark.parametrize("servers", [2, 3, 100])
+def test_shares_are_made_while_they_are_few_and_drawn_beyond(servers):
+    deployment = SecretShared(servers=servers)
+    devices = deployment.exact_words // (2 * (CELLS + 1) * deployment.servers)
+    limit = min(devices, deployment.exact_seeds // (2 * (deployment.servers - 1)))
+    assert deployment.makes_shares(SAMPLING, limit)
+    assert not deployment.makes_shares(SAMPLING, limit + 1)
+    rng = np.random.default_rng(1)
+    assert deployment.aggregator(SAMPLING, devices=limit, rng=rng).sums.exact
+    assert not deployment.aggregator(SAMPLING, devices=limit + 1, rng=rng).sums.exact
+
+
+def test_parties():
+    assert Trusted().parties(SAMPLING) == ("server:1", "network")
+    assert PerRound().parties(SAMPLING) == ("server:1", "server:2", "network")
+    assert PerRound().parties(ONE_ROUND) == ("server:1", "network")
+    assert ShuffledReports().parties(SAMPLING) == ("server:1", "mixer", "network")
+    assert SecretShared(servers=3).parties(SAMPLING) == ("server:1", "server:2", "server:3", "network")
+
+
+VIEWS = [
+    (Trusted(), SAMPLING, ["server:1"], LinkedReports(4)),
+    (Trusted(handles="query"), SAMPLING, ["server:1"], LinkedReports(1)),
+    (Trusted(), SAMPLING, ["network"], None),
+    (Trusted(), SAMPLING, ["vehicles:7"], None),
+    (PerRound(), SAMPLING, ["server:1"], Report(1, 4)),
+    (PerRound(), SAMPLING, ["server:2", "vehicles:7"], Report(2, 4)),
+    (PerRound(), SAMPLING, ["server:1", "server:2"], LinkedReports(4)),
+    (PerRound(handles="query"), SAMPLING, ["server:2", "server:1"], LinkedReports(1)),
+    (PerRound(), SAMPLING, ["network"], None),
+    (PerRound(), THREE_ROUNDS, ["server:1", "server:3"], LinkedReports(4)),
+    (ShuffledReports(), ONE_ROUND, ["server:1"], Shuffled(1, 1000, 4)),
+    (ShuffledReports(), SAMPLING, ["server:1"], ReleasedCounts(20, 4)),
+    (ShuffledReports(), SAMPLING, ["server:1", "mixer"], LinkedReports(4)),
+    (ShuffledReports(), SAMPLING, ["mixer", "network"], None),
+    (SecretShared(servers=3), SAMPLING, ["server:1", "server:3"], Shares(2, 3, 4)),
+    (SecretShared(servers=3), SAMPLING, ["server:1", "server:2", "server:3"], Shares(3, 3, 4)),
+    (SecretShared(paired=True), SAMPLING, ["server:1", "server:2"], Shares(2, 2, 1)),
+    (SecretShared(), SAMPLING, ["network"], None),
+]
+
+
+@pytest.mark.parametrize(("deployment", "mechanism", "coalition", "view"), VIEWS)
+def test_views(deployment, mechanism, coalition, view):
+    assert deployment.view(coalition, mechanism, devices=1000, crowd=20, queries=4) == view
+    words = deployment.learns(coalition, mechanism)
+    assert words.endswith(".")
+    assert words[0].isupper()
+    assert ("nothing" in words) == (view is None or (isinstance(view, Shares) and view.colluding < view.servers))
+
+
+def test_fewer_than_all_servers_are_claimed_to_learn_nothing_and_all_what_linked_reports_tell():
+    deployment = SecretShared(servers=3)
+    some = SAMPLING.claim(deployment.view(["server:1", "server:2"], SAMPLING))
+    assert (some.kind, some.epsilon, some.delta(0.0)) == ("exact", 0.0, 0.0)
+    every = SAMPLING.claim(deployment.view(["server:1", "server:2", "server:3"], SAMPLING))
+    assert every.delta(1.0) == SAMPLING.claim(LinkedReports()).delta(1.0) == 0.4
+
+
+@pytest.mark.parametrize(
+    ("coalition", "message"),
+    [
+        ([], "must have a member"),
+        (["server:4"], "must be of parties there are .server:1, server:2, server:3, network., got 'server:4'"),
+        (["mixer"], "must be of parties there are .*, got 'mixer'"),
+        (["server:0"], "must be made of .*, got 'server:0'"),
+        (["server:²"], "must be made of"),
+        (["servers:1"], "must be made of"),
+        (["vehicles:-1"], "must be made of"),
+        (["server"], "must be made of"),
+        (["server:1", "server:1"], "must name each party once"),
+        (["server:1", "server:01"], "must name each party once"),
+        (["vehicles:1", "vehicles:2"], "must name each party once"),
+    ],
+)
+def test_coalitions_that_cannot_be(coalition, message):
+    deployment = SecretShared(servers=3)
+    for ask in (deployment.view, deployment.learns):
+        with pytest.raises(ParameterError, match=f"coalition {message}"):
+            ask(coalition, SAMPLING)
+
+
+def test_a_coalition_is_read():
+    assert Coalition.of(["server:2", "mixer", "vehicles:100", "server:1"]) == Coalition(
+        frozenset({1, 2}), mixer=True, vehicles=100
+    )
+    assert Coalition.of("network") == Coalition(network=True)
+
+
+def test_costs_of_plain_reports():
+    nbytes = report_nbytes(SAMPLING)
+    assert Trusted().cost(SAMPLING).bytes_up == nbytes
+    assert Trusted(handles="query").cost(SAMPLING).bytes_up == nbytes + 16
+    assert PerRound().cost(SAMPLING).stored_bytes == {"server:1": nbytes + 8, "server:2": nbytes + 8}
+    mixed = ShuffledReports().cost(SAMPLING)
+    assert mixed.bytes_up == nbytes + 48
+    assert mixed.stored_bytes == {"server:1": nbytes, "mixer": nbytes + 48 + 8}
+    for deployment in (Trusted(robust=True), PerRound(robust=True), ShuffledReports(robust=True)):
+        assert any("Robust changes nothing" in note for note in deployment.cost(SAMPLING).notes)
+        assert deployment.cost(SAMPLING).bytes_down == 16
+
+
+@pytest.mark.parametrize("servers", [2, 3, 10])
+def test_a_shared_report_costs_one_vector_and_a_seed_for_every_other_server(servers):
+    words = 8 * (CELLS + 1)
+    cost = SecretShared(servers=servers).cost(SAMPLING)
+    assert cost.bytes_up == words + 16 * (servers - 1)
+    assert cost.stored_bytes[f"server:{servers}"] == words + 8
+    assert list(cost.stored_bytes.values())[:-1] == [16 + 8] * (servers - 1)
+    paired = SecretShared(servers=servers, paired=True).cost(SAMPLING)
+    assert paired.bytes_up == cost.bytes_up + 16
+    assert paired.stored_bytes["server:1"] == 16 + 16
+    assert paired.between_servers == 16 * servers * (servers - 1)
+    assert any("anonymous channel" in note for note in paired.notes)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SecretShared(servers=1), "servers must be in 2..255, got 1"),
+        (lambda: SecretShared(servers=256), "servers must be in 2..255, got 256"),
+        (lambda: SecretShared(paired=True, handles="device"), "handles must be 'query' where shares are paired"),
+        (lambda: Trusted(handles="none"), "handles must be 'device' or 'query', got 'none'"),
+        (lambda: PerRound(handles=""), "handles must be"),
+    ],
+)
+def test_deployments_that_cannot_be(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()

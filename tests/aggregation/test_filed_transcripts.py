@@ -1,0 +1,203 @@
+"""Transcripts: what each party stored, and that it stored nothing more."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mechanisms.local import RandomizedResponse, SamplingPrivacy
+from simulator.aggregation.deployment import Recorded
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.transcript import Filed, Released
+from simulator.aggregation.trusted import Trusted
+
+FAMILY = 1e-6
+CELLS = 6
+SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
+UNARY = RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2)
+
+
+def record(mechanism, *, query=1, n=40, loss=0.25, seed=1):
+    """A query to devices with numbers far from 0…n − 1 and in no order."""
+    rng = np.random.default_rng([seed, query])
+    devices = rng.permutation(10 * n)[:n] + 1000
+    coins = mechanism.toss(mechanism.enrol(n, rng=rng), rng=rng)
+    truth = rng.integers(0, CELLS + 1, size=n, dtype=np.int32)
+    reports = [mechanism.answer(round_, truth, coins) for round_ in range(1, mechanism.rounds + 1)]
+    return Recorded(query, devices, reports, rng.random((mechanism.rounds, n)) >= loss)
+
+
+def transcripts(deployment, records, *, mechanism=SAMPLING, seed=9, released=()):
+    rng = np.random.default_rng(seed)
+    return deployment.transcripts(
+        records, campaign="rush", name="sampling", mechanism=mechanism, rng=rng, released=released
+    )
+
+
+def by_device(filed, recorded):
+    """What is filed, in the order of the recorded devices that were heard."""
+    places = {handle: place for place, handle in enumerate(filed.handles.tolist())}
+    heard = recorded.heard[filed.round - 1]
+    return filed.content[[places[device] for device in recorded.devices[heard].tolist()]], heard
+
+
+@pytest.mark.parametrize("mechanism", [SAMPLING, UNARY], ids=lambda m: type(m).__name__)
+def test_trusted_and_per_round_store_plain_reports_by_device(mechanism):
+    records = [record(mechanism, query=query) for query in (1, 2)]
+    released = (Released(1, (30, 31)), Released(2, (29, 30)))
+    for deployment in (Trusted(), PerRound()):
+        found = transcripts(deployment, records, mechanism=mechanism, released=released)
+        assert tuple(found) == deployment.parties(mechanism)
+        for party, transcript in found.items():
+            assert (transcript.party, transcript.campaign, transcript.mechanism) == (party, "rush", "sampling")
+            assert transcript.released == released
+        stored = {
+            party: [(filed.query, filed.round) for filed in transcript.filed] for party, transcript in found.items()
+        }
+        every = list(itertools.product((1, 2), range(1, mechanism.rounds + 1)))
+        assert stored["network"] == every
+        if isinstance(deployment, Trusted):
+            assert stored["server:1"] == every
+        else:
+            for round_ in range(1, mechanism.rounds + 1):
+                assert stored[f"server:{round_}"] == [(1, round_), (2, round_)]
+        for transcript in found.values():
+            for filed in transcript.filed:
+                recorded = records[filed.query - 1]
+                heard = recorded.heard[filed.round - 1]
+                assert len(filed) == heard.sum()
+                np.testing.assert_array_equal(filed.handles, np.sort(recorded.devices[heard]))
+                if filed.content_kind == "reports":
+                    content, _ = by_device(filed, recorded)
+                    np.testing.assert_array_equal(
+                        mechanism.encode(content), mechanism.encode(recorded.reports[filed.round - 1][heard])
+                    )
+                else:
+                    assert filed.content is None
+
+
+@pytest.mark.parametrize("deployment", [Trusted(handles="query"), PerRound(handles="query"), SecretShared(paired=True)])
+def test_a_pseudonym_ties_rounds_and_servers_together_but_not_queries(deployment):
+    records = [record(SAMPLING, query=query, seed=5, loss=0.0) for query in (1, 2)]
+    found = transcripts(deployment, records)
+    seen = {(1, party): set() for party in found} | {(2, party): set() for party in found}
+    for party, transcript in found.items():
+        for filed in transcript.filed:
+            assert filed.handle_kind == ("device" if party == "network" else "query")
+            assert (np.diff(filed.handles) > 0).all()  # in the order of the handles: the order says no more
+            seen[filed.query, party] |= set(filed.handles.tolist())
+    servers = [party for party in found if party != "network"]
+    for query in (1, 2):
+        one = seen[query, servers[0]]
+        assert len(one) == 40
+        assert all(seen[query, server] == one for server in servers)
+        assert not one & set(records[query - 1].devices.tolist())
+    assert not seen[1, servers[0]] & seen[2, servers[0]]
+
+
+def test_the_order_of_pseudonyms_says_nothing_of_the_devices():
+    records = [record(SAMPLING, query=query, loss=0.0) for query in range(1, 41)]
+    ranks = []
+    for recorded, filed in zip(
+        records, transcripts(Trusted(handles="query"), records)["server:1"].filed[::2], strict=True
+    ):
+        # Blanks tell the reports of round one apart well enough to see where the first device's went.
+        ranks.append(np.corrcoef(filed.content, recorded.reports[0])[0, 1])
+    assert abs(np.mean(ranks)) * np.sqrt(len(ranks) * 39) < stats.norm.isf(FAMILY / 2)
+
+
+def test_the_mixer_knows_who_and_the_server_what_and_only_both_together_which():
+    recorded = record(SAMPLING, n=60)
+    found = transcripts(ShuffledReports(), [recorded])
+    for round_ in (1, 2):
+        mixer, server = found["mixer"].filed[round_ - 1], found["server:1"].filed[round_ - 1]
+        heard = recorded.heard[round_ - 1]
+        reports = recorded.reports[round_ - 1]
+        assert (mixer.content, mixer.handle_kind, server.handles) == (None, "device", None)
+        np.testing.assert_array_equal(np.sort(server.content), np.sort(reports[heard]))
+        truth = dict(zip(recorded.devices[heard].tolist(), reports[heard].tolist(), strict=True))
+        linked = dict(zip(mixer.handles.tolist(), server.content[mixer.places].tolist(), strict=True))
+        assert linked == truth
+
+
+def test_mixed_orders_are_uniform_and_rounds_have_one_each():
+    """Where the first device's report went, and whether it went to the same place in both rounds."""
+    n, runs = 5, 4000
+    rng = np.random.default_rng(3)
+    reports = [np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)]
+    recorded = Recorded(1, np.arange(n), reports, np.ones((2, n), dtype=bool))
+    table = np.zeros((n, n))
+    for _ in range(runs):
+        first, second = ShuffledReports().file(recorded, SAMPLING, rng=rng)["server:1"]
+        table[np.flatnonzero(first.content == 0)[0], np.flatnonzero(second.content == 0)[0]] += 1
+    assert stats.chisquare(table.reshape(-1)).pvalue > FAMILY
+
+
+@pytest.mark.parametrize("mechanism", [SAMPLING, UNARY], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "deployment", [SecretShared(servers=3), SecretShared(servers=2, paired=True)], ids=["3", "paired"]
+)
+def test_all_servers_shares_of_a_handle_add_up_to_its_report(deployment, mechanism):
+    recorded = record(mechanism)
+    found = transcripts(deployment, [recorded], mechanism=mechanism)
+    for round_ in range(1, mechanism.rounds + 1):
+        filed = [found[f"server:{server}"].filed[round_ - 1] for server in range(1, deployment.servers + 1)]
+        for entry in filed:
+            assert entry.content_kind == "shares"
+            assert entry.content.dtype == np.uint64
+            np.testing.assert_array_equal(entry.handles, filed[0].handles)
+        total = np.sum([entry.content for entry in filed], axis=0, dtype=np.uint64).view(np.int64)
+        heard = recorded.heard[round_ - 1]
+        sent = mechanism.encode(recorded.reports[round_ - 1][heard])
+        if deployment.paired:  # pseudonyms: the same reports, in an order of their own
+            total, sent = (np.sort(rows.reshape(len(rows), -1), axis=0) for rows in (total, sent))
+            np.testing.assert_array_equal(total, sent)
+        else:
+            np.testing.assert_array_equal(total, sent[np.argsort(recorded.devices[heard])])
+
+
+def test_nothing_heard_is_nothing_filed():
+    recorded = record(SAMPLING, loss=1.1)
+    for deployment in (Trusted(), PerRound(), ShuffledReports(), SecretShared(paired=True)):
+        for transcript in transcripts(deployment, [recorded]).values():
+            assert all(len(filed) == 0 for filed in transcript.filed)
+
+
+def test_the_same_randomness_files_the_same():
+    recorded = record(SAMPLING)
+    for deployment in (Trusted(handles="query"), ShuffledReports(), SecretShared(paired=True)):
+        one, other = (transcripts(deployment, [recorded], seed=4) for _ in range(2))
+        for party in one:
+            for first, second in zip(one[party].filed, other[party].filed, strict=True):
+                np.testing.assert_array_equal(first.handles, second.handles)
+                np.testing.assert_array_equal(first.content, second.content)
+
+
+HANDLES = np.array([3, 5])
+REPORTS = np.array([0, 1], dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (("none", HANDLES, REPORTS, "reports"), "unless handle_kind is 'none'"),
+        (("device", None, REPORTS, "reports"), "unless handle_kind is 'none'"),
+        (("device", HANDLES, None, "shares"), "unless content_kind is 'sealed'"),
+        (("device", HANDLES, REPORTS, "sealed"), "unless content_kind is 'sealed'"),
+        (("device", HANDLES, REPORTS[:1], "reports"), "of the same entries"),
+        (("device", HANDLES * 0, REPORTS, "reports"), "handles must differ"),
+    ],
+)
+def test_entries_that_are_not_whole_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Filed(1, 1, *fields)
+
+
+def test_records_that_do_not_match_are_refused():
+    with pytest.raises(ValueError, match="heard must be"):
+        Recorded(1, HANDLES, [REPORTS], np.ones((2, 2), dtype=bool))
+    with pytest.raises(ValueError, match="reports must be of 2 devices"):
+        Recorded(1, HANDLES, [REPORTS[:1]], np.ones((1, 2), dtype=bool))

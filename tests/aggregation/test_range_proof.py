@@ -1,0 +1,179 @@
+"""Range proofs: what is rejected, what cannot be, and what they cost beside private writes."""
+
+import numpy as np
+import pytest
+
+from mechanisms.local import (
+    AnonymizedCancelling,
+    DistributedLaplace,
+    HadamardResponse,
+    LocalHashing,
+    NoPrivacy,
+    OptimisedUnary,
+    RandomizedResponse,
+    SamplingPrivacy,
+    SubsetSelection,
+)
+from mechanisms.parameter import ParameterError
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.private_write import PrivateWrite
+from simulator.aggregation.range_proof import EncodingRule, Prio3Histogram
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.trusted import Trusted
+
+CELLS = 4
+SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
+RULES = [
+    (SAMPLING, EncodingRule(1, 1)),
+    (NoPrivacy(cells=CELLS), EncodingRule(1, 1)),
+    (HadamardResponse(cells=CELLS, epsilon=1.0), EncodingRule(1, 1)),
+    (RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2), EncodingRule(CELLS, 1)),
+    (OptimisedUnary(cells=CELLS, epsilon=1.0), EncodingRule(CELLS, 1)),
+    (AnonymizedCancelling(cells=CELLS, shift=0.3), EncodingRule(CELLS, 1)),
+    (SubsetSelection(cells=CELLS, epsilon=0.5), EncodingRule(1, 2)),
+    (LocalHashing(cells=CELLS, epsilon=1.0), EncodingRule(1, None)),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "rule"), RULES, ids=lambda value: type(value).__name__)
+def test_honest_reports_keep_the_rule_and_no_report_breaks_it(mechanism, rule):
+    assert EncodingRule.of(mechanism) == rule
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, CELLS + 1, size=500, dtype=np.int32)
+    coins = mechanism.toss(mechanism.enrol(500, rng=rng), rng=rng)
+    for round_ in range(1, mechanism.rounds + 1):
+        assert rule.holds(mechanism.encode(mechanism.answer(round_, truth, coins))).all()
+    shape = mechanism.tally_shape
+    for entry in (2, -1, 100, 2**62):
+        forged = np.zeros((1, *shape), dtype=np.int64)
+        forged[0, ..., 0] = entry
+        assert not rule.holds(forged)[0]
+    assert rule.holds(np.ones((1, *shape), dtype=np.int64))[0] == (rule.ones is None)
+    assert str(rule)
+
+
+def test_the_rule_of_very_long_vectors_is_found_from_a_few():
+    assert EncodingRule.of(SamplingPrivacy(cells=10**6, sampling=0.4)) == EncodingRule(1, 1)
+    assert EncodingRule.of(LocalHashing(cells=10**5, epsilon=1.0)) == EncodingRule(1, None)
+
+
+def test_sums_that_wrap_around_are_seen():
+    """Two entries of 2⁶³ add up to 0 in 64 bits; a third makes the row's sum the 1 it should be."""
+    forged = np.array([[-(2**63), -(2**63), 1, 0, 0]])
+    assert forged.sum() == 1
+    assert not EncodingRule(1, 1).holds(forged)[0]
+
+
+def test_noise_added_to_a_vector_has_no_range_proof():
+    mechanism = DistributedLaplace(cells=CELLS, epsilon=1.0, devices=10**9)
+    with pytest.raises(ParameterError, match="robust must be false where honest reports hold more than noughts"):
+        SecretShared(robust=True).aggregator(mechanism, devices=1, rng=np.random.default_rng(1))
+
+
+def forged_query(deployment, vectors, heard):
+    """Five honest devices in cell 1, and forgers."""
+    rng = np.random.default_rng(1)
+    aggregator = deployment.aggregator(SAMPLING, devices=5, rng=rng)
+    honest = np.ones(5, dtype=bool)
+    coins = SAMPLING.toss(SAMPLING.enrol(5, rng=rng), rng=rng)
+    for round_ in (1, 2):
+        aggregator.receive(round_, SAMPLING.answer(round_, np.ones(5, dtype=np.int32), coins), honest)
+    before = aggregator.counts.copy()
+    aggregator.receive_vectors(vectors, heard)
+    asked = 5 + vectors.shape[1]
+    for round_ in (1, 2):
+        aggregator.close_round(round_, asked=asked, answered=asked, lost=int((~heard[round_ - 1]).sum()))
+    return aggregator, before
+
+
+VECTORS = np.zeros((2, 4, CELLS + 1), dtype=np.int64)
+VECTORS[:, 0, 0] = 1  # a valid report
+VECTORS[0, 1, 0] = VECTORS[1, 1, 2] = 1  # valid too, and a lie: no proof stops it
+VECTORS[0, 2, 0], VECTORS[1, 2, 3] = 1, 1000  # a thousand vehicles
+VECTORS[:, 3, 1] = -7  # seven vehicles less
+HEARD = np.array([[True, True, True, True], [True, True, True, False]])
+
+
+def test_without_proofs_shares_hide_a_thousand_vehicles():
+    aggregator, before = forged_query(SecretShared(servers=3), VECTORS, HEARD)
+    np.testing.assert_array_equal(aggregator.counts - before, (VECTORS * HEARD[:, :, np.newaxis]).sum(axis=1))
+    assert [account.rejected for account in aggregator.accounts] == [0, 0]
+    assert [account.counted for account in aggregator.accounts] == [9, 8]
+    assert aggregator.estimate().count[2] > 2000
+
+
+def test_with_proofs_they_are_rejected_and_lies_are_not():
+    aggregator, before = forged_query(SecretShared(servers=3, robust=True), VECTORS, HEARD)
+    np.testing.assert_array_equal(aggregator.counts - before, [[3, 0, 0, 0, 0], [1, 0, 1, 0, 0]])
+    assert [account.rejected for account in aggregator.accounts] == [1, 1]
+    assert [account.counted for account in aggregator.accounts] == [8, 7]
+
+
+def test_paired_and_robust_a_device_rejected_in_one_round_is_dropped_in_all():
+    aggregator, before = forged_query(SecretShared(paired=True, robust=True), VECTORS, HEARD)
+    np.testing.assert_array_equal(aggregator.counts - before, [[2, 0, 0, 0, 0], [1, 0, 1, 0, 0]])
+    accounts = aggregator.accounts
+    assert [(a.counted, a.rejected, a.unpaired, a.lost) for a in accounts] == [(7, 1, 1, 0), (7, 1, 0, 1)]
+
+
+@pytest.mark.parametrize("deployment", [Trusted(), PerRound(), ShuffledReports()], ids=lambda d: d.kind)
+def test_where_servers_read_reports_no_vector_can_be_written(deployment):
+    with pytest.raises(ParameterError, match="vectors cannot be written in round 1: servers read plain reports"):
+        forged_query(deployment, VECTORS, HEARD)
+
+
+# length, chunk_length, shares; bytes of the leader's and a helper's share, of the public share and a verifier share:
+# the test vectors Prio3Histogram_0, _1 and _2 of draft-irtf-cfrg-vdaf-20.
+PUBLISHED = [(4, 2, 2, 272, 64, 64, 128), (11, 3, 3, 544, 64, 96, 160), (100, 10, 2, 2448, 64, 64, 384)]
+
+
+@pytest.mark.parametrize(("length", "chunk", "servers", "leader", "helper", "public", "verifier"), PUBLISHED)
+def test_sizes_are_those_of_the_published_test_vectors(length, chunk, servers, leader, helper, public, verifier):
+    sizes = Prio3Histogram(length, servers, chunk)
+    assert sizes.leader_share_nbytes == leader
+    assert sizes.helper_share_nbytes == helper
+    assert sizes.public_share_nbytes == public
+    assert sizes.verifier_share_nbytes == verifier
+    assert sizes.report_nbytes == leader + (servers - 1) * helper + public
+    assert Prio3Histogram(100, 2).chunk_length == 10
+
+
+def test_a_robust_report_costs_what_prio3_publishes():
+    mechanism = SamplingPrivacy(cells=99, sampling=0.4)
+    cost = SecretShared(robust=True).cost(mechanism)
+    assert cost.bytes_up == 2448 + 64 + 64
+    assert cost.stored_bytes == {"server:1": 64 + 64 + 8, "server:2": 2448 + 64 + 8}
+    assert cost.between_servers == 2 * 384
+    assert any("simulated" in note for note in cost.notes)
+    assert SecretShared(robust=True, paired=True).cost(mechanism).bytes_up == cost.bytes_up + 16
+    for servers in (1, 256):
+        with pytest.raises(ParameterError, match=r"servers must be in 2\.\.255"):
+            Prio3Histogram(4, servers)
+
+
+def test_a_private_write_costs_the_logarithm_of_the_cells():
+    """A key by hand: 128 bits of root, 130 a level, and 128 of the two counters in a leaf."""
+    write = PrivateWrite(1000)
+    assert (write.leaves, write.levels) == (500, 9)
+    assert write.key_bits == 128 + 9 * 130 + 128
+    assert write.report_nbytes == 2 * 179
+    assert write.vector_nbytes == 8016
+    assert write.server_expansions == 250 + 125 + 63 + 32 + 16 + 8 + 4 + 2 + 1
+    assert write.device_expansions == 18
+    assert write.server_additions == 1000
+    for level in range(1, 30):
+        step = PrivateWrite(2 ** (level + 1)).key_bits - PrivateWrite(2**level).key_bits
+        assert step == 130
+    assert PrivateWrite(10**9).report_nbytes == 2 * -(-(256 + 29 * 130) // 8)
+    assert PrivateWrite(1).levels == 0
+    assert PrivateWrite(1).server_expansions == 0
+
+
+def test_from_how_many_cells_on_keys_are_shorter():
+    for bits in (1, 32, 64, 128):
+        least = PrivateWrite.break_even(counter_bits=bits)
+        assert PrivateWrite(least - 1, bits).saving <= 1.0
+        assert all(PrivateWrite(cells, bits).saving > 1.0 for cells in range(least, least + 5000))
+    with pytest.raises(ParameterError, match=r"counter_bits must be in 1\.\.128"):
+        PrivateWrite(5, 129)

@@ -1,0 +1,299 @@
+"""What a release publishes of a campaign's counts: which cells, how far off, what is claimed, what is left alone."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mechanisms.central import Generalised, LaplaceCounts, SampleThenSuppress, generalised_sample
+from mechanisms.central.generalised_sample import GeneralisedSample
+from mechanisms.local import SamplingPrivacy
+from mechanisms.privacy import ReleasedDifferences
+from scenarios import ScenarioError
+from simulator.aggregation.published import PublishedCounts, PublishedDifferences, Sampled
+from simulator.cells import SquareGrid
+from simulator.experiment.run import run_scenario
+
+CITY = """
+[scenario]
+name = "city"
+duration_s = 900
+warmup_s = 300
+
+[roads]
+source = "grid"
+rows = 8
+columns = 8
+spacing_m = 150
+
+[cells]
+kind = "square"
+size_m = 300
+
+[traffic]
+vehicles = 2500
+
+[[campaigns]]
+name = "rush"
+start_s = 400
+queries = 3
+every_s = 120
+
+[[mechanisms]]
+name = "sampling"
+kind = "sampling_privacy"
+sampling = 0.4
+
+[[mechanisms]]
+name = "randomized"
+kind = "randomized_response"
+
+[[mechanisms]]
+name = "baseline"
+kind = "no_privacy"
+"""
+SUPPRESS = "release={kind='suppress', k=6, sampling=0.4}"
+PLACE = ["campaign", "query", "mechanism", "cell"]
+
+
+@pytest.fixture(scope="module")
+def city(tmp_path_factory):
+    file = tmp_path_factory.mktemp("city") / "city.toml"
+    file.write_text(CITY, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def plain(city):
+    return run_scenario(city)
+
+
+@pytest.fixture(scope="module")
+def suppressed(city):
+    return run_scenario(city, overrides=[SUPPRESS])
+
+
+def of(result, mechanism):
+    return result.estimates[result.estimates["mechanism"] == mechanism].reset_index(drop=True)
+
+
+def test_published_are_exactly_the_cells_with_k_sampled(plain, suppressed):
+    """The coins are the same with and without a release, so the differences are known from the run without."""
+    differences = (of(plain, "sampling")["estimate"] * 0.4).round().astype(int)
+    published = of(suppressed, "sampling")["estimate"]
+    assert (differences >= 6).sum() > 10
+    assert (differences.between(1, 5)).sum() > 10
+    np.testing.assert_allclose(published, np.where(differences >= 6, differences / 0.4, 0.0), rtol=1e-12)
+    assert (of(suppressed, "sampling").loc[differences < 6, ["estimate", "lower"]] == 0).all().all()
+    exact = of(suppressed, "baseline")["estimate"] * 0.4
+    np.testing.assert_allclose(exact, exact.round(), atol=1e-9)
+    assert set(exact.round()[exact.round() > 0] >= 6) == {True}
+
+
+def test_a_release_replaces_its_mechanisms_rows_and_no_others(plain, suppressed):
+    assert list(suppressed.estimates.columns) == list(plain.estimates.columns)
+    assert not suppressed.estimates.isna().any().any()
+    pd.testing.assert_frame_equal(suppressed.estimates[[*PLACE, "truth"]], plain.estimates[[*PLACE, "truth"]])
+    pd.testing.assert_frame_equal(of(suppressed, "randomized"), of(plain, "randomized"))
+    pd.testing.assert_frame_equal(suppressed.rounds, plain.rounds)
+    (record,) = suppressed.facts["releases"]
+    assert record["mechanisms"] == ["sampling", "baseline"]
+    (note,) = record["notes"]
+    assert note.startswith("campaigns.rush: randomized publishes its estimates as they are, not through suppress: ")
+    assert note.endswith("its server holds noisy answers, not numbers of devices")
+    assert plain.facts["releases"] == []
+
+
+def test_scores_are_beside_the_releases_own_theory(suppressed):
+    scores = suppressed.scores.set_index("mechanism")
+    truth = of(suppressed, "baseline")["truth"].to_numpy()
+    theory = SampleThenSuppress(k=6, sampling=0.4).std_error(truth)
+    for name in ("sampling", "baseline"):
+        assert scores.loc[name, "theory_rmse"] == pytest.approx(math.sqrt(np.mean(theory**2)), rel=1e-12)
+        # Squared errors differ from cell to cell: a fifth is four of their standard errors here.
+        assert scores.loc[name, "rmse"] == pytest.approx(scores.loc[name, "theory_rmse"], rel=0.2)
+        assert scores.loc[name, "coverage"] > 0.93
+
+
+def test_claims_of_a_release_are_the_mechanisms_exact_ones(plain, suppressed):
+    mechanism = SamplingPrivacy(cells=16, sampling=0.4)
+    rows = suppressed.claims[suppressed.claims["mechanism"] == "sampling"]
+    released = rows[rows["view"] == "released_differences"]
+    assert set(released["k"]) == {6}
+    assert list(released["crowd"].isna().groupby(released["crowd"].fillna(0)).any()) == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+    for row in released.itertuples():
+        crowd = None if pd.isna(row.crowd) else int(row.crowd)
+        exact = mechanism.claim(ReleasedDifferences(crowd, 6))
+        if row.delta == 0.0 and (row.kind == "infinite" or row.epsilon == exact.epsilon):
+            assert row.epsilon == exact.epsilon
+        else:
+            assert row.delta == exact.delta(row.epsilon)
+        assert row.basis == f"Released by suppress (k = 6, sampling = 0.4), campaign rush: {exact.basis}"
+    # Whole vectors are published no more; what the server sees of reports has not changed.
+    assert "released_counts" not in set(rows["view"])
+    kept = suppressed.claims["view"].str.startswith(("report", "linked"))
+    before = plain.claims["view"].str.startswith(("report", "linked"))
+    pd.testing.assert_frame_equal(
+        suppressed.claims[kept].reset_index(drop=True), plain.claims[before].reset_index(drop=True)
+    )
+    others = suppressed.claims["mechanism"] == "randomized"
+    unchanged = plain.claims["mechanism"] == "randomized"
+    pd.testing.assert_frame_equal(
+        suppressed.claims[others].reset_index(drop=True), plain.claims[unchanged].reset_index(drop=True)
+    )
+
+
+def test_several_releases_race_over_the_same_traffic(city, plain):
+    text = city.read_text(encoding="utf-8")
+    rush = text[text.index("[[campaigns]]") : text.index("[[mechanisms]]")]
+    more = [
+        rush.replace('"rush"', f'"{name}"') + f"release = {release}\n\n"
+        for name, release in (
+            ("noisy", '{kind = "laplace", epsilon = 1.0}'),
+            ("noisy-too", '{kind = "laplace", epsilon = 1.0}'),
+            ("noisier", '{kind = "laplace", epsilon = 0.5, mechanisms = ["baseline"]}'),
+            ("coarse", '{kind = "generalise", k = 6, sampling = 0.4, epsilon = 1.0, levels = 2}'),
+            ("recoded", '{kind = "recode", k = 6}'),
+        )
+    ]
+    file = city.parent / "race.toml"
+    file.write_text(text.replace("[[mechanisms]]", "".join(more) + "[[mechanisms]]", 1), encoding="utf-8")
+    result = run_scenario(file)
+    own = result.estimates[result.estimates["campaign"] == "rush"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(own, plain.estimates)
+    truths = result.estimates.groupby(["campaign", "mechanism"])["truth"].apply(list)
+    assert all(truth == truths.iloc[0] for truth in truths)
+    rmse = result.scores.set_index(["campaign", "mechanism"])["rmse"]
+    theory = result.scores.set_index(["campaign", "mechanism"])["theory_rmse"]
+    assert rmse["rush", "baseline"] == 0 < rmse["noisy", "baseline"] < rmse["noisier", "baseline"]
+    assert rmse["noisier", "sampling"] > 0
+    for campaign in ("noisy", "noisy-too", "noisier"):
+        noise = LaplaceCounts(epsilon=0.5 if campaign == "noisier" else 1.0).std_error(np.zeros(1, dtype=np.int64))[0]
+        assert theory[campaign, "baseline"] == pytest.approx(noise)
+    assert rmse["recoded", "baseline"] == pytest.approx(theory["recoded", "baseline"])
+    assert any("vulnerable" in warning for warning in result.facts["warnings"])
+    claims = result.claims[(result.claims["mechanism"] == "baseline") & (result.claims["delta"] == 0)]
+    released = claims[claims["view"].eq("released_counts") & claims["crowd"].isna()]
+    released = released.drop_duplicates("basis")  # the first row is that of δ = 0
+    found = dict(zip(released["basis"].str.partition(":")[0], released["epsilon"], strict=True))
+    assert found["Released by laplace (epsilon = 1), campaigns noisy, noisy-too"] == 1.0
+    assert found["Released by laplace (epsilon = 0.5), campaign noisier"] == 0.5
+    assert math.isinf(found["Released by recode (k = 6), campaign recoded"])
+    as_it_is = claims[claims["view"].eq("released_counts") & claims["crowd"].notna() & claims["k"].isna()]
+    assert any(math.isinf(epsilon) for epsilon in as_it_is["epsilon"])
+
+
+def test_noise_is_published_of_what_was_heard_and_corrected_for_what_was_not(city):
+    quiet = ["release={kind='laplace', epsilon=1.0, sampling=0.8, mechanisms=['baseline']}"]
+    result = run_scenario(city, overrides=[*quiet, "channel.loss=0.3", "channel.churn=0.1", "campaigns.rush.queries=4"])
+    rows = of(result, "baseline")
+    counted = result.rounds[result.rounds["mechanism"] == "baseline"]
+    assert (counted["counted"] < 0.75 * counted["asked"]).all()
+    error = rows["estimate"] - rows["truth"]
+    scores = result.scores.set_index("mechanism").loc["baseline"]
+    assert abs(error.mean()) < 4 * scores["theory_rmse"] / math.sqrt(len(error))
+    assert scores["rmse"] == pytest.approx(scores["theory_rmse"], rel=0.35)
+    assert scores["coverage"] > 0.93
+
+
+def test_a_query_nobody_was_heard_in_publishes_nothing(city):
+    result = run_scenario(
+        city,
+        overrides=["release={kind='suppress', k=6, sampling=0.4, mechanisms=['baseline']}", "channel.loss_two=1.0"],
+    )
+    rows = of(result, "baseline")
+    assert (rows["estimate"] == 0).all()
+    assert np.isinf(rows["std_error"]).all()
+
+
+def test_a_release_refuses_its_parameters_at_their_key_path(city):
+    with pytest.raises(ScenarioError) as caught:
+        run_scenario(city, overrides=["release={kind='laplace', epsilon=1e9}"])
+    assert [fault.path for fault in caught.value.faults] == ["release.epsilon"]
+
+
+# ---- the publications by themselves: many draws against theory --------------------------------------------------
+
+TRUTH = np.array([0, 1, 7, 20, 60, 150])
+DRAWS = 1500
+
+
+def suppression(sampling):
+    return Sampled(
+        sampling,
+        lambda share: SampleThenSuppress(k=6, sampling=sampling * share),
+        lambda release, drawn, _: release.publish_sampled(drawn),
+    )
+
+
+def noise(sampling, epsilon=1.0):
+    own = LaplaceCounts(epsilon=epsilon, sampling=sampling).sample_epsilon
+    return Sampled(
+        sampling,
+        lambda share: LaplaceCounts(epsilon=math.log1p(sampling * share * math.expm1(own)), sampling=sampling * share),
+        lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
+    )
+
+
+def agrees(errors, theory, *, comparisons):
+    """Mean squares over draws within z standard errors of theory, z by the number of comparisons."""
+    squares = errors**2
+    z = 4.0 + math.log10(comparisons)
+    spread = squares.std(axis=0) / math.sqrt(len(squares))
+    return (np.abs(squares.mean(axis=0) - theory**2) <= z * spread + 1e-9).all()
+
+
+@pytest.mark.parametrize("release", [suppression, noise])
+def test_differences_released_err_as_theory_says(release):
+    mechanism = SamplingPrivacy(cells=len(TRUTH), sampling=0.4)
+    publication = PublishedDifferences(release(0.4))
+    truth = np.concatenate([[500], TRUTH])
+    asked = [int(truth.sum())] * 2
+    rng = np.random.default_rng(11)
+    counts = [mechanism.sample_counts(truth, rng=rng) for _ in range(DRAWS)]
+    published = np.stack([publication.publish(c, counted=asked, asked=asked, rng=rng).count for c in counts])
+    theory = publication.std_error(truth, asked=asked, counted=asked)
+    assert agrees(published - TRUTH, theory, comparisons=len(TRUTH))
+
+
+@pytest.mark.parametrize("release", [suppression, noise])
+@pytest.mark.parametrize("share", [1.0, 0.7])
+def test_exact_counts_released_err_as_theory_says_heard_in_full_or_in_part(release, share):
+    sampled = release(0.5)
+    publication = PublishedCounts(sampled.heard(1.0), sampled)
+    truth = np.concatenate([[60_000], TRUTH])
+    devices = int(truth.sum())
+    asked, counted = [devices], [round(share * devices)]
+    rng = np.random.default_rng(12)
+    heard = rng.multivariate_hypergeometric(truth, counted[0], size=DRAWS)
+    published = np.stack([publication.publish(h[None], counted=counted, asked=asked, rng=rng).count for h in heard])
+    theory = publication.std_error(truth, asked=asked, counted=counted)
+    assert agrees(published - TRUTH, theory, comparisons=len(TRUTH))
+
+
+def test_a_level_drawn_from_the_sample_errs_as_its_own_theory_says():
+    grid = SquareGrid.build_over((0.0, 0.0, 400.0, 400.0), size_m=100.0, crs="EPSG:32618")
+    levels = [grid.coarsened(level) for level in range(3)]
+    release = GeneralisedSample(Generalised(levels=levels, k=6, sampling=0.4, epsilon=1.0))
+    truth = np.arange(16)
+    rng = np.random.default_rng(13)
+    squares = np.stack([(release.publish(truth, rng=rng).count - truth) ** 2 for _ in range(400)]).mean(axis=1)
+    # Of either mean, this one's of 400 and theory's own; cells of one release hang together, so releases are compared.
+    spread = squares.std() * math.sqrt(1 / 400 + 1 / generalised_sample.DRAWS)
+    assert abs(squares.mean() - np.mean(release.std_error(truth) ** 2)) < 4 * spread
+    assert release.claim(crowd=5, queries=2).delta(6.0) == release.whole.claim_sampled(queries=2).delta(6.0)
+
+
+def test_differences_heard_in_part_are_refused():
+    publication = PublishedDifferences(suppression(0.4))
+    with pytest.raises(ValueError, match="every report is heard"):
+        publication.publish(
+            np.zeros((2, 3), dtype=np.int64), counted=[5, 4], asked=[5, 5], rng=np.random.default_rng(1)
+        )

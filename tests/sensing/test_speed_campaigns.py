@@ -1,0 +1,355 @@
+"""Mean and median speeds told to a trusted server and published: whose, of when, and how far off."""
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import simpy
+
+from mechanisms.central import LaplaceMean, SmoothMedian
+from mechanisms.central.exact_statistic import ExactStatistic
+from mechanisms.local import NoPrivacy
+from simulator.aggregation.trusted import Trusted
+from simulator.experiment.run import run_scenario
+from simulator.roads import build_grid
+from simulator.sensing.campaign import Campaign, Population
+from simulator.sensing.channel import Channel, Sending
+from simulator.sensing.memories import Memories
+from simulator.sensing.schedule import Schedule
+from simulator.sensing.speed_survey import SpeedQuestion, survey_speeds
+from simulator.stopwatch import Stopwatch
+from simulator.streams import Streams
+from simulator.traffic.clock import Clock
+from simulator.traffic.demand import draw_trips
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.places import State
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
+from roads_by_hand import ENGINES, chain, drive
+
+BOUNDS = {"lower": 0.0, "upper": 20.0}
+both = pytest.mark.parametrize("engine_type", ENGINES)
+
+
+def question(release=None, *, statistic="mean_speed", min_vehicles=1):
+    exact = ExactStatistic(statistic=statistic.partition("_")[0], **BOUNDS)
+    return SpeedQuestion(statistic, release or exact, min_vehicles, "baseline", "exact")
+
+
+def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside=0, parked=False, churn=0.0):
+    """Three vehicles enter 100 m at 10 m/s at tick 0 and leave it at 10, 12, 14 for 400 m at 20 m/s."""
+    roads = chain({"length_m": 100.0}, {"length_m": 400.0, "speed_mps": 20.0})
+    built = drive(engine_type, roads, [(0, [0, 1, 2])] * 3, until=0)
+    engine = engine_type(roads.links, built._physics, built.trips, built.routes, clock=Clock(1.0))
+    env = simpy.Environment()
+    engine.start(env)
+    closed = []
+    mechanisms = {"baseline": NoPrivacy(cells=2)}
+    Campaign(
+        "speeds",
+        schedule=Schedule(start_s, 0.0, 1, gap_s, 1.0),
+        mechanisms=mechanisms,
+        engine=engine,
+        clock=Clock(1.0),
+        cells_of=lambda places: (places.link + 1).astype(np.int32),
+        population=Population(
+            np.ones(3, dtype=bool) if takes_part is None else np.array(takes_part),
+            outside=outside,
+            parked_answer=parked,
+        ),
+        channel=Channel(churn=churn),
+        deployment=Trusted(),
+        memories=Memories(mechanisms, devices=3, streams=Streams(1)),
+        streams=Streams(1),
+        stopwatch=Stopwatch(),
+        closed=closed.append,
+        speeds=asked,
+    ).start(env)
+    env.run(until=200)
+    (query,) = closed
+    (answer,) = query.answers
+    return query, answer
+
+
+@both
+def test_speeds_are_those_of_the_moment_of_truth(engine_type):
+    # At 13: two on the second link at 20 m/s, the third has taken 13 s for 100 m.
+    query, answer = ask(engine_type, question(), outside=5)
+    assert (query.asked_s, query.time_s, query.statistic) == (13.0, 13.0, "mean_speed")
+    assert query.truth.tolist() == [5, 1, 2]
+    assert answer.estimate.cell.tolist() == [1, 2]
+    np.testing.assert_allclose(answer.estimate.value, [100 / 13, 20.0])
+    np.testing.assert_array_equal(answer.estimate.truth, answer.estimate.value)
+    assert answer.std_error.tolist() == [0.0, 0.0]
+    (account,) = answer.rounds
+    assert (account.asked, account.answered, account.counted, account.bytes_up) == (8, 8, 8, 8 * 5)
+
+
+@both
+def test_cells_with_too_few_vehicles_have_no_row(engine_type):
+    _, answer = ask(engine_type, question(min_vehicles=2))
+    assert answer.estimate.cell.tolist() == [2]
+    query, answer = ask(engine_type, question(min_vehicles=3))
+    assert len(answer.estimate) == len(answer.std_error) == 0
+    assert query.truth.tolist() == [0, 1, 2]
+
+
+@both
+def test_who_takes_no_part_tells_nothing_and_parked_vehicles_only_where_they_are_asked_to(engine_type):
+    _, answer = ask(engine_type, question(), takes_part=[True, False, True])
+    assert answer.rounds[0].asked == 2
+    late = {"start_s": 100.0}
+    query, answer = ask(engine_type, question(), **late)
+    assert answer.rounds[0].asked == len(answer.estimate) == 0
+    query, answer = ask(engine_type, question(), parked=True, **late)
+    assert query.truth.tolist() == [0, 0, 3]
+    assert answer.estimate.value.tolist() == [0.0]
+
+
+def test_churn_between_rounds_takes_nobody_from_one_moment():
+    _, answer = ask(ENGINES[0], question(), churn=0.9)
+    assert answer.rounds[0].counted == 3
+
+
+# ---- on the generated city --------------------------------------------------------------------------------------
+
+CITY = """
+[scenario]
+name = "city"
+duration_s = 1500
+warmup_s = 600
+
+[roads]
+source = "grid"
+rows = 8
+columns = 8
+spacing_m = 200
+speed_mps = 12
+
+[cells]
+kind = "square"
+size_m = 800
+
+[traffic]
+vehicles = 10_000
+
+[[mechanisms]]
+name = "trusted"
+kind = "no_privacy"
+
+[[mechanisms]]
+name = "sampling"
+kind = "sampling_privacy"
+sampling = 0.4
+
+[[campaigns]]
+name = "mean"
+start_s = 900
+queries = 3
+every_s = 150
+statistic = "mean_speed"
+release = {kind = "laplace", epsilon = 1.0}
+
+[[campaigns]]
+name = "median"
+start_s = 900
+queries = 3
+every_s = 150
+statistic = "median_speed"
+release = {kind = "smooth_median", epsilon = 1.0, delta = 1e-3, sample = 0.5}
+
+[[campaigns]]
+name = "counts"
+start_s = 900
+queries = 3
+every_s = 150
+"""
+ONLY_COUNTS = CITY[: CITY.index("[[campaigns]]")] + CITY[CITY.index('[[campaigns]]\nname = "counts"') :]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("speeds")
+    (folder / "city.toml").write_text(CITY, encoding="utf-8")
+    (folder / "counts.toml").write_text(ONLY_COUNTS, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def city(folder):
+    return run_scenario(folder / "city.toml")
+
+
+def test_speeds_stand_beside_counts_in_the_same_tables(folder, city, tmp_path):
+    campaigns = city.estimates.groupby("campaign")["mechanism"].unique().map(list).to_dict()
+    assert campaigns == {"mean": ["trusted"], "median": ["trusted"], "counts": ["trusted", "sampling"]}
+    assert not city.estimates.isna().any().any()
+    speeds = city.estimates[city.estimates["campaign"] != "counts"]
+    assert speeds["truth"].between(0.0, 12.0).all()
+    assert speeds["truth"].nunique() > 10
+    counts = city.estimates[city.estimates["campaign"] == "counts"].reset_index(drop=True)
+    alone = run_scenario(folder / "counts.toml")
+    pd.testing.assert_frame_equal(counts, alone.estimates, check_dtype=False)
+    assert alone.estimates["truth"].dtype == np.int64
+    rounds = city.rounds[city.rounds["campaign"] != "counts"]
+    assert (rounds["round"] == 1).all()
+    scores = city.scores.set_index(["campaign", "mechanism"])
+    assert scores["statistic"].tolist() == ["mean_speed", "median_speed", "count", "count"]
+    assert scores["hot_cells_recall"].isna().tolist() == [True, True, False, False]
+    city.save(tmp_path / "run")
+    kept = pd.read_parquet(tmp_path / "run" / "scores.parquet")
+    assert kept["hot_cells_recall"].isna().sum() == 2
+    assert list(kept.columns) == list(city.scores.columns)
+
+
+def test_the_median_is_the_lower_one_and_the_mean_the_mean(folder):
+    overrides = ["campaigns.mean.release={kind='none'}", "campaigns.median.release={kind='none'}"]
+    result = run_scenario(folder / "city.toml", overrides=overrides)
+    speeds = result.estimates[result.estimates["campaign"] != "counts"]
+    np.testing.assert_array_equal(speeds["estimate"], speeds["truth"])
+    scores = result.scores.set_index("campaign")
+    assert scores.loc["mean", "rmse"] == scores.loc["mean", "theory_rmse"] == 0.0
+    assert scores.loc["mean", "interval"] == "exact"
+    truth = speeds.set_index(["campaign", "query", "cell"])["truth"]
+    assert (truth["median"] >= truth["mean"]).mean() > 0.5  # queues pull the mean down
+
+
+def test_claims_of_speeds_are_about_values_and_say_which(city):
+    claims = city.claims[city.claims["mechanism"] == "trusted"]
+    values = claims[claims["view"] == "released_values"]
+    assert values["crowd"].isna().all()
+    always = values[values["delta"] == 0].drop_duplicates("basis")
+    assert [basis.partition(". ")[0] for basis in always["basis"]] == [
+        "Released by laplace (epsilon = 1), campaign mean: mean speeds",
+        "Released by smooth_median (epsilon = 1, delta = 0.001, sample = 0.5), campaign median: median speeds",
+    ]
+    assert always["epsilon"].tolist() == [1.0, math.inf]
+    at_one = values[(values["epsilon"] == 1.0) & values["basis"].str.contains("median")]
+    assert 0.0 < at_one["delta"].iloc[0] <= 1e-3
+
+
+def test_a_city_of_speeds_alone_and_of_cells_too_empty_to_speak(tmp_path):
+    only = CITY[: CITY.index('[[campaigns]]\nname = "median"')]
+    file = tmp_path / "only.toml"
+    file.write_text(only, encoding="utf-8")
+    result = run_scenario(file, overrides=["campaigns.mean.min_vehicles=100000"])
+    assert len(result.estimates) == 0
+    (score,) = result.scores.to_dict("records")
+    assert math.isnan(score["rmse"])
+    assert score["cells"] == 0
+    assert "released_counts" not in set(result.claims["view"])
+    assert [m["name"] for m in result.facts["mechanisms"]] == ["trusted", "sampling"]
+    assert result.facts["releases"][0]["notes"] == ["campaigns.mean: speeds are told to trusted; sampling take no part"]
+    result.save(tmp_path / "run")
+
+
+# ---- repeated releases of one moment's speeds, against theory ----------------------------------------------------
+
+DRAWS = 600
+RELEASES = {
+    "mean of all": LaplaceMean(epsilon=1.0, **BOUNDS),
+    "mean of a quarter": LaplaceMean(epsilon=1.0, sample=0.25, **BOUNDS),
+    "median of all": SmoothMedian(epsilon=1.0, delta=1e-3, **BOUNDS),
+    "median of a quarter": SmoothMedian(epsilon=1.0, delta=1e-3, sample=0.25, **BOUNDS),
+    "median of all, small ε": SmoothMedian(epsilon=0.2, delta=1e-3, **BOUNDS),
+    "median of a quarter, small ε": SmoothMedian(epsilon=0.2, delta=1e-3, sample=0.25, **BOUNDS),
+}
+
+
+@pytest.fixture(scope="module")
+def moment():
+    """Cells and speeds of a generated city's vehicles at one moment: four cells, queues among them."""
+    roads = build_grid(
+        rows=8, columns=8, spacing_x_m=200.0, spacing_y_m=200.0, speed_mps=12.0, lanes=1, anchor=(0.0, 0.0)
+    )
+    clock, paths = Clock(1.0), ShortestPaths(roads.links)
+    trips = draw_trips(
+        16_000,
+        links=roads.links,
+        paths=paths,
+        demand="uniform",
+        gravity_scale_s=600.0,
+        departures="uniform",
+        duration_s=900.0,
+        clock=clock,
+        rng=np.random.default_rng(5),
+    )
+    fleet = Fleet(roads.links, LinkPhysics.build(roads.links, clock), trips, paths.routes(trips), clock=clock)
+    fleet.advance_to(600)
+    places, speeds = fleet.places(), fleet.speeds()
+    xy = roads.locate(places.link, places.fraction)
+    middle = np.median(xy, axis=0)
+    cells = (1 + (xy[:, 0] > middle[0]) + 2 * (xy[:, 1] > middle[1])).astype(np.int32)
+    driving = places.state != State.ARRIVED
+    assert np.count_nonzero(speeds[driving] < 11.0) > 50
+    return cells[driving], speeds[driving]
+
+
+def repeated(release, moment):
+    """Errors of repeated releases, (draws, cells), and theory's mean squares, (cells,)."""
+    rng = np.random.default_rng(21)
+    told = [moment[1][moment[0] == cell] for cell in (1, 2, 3, 4)]
+    errors = [[release.publish(speeds, rng=rng).value - release.truth(speeds) for speeds in told] for _ in range(DRAWS)]
+    return np.array(errors), np.array([release.std_error(speeds) ** 2 for speeds in told])
+
+
+@pytest.fixture(scope="module")
+def measured(moment):
+    return {name: repeated(release, moment) for name, release in RELEASES.items()}
+
+
+@pytest.mark.parametrize("name", list(RELEASES))
+def test_repeated_releases_err_as_theory_says(measured, name):
+    errors, theory = measured[name]
+    squares = errors**2
+    # Of Laplace noise E[X⁴] = 6·E[X²]², so a square's standard deviation is √5 of its mean; other parts have less.
+    spread = np.maximum(squares.std(axis=0), math.sqrt(5.0) * theory) / math.sqrt(DRAWS)
+    # So many releases of four cells: 4.5 standard errors; of a sampled median theory is itself averaged over 512.
+    assert (np.abs(squares.mean(axis=0) - theory) < 4.5 * spread * math.hypot(1.0, math.sqrt(DRAWS / 512))).all()
+
+
+def test_sampling_first_never_helps_a_mean_and_helps_a_median_at_small_epsilon(measured):
+    """HDK's conclusions: no gain for the Laplace mean at any practical ε; for the median, by how small ε is."""
+
+    def gains(everybody, some):
+        return (measured[some][0] ** 2).mean(axis=0) < (measured[everybody][0] ** 2).mean(axis=0)
+
+    assert not gains("mean of all", "mean of a quarter").any()
+    assert not gains("median of all", "median of a quarter")[[0, 3]].any()  # theory's are alike in the others
+    assert gains("median of all, small ε", "median of a quarter, small ε").all()
+    everybody, some = (measured[f"median of {whom}, small ε"][1] for whom in ("all", "a quarter"))
+    assert (some < everybody / 4).all()
+
+
+@pytest.mark.parametrize("statistic", ["mean_speed", "median_speed"])
+def test_unheard_vehicles_add_what_a_sample_would(moment, statistic):
+    if statistic == "mean_speed":
+        release = LaplaceMean(epsilon=5.0, **BOUNDS)
+    else:
+        release = ExactStatistic(statistic="median", **BOUNDS)
+    noise, chance = np.random.default_rng(23), np.random.default_rng(24)
+    squares, theory = [], []
+    for _ in range(DRAWS):
+        values, expected, account = survey_speeds(
+            question(release, statistic=statistic),
+            cells=moment[0],
+            speeds=moment[1],
+            outside=7,
+            bytes_up=5,
+            channel=Channel(loss_two=0.6),
+            sending=Sending(2, 100.0, 1.0),
+            noise=noise,
+            draws=chance,
+        )
+        assert account.answered == len(moment[0]) + 7 == account.counted + account.lost
+        squares.append((values.value - values.truth) ** 2)
+        theory.append(expected**2)
+    squares, theory = np.array(squares), np.mean(theory, axis=0)
+    spread = np.maximum(squares.std(axis=0), math.sqrt(2.0) * theory) / math.sqrt(DRAWS)
+    assert (np.abs(squares.mean(axis=0) - theory) < 4.5 * spread + 1e-9).all()
+    assert theory[0] > 1.5 * release.std_error(moment[1][moment[0] == 1]) ** 2
