@@ -48,7 +48,7 @@ def _name(item: Any, section: str) -> str | None:
     if not isinstance(item, dict):
         return None
     name = item.get("name")
-    if name is None and section == "mechanisms":
+    if name is None and section in {"mechanisms", "refinements", "attacks"}:
         name = str(item.get("kind")).rpartition(":")[2]
     if name is None and section == "campaigns":
         name = "campaign"

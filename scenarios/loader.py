@@ -89,7 +89,9 @@ def dump(scenario: Scenario) -> str:
     str
         TOML with every default filled in. Read from anywhere, it gives an equal scenario.
     """
-    return tomli_w.dumps(scenario.model_dump(by_alias=True, exclude_none=True))
+    tables = scenario.model_dump(by_alias=True, exclude_none=True)
+    # A list of no tables would come first, as a key without a section.
+    return tomli_w.dumps({key: value for key, value in tables.items() if value != ()})
 
 
 def _shipped_files() -> dict[str, Path]:

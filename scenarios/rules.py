@@ -2,11 +2,14 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from scenarios.attack_rules import broken_attack
 from scenarios.campaigns import last_round_s
 from scenarios.faults import Breach
-from scenarios.section import Known, exceeds, number
+from scenarios.release_rules import broken_release, released_by
+from scenarios.section import Known, exceeds, known_of, number
+from scenarios.wording import suggestion
 
 MOST_TICKS = 2_000_000
 
@@ -19,6 +22,13 @@ class Outline:
     traffic: Known
     campaigns: Sequence[Known]
     mechanisms: Sequence[Known]
+    population: Known = field(default_factory=Known)
+    channel: Known = field(default_factory=Known)
+    release: Known = field(default_factory=Known)
+    aggregation: Known = field(default_factory=Known)
+    refinements: Sequence[Known] = ()
+    aggregation: Known = field(default_factory=Known)
+    attacks: Sequence[Known] = ()
 
 
 def broken_between_sections(outline: Outline) -> Iterator[Breach]:
@@ -29,6 +39,21 @@ def broken_between_sections(outline: Outline) -> Iterator[Breach]:
             yield breach._replace(at=("campaigns", index, *breach.at))
     yield from _unique("campaigns", outline.campaigns)
     yield from _unique("mechanisms", outline.mechanisms)
+    yield from _releases(outline)
+    for index, refinement in enumerate(outline.refinements):
+        for breach in _refinement(outline, refinement):
+            yield breach._replace(at=("refinements", index, *breach.at))
+    yield from _unique("refinements", outline.refinements)
+    for index, attack in enumerate(outline.attacks):
+        for breach in broken_attack(
+            attack,
+            campaigns=outline.campaigns,
+            mechanisms=outline.mechanisms,
+            aggregation=outline.aggregation,
+            traffic=outline.traffic,
+        ):
+            yield breach._replace(at=("attacks", index, *breach.at))
+    yield from _unique("attacks", outline.attacks)
 
 
 def _traffic(heading: Known, traffic: Known) -> Iterator[Breach]:
@@ -66,8 +91,50 @@ def _campaign(heading: Known, campaign: Known) -> Iterator[Breach]:
         yield Breach((key,), words, campaign[key])
 
 
+def _refinement(outline: Outline, refinement: Known) -> Iterator[Breach]:
+    if all(mechanism.has("name") for mechanism in outline.mechanisms):
+        names = [mechanism["name"] for mechanism in outline.mechanisms]
+        for place, wanted in enumerate(refinement.get("mechanisms") or ()):
+            if wanted not in names:
+                hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
+                yield Breach(("mechanisms", place), f"there is no such mechanism{hint}", wanted)
+    outside = outline.population.get("outside") or 0
+    if refinement.get("total") == "asked" and outside:
+        words = f"takes every device asked to be in some cell, and population.outside = {outside} are in none"
+        yield Breach(("total",), words, "asked")
+    counted = [campaign for campaign in outline.campaigns if campaign.get("statistic", "count") == "count"]
+    if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
+        yield Breach(("window",), "there must be a campaign of counts with several queries", refinement["window"])
+
+
 def _unique(section: str, items: Sequence[Known]) -> Iterator[Breach]:
     for (earlier, first), (later, second) in itertools.combinations(enumerate(items), 2):
         if first.has("name") and first["name"] == second.get("name"):
             words = f"names must differ, and {section}[{earlier}] has this one too"
             yield Breach((section, later, "name"), words, second["name"])
+
+
+def _releases(outline: Outline) -> Iterator[Breach]:
+    told = set()
+    for index, campaign in enumerate(outline.campaigns):
+        mechanisms = outline.mechanisms
+        speeds = campaign.get("statistic", "count") != "count"
+        if speeds and mechanisms and not any(mechanism.get("kind") == "no_privacy" for mechanism in mechanisms):
+            words = "needs a mechanism of kind no_privacy: devices tell their speed to a trusted server"
+            yield Breach(("campaigns", index, "statistic"), words, campaign["statistic"])
+        released = released_by(
+            campaign,
+            index=index,
+            default=outline.release,
+            mechanisms=mechanisms,
+            channel=outline.channel,
+            aggregation=outline.aggregation,
+        )
+        servers = known_of(campaign["aggregation"]) if campaign.has("aggregation") else Known()
+        if speeds and servers.get("kind", "trusted") != "trusted":
+            words = "must be trusted where speeds are asked for: devices tell theirs to one trusted server"
+            yield Breach(("campaigns", index, "aggregation", "kind"), words, servers["kind"])
+        for breach in () if released is None else broken_release(released):
+            if (breach.at, breach.rule) not in told:  # the default release of several campaigns
+                told.add((breach.at, breach.rule))
+                yield breach

@@ -4,7 +4,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from scenarios.aggregation import Aggregation, Release
+from scenarios.aggregation import Aggregation
+from scenarios.attacks import Attack
 from scenarios.campaigns import Campaign
 from scenarios.cells import Cells
 from scenarios.channel import Channel
@@ -12,6 +13,9 @@ from scenarios.claims import Claims
 from scenarios.heading import Heading
 from scenarios.mechanisms import Mechanism
 from scenarios.population import Population
+from scenarios.refinements import Refinement
+from scenarios.release import NoRelease, Release
+from scenarios.release_rules import Released, released_by
 from scenarios.roads import Roads
 from scenarios.rules import Outline, broken_between_sections
 from scenarios.sampling_privacy import SamplingPrivacy
@@ -46,10 +50,14 @@ class Scenario(BaseModel):
     """What happens to reports on their way."""
     aggregation: Aggregation = Aggregation()
     """Who adds up the reports."""
-    release: Release = Release()
-    """What is done to the counts before they are published."""
+    release: Release = NoRelease()
+    """What is done to the counts before they are published; a campaign may have a release of its own."""
+    refinements: Annotated[tuple[Refinement, ...], Field(strict=False)] = ()
+    """What is made of the estimates afterwards, in rows of their own."""
     claims: Claims = Claims()
     """For which parameters privacy is stated."""
+    attacks: Annotated[tuple[Attack, ...], Field(strict=False)] = ()
+    """What coalitions try; none changes an estimate."""
 
     @property
     def name(self) -> str:
@@ -61,14 +69,40 @@ class Scenario(BaseModel):
         """Seed of the run."""
         return self.scenario.seed
 
+    def released(self) -> list[Released]:
+        """Return every campaign's release, its own or the default one, in the order of the campaigns."""
+        mechanisms, channel = [known_of(mechanism) for mechanism in self.mechanisms], known_of(self.channel)
+        default = known_of(self.release)
+        each = [
+            released_by(
+                known_of(campaign),
+                index=index,
+                default=default,
+                mechanisms=mechanisms,
+                channel=channel,
+                aggregation=known_of(self.aggregation),
+            )
+            for index, campaign in enumerate(self.campaigns)
+        ]
+        return [released for released in each if released is not None]
+
     def warnings(self) -> list[str]:
         """Return what is allowed but probably not meant, one sentence each."""
-        return [
+        doubts = [
             f"mechanisms.{mechanism.name}.{words}"
             for mechanism in self.mechanisms
             if isinstance(mechanism, SamplingPrivacy)
             for words in _doubts(mechanism)
         ]
+        return [*doubts, *self.release_warnings()]
+
+    def release_warnings(self) -> list[str]:
+        """Return what is known to be wrong with a release that may be chosen all the same."""
+        recoded = [released.campaign["name"] for released in self.released() if released.kind == "recode"]
+        if not recoded:
+            return []
+        why = "its clusters follow the devices and show where the outermost are (LQS 3.1)"
+        return [f"release: recode, in campaigns {', '.join(recoded)}, is documented as vulnerable: {why}"]
 
     @model_validator(mode="after")
     def _keep_rules(self) -> Self:
@@ -77,6 +111,13 @@ class Scenario(BaseModel):
             traffic=known_of(self.traffic),
             campaigns=[known_of(campaign) for campaign in self.campaigns],
             mechanisms=[known_of(mechanism) for mechanism in self.mechanisms],
+            population=known_of(self.population),
+            channel=known_of(self.channel),
+            release=known_of(self.release),
+            aggregation=known_of(self.aggregation),
+            refinements=[known_of(refinement) for refinement in self.refinements],
+            aggregation=known_of(self.aggregation),
+            attacks=[known_of(attack) for attack in self.attacks],
         )
         refuse(list(broken_between_sections(outline)))
         return self

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from scenarios.alternatives import UNTAGGED, Alternatives, alternatives, models_along
+from scenarios.attacks import attack_tag
 from scenarios.cells import cells_tag
 from scenarios.faults import Breach, Fault
 from scenarios.keypath import write_path
 from scenarios.mechanisms import mechanism_tag
+from scenarios.refinements import refinement_tag
+from scenarios.release import release_tag
 from scenarios.roads import roads_tag
 from scenarios.rules import Outline, broken_between_sections
 from scenarios.scenario import Scenario
@@ -23,10 +26,13 @@ _TAGS: Mapping[str, Callable[[Any], str | None]] = {
     "roads": roads_tag,
     "cells": cells_tag,
     "mechanisms": mechanism_tag,
+    "refinements": refinement_tag,
+    "release": release_tag,
+    "attacks": attack_tag,
 }
 
 
-_LISTS = ("campaigns", "mechanisms")
+_LISTS = ("campaigns", "mechanisms", "refinements", "attacks")
 
 
 class _Error(NamedTuple):
@@ -151,6 +157,13 @@ def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iter
             traffic=_only(known["traffic"]),
             campaigns=known["campaigns"],
             mechanisms=known["mechanisms"],
+            population=_only(known["population"]),
+            channel=_only(known["channel"]),
+            release=_only(known["release"]),
+            aggregation=_only(known["aggregation"]),
+            refinements=known["refinements"],
+            aggregation=_only(known["aggregation"]),
+            attacks=known["attacks"],
         )
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyproj
 import shapely
 
+from simulator.cells.division import check_level
 from simulator.cells.errors import CellsError
 from simulator.cells.global_square import MILE_M, GlobalSquare
 from simulator.cells.partition import LARGEST_COUNT
@@ -173,6 +174,39 @@ class GeographicGrid:
         cell = self.offset[row] + column - self.first_column[row]
         known &= (column >= self.first_column[row]) & (cell < self.offset[row + 1])
         return np.where(known, cell + 1, 0).astype(np.int32)
+
+    def coarsened(self, level: int) -> NDArray[np.int64]:
+        """Merge cells into blocks of 2^level rows, as wide as 2^level cells are in the city's middle row.
+
+        Columns of neighbouring rows do not line up, so the sides of blocks are meridians: a cell belongs to the
+        block its middle lies in, and a row of a block holds a cell more or less than 2^level here and there.
+
+        Parameters
+        ----------
+        level
+            How often the size of a cell is doubled, 0 or more; 0 is the cells themselves.
+
+        Returns
+        -------
+        ndarray
+            The block of each cell 1 … V in order, 0 … blocks - 1, row by row; int64, shape (V,). Each block of a
+            level lies within one of the next.
+
+        Raises
+        ------
+        CellsError
+            If the level is negative.
+        """
+        level = check_level(level)
+        if level == 0:
+            return np.arange(self.count, dtype=np.int64)
+        row = self.identifiers // self.square.side
+        west, _, east, _ = self.square.rectangles(self.identifiers).T
+        middle = self.first_row + len(self.first_column) // 2
+        column = self.square.column_of((west + east) / 2, np.full_like(row, middle))
+        # The middle row may be narrower than others at its ends, so columns may lie a little outside the square.
+        blocks = np.stack([row >> level, column >> level], axis=1)
+        return np.unique(blocks, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
     def polygons(self) -> gpd.GeoDataFrame:
         """Draw the cells by their corners.

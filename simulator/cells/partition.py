@@ -55,6 +55,22 @@ class Partition(Protocol):
         """
         ...
 
+    def coarsened(self, level: int) -> NDArray[np.int64]:
+        """Merge cells into blocks of 2^level by 2^level.
+
+        Parameters
+        ----------
+        level
+            How often the side of a cell is doubled, 0 or more.
+
+        Returns
+        -------
+        ndarray
+            The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
+            within one of the next. It hangs on the city alone, never on who is where.
+        """
+        ...
+
     def polygons(self) -> gpd.GeoDataFrame:
         """Draw the cells.
 

@@ -13,7 +13,7 @@ import pyproj
 import shapely
 
 from mechanisms.kernel import compiled
-from simulator.cells.division import pieces
+from simulator.cells.division import check_level, pieces
 from simulator.cells.errors import CellsError
 from simulator.cells.partition import LARGEST_COUNT
 
@@ -147,6 +147,30 @@ class SquareGrid:
             raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
         sides = (self.west_m, self.south_m, self.size_m)
         return np.asarray(_cell_of(places, sides, (self.columns, self.rows), self.extent))
+
+    def coarsened(self, level: int) -> NDArray[np.int64]:
+        """Merge squares into blocks of 2^level by 2^level, from the south-west corner; those at the rim hold fewer.
+
+        Parameters
+        ----------
+        level
+            How often the side of a square is doubled, 0 or more.
+
+        Returns
+        -------
+        ndarray
+            The block of each cell 1 … V in order, 0 … blocks - 1, row by row; int64, shape (V,). Each block of a
+            level lies within one of the next.
+
+        Raises
+        ------
+        CellsError
+            If the level is negative.
+        """
+        level = check_level(level)
+        row, column = np.divmod(np.arange(self.count, dtype=np.int64), self.columns)
+        across = ((self.columns - 1) >> level) + 1
+        return (row >> level) * across + (column >> level)
 
     def polygons(self) -> gpd.GeoDataFrame:
         """Draw the squares.

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.local import LocalMechanism
-from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, View
+from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts, ReleasedDifferences, Report, View
+from simulator.experiment.release_claims import released_claims
+from simulator.experiment.releases import CampaignRelease
 
 COLUMNS = (
     "mechanism",
@@ -22,6 +24,9 @@ COLUMNS = (
     "basis",
 )
 
+PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
+"""What a view may have."""
+
 
 def tabulate_claims(
     mechanisms: Mapping[str, LocalMechanism],
@@ -29,8 +34,14 @@ def tabulate_claims(
     epsilons: Sequence[float],
     queries: Sequence[int],
     crowds: Sequence[int],
+    releases: Mapping[str, CampaignRelease],
 ) -> pd.DataFrame:
-    """Ask every mechanism for its claim on every view.
+    """Ask every mechanism for its claim on every view, and every release for its own.
+
+    What is published through a release has that release's claim, whose basis names the campaigns and the release:
+    `released_counts` for a mechanism whose server holds exact counts, `released_differences` for Sampling Privacy,
+    and `released_values` for a statistic of speeds, whose neighbours differ in one device's speed and not in where it
+    is. A crowd of null is "whatever the crowd". Of reports the server itself still sees all there is.
 
     Parameters
     ----------
@@ -42,6 +53,8 @@ def tabulate_claims(
         Numbers of queries a device answers.
     crowds
         Devices in the cell, for views of released counts.
+    releases
+        By campaign.
 
     Returns
     -------
@@ -50,15 +63,17 @@ def tabulate_claims(
         finite) and one for each of `epsilons` with its δ. Parameters that a view lacks, and what is unknown, are
         null.
     """
-    rows = [
-        row
-        for name, mechanism in mechanisms.items()
-        for repeats in queries
-        for view in _views(mechanism, repeats, crowds)
-        for row in _rows(name, mechanism, view, epsilons)
-    ]
+    rows: list[dict[str, object]] = []
+    for name, mechanism in mechanisms.items():
+        as_it_is = any(r.statistic == "count" and name not in r.counts for r in releases.values())
+        for repeats in queries:
+            for view in _views(mechanism, repeats, crowds if as_it_is else ()):
+                seen = {field: getattr(view, field, None) for field in PARAMETERS}
+                rows += _rows(name, view.name, seen, mechanism.claim(view), epsilons)
+            for view_name, place, claim in released_claims(name, mechanism, releases.values(), repeats, crowds):
+                rows += _rows(name, view_name, {"queries": repeats, **place}, claim, epsilons)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    whole = dict.fromkeys(("queries", "crowd", "k", "colluding", "servers"), "Int64")
+    whole = dict.fromkeys(PARAMETERS, "Int64")
     return table.astype({**whole, "epsilon": "float64", "delta": "float64"})
 
 
@@ -73,12 +88,13 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int]) -> It
         yield ReleasedCounts(crowd, queries=queries)
 
 
-def _rows(name: str, mechanism: LocalMechanism, view: View, epsilons: Sequence[float]) -> Iterator[dict[str, object]]:
-    claim = mechanism.claim(view)
+def _rows(
+    name: str, view: str, parameters: Mapping[str, int | None], claim: PrivacyClaim, epsilons: Sequence[float]
+) -> Iterator[dict[str, object]]:
     place = {
         "mechanism": name,
-        "view": view.name,
-        **{field: getattr(view, field, None) for field in ("queries", "crowd", "k", "colluding", "servers")},
+        "view": view,
+        **{field: parameters.get(field) for field in PARAMETERS},
         "basis": claim.basis,
     }
     if claim.kind == "unknown":

@@ -67,8 +67,6 @@ class Plan:
 
     refinings: tuple[Refining, ...] = ()
     notes: tuple[str, ...] = ()
-    paired: bool = False
-    """Whether only devices heard in every round were counted."""
 
 
 def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], *, streams: Streams) -> Plan:
@@ -93,7 +91,7 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
                 notes.append(f"refinements.{section.name}: leaves out {name}: {reason}")
     if faults:
         raise ScenarioError(scenario.name, faults)
-    return Plan(tuple(refinings), tuple(notes), paired=scenario.aggregation.paired)
+    return Plan(tuple(refinings), tuple(notes))
 
 
 def _not_combinable(mechanism: LocalMechanism, name: str, streams: Streams) -> str | None:
@@ -118,7 +116,7 @@ def refine_queries(plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries
     for refining in plan.refinings:
         mechanism = mechanisms[refining.mechanism]
         if refining.kind == "combine":
-            for place, combined in combinations(refining, mechanism, queries, paired=plan.paired).items():
+            for place, combined in combinations(refining, mechanism, queries).items():
                 refined[place].append(Answer(refining.name, combined.combination.estimate, combined.rms_error, []))
             continue
         for place, answer, estimate in refinable(refining, queries):
@@ -168,17 +166,16 @@ class Combined:
         return error
 
 
-def combinations(
-    refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query], *, paired: bool
-) -> dict[int, Combined]:
+def combinations(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> dict[int, Combined]:
     """Return the combination of each query with those before it in its campaign, by place in `queries`."""
-    laws: dict[tuple[tuple[int, ...], tuple[int, ...]], QuadraticVariance] = {}
+    laws: dict[tuple[tuple[int, ...], tuple[int, ...], bool], QuadraticVariance] = {}
 
     def law_of(answer: Answer) -> QuadraticVariance:
-        key = tuple(account.asked for account in answer.rounds), tuple(account.counted for account in answer.rounds)
+        asked, counted = zip(*((account.asked, account.counted) for account in answer.rounds), strict=True)
+        key = asked, counted, answer.paired
         if key not in laws:
-            theory = partial(_std_error, mechanism, asked=key[0], counted=key[1], paired=paired)
-            laws[key] = variance_law(theory, cells=mechanism.cells, devices=key[0][mechanism.truth_round - 1])
+            theory = partial(_std_error, mechanism, asked=asked, counted=counted, paired=answer.paired)
+            laws[key] = variance_law(theory, cells=mechanism.cells, devices=asked[mechanism.truth_round - 1])
         return laws[key]
 
     made = {}

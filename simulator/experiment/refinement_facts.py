@@ -54,19 +54,15 @@ def describe_refinements(
         busiest tenth of each query's cells that are not empty and in the others, beside the unrefined one's, and
         for a combination what of its RMSE is drift and what is spread.
     """
-    return [
-        _describe(refining, mechanisms[refining.mechanism], queries, paired=plan.paired) for refining in plan.refinings
-    ]
+    return [_describe(refining, mechanisms[refining.mechanism], queries) for refining in plan.refinings]
 
 
-def _describe(
-    refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query], *, paired: bool
-) -> dict[str, Any]:
+def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> dict[str, Any]:
     properties, parameters = properties_of(refining), refining.parameters
     combined = refining.kind == "combine"
     measured = _measured(refining, queries)
     if combined:
-        for campaign, parts in _parts(combinations(refining, mechanism, queries, paired=paired), queries).items():
+        for campaign, parts in _parts(combinations(refining, mechanism, queries), queries).items():
             measured[campaign].update(parts)
     words = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
     once = "It is computed from what was published already: all that is claimed of {} holds of it too{}."

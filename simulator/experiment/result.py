@@ -22,6 +22,9 @@ from simulator.experiment.provenance import (
     package_versions,
     peak_memory_nbytes,
 )
+from simulator.experiment.refine import Plan
+from simulator.experiment.refinement_facts import describe_refinements, refinement_warnings
+from simulator.experiment.releases import CampaignRelease, describe_releases
 from simulator.experiment.scores import score_queries
 from simulator.experiment.tables import empty_attacks, tabulate_estimates, tabulate_rounds
 from simulator.experiment.theory import describe_mechanisms
@@ -65,6 +68,8 @@ class RunResult:
         engine: Engine,
         queries: Sequence[Query],
         *,
+        refinements: Plan,
+        releases: Mapping[str, CampaignRelease],
         stopwatch: Stopwatch,
     ) -> Self:
         """Score closed queries and gather what is to be kept."""
@@ -74,6 +79,7 @@ class RunResult:
             epsilons=scenario.claims.epsilons,
             queries=scenario.claims.queries,
             crowds=scenario.claims.crowds,
+            releases=releases,
         )
         totals = engine.totals()
         facts = {
@@ -115,10 +121,14 @@ class RunResult:
                 for query in queries
             ],
             "mechanisms": describe_mechanisms(scenario, mechanisms, queries, scores),
+            "releases": describe_releases(releases),
+            "refinements": describe_refinements(refinements, mechanisms, queries),
             "warnings": [
                 *_warnings(scenario, city),
+                *scenario.release_warnings(),
                 *(f"mechanisms.{name}: {text}" for name, m in mechanisms.items() for text in m.warnings()),
                 *_shortfalls(mechanisms, queries),
+                *refinement_warnings(refinements, queries),
             ],
         }
         cells = city.cells.polygons().to_crs("EPSG:4326")

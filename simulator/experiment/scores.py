@@ -1,17 +1,18 @@
 """Scores: estimates against the truth only the simulator knows."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.experiment.rows import Rows, rows_of
 from simulator.sensing.campaign import Answer, Query
 
 HOT_SHARE = 0.1
 """The busiest tenth of the cells, at least one, are its hot cells."""
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def score_queries(queries: Sequence[Query]) -> pd.DataFrame:
@@ -20,10 +21,11 @@ def score_queries(queries: Sequence[Query]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a campaign and mechanism: `mae`, `rmse`, `bias`, `max_error` in vehicles; `coverage`, the share
-        of 95 % intervals that hold the truth; `hot_cells_recall`, the share of each query's busiest cells found
-        among as many of the highest estimates; `theory_rmse`, from the exact variance at the truth; `interval`,
-        how intervals were made; `queries` and `cells`.
+        One row a campaign and mechanism: `mae`, `rmse`, `bias`, `max_error` in vehicles, or of speeds in m/s;
+        `coverage`, the share of 95 % intervals that hold the truth; `hot_cells_recall`, the share of each query's
+        busiest cells found among as many of the highest estimates, null for speeds; `theory_rmse`, from the exact
+        error at the truth, that of the release where one stands between; `interval`, how intervals were made;
+        `queries` and `cells` with a row; `statistic`, what was estimated.
     """
     groups: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
     for query in queries:
@@ -35,33 +37,40 @@ def score_queries(queries: Sequence[Query]) -> pd.DataFrame:
 
 
 def _score(group: list[tuple[Query, Answer]]) -> dict[str, float | int | str]:
-    truth = np.stack([query.truth[1:] for query, _ in group]).astype(np.float64)
-    estimate = np.stack([answer.estimate.count for _, answer in group])
-    lower = np.stack([answer.estimate.lower for _, answer in group])
-    upper = np.stack([answer.estimate.upper for _, answer in group])
-    theory = np.stack([answer.std_error for _, answer in group])
+    rows = [rows_of(query, answer) for query, answer in group]
+    truth, estimate, lower, upper, theory = (
+        np.concatenate([getattr(row, column) for row in rows]).astype(np.float64)
+        for column in ("truth", "estimate", "lower", "upper", "theory")
+    )
     error = estimate - truth
+    statistic = group[0][0].statistic
     return {
-        "mae": float(np.abs(error).mean()),
-        "rmse": float(np.sqrt(np.square(error).mean())),
-        "bias": float(error.mean()),
-        "max_error": float(np.abs(error).max()),
-        "coverage": float(((lower <= truth) & (truth <= upper)).mean()),
-        "hot_cells_recall": _hot_cells_recall(truth, estimate),
-        "theory_rmse": float(np.sqrt(np.square(theory).mean())),
+        "mae": _mean(np.abs(error)),
+        "rmse": math.sqrt(_mean(np.square(error))),
+        "bias": _mean(error),
+        "max_error": float(np.abs(error).max(initial=0.0)) if len(error) else math.nan,
+        "coverage": _mean((lower <= truth) & (truth <= upper)),
+        "hot_cells_recall": _hot_cells_recall(rows) if statistic == "count" else math.nan,
+        "theory_rmse": math.sqrt(_mean(np.square(theory))),
         "interval": " / ".join(sorted({answer.estimate.interval for _, answer in group})),
         "queries": len(group),
-        "cells": truth.shape[1],
+        "cells": len({cell for row in rows for cell in row.cell.tolist()}),
+        "statistic": statistic,
     }
 
 
-def _hot_cells_recall(truth: FloatArray, estimate: FloatArray) -> float:
+def _mean(values: npt.NDArray[Any]) -> float:
+    """Return the mean, NaN of nothing: speeds of cells that never held enough vehicles."""
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _hot_cells_recall(rows: Sequence[Rows]) -> float:
     """Return the share of hot cells found; ties in the truth count as found where any of them is."""
-    cells = truth.shape[1]
+    cells = len(rows[0].cell)
     hot = max(1, round(HOT_SHARE * cells))
     found = 0
-    for true, guessed in zip(truth, estimate, strict=True):
-        threshold = np.partition(true, cells - hot)[cells - hot]
-        chosen = np.argsort(-guessed, kind="stable")[:hot]
-        found += int(np.count_nonzero(true[chosen] >= threshold))
-    return float(found / (hot * len(truth)))
+    for row in rows:
+        threshold = np.partition(row.truth, cells - hot)[cells - hot]
+        chosen = np.argsort(-row.estimate, kind="stable")[:hot]
+        found += int(np.count_nonzero(row.truth[chosen] >= threshold))
+    return float(found / (hot * len(rows)))

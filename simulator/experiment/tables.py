@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from simulator.experiment.rows import rows_of
 from simulator.sensing.campaign import Query
 
 ATTACK_COLUMNS = {
@@ -30,8 +31,12 @@ ATTACK_COLUMNS = {
 
 
 def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
-    """Return one row a query, mechanism and cell: the columns of `estimates.parquet`."""
+    """Return one row a query, mechanism and cell: the columns of `estimates.parquet`.
+
+    Of speeds, in m/s, only the cells in which enough vehicles told theirs have a row.
+    """
     answered = [(query, answer) for query in queries for answer in query.answers]
+    rows = [rows_of(query, answer) for query, answer in answered]
     cells = [len(answer.estimate) for _, answer in answered]
 
     def each(values: list[object], dtype: str) -> pd.Series:
@@ -43,12 +48,10 @@ def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
             "query": each([query.number for query, _ in answered], "int64"),
             "time_s": each([query.time_s for query, _ in answered], "float64"),
             "mechanism": each([answer.mechanism for _, answer in answered], "str"),
-            "cell": np.concatenate([np.arange(1, count + 1) for count in cells]),
-            "truth": np.concatenate([query.truth[1:] for query, _ in answered]),
-            "estimate": np.concatenate([answer.estimate.count for _, answer in answered]),
-            "std_error": np.concatenate([answer.estimate.std_error for _, answer in answered]),
-            "lower": np.concatenate([answer.estimate.lower for _, answer in answered]),
-            "upper": np.concatenate([answer.estimate.upper for _, answer in answered]),
+            **{
+                column: np.concatenate([getattr(row, column) for row in rows])
+                for column in ("cell", "truth", "estimate", "std_error", "lower", "upper")
+            },
         }
     )
 

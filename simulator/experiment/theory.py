@@ -73,17 +73,19 @@ def describe_mechanisms(
     scores: pd.DataFrame,
 ) -> list[dict[str, Any]]:
     """Return what `run.json` says of each mechanism: what it is, its theory, and what its paper prints."""
-    asked = max((account.asked for q in queries for a in q.answers for account in a.rounds), default=0)
+    counted = [query for query in queries if query.statistic == "count"]
+    asked = max((account.asked for q in counted or queries for a in q.answers for account in a.rounds), default=0)
     most = max((int(query.truth[1:].max()) for query in queries), default=0)
     mean = float(np.mean([query.truth[1:].mean() for query in queries])) if queries else 0.0
-    intervals = scores.groupby("mechanism")["interval"].first()
+    intervals = dict(scores.groupby("mechanism")["interval"].first())
     return [
         {
             "name": section.name,
             "kind": section.kind,
             "parameters": section.parameters,
             "rounds": mechanisms[section.name].rounds,
-            "interval": str(intervals[section.name]),
+            # In a run that asks for speeds alone, the others take no part.
+            "interval": str(intervals[section.name]) if section.name in intervals else None,
             "theory": error_by_occupancy(mechanisms[section.name], asked=asked, most=most),
             "scaling": error_by_population(mechanisms[section.name], occupancy=max(1, round(mean))),
             "printed": _printed(mechanisms[section.name]),

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from simulator.reporting.finished_run import FinishedRun
+from simulator.reporting.published import COUNT, published_label, statistics
 
 VALUE_LIMIT = 600_000
 _WIDTH = 1000.0
@@ -86,11 +87,13 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
     -------
     campaigns
         Each with its `queries`, `times`, `truths` (lists by query, then cell), `mechanisms`, and the ends of
-        its colour scales. Of a run too large for one page, `every` says which share of the queries is kept.
+        its colour scales, its `unit` and what its truth is in `words`, and `labels` of what is published by
+        mechanism. Of a run too large for one page, `every` says which share of the queries is kept.
     """
     estimates = run.estimates
     cells = np.array([int(cell) for cell in run.cells["cell"]])
     gathered = []
+    kinds = statistics(run.scores)
     for campaign, frame in estimates.groupby("campaign", sort=False, observed=True):
         queries = np.sort(np.array(frame["query"].unique()))
         every = max(1, -(-4 * len(frame) // VALUE_LIMIT))
@@ -99,6 +102,10 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
         times = frame.groupby("query")["time_s"].first().reindex(kept)
         numbers: dict[str, Any] = {
             "name": str(campaign),
+            "unit": kinds[str(campaign)].unit,
+            "words": kinds[str(campaign)].of_truth,
+            "counts": kinds[str(campaign)] is COUNT,
+            "labels": {str(m): published_label(run, str(campaign), str(m)) for m in frame["mechanism"].unique()},
             "queries": [int(query) for query in kept],
             "all_queries": len(queries),
             "times": [round(float(time), 3) for time in times],

@@ -11,6 +11,8 @@ KIND_WORDS = {
     "infinite": "No finite ε",
     "unknown": "Not known",
 }
+VALUES = "released_values"
+"""The one view that is about how fast a device goes, and not about where it is."""
 _ORDINALS = {1: "first", 2: "second", 3: "third"}
 
 
@@ -45,8 +47,11 @@ def _onlooker(claim: ViewClaim, rounds: int) -> str:
         text = "Whoever knows which answer is yours"
         if number_of:
             text = f"{number_of.capitalize()} servers that put your {number_of} answers side by side"
+    elif view == VALUES:
+        text = "Anyone who reads the published speeds"
     elif view.startswith("released"):
-        what = "counts of every round" if view == "released_counts" else "estimates"
+        what = "counts" if rounds == 1 else "counts of every round"
+        what = what if view == "released_counts" else "estimates"
         text = f"Anyone who reads the published {what}{_crowd(claim)}{_suppressed(claim)}"
     elif view.startswith("shuffled"):
         text = "A server that gets one round’s answers shuffled" + (
@@ -92,7 +97,7 @@ def learns(claim: ViewClaim) -> str:
         return _learns_without_epsilon(claim)
     if claim.epsilon < 1e-12:
         return "learns nothing about where you are: what is seen is equally likely wherever you are."
-    odds = f"can shift the odds between any two places you might be at most {number(math.exp(claim.epsilon))}-fold"
+    odds = f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(claim.epsilon))}-fold"
     if claim.epsilon > math.log(1e3):
         odds += ", which is hardly a limit"
     return f"{odds} (ε = {parameter(claim.epsilon)})" + ("; the truth may be better." if claim.kind == "bound" else ".")
@@ -102,7 +107,8 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     most = "at most " if claim.delta_kind == "bound" else ""
     constant = claim.constant_delta
     if constant is not None and constant >= 1 - 1e-12:
-        return "learns where you are, for certain. There is no protection here."
+        what = "how fast you go" if claim.view == VALUES else "where you are"
+        return f"learns {what}, for certain. There is no protection here."
     if constant is not None:
         likely = f"with probability {most}{percent(constant)}"
         what = "learns your exact cell" if claim.view == "linked_reports" else "learns for certain that you were there"
@@ -112,9 +118,13 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
         return "can sometimes learn where you are for certain; no finite ε holds always."
     epsilon, delta = pair
     return (
-        f"can shift the odds between any two places you might be at most {number(math.exp(epsilon))}-fold "
+        f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(epsilon))}-fold "
         f"(ε = {parameter(epsilon)}) except with probability {most}{chance(delta)}; no ε holds always."
     )
+
+
+def _alternatives(claim: ViewClaim) -> str:
+    return "any two speeds you might go at" if claim.view == VALUES else "any two places you might be"
 
 
 def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, float] | None:

@@ -7,6 +7,7 @@ from simulator.reporting.figures import measured
 from simulator.reporting.finished_run import FinishedRun, MechanismFacts
 from simulator.reporting.markup import Safe, element, text
 from simulator.reporting.numerals import listed, number, parameter, percent, related, whole
+from simulator.reporting.published import RELEASED_BY
 from simulator.reporting.view_claim import ViewClaim, view_claims
 
 FLAT = 1.02
@@ -177,7 +178,11 @@ def _linked(claims: list[ViewClaim], chance: float | None) -> Safe:
 
 
 def _differences(claims: list[ViewClaim], chance: float | None) -> Safe:
-    rows = [claim for claim in claims if claim.view == "released_differences" and claim.k is None and claim.deltas]
+    rows = [
+        claim
+        for claim in claims
+        if claim.view == "released_differences" and not claim.basis.startswith(RELEASED_BY) and claim.deltas
+    ]
     body = (
         f"The published difference of a cell, multiplied by the sampling probability {parameter(chance)}, "
         "is exactly the number of sampled "
@@ -198,7 +203,11 @@ def _differences(claims: list[ViewClaim], chance: float | None) -> Safe:
 
 
 def _repair(claims: list[ViewClaim]) -> Safe:
-    rows = [claim for claim in claims if claim.k is not None and claim.deltas]
+    rows = [
+        claim
+        for claim in claims
+        if claim.k is not None and claim.deltas and claim.basis.startswith(f"{RELEASED_BY}suppress")
+    ]
     body = (
         "If only the differences are published, and every cell with fewer than k sampled vehicles is left "
         "out, a small δ at a finite ε "

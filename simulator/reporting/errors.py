@@ -1,12 +1,25 @@
 """The parts of the report that show the errors: by occupancy, by mechanism, by devices asked."""
 
+from collections.abc import Mapping
 from typing import Any
+
+from pandas import DataFrame
 
 from simulator.reporting import figures
 from simulator.reporting.constant_error import cost_paragraphs, equation, growth_sentence, sampling_mechanisms
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import Safe, data, definitions, element, figure, same_scale, table, text
 from simulator.reporting.numerals import listed, number, parameter, percent, real, whole
+from simulator.reporting.published import (
+    COUNT,
+    by_unit,
+    published_label,
+    release_notes,
+    release_of,
+    release_records,
+    statistics,
+)
+from simulator.reporting.refined import refined_part
 
 Figures = dict[str, Any]
 
@@ -25,21 +38,20 @@ def occupancy_section(run: FinishedRun, page: Figures) -> Safe:
     Returns
     -------
     html
-        The section.
+        The section; empty where nothing was counted.
     """
     drawn: list[Safe] = []
     group: list[Figures] = []
-    for mechanism in dict.fromkeys(run.estimates["mechanism"]):
-        name = str(mechanism)
-        spec = figures.occupancy(run, name)
+    for name, campaigns, label, theory in _published_alike(run):
+        spec = figures.occupancy(run, name, campaigns=campaigns, theory=theory)
         page["figures"][f"occupancy-{len(group)}"] = spec
         thinned = spec["drawn_every"]
-        caption = run.label(name) + (f" (one point in {thinned} drawn)" if thinned > 1 else "")
-        described = (
-            f"{run.label(name)}: error of each estimate against the vehicles in the cell, with the band theory expects."
-        )
+        caption = label + (f" (one point in {thinned} drawn)" if thinned > 1 else "")
+        described = f"{label}: error of each estimate against the vehicles in the cell, with the band theory expects."
         drawn.append(figure(f"occupancy-{len(group)}", caption, described=described))
         group.append(spec)
+    if not drawn:
+        return Safe("")
     figures.share_scales(group)
     asked = {
         whole(facts.record["theory"]["asked"])
@@ -53,12 +65,33 @@ def occupancy_section(run: FinishedRun, page: Figures) -> Safe:
         element(
             "p",
             "Each point is one cell in one query. The grey band is where theory puts 95 % of the points "
-            f"(±1.96 σ{at}).",
+            f"(±1.96 σ{at})."
+            + (" What is suppressed or merged has none." if release_records(run.run) else "")
+            + (" Refined estimates are biased, and have none." if run.refined else ""),
         ),
         same_scale("occupancy"),
         element("div", *drawn, class_="grid"),
         id="occupancy",
     )
+
+
+def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, Mapping[str, Any] | None]]:
+    """Return each mechanism's campaigns of counts that were published alike, with a label and theory."""
+    groups: list[tuple[str, list[str], str, Mapping[str, Any] | None]] = []
+    kinds = statistics(run.scores)
+    for mechanism in dict.fromkeys(map(str, run.estimates["mechanism"])):
+        own = run.estimates["mechanism"] == mechanism
+        campaigns = [str(c) for c in dict.fromkeys(run.estimates.loc[own, "campaign"]) if kinds[str(c)] is COUNT]
+        as_they_are = [campaign for campaign in campaigns if release_of(run, campaign, mechanism) is None]
+        if as_they_are:
+            theory = run.facts[mechanism].record.get("theory") if mechanism in run.facts else None
+            groups.append((mechanism, as_they_are, run.label(mechanism), theory))
+        for campaign in campaigns:
+            record = release_of(run, campaign, mechanism)
+            if record is not None:
+                label = f"{published_label(run, campaign, mechanism)}, campaign {campaign}"
+                groups.append((mechanism, [campaign], label, record["theory"].get(mechanism)))
+    return groups
 
 
 def scores_section(run: FinishedRun) -> Safe:
@@ -75,33 +108,12 @@ def scores_section(run: FinishedRun) -> Safe:
     html
         The section.
     """
-    several = run.scores["campaign"].nunique() > 1
-    largest = float(run.scores["rmse"].max() or 0)
-    heads = [
-        "Mechanism",
-        *(["Campaign"] if several else []),
-        "RMSE",
-        "RMSE in theory",
-        "Mean absolute error",
-        "Bias",
-    ]
-    heads += ["Largest error", "Coverage", "Busiest cells found", "Interval"]
-    rows = []
-    for row in run.scores.to_dict("records"):
-        rmse = real(row["rmse"])
-        share = 100 * rmse / largest if rmse is not None and largest > 0 else 0
-        bar = Safe(f'<i class="bar" style="width:{share:.1f}%"></i>')
-        cells: list[object] = [run.label(str(row["mechanism"]))]
-        cells += [row["campaign"]] if several else []
-        cells.append(Safe(f"{data(rmse, number(rmse))}{bar}"))
-        cells += [_number(row, column) for column in ("theory_rmse", "mae", "bias", "max_error")]
-        cells += [_share(row, column) for column in ("coverage", "hot_cells_recall")]
-        cells.append(row.get("interval") or "–")
-        rows.append(cells)
+    parts = by_unit(run.scores)
+    tables = [_scores_table(run, part, unit) for unit, part in parts.items()]
     meaning = definitions(
         [
-            ("RMSE", "root mean square error over all cells and queries, in vehicles"),
-            ("Bias", "the mean of estimate minus truth: near 0 if the estimator is unbiased"),
+            ("RMSE", f"root mean square error over all cells and queries, in {listed(list(parts))}"),
+            ("Bias", "the mean of estimate minus truth over all cells: near 0 if the estimator is unbiased"),
             (
                 "Coverage",
                 "how often the 95 % interval held the truth; its construction is named under Interval",
@@ -113,14 +125,44 @@ def scores_section(run: FinishedRun) -> Safe:
         ],
         class_="terms",
     )
-    caption = "Error by mechanism, in vehicles a cell"
+    notes = [element("p", note, class_="note") for note in release_notes(run.run)]
     return element(
         "section",
         element("h2", "Error by mechanism"),
-        table(caption, heads, rows, class_="scores"),
+        *tables,
         meaning,
+        *notes,
+        refined_part(run),
         id="scores",
     )
+
+
+def _scores_table(run: FinishedRun, scores: DataFrame, unit: str) -> Safe:
+    """Tabulate the errors that are in one unit."""
+    several = run.scores["campaign"].nunique() > 1
+    largest = float(scores["rmse"].max() or 0)
+    heads = [
+        "Mechanism",
+        *(["Campaign"] if several else []),
+        "RMSE",
+        "RMSE in theory",
+        "Mean absolute error",
+        "Bias",
+    ]
+    heads += ["Largest error", "Coverage", "Busiest cells found", "Interval"]
+    rows = []
+    for row in scores.to_dict("records"):
+        rmse = real(row["rmse"])
+        share = 100 * rmse / largest if rmse is not None and largest > 0 else 0
+        bar = Safe(f'<i class="bar" style="width:{share:.1f}%"></i>')
+        cells: list[object] = [published_label(run, str(row["campaign"]), str(row["mechanism"]))]
+        cells += [row["campaign"]] if several else []
+        cells.append(Safe(f"{data(rmse, number(rmse))}{bar}"))
+        cells += [_number(row, column) for column in ("theory_rmse", "mae", "bias", "max_error")]
+        cells += [_share(row, column) for column in ("coverage", "hot_cells_recall")]
+        cells.append(row.get("interval") or "–")
+        rows.append(cells)
+    return table(f"Error by mechanism, in {unit} a cell", heads, rows, class_="scores")
 
 
 def _number(row: dict[Any, Any], column: str) -> Safe:

@@ -1,6 +1,6 @@
 """The page's plots, as plotly.js reads them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import finite, text
+from simulator.reporting.published import COUNT, release_of, statistics
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6E5A00", "#56B4E9", "#000000")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star")
@@ -32,6 +33,8 @@ def colour(run: FinishedRun, mechanism: str) -> str:
     colour
         Distinct from its neighbours' for every kind of sight; grey for the baseline.
     """
+    if mechanism in run.refined:
+        mechanism = mechanism.partition("+")[0]
     if mechanism in run.facts and run.facts[mechanism].kind == "no_privacy":
         return "#7b8794"
     return COLOURS[_place(run, mechanism) % len(COLOURS)]
@@ -42,7 +45,9 @@ def _place(run: FinishedRun, mechanism: str) -> int:
     return private.index(mechanism) if mechanism in private else len(private)
 
 
-def occupancy(run: FinishedRun, mechanism: str) -> dict[str, Any]:
+def occupancy(
+    run: FinishedRun, mechanism: str, *, campaigns: Sequence[str], theory: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """
     Draw one mechanism's errors against how many vehicles were in the cell.
 
@@ -52,13 +57,17 @@ def occupancy(run: FinishedRun, mechanism: str) -> dict[str, Any]:
         The finished run.
     mechanism
         The mechanism's name.
+    campaigns
+        Of which campaigns.
+    theory
+        Lists `occupancy` and `std_error`; None where a cell's error does not hang on that cell alone.
 
     Returns
     -------
     figure
         Traces and layout; `drawn_every` says which share of the points is drawn.
     """
-    rows = run.estimates[run.estimates["mechanism"] == mechanism]
+    rows = run.estimates[(run.estimates["mechanism"] == mechanism) & run.estimates["campaign"].isin(campaigns)]
     truth, error = (
         rows["truth"].to_numpy(dtype=float),
         (rows["estimate"] - rows["truth"]).to_numpy(dtype=float),
@@ -68,7 +77,7 @@ def occupancy(run: FinishedRun, mechanism: str) -> dict[str, Any]:
     low, high = (float(truth.min()), float(truth.max())) if len(truth) else (0.0, 1.0)
     margin = 0.04 * max(high - low, 1.0)
     ends = (max(0.0, low - margin) if low > 0 else -margin, high + margin)
-    band_at, band = _band(run, mechanism, max(0.0, ends[0]), ends[1])
+    band_at, band = _band(theory or {}, max(0.0, ends[0]), ends[1])
     every = max(1, -(-len(truth) // POINT_LIMIT))
     reach = max([1.0, *(float(value) * 1.05 for value in (band.max(initial=0), np.abs(error).max(initial=0)))])
     dots = {
@@ -100,15 +109,14 @@ def occupancy(run: FinishedRun, mechanism: str) -> dict[str, Any]:
     return {"data": traces, "layout": layout, "group": "occupancy", "drawn_every": every}
 
 
-def _band(run: FinishedRun, mechanism: str, low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    theory = (run.facts[mechanism].record.get("theory") or {}) if mechanism in run.facts else {}
+def _band(theory: Mapping[str, Any], low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     at = np.array([np.nan if value is None else value for value in theory.get("occupancy") or []], dtype=float)
     sigma = np.array([np.nan if value is None else value for value in theory.get("std_error") or []], dtype=float)
     if not len(at) or len(at) != len(sigma) or not np.isfinite(sigma).all():
         return np.empty(0), np.empty(0)
     order = np.argsort(at)
     x = np.linspace(low, min(high, float(at.max())), 80)
-    # Every law here has a variance affine in the occupancy: interpolating the variance is exact, the σ not.
+    # Laws without suppression have a variance affine in the occupancy: interpolating the variance is exact, the σ not.
     return x, 1.96 * np.sqrt(np.interp(x, at[order], sigma[order] ** 2))
 
 
@@ -188,12 +196,14 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
     Returns
     -------
     points
-        Mean devices asked and RMSE, where both are above 0.
+        Mean devices asked and RMSE, where both are above 0 and the mechanism published its own counts.
     """
     rows = run.scores[run.scores["mechanism"] == mechanism]
+    kinds = statistics(run.scores)
     points = [
         (run.mean_asked.get((str(campaign), mechanism), 0.0), float(rmse))
         for campaign, rmse in zip(rows["campaign"], rows["rmse"], strict=True)
+        if kinds[str(campaign)] is COUNT and release_of(run, str(campaign), mechanism) is None
     ]
     return [(asked, rmse) for asked, rmse in points if asked > 0 and rmse > 0]
 
@@ -214,7 +224,7 @@ def series(run: FinishedRun, campaign: str, mechanism: str) -> dict[str, Any]:
     figure
         Traces and layout.
     """
-    frame = run.estimates
+    frame, statistic = run.estimates, statistics(run.scores)[campaign]
     rows = frame[(frame["campaign"] == campaign) & (frame["mechanism"] == mechanism)].sort_values("query")
     columns = ("time_s", "truth", "estimate", "lower", "upper")
     time, truth, estimate, lower, upper = (rows[column].to_numpy(dtype=float) for column in columns)
@@ -252,7 +262,7 @@ def series(run: FinishedRun, campaign: str, mechanism: str) -> dict[str, Any]:
     span = _span(every)
     layout = {
         "xaxis": {"title": {"text": "minute of the run"}},
-        "yaxis": {"title": {"text": "vehicles"}, "range": span},
+        "yaxis": {"title": {"text": statistic.unit}, "range": span},
         "height": 300,
         "showlegend": True,
     }

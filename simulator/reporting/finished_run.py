@@ -89,6 +89,31 @@ def mechanism_facts(run: Mapping[str, Any]) -> dict[str, MechanismFacts]:
     return facts
 
 
+def refined_labels(run: Mapping[str, Any], facts: Mapping[str, MechanismFacts]) -> dict[str, str]:
+    """
+    Call every refined estimate what it is.
+
+    Parameters
+    ----------
+    run
+        The content of `run.json`.
+    facts
+        Its mechanisms.
+
+    Returns
+    -------
+    labels
+        By its name in the tables: the mechanism's label, the refinement's name, and that it is biased.
+    """
+    labels = {}
+    for record in run.get("refinements") or []:
+        mechanism = str(record["mechanism"])
+        of = facts[mechanism].label if mechanism in facts else mechanism
+        biased = " (biased)" if record.get("biased") else ""
+        labels[str(record["name"])] = f"{of}, {record['refinement']}{biased}"
+    return labels
+
+
 class FinishedRun:
     """
     The files of one run directory, each read when it is first needed.
@@ -114,6 +139,7 @@ class FinishedRun:
         except json.JSONDecodeError as error:
             raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
         self.facts = mechanism_facts(self.run)
+        self.refined = refined_labels(self.run, self.facts)
 
     def __repr__(self) -> str:
         """Say which scenario and seed, and how many mechanisms."""
@@ -140,7 +166,7 @@ class FinishedRun:
             Its title, or the name where the run says no more.
         """
         facts = self.facts.get(mechanism)
-        return facts.label if facts else mechanism
+        return facts.label if facts else self.refined.get(mechanism, mechanism)
 
     @cached_property
     def estimates(self) -> pd.DataFrame:

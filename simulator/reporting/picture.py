@@ -7,6 +7,7 @@ from simulator.reporting.city_map import cell_outlines, query_numbers
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import Safe, definitions, element, figure, same_scale
 from simulator.reporting.numerals import whole
+from simulator.reporting.published import published_label, statistics
 from simulator.reporting.verdict import QUESTION, accuracy, price
 
 Figures = dict[str, Any]
@@ -83,12 +84,12 @@ def map_section(run: FinishedRun, page: Figures) -> Safe:
     panels = [
         element(
             "figure",
-            element("figcaption", element("strong", title), " ", element("span", words)),
+            element("figcaption", element("strong", title), " ", element("span", words, data_words=panel)),
             element("div", class_="canvas", data_panel=panel),
             element("div", class_="scale", data_scale=panel, aria_hidden="true"),
         )
         for panel, title, words in (
-            ("truth", "Truth", "vehicles that were asked and are there"),
+            ("truth", "Truth", next(iter(statistics(run.scores).values())).of_truth),
             ("estimate", "Estimate", "what the aggregator worked out"),
             ("error", "Error", "estimate minus truth"),
         )
@@ -125,11 +126,13 @@ def _series_section(run: FinishedRun, page: Figures) -> Safe:
     drawn = []
     for campaign in campaigns:
         group = []
-        for mechanism in dict.fromkeys(run.estimates["mechanism"]):
+        own = run.estimates["campaign"] == campaign
+        for mechanism in dict.fromkeys(run.estimates.loc[own, "mechanism"]):
             key = f"series-{len(page['figures'])}"
             page["figures"][key] = figures.series(run, str(campaign), str(mechanism))
             group.append(page["figures"][key])
-            label = run.label(str(mechanism)) + (f", campaign {campaign}" if len(campaigns) > 1 else "")
+            where = f", campaign {campaign}" if len(campaigns) > 1 else ""
+            label = published_label(run, str(campaign), str(mechanism)) + where
             words = f"{label}: truth, estimate and 95 % interval by query."
             drawn.append(figure(key, label, described=words))
         figures.share_scales(group)

@@ -1,16 +1,13 @@
 """The report: one HTML page that opens offline and asks nothing of any network."""
 
-import base64
-import hashlib
 import os
-import tempfile
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from simulator.reporting.document import build_document, write_document
 from simulator.reporting.errors import growth_section, occupancy_section, scores_section
 from simulator.reporting.finished_run import FinishedRun
-from simulator.reporting.markup import Safe, element, embedded, text
+from simulator.reporting.markup import element
 from simulator.reporting.picture import header, map_section
 from simulator.reporting.records import attacks_section, claims_section, rounds_section, scenario_section
 
@@ -47,12 +44,10 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     UnfinishedRunError
         If the directory holds no finished run.
     """
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415  slow to import
-
     run = FinishedRun(Path(directory))
     page: dict[str, Any] = {
         "figures": {},
-        "mechanisms": [{"name": facts.name, "label": facts.label} for facts in run.facts.values()],
+        "mechanisms": [{"name": name, "label": run.label(name)} for name in (*run.facts, *run.refined)],
         # The map opens with what people come to see: the first mechanism that protects anything.
         "first": next((facts.name for facts in run.facts.values() if facts.kind != "no_privacy"), None),
     }
@@ -68,19 +63,6 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     ]
     shown = [(name, words) for name, words in _LINKS if any(f'id="{name}"' in section for section in sections)]
     links = element("nav", *(element("a", words, href=f"#{name}") for name, words in shown), aria_label="Sections")
-    scripts = [get_plotlyjs(), _asset("report.js")]
-    policy = (
-        f"default-src 'none'; script-src {' '.join(_hash(script) for script in scripts)}; "
-        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-    head = (
-        '<meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer">'
-        f"<title>{text(run.run.get('scenario', ''))} · crowdveil report</title>"
-        f"<style>{_asset('report.css')}</style>"
-    )
     body = (
         header(run)
         + links
@@ -90,10 +72,8 @@ def build_report(directory: str | os.PathLike[str]) -> str:
             "footer",
             element("p", "Made by crowdveil from the run’s own files; it loads nothing from any network."),
         )
-        + f'<script type="application/json" id="page-data">{embedded(page)}</script>'
-        + "".join(f"<script>{script}</script>" for script in scripts)
     )
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{Safe(body)}</body></html>\n'
+    return build_document(f"{run.run.get('scenario', '')} · crowdveil report", body, page)
 
 
 def write_report(directory: str | os.PathLike[str]) -> Path:
@@ -115,24 +95,4 @@ def write_report(directory: str | os.PathLike[str]) -> Path:
     UnfinishedRunError
         If the directory holds no finished run.
     """
-    html = build_report(directory)
-    path = Path(directory) / FILE_NAME
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(html)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
-
-
-def _asset(name: str) -> str:
-    return resources.files("simulator.reporting").joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+    return write_document(build_report(directory), Path(directory) / FILE_NAME)

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.reporting.claims_text import one_line
-from simulator.reporting.finished_run import FinishedRun, MechanismFacts, mechanism_facts
+from simulator.reporting.finished_run import FinishedRun, MechanismFacts, mechanism_facts, refined_labels
 from simulator.reporting.numerals import counted, duration, number, percent, real, whole
+from simulator.reporting.published import by_unit, release_notes, release_records
 from simulator.reporting.report import FILE_NAME
 from simulator.reporting.view_claim import view_claims
 
@@ -62,8 +63,12 @@ def print_summary(
     facts = mechanism_facts(frames.run)
     console.print()
     console.print(_what_ran(frames.run))
-    console.print(_scores(frames.scores, facts))
+    labels = {name: record.label for name, record in facts.items()} | refined_labels(frames.run, facts)
+    for unit, part in by_unit(frames.scores).items():
+        console.print(_scores(part, labels, unit, release_records(frames.run)))
     console.print(_learnt(frames.claims, facts))
+    for note in release_notes(frames.run):
+        console.print(Text(f"Note: {note}", style="dim"))
     for warning in frames.run.get("warnings") or []:
         console.print(Text(f"Warning: {warning}", style="yellow"))
     if directory is not None:
@@ -88,9 +93,11 @@ def _what_ran(run: Mapping[str, Any]) -> Text:
     return text
 
 
-def _scores(scores: pd.DataFrame, facts: Mapping[str, MechanismFacts]) -> Table:
-    several = scores["campaign"].nunique() > 1
-    table = Table(title="Error in vehicles a cell", title_justify="left", title_style="bold")
+def _scores(
+    scores: pd.DataFrame, labels: Mapping[str, str], unit: str, releases: Mapping[str, Mapping[str, Any]]
+) -> Table:
+    several = scores["campaign"].nunique() > 1 or bool(releases)
+    table = Table(title=f"Error in {unit} a cell", title_justify="left", title_style="bold")
     table.add_column("Mechanism")
     if several:
         table.add_column("Campaign")
@@ -98,12 +105,19 @@ def _scores(scores: pd.DataFrame, facts: Mapping[str, MechanismFacts]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in scores.to_dict("records"):
         name = str(row["mechanism"])
-        cells = [facts[name].label if name in facts else name]
-        cells += [str(row["campaign"])] if several else []
+        cells = [labels.get(name, name)]
+        cells += [_campaign(str(row["campaign"]), name, releases)] if several else []
         cells += [number(real(row.get(column))) for column in ("rmse", "theory_rmse", "bias", "max_error")]
         cells.append(percent(real(row.get("coverage"))))
         table.add_row(*(Text(cell) for cell in cells))
     return table
+
+
+def _campaign(campaign: str, mechanism: str, releases: Mapping[str, Mapping[str, Any]]) -> str:
+    """Name a campaign and, where one stands between this mechanism's server and the public, the kind of release."""
+    record = releases.get(campaign)
+    released = record is not None and mechanism in record["mechanisms"] and record["release"]["kind"] != "none"
+    return f"{campaign} ({record['release']['kind']})" if record is not None and released else campaign
 
 
 def _learnt(claims: pd.DataFrame, facts: Mapping[str, MechanismFacts]) -> Table:

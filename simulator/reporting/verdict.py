@@ -4,9 +4,10 @@ import math
 
 import pandas as pd
 
-from simulator.reporting.claims_text import learns, who
+from simulator.reporting.claims_text import learns, sentence, who
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.numerals import number, percent
+from simulator.reporting.published import COUNT, RELEASED_BY, Statistic, release_of, statistics
 from simulator.reporting.view_claim import ViewClaim, view_claims
 
 QUESTION = (
@@ -40,18 +41,31 @@ def accuracy(run: FinishedRun) -> list[str]:
 
 
 def _comparison(run: FinishedRun, scores: pd.DataFrame) -> str:
-    rows = {str(name): float(rmse) for name, rmse in zip(scores["mechanism"], scores["rmse"], strict=True)}
-    facts = run.facts
-    baseline = [name for name in rows if name in facts and facts[name].kind == "no_privacy"]
+    every = {str(name): float(rmse) for name, rmse in zip(scores["mechanism"], scores["rmse"], strict=True)}
+    rows = {name: rmse for name, rmse in every.items() if name not in run.refined}
+    facts, campaign = run.facts, str(scores["campaign"].iloc[0])
+    statistic = statistics(scores)[campaign]
+    baseline = [
+        name
+        for name in rows
+        if name in facts and facts[name].kind == "no_privacy" and release_of(run, campaign, name) is None
+    ]
     ranked = sorted((name for name in rows if name not in baseline and math.isfinite(rows[name])), key=rows.__getitem__)
+    if statistic is not COUNT:
+        return _speeds(run, scores, statistic)
     if not ranked:
         return "Nothing private was measured in this run; the exact counts are the only estimate."
     best = ranked[0]
-    text = f"{run.label(best)}’s estimates were off by {number(rows[best])} vehicles a cell (root mean square)"
+    text = (
+        f"{_whose(run, campaign, best)} estimates were off by {number(rows[best])} vehicles a cell (root mean square)"
+    )
     for name in ranked[1:]:
         times = f", {number(rows[name] / rows[best])} times as much" if rows[best] > 0 else ""
-        text += f"; {_inner(run.label(name))}’s by {number(rows[name])}{times}"
+        text += f"; {_inner(_whose(run, campaign, name))} by {number(rows[name])}{times}"
     text += "."
+    refined = [f"{_inner(run.label(name))} by {number(rmse)}" for name, rmse in every.items() if name in run.refined]
+    if refined:
+        text += f" Refined estimates: {'; '.join(refined)}."
     held = _mean_truth(run, scores)
     if math.isfinite(held):
         text += f" A cell held {number(held)} on average."
@@ -59,6 +73,27 @@ def _comparison(run: FinishedRun, scores: pd.DataFrame) -> str:
     if best in coverage and math.isfinite(coverage[best]):
         text += f" {run.label(best)}’s 95 % intervals held the truth {percent(coverage[best])} of the time."
     return text
+
+
+def _speeds(run: FinishedRun, scores: pd.DataFrame, statistic: Statistic) -> str:
+    """Say how far off the published speeds of one campaign were."""
+    row = scores.iloc[0]
+    record = release_of(run, str(row["campaign"]), str(row["mechanism"]))
+    through = "as they are" if record is None else f"through {record['words']}"
+    what = statistic.name.replace("_", " ")
+    rmse = float(row["rmse"])
+    if not math.isfinite(rmse):
+        return f"No cell ever held enough vehicles to publish a {what}."
+    text = f"The {what}s, published {through}, were off by {number(rmse)} m/s a cell (root mean square)."
+    text += f" The true ones were {number(_mean_truth(run, scores))} m/s on average."
+    return text + f" The 95 % intervals held the truth {percent(float(row['coverage']))} of the time."
+
+
+def _whose(run: FinishedRun, campaign: str, mechanism: str) -> str:
+    """Write a label in the genitive; a release after it: “No privacy’s, released by laplace (epsilon = 1),”."""
+    record = release_of(run, campaign, mechanism)
+    own = f"{run.label(mechanism)}’s"
+    return own if record is None else f"{own}, released by {record['words']},"
 
 
 def _mean_truth(run: FinishedRun, scores: pd.DataFrame) -> float:
@@ -84,7 +119,8 @@ def price(run: FinishedRun) -> list[str]:
     Returns
     -------
     sentences
-        One a mechanism, on the view that says most: the linked reports, else the single one.
+        One a mechanism, on the view that says most: the linked reports, else the single one; and one a release,
+        on what it publishes, whatever the crowd.
     """
     claims = view_claims(run.claims)
     sentences = []
@@ -97,7 +133,16 @@ def price(run: FinishedRun) -> list[str]:
         if claim.view == "linked_reports" and facts.rounds > 1:
             verb = verb.replace("learns", "learn", 1) if verb.startswith("learns") else verb
         sentences.append(f"{facts.label}: {subject[0].lower()}{subject[1:]} {verb}")
+    for claim in claims:
+        if claim.basis.startswith(RELEASED_BY) and claim.crowd is None and claim.queries == 1:
+            said = claim.basis.partition(": ")[0]
+            tells = sentence(claim, rounds=_rounds(run, claim))
+            sentences.append(f"{run.label(claim.mechanism)}, {said[0].lower()}{said[1:]}: {tells}")
     return sentences
+
+
+def _rounds(run: FinishedRun, claim: ViewClaim) -> int:
+    return run.facts[claim.mechanism].rounds if claim.mechanism in run.facts else 2
 
 
 def worst_view(claims: list[ViewClaim], rounds: int) -> ViewClaim | None:

@@ -85,7 +85,8 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
     groups: dict[tuple[object, ...], list[dict[str, object]]] = {}
     for record in claims.to_dict("records"):
         row = {str(key): value for key, value in record.items()}
-        key = tuple(row[name] if name in _NAMES else _whole(row.get(name)) for name in _KEYS)
+        # Two releases of one view differ in what they are based on.
+        key = (*(row[name] if name in _NAMES else _whole(row.get(name)) for name in _KEYS), row.get("basis"))
         groups.setdefault(key, []).append(row)
     return [_gather(rows) for rows in groups.values()]
 

@@ -65,6 +65,8 @@ class Answer:
     rounds: list[RoundAccount]
     published: bool = False
     """Whether a release stands between what the server counted and the estimate."""
+    paired: bool = False
+    """Whether only devices heard in every round were counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +229,14 @@ class Campaign:
                     counts,
                     totals,
                     [
-                        Answer(name, estimate, surveys[name].std_error(counts), rounds, name in self._publications)
+                        Answer(
+                            name,
+                            estimate,
+                            surveys[name].std_error(counts),
+                            rounds,
+                            name in self._publications,
+                            surveys[name].paired,
+                        )
                         for name, (estimate, rounds) in answers.items()
                     ],
                     targets={name: kept for name, survey in surveys.items() if (kept := survey.recorded())},

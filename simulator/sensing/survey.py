@@ -190,6 +190,11 @@ class Survey:
             return self._server.std_error(true_counts)
         return self._publication.std_error(true_counts, asked=self._server.asked, counted=self._server.counted)
 
+    @property
+    def paired(self) -> bool:
+        """Whether only devices heard in every round are counted."""
+        return self._server.paired
+
     def recorded(self) -> tuple[Recorded, Cells] | None:
         """Return what the targets sent and what arrived, and (n,) int32 where they were; None if there are none."""
         recorded = None if self._keeper is None else self._keeper.recorded()

@@ -5,12 +5,13 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import simpy
 
 from simulator.roads.links import Links
 from simulator.traffic.clock import Clock, Moment
 from simulator.traffic.physics import FRACTION_BITS, LinkPhysics
-from simulator.traffic.places import Places, State, Totals
+from simulator.traffic.places import Places, State, Totals, speeds_from_entries
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
@@ -89,6 +90,7 @@ class Agents:
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
         routes.check_connected(links)
         self._trips, self._routes, self._clock, self._physics = trips, routes, clock, physics
+        self._road_links = links
         self._links = [
             _Link(number, *numbers)
             for number, numbers in enumerate(
@@ -194,13 +196,25 @@ class Agents:
 
     def places(self) -> Places:
         """Where every departed vehicle is at `env.now`."""
-        return Places.from_entries(
+        step_s, free_flow_s = self._clock.step_s, self._physics.free_flow_s
+        return Places.from_entries(*self._entries_now(), tick=self._env.now, step_s=step_s, free_flow_s=free_flow_s)
+
+    def speeds(self) -> npt.NDArray[np.float64]:
+        """How fast every departed vehicle goes at `env.now`, (departed,) m/s, 0 off the road."""
+        return speeds_from_entries(
+            *self._entries_now(),
+            tick=self._env.now,
+            step_s=self._clock.step_s,
+            links=self._road_links,
+            physics=self._physics,
+        )
+
+    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the state, link and entry tick of every departed vehicle."""
+        return (
             np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
             np.array([vehicle.link for vehicle in self._vehicles], dtype=np.int32),
             np.array([vehicle.entry for vehicle in self._vehicles], dtype=np.int32),
-            tick=self._env.now,
-            step_s=self._clock.step_s,
-            free_flow_s=self._physics.free_flow_s,
         )
 
     def totals(self) -> Totals:

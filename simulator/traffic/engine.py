@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 import simpy
 
 from simulator.traffic.places import Places, Totals
@@ -28,6 +30,9 @@ class Engine(Protocol):
 
     def places(self) -> Places:
         """Where every departed vehicle is at `env.now`; call `advance` first."""
+
+    def speeds(self) -> npt.NDArray[np.float64]:
+        """How fast every departed vehicle goes at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
 
     def totals(self) -> Totals:
         """How many vehicles are doing what, and what was counted so far."""

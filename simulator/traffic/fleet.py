@@ -10,7 +10,7 @@ from simulator.roads.links import Links
 from simulator.traffic import kernel
 from simulator.traffic.clock import Clock, look
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import Places, State, Totals
+from simulator.traffic.places import Places, State, Totals, speeds_from_entries
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
@@ -53,6 +53,7 @@ class Fleet:
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
         routes.check_connected(links)
         self._trips, self._routes, self._clock, self._physics = trips, routes, clock, physics
+        self._road_links = links
         self._links = _link_records(links, physics)
         self._vehicles = np.zeros(len(trips), dtype=kernel.VEHICLE)
         self._cursor = np.zeros(len(trips), dtype=np.int64)
@@ -124,19 +125,35 @@ class Fleet:
 
     def places(self) -> Places:
         """Where every departed vehicle is at `env.now`; call `advance` first."""
+        state, link, entry = self._entries_now()
+        step_s, free_flow_s = self._clock.step_s, self._physics.free_flow_s
+        return Places.from_entries(state, link, entry, tick=self._now, step_s=step_s, free_flow_s=free_flow_s)
+
+    def speeds(self) -> npt.NDArray[np.float64]:
+        """How fast every departed vehicle goes at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
+        state, link, entry = self._entries_now()
+        return speeds_from_entries(
+            state,
+            link,
+            entry,
+            tick=self._now,
+            step_s=self._clock.step_s,
+            links=self._road_links,
+            physics=self._physics,
+        )
+
+    @property
+    def _now(self) -> float:
+        return self._next_tick - 1 if self._env is None else self._env.now
+
+    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the state, link and entry tick of every departed vehicle."""
         departed = int(self._counts["departed"][0])
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
         where = self._routes.links[self._routes.offsets[1 : departed + 1] - 1]
         entry = np.zeros(departed, dtype=np.int32)
         kernel.survey(self._links, self._vehicles, state, where, entry)
-        return Places.from_entries(
-            state,
-            where,
-            entry,
-            tick=self._next_tick - 1 if self._env is None else self._env.now,
-            step_s=self._clock.step_s,
-            free_flow_s=self._physics.free_flow_s,
-        )
+        return state, where, entry
 
     def totals(self) -> Totals:
         """How many vehicles are doing what, and what was counted so far."""

@@ -6,6 +6,9 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from simulator.roads.links import Links
+from simulator.traffic.physics import LinkPhysics
+
 
 class State(IntEnum):
     """What a departed vehicle is doing."""
@@ -55,6 +58,53 @@ class Places:
 
     def __len__(self) -> int:
         return len(self.state)
+
+
+def speeds_from_entries(
+    state: npt.NDArray[np.uint8],
+    link: npt.NDArray[np.int32],
+    entry_tick: npt.NDArray[np.int32],
+    *,
+    tick: float,
+    step_s: float,
+    links: Links,
+    physics: LinkPhysics,
+) -> npt.NDArray[np.float64]:
+    """Compute how fast every departed vehicle goes at moment `tick`.
+
+    The spatial queue knows when a vehicle entered its link and no more, so this is what it implies: free-flow
+    speed until the free-flow ticks are over; from then on, standing in the queue at the link's end, its average
+    since it entered, length / (t − entry), which falls the longer it stands; 0 while it waits to enter, and once
+    it has arrived.
+
+    Parameters
+    ----------
+    state
+        (departed,) uint8, a `State`.
+    link
+        (departed,) int32.
+    entry_tick
+        (departed,) int32, of those on the road.
+    tick
+        The moment, whole or not.
+    step_s
+        Seconds a tick.
+    links, physics
+        The network and its queue model.
+
+    Returns
+    -------
+    numpy.ndarray
+        (departed,) float64, metres per second; at most the link's free-flow speed.
+    """
+    speed: npt.NDArray[np.float64] = links.speed_mps[link]
+    elapsed = tick - entry_tick
+    queued = elapsed >= physics.free_ticks[link]
+    # A link of exactly n ticks may take a last bit more than n: its average is not above its free-flow speed.
+    average = links.length_m[link[queued]] / (elapsed[queued] * step_s)
+    speed[queued] = np.minimum(average, speed[queued])
+    speed[state != State.ON_ROAD] = 0.0
+    return speed
 
 
 @dataclass(frozen=True)

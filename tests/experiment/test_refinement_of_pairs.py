@@ -1,5 +1,7 @@
 """Combining queries of which only devices heard in every round were counted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,14 +22,15 @@ def test_paired_queries_are_weighed_by_the_variance_of_pairs():
         heard = rng.multivariate_hypergeometric(truth, paired)
         estimate = estimate_paired(mechanism, mechanism.sample_counts(heard, rng=rng), paired=paired, asked=550)
         rounds = [RoundAccount(asked=550, answered=550, counted=paired, unpaired=550 - paired) for _ in range(2)]
-        answer = Answer("sampling", estimate, paired_std_error(mechanism, truth, paired=paired), rounds)
+        answer = Answer("sampling", estimate, paired_std_error(mechanism, truth, paired=paired), rounds, paired=True)
         queries.append(Query("all", number, 0.0, 0.0, truth, Totals(0, 0, 0, 0, 0, 0), [answer]))
     refining = Refining("sampling", "combined", "combine", {"window": 3})
-    made = combinations(refining, mechanism, queries, paired=True)[2]
+    made = combinations(refining, mechanism, queries)[2]
     pooled = np.clip(np.mean([query.answers[0].estimate.count for query in queries], axis=0), 0, 550)
     variances = np.square([paired_variance(mechanism, paired=n, asked=550).std_error(pooled) for n in (550, 200, 400)])
     best = 1 / np.sqrt((1 / variances[:, pooled > 0]).sum(axis=0))
     assert made.combination.estimate.std_error[pooled > 0] == pytest.approx(best, rel=1e-6)
     assert made.drift == pytest.approx(0, abs=1e-9)
-    unpaired = combinations(refining, mechanism, queries, paired=False)[2]
+    alone = [replace(query, answers=[replace(query.answers[0], paired=False)]) for query in queries]
+    unpaired = combinations(refining, mechanism, alone)[2]
     assert (unpaired.combination.estimate.std_error[pooled > 0] > 1.2 * best).all()

@@ -93,7 +93,7 @@ SPOILED = [
     ("channel.latency_s={kind='exponential'}", "channel.latency_s.mean_s", ["is required"]),
     ("channel.loss_two=1.01", "channel.loss_two", ["at most 1"]),
     ("aggregation.kind='trust'", "aggregation.kind", ["trusted"]),
-    ("release.kind='laplace'", "release.kind", ["none"]),
+    ("release.kind='laplac'", "release.kind", ["none", "did you mean laplace?"]),
     ("claims.epsilons=[1, 0]", "claims.epsilons[1]", ["above 0"]),
     ("claims.queries=[]", "claims.queries", ["at least 1"]),
     ("claims.crowds=[1.0]", "claims.crowds[0]", ["whole number"]),

@@ -55,6 +55,7 @@ def assert_equal_at(engines, tick):
     np.testing.assert_array_equal(ours.state, theirs.state)
     np.testing.assert_array_equal(ours.link, theirs.link)
     np.testing.assert_array_equal(ours.fraction, theirs.fraction)
+    np.testing.assert_array_equal(fleet.speeds(), agents.speeds())
     return totals
 
 

@@ -55,7 +55,6 @@
   const tidy = (text) => text.replace("-", "\u2212");
   const whole = (value) => (value === null ? "\u2013" : tidy(value.toLocaleString("en", { maximumFractionDigits: 0 })));
   const tenth = (value) => (value === null ? "\u2013" : tidy(value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })));
-  const signed = (value) => (value !== null && value > 0 ? "+" : "") + tenth(value);
   const clock = (seconds) => {
     const s = Math.round(seconds), two = (value) => String(value).padStart(2, "0");
     return Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
@@ -68,7 +67,14 @@
 
   // ---- the map -------------------------------------------------------------------------------------------------
   const city = page.city, panels = ["truth", "estimate", "error"];
-  const label = (name) => (page.mechanisms.find((mechanism) => mechanism.name === name) || { label: name }).label;
+  const label = (name) => page.campaigns[state.campaign].labels[name] || name;
+  // Counts are whole; speeds are not.
+  const amount = (value) => (current.campaign.counts ? whole(value) : fine(value));
+  const fine = (value) => {
+    const digits = current.campaign.counts ? 1 : 2;
+    return value === null ? "\u2013" : tidy(value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  };
+  const signed = (value) => (value !== null && value > 0 ? "+" : "") + fine(value);
   const cellName = (i) => "Cell " + city.cells[i] + (city.names[i] && city.names[i] !== String(city.cells[i]) ? " (" + city.names[i] + ")" : "");
   const state = { campaign: 0, query: 0, mechanism: "", same: true };
   const shapes = {};
@@ -112,7 +118,7 @@
       estimate: mechanism.estimate[state.query],
       lower: mechanism.lower[state.query],
       upper: mechanism.upper[state.query],
-      reach: Math.max(1, state.same ? campaign.error : mechanism.error),
+      reach: Math.max(campaign.counts ? 1 : 0.1, state.same ? campaign.error : mechanism.error),
       title: "query " + campaign.queries[state.query] + " at " + clock(campaign.times[state.query]),
     };
   };
@@ -153,19 +159,20 @@
         const words = { truth: "Truth, ", estimate: "Estimate by " + label(state.mechanism) + ", ", error: "Error of " + label(state.mechanism) + ", " };
         shapes[panel][0].ownerSVGElement.setAttribute("aria-label", words[panel] + now.title + ", map of " + city.cells.length + " cells");
       }
-      const top = whole(now.campaign.top);
-      ramp("truth", VIRIDIS, ["0", whole(now.campaign.top / 2), top + " vehicles"]);
-      ramp("estimate", VIRIDIS, ["0 or below", whole(now.campaign.top / 2), top + " or more"]);
-      ramp("error", RDBU, [tidy("-" + tenth(now.reach)) + " too few", "0", "+" + tenth(now.reach) + " too many"]);
+      const top = amount(now.campaign.top), counts = now.campaign.counts;
+      document.querySelector('[data-words="truth"]').textContent = now.campaign.words;
+      ramp("truth", VIRIDIS, ["0", amount(now.campaign.top / 2), top + " " + now.campaign.unit]);
+      ramp("estimate", VIRIDIS, ["0 or below", amount(now.campaign.top / 2), top + " or more"]);
+      ramp("error", RDBU, [tidy("-" + fine(now.reach)) + (counts ? " too few" : " too slow"), "0", "+" + fine(now.reach) + (counts ? " too many" : " too fast")]);
       const cut = [];
       if (below) cut.push(below + (below === 1 ? " estimate is" : " estimates are") + " below 0");
-      if (above) cut.push(above + (above === 1 ? " is" : " are") + " above the most vehicles any cell ever held");
+      if (above) cut.push(above + (above === 1 ? " is" : " are") + (counts ? " above the most vehicles any cell ever held" : " above the highest speed of any cell"));
       byId("clipped").textContent = cut.length ? "An unbiased estimate may fall outside what is possible: " + cut.join(" and ") + "; they are drawn in the colour at the scale\u2019s end." : "";
     }
     const rmse = seen ? Math.sqrt(squares / seen) : null;
     byId("status").textContent =
-      label(state.mechanism) + ", " + now.title + ": off by " + tenth(rmse) + " vehicles a cell (RMSE over " + seen + " cells); " +
-      whole(sumTruth) + " vehicles there, " + tenth(sumEstimate) + " estimated" +
+      label(state.mechanism) + ", " + now.title + ": off by " + fine(rmse) + " " + now.campaign.unit + " a cell (RMSE over " + seen + " cells)" +
+      (now.campaign.counts ? "; " + whole(sumTruth) + " vehicles there, " + tenth(sumEstimate) + " estimated" : "") +
       (bounded ? "; the interval held the truth in " + covered + " of " + bounded + " cells" : "") + ".";
     Object.assign(byId("map").dataset, {
       query: now.campaign.queries[state.query],
@@ -182,8 +189,8 @@
     const cell = (text) => make("td", { textContent: text });
     const heads = ["Cell", "Truth", "Estimate", "Interval from", "to", "Error"].map((text) => make("th", { scope: "col", textContent: text }));
     const rows = city.cells.map((_, i) =>
-      make("tr", {}, make("th", { scope: "row", textContent: cellName(i) }), cell(whole(now.truth[i])), cell(tenth(now.estimate[i])),
-        cell(tenth(now.lower[i])), cell(tenth(now.upper[i])), cell(signed(error[i]))));
+      make("tr", {}, make("th", { scope: "row", textContent: cellName(i) }), cell(amount(now.truth[i])), cell(fine(now.estimate[i])),
+        cell(fine(now.lower[i])), cell(fine(now.upper[i])), cell(signed(error[i]))));
     byId("values").replaceChildren(
       make("table", {}, make("caption", { textContent: label(state.mechanism) + ", " + now.title }), make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   };
@@ -203,8 +210,8 @@
     }
     const now = current;
     const error = now.truth[i] === null || now.estimate[i] === null ? null : now.estimate[i] - now.truth[i];
-    box.textContent = [cellName(i), "Truth " + whole(now.truth[i]), "Estimate " + tenth(now.estimate[i]),
-      "95 % interval " + tenth(now.lower[i]) + " to " + tenth(now.upper[i]), "Error " + signed(error)].join("\n");
+    box.textContent = [cellName(i), "Truth " + amount(now.truth[i]), "Estimate " + fine(now.estimate[i]),
+      "95 % interval " + fine(now.lower[i]) + " to " + fine(now.upper[i]), "Error " + signed(error)].join("\n");
     const left = Math.min(event.clientX + 16, window.innerWidth - box.offsetWidth - 8);
     const top = event.clientY + 18 + box.offsetHeight > window.innerHeight ? event.clientY - box.offsetHeight - 12 : event.clientY + 18;
     box.style.left = Math.max(8, left) + "px";

@@ -1,0 +1,224 @@
+"""Releases: what each campaign's trusted servers do before they publish, made from the scenario."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.central import (
+    CountRelease,
+    Generalised,
+    LaplaceCounts,
+    LaplaceMean,
+    LocalRecoding,
+    SampleThenSuppress,
+    SmoothMedian,
+    ValueRelease,
+)
+from mechanisms.central.exact_statistic import ExactStatistic
+from mechanisms.central.generalised_sample import GeneralisedSample
+from mechanisms.local import ParameterError, SamplingPrivacy
+from scenarios import Fault, Scenario, ScenarioError
+from scenarios.release_rules import Released
+from simulator.aggregation.published import Publication, PublishedCounts, PublishedDifferences, Sampled
+from simulator.experiment.city import City
+from simulator.experiment.theory import OCCUPANCIES
+from simulator.sensing.speed_survey import SpeedQuestion
+
+INTERVALS = {"laplace": "noise", "smooth_median": "greatest noise"}
+QUESTION = ("lower_mps", "upper_mps", "min_vehicles")
+"""What a campaign of speeds says beside its release."""
+BOUNDS = {"lower": "lower_mps", "upper": "upper_mps"}
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignRelease:
+    """What one campaign's trusted servers do before they publish.
+
+    Attributes
+    ----------
+    campaign, statistic
+        Its name, and what it estimates.
+    section
+        The release as the scenario has it: `kind` and its parameters.
+    counts
+        Of counts: each mechanism's release, by name; the other mechanisms publish as they are.
+    publications
+        How those releases meet what the server counted.
+    speeds
+        Of speeds: what is asked; else None.
+    notes
+        What is not under the release, and why, in plain words.
+    """
+
+    campaign: str
+    statistic: str
+    section: Mapping[str, Any]
+    counts: Mapping[str, CountRelease] = field(default_factory=dict)
+    publications: Mapping[str, Publication] = field(default_factory=dict)
+    speeds: SpeedQuestion | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The release in a few words: its kind and what it was given."""
+        given = [
+            f"{key} = {value:g}"
+            for key, value in self.section.items()
+            if isinstance(value, int | float) and key not in QUESTION and (key, value) != ("sample", 1.0)
+        ]
+        return f"{self.section['kind']} ({', '.join(given)})" if given else str(self.section["kind"])
+
+
+def build_releases(scenario: Scenario, mechanisms: Mapping[str, Any], city: City) -> dict[str, CampaignRelease]:
+    """Make every campaign's release, by the campaign's name.
+
+    Raises
+    ------
+    ScenarioError
+        If a release refuses its parameters.
+    """
+    built, faults = {}, []
+    for released in scenario.released():
+        name = str(released.campaign["name"])
+        try:
+            build = _of_counts if released.campaign["statistic"] == "count" else _of_speeds
+            built[name] = build(released, mechanisms, city)
+        except ParameterError as error:
+            faults.append(Fault(_place(released, error.field), error.rule, error.value))
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+    return built
+
+
+def _place(released: Released, key: str) -> str:
+    """Return the key path of a parameter that a release refuses."""
+    campaign = f"campaigns.{released.campaign['name']}"
+    if key in BOUNDS:
+        return f"{campaign}.{BOUNDS[key]}"
+    return f"release.{key}" if released.at == ("release",) else f"{campaign}.release.{key}"
+
+
+def _section(released: Released) -> dict[str, Any]:
+    left_out = {"mechanisms", "sample" if released.campaign["statistic"] == "count" else "sampling"}
+    return {key: value for key, value in released.release.items() if value is not None and key not in left_out}
+
+
+def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) -> CampaignRelease:
+    name = str(released.campaign["name"])
+    if released.kind == "none":
+        return CampaignRelease(name, "count", _section(released))
+    counts: dict[str, CountRelease] = {}
+    publications: dict[str, Publication] = {}
+    for published in released.published():
+        whose = str(published["name"])
+        mechanism = mechanisms[whose]
+        if isinstance(mechanism, SamplingPrivacy):
+            sampled = _sampled(released, mechanism.sampling, city, themselves=True)
+            counts[whose], publications[whose] = sampled.heard(1.0), PublishedDifferences(sampled)
+        elif released.kind == "recode":
+            counts[whose] = LocalRecoding(k=released.release["k"], places=_centres(city))
+            publications[whose] = PublishedCounts(counts[whose])
+        else:
+            sampled = _sampled(released, released.release.get("sampling") or 1.0, city, themselves=False)
+            counts[whose] = sampled.heard(1.0)
+            publications[whose] = PublishedCounts(counts[whose], None if released.kind == "generalise" else sampled)
+    notes = tuple(
+        f"campaigns.{name}: {mechanism['name']} publishes its estimates as they are, not through {released.kind}: "
+        + (released.obstacle(mechanism) or "release.mechanisms does not name it")
+        for mechanism in released.mechanisms
+        if mechanism["name"] not in counts
+    )
+    return CampaignRelease(name, "count", _section(released), counts, publications, notes=notes)
+
+
+def _sampled(released: Released, sampling: float, city: City, *, themselves: bool) -> Sampled:
+    """Return a release after sampling; `themselves` where no server holds all devices."""
+    given = released.release
+    if released.kind == "suppress":
+        return Sampled(
+            sampling,
+            lambda share: SampleThenSuppress(k=given["k"], sampling=sampling * share),
+            lambda release, drawn, rng: release.publish_sampled(drawn),  # noqa: ARG005 - suppression draws nothing
+        )
+    if released.kind == "laplace":
+        noise = LaplaceCounts(epsilon=given["epsilon"], sampling=sampling).sample_epsilon
+        return Sampled(
+            sampling,
+            # The noise stays what it is: heard in part, it protects more than it was asked to.
+            lambda share: LaplaceCounts(
+                epsilon=math.log1p(sampling * share * math.expm1(noise)), sampling=sampling * share
+            ),
+            lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
+        )
+    levels = [city.cells.coarsened(level) for level in range(given["levels"] + 1)]
+    whole = Generalised(levels=levels, k=given["k"], sampling=sampling, epsilon=given["epsilon"])
+    release: CountRelease = GeneralisedSample(whole) if themselves else whole
+    return Sampled(
+        sampling,
+        lambda share: release,  # noqa: ARG005 - it takes all that were sampled
+        lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
+    )
+
+
+def _centres(city: City) -> npt.NDArray[np.float64]:
+    """Return the middle of every cell, (cells, 2) float64 metres."""
+    middles = city.cells.polygons().geometry.centroid
+    return np.column_stack([middles.x, middles.y])
+
+
+def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) -> CampaignRelease:
+    campaign, release = released.campaign, released.release
+    whose = str(released.published()[0]["name"])
+    upper = campaign["upper_mps"]
+    bounds = {
+        "lower": float(campaign["lower_mps"]),
+        "upper": float(math.ceil(city.roads.links.speed_mps.max()) if upper is None else upper),
+        "sample": float(release["sample"]),
+    }
+    made: ValueRelease
+    if released.kind == "laplace":
+        made = LaplaceMean(epsilon=release["epsilon"], **bounds)
+    elif released.kind == "smooth_median":
+        made = SmoothMedian(epsilon=release["epsilon"], delta=release["delta"], **bounds)
+    else:
+        made = ExactStatistic(statistic="mean" if campaign["statistic"] == "mean_speed" else "median", **bounds)
+    interval = INTERVALS.get(released.kind, "exact" if release["sample"] == 1.0 else "sampling")
+    section = {**_section(released), "lower_mps": bounds["lower"], "upper_mps": bounds["upper"]}
+    section["min_vehicles"] = campaign["min_vehicles"]
+    others = ", ".join(name for name in mechanisms if name != whose)
+    notes = (f"campaigns.{campaign['name']}: speeds are told to {whose}; {others} take no part",) if others else ()
+    question = SpeedQuestion(campaign["statistic"], made, campaign["min_vehicles"], whose, interval)
+    return CampaignRelease(str(campaign["name"]), campaign["statistic"], section, speeds=question, notes=notes)
+
+
+def describe_releases(releases: Mapping[str, CampaignRelease]) -> list[dict[str, Any]]:
+    """Return what `run.json` says of every campaign under a release, or of speeds.
+
+    Each with `campaign`, `statistic`, `unit`, `release` and the same in `words`, the `mechanisms` it is of, `notes`,
+    and by mechanism the `theory` of releases that add noise to each cell by itself: lists `occupancy` and `std_error`.
+    """
+    return [
+        {
+            "campaign": release.campaign,
+            "statistic": release.statistic,
+            "unit": "vehicles" if release.statistic == "count" else "m/s",
+            "release": dict(release.section),
+            "words": release.words,
+            "mechanisms": [release.speeds.mechanism] if release.speeds else list(release.counts),
+            "notes": list(release.notes),
+            "theory": {name: theory for name, of in release.counts.items() if (theory := _theory(of)) is not None},
+        }
+        for release in releases.values()
+        if release.speeds or release.counts
+    ]
+
+
+def _theory(release: CountRelease) -> dict[str, list[float]] | None:
+    if not isinstance(release, LaplaceCounts):
+        return None  # what suppression leaves out is no noise around the truth
+    shown = np.array(OCCUPANCIES, dtype=np.int64)
+    return {"occupancy": shown.tolist(), "std_error": release.std_error(shown).tolist()}

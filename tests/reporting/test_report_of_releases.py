@@ -1,0 +1,108 @@
+"""The report and the summary of released counts and of speeds: units, whose estimates, and what is claimed."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from simulator.experiment.run import run_scenario
+from simulator.reporting import print_summary
+from simulator.reporting.report import build_report, write_report
+
+MIXED = """
+[scenario]
+name = "mixed"
+duration_s = 900
+warmup_s = 300
+
+[roads]
+source = "grid"
+rows = 6
+columns = 6
+spacing_m = 200
+speed_mps = 12
+
+[cells]
+kind = "square"
+size_m = 500
+
+[traffic]
+vehicles = 3000
+
+[[mechanisms]]
+name = "trusted"
+kind = "no_privacy"
+
+[[mechanisms]]
+name = "randomized"
+kind = "randomized_response"
+
+[[campaigns]]
+name = "noisy"
+start_s = 400
+release = {kind = "laplace", epsilon = 1.0}
+
+[[campaigns]]
+name = "mean"
+start_s = 400
+statistic = "mean_speed"
+release = {kind = "laplace", epsilon = 2.0}
+"""
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mixed")
+    (folder / "mixed.toml").write_text(MIXED, encoding="utf-8")
+    result = run_scenario(folder / "mixed.toml")
+    return result.save(folder / "run")
+
+
+def test_errors_are_in_their_own_units_and_under_their_own_names(mixed):
+    page = build_report(mixed)
+    assert "Error by mechanism, in vehicles a cell" in page
+    assert "Error by mechanism, in m/s a cell" in page
+    assert "root mean square error over all cells and queries, in vehicles and m/s" in page
+    assert "No privacy, released by laplace (epsilon = 1)" in page
+    assert "No privacy’s, released by laplace (epsilon = 1), estimates were off by" in page
+    assert "The mean speeds, published through laplace (epsilon = 2), were off by" in page
+    assert "Nothing private was measured" not in page
+    assert "randomized publishes its estimates as they are, not through laplace" in page
+
+
+def test_who_learns_what_speaks_of_places_for_counts_and_of_speeds_for_speeds(mixed):
+    page = build_report(mixed)
+    counts = "Anyone who reads the published counts can shift the odds between any two places you might be at most 2.72"
+    speeds = (
+        "Anyone who reads the published speeds can shift the odds between any two speeds you might go at at most 7.39"
+    )
+    assert counts in page
+    assert speeds in page
+
+
+def test_the_summary_has_a_table_a_unit(mixed):
+    out = io.StringIO()
+    print_summary(mixed, Console(file=out, width=160))
+    text = out.getvalue()
+    assert "Error in vehicles a cell" in text
+    assert "Error in m/s a cell" in text
+    assert "noisy (laplace)" in text
+    assert "Note: campaigns.noisy: randomized publishes its estimates as they are" in text
+
+
+def test_the_map_names_the_unit_of_the_campaign_shown(mixed, browse):
+    page = write_report(mixed)
+    speeds = browse(page, "#campaign=mean&mechanism=trusted&query=1")
+    assert 'data-campaign="mean"' in speeds
+    assert "m/s a cell (RMSE over" in speeds
+    assert "mean speed of the vehicles that were asked and are there" in speeds
+    assert "too fast" in speeds
+    assert "vehicles there" not in speeds.partition('id="status"')[2].partition("</p>")[0]
+
+
+def test_a_single_cell_is_drawn_over_time_in_its_unit(tmp_path):
+    (tmp_path / "one.toml").write_text(MIXED.replace("size_m = 500", "size_m = 2000"), encoding="utf-8")
+    result = run_scenario(tmp_path / "one.toml")
+    page = build_report(result.save(tmp_path / "run"))
+    assert '"text":"m/s"' in page.replace(" ", "")
+    assert page.count("truth, estimate and 95 % interval by query") == 3

@@ -1,0 +1,256 @@
+"""What a release may be, whose counts it publishes, and one clear fault for each way to get it wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+import scenarios
+from scenarios import ScenarioError
+
+RACE = """
+[scenario]
+name = "race"
+duration_s = 600
+
+[roads]
+source = "grid"
+rows = 4
+columns = 4
+spacing_m = 200
+
+[cells]
+kind = "square"
+size_m = 200
+
+[traffic]
+vehicles = 50
+
+[[campaigns]]
+name = "first"
+start_s = 120
+
+[[campaigns]]
+name = "second"
+start_s = 120
+release = {kind = "laplace", epsilon = 1.0, mechanisms = ["baseline"]}
+
+[[campaigns]]
+name = "mean"
+start_s = 120
+statistic = "mean_speed"
+release = {kind = "laplace", epsilon = 1.0, sample = 0.1}
+
+[[campaigns]]
+name = "median"
+start_s = 120
+statistic = "median_speed"
+release = {kind = "smooth_median", epsilon = 1.0, delta = 1e-6}
+
+[[mechanisms]]
+name = "sampling"
+kind = "sampling_privacy"
+sampling = 0.45
+
+[[mechanisms]]
+name = "randomized"
+kind = "randomized_response"
+
+[[mechanisms]]
+name = "baseline"
+kind = "no_privacy"
+"""
+
+SPOILED = [
+    ("release={kind='suppress', k=0, sampling=0.45}", "release.k", ["at least 1", "0"]),
+    ("release={kind='suppress', sampling=0.45}", "release.k", ["is required"]),
+    ("release={kind='suppress', k=5, sampling=1.5}", "release.sampling", ["at most 1", "1.5"]),
+    ("release={kind='suppress', k=5}", "release.sampling", ["is required", "mechanisms.baseline", "exact counts"]),
+    (
+        "release={kind='suppress', k=5, sampling=0.3}",
+        "release.sampling",
+        ["the devices' own", "mechanisms.sampling.sampling = 0.45", "0.3"],
+    ),
+    ("release={kind='suppress', k=5, sampling=0.45, epsilon=1.0}", "release.epsilon", ["unknown key"]),
+    ("release={k=5}", "release.kind", ["is required", "suppress"]),
+    ("release='suppress'", "release", ["must be a table"]),
+    ("release.kind='supress'", "release.kind", ["did you mean suppress?", '"supress"']),
+    ("release={kind='laplace', epsilon=0.0}", "release.epsilon", ["above 0"]),
+    ("release={kind='laplace', epsilon=-1}", "release.epsilon", ["above 0", "-1"]),
+    ("release={kind='laplace', epsilon=1.0, sample=0.5}", "release.sample", ['"mean_speed"', "through sampling"]),
+    ("release={kind='none', sample=0.5}", "release.sample", ['"mean_speed"']),
+    (
+        "release={kind='generalise', k=5, sampling=0.45, epsilon=1, levels=0}",
+        "release.levels",
+        ["at least 1"],
+    ),
+    ("release={kind='recode', k=5, mechanisms=[]}", "release.mechanisms", ["at least 1 item"]),
+    ("release={kind='recode', k=5, mechanisms=['sampling']}", "release.mechanisms[0]", ["exact counts of all"]),
+    (
+        "release={kind='laplace', epsilon=1, mechanisms=['baseline', 'randomized']}",
+        "release.mechanisms[1]",
+        ["laplace cannot publish for it", "noisy answers", '"randomized"'],
+    ),
+    (
+        "release={kind='laplace', epsilon=1, mechanisms=['base']}",
+        "release.mechanisms[0]",
+        ["no mechanism of this name", "sampling, randomized, baseline", '"base"'],
+    ),
+    (
+        "release={kind='laplace', epsilon=1, mechanisms=['baseline', 'baseline']}",
+        "release.mechanisms[1]",
+        ["names must differ"],
+    ),
+    (
+        "release={kind='smooth_median', epsilon=1, delta=1e-6}",
+        "release.kind",
+        ['where statistic = "count", as in campaigns.first: give it its own', '"smooth_median"'],
+    ),
+    ("campaigns.second.release.epsilon=0", "campaigns.second.release.epsilon", ["above 0"]),
+    ("campaigns.second.release.kind='laplac'", "campaigns.second.release.kind", ["did you mean laplace?"]),
+    ("campaigns.second.release.mechanisms=['no']", "campaigns.second.release.mechanisms[0]", ["no mechanism"]),
+    ("campaigns.second.release=5", "campaigns.second.release", ["must be a table", "5"]),
+    ("campaigns.second.min_vehicles=2", "campaigns.second.min_vehicles", ['goes with statistic = "mean_speed"']),
+    ("campaigns.second.upper_mps=20", "campaigns.second.upper_mps", ['goes with statistic = "mean_speed"']),
+    ("campaigns.mean.min_vehicles=0", "campaigns.mean.min_vehicles", ["at least 1"]),
+    ("campaigns.mean.upper_mps=0", "campaigns.mean.upper_mps", ["above 0"]),
+    ("campaigns.mean.lower_mps=-1", "campaigns.mean.lower_mps", ["at least 0"]),
+    ("campaigns.mean.release.sample=0", "campaigns.mean.release.sample", ["above 0"]),
+    ("campaigns.mean.release.sampling=0.5", "campaigns.mean.release.sampling", ['statistic = "count"', "0.5"]),
+    (
+        "campaigns.mean.release.mechanisms=['sampling']",
+        "campaigns.mean.release.mechanisms[0]",
+        ["tell their speed to a trusted server", '"sampling"'],
+    ),
+    (
+        "campaigns.mean.release={kind='suppress', k=5}",
+        "campaigns.mean.release.kind",
+        ['must be "none" or "laplace" where statistic = "mean_speed"', '"suppress"'],
+    ),
+    ("campaigns.median.release.delta=1.0", "campaigns.median.release.delta", ["below 1", "1.0"]),
+    ("campaigns.median.release.delta=0.0", "campaigns.median.release.delta", ["above 0"]),
+    ("campaigns.median.release.epsilon=0", "campaigns.median.release.epsilon", ["above 0"]),
+    (
+        "campaigns.median.release={kind='laplace', epsilon=1}",
+        "campaigns.median.release.kind",
+        ['must be "none" or "smooth_median"'],
+    ),
+    ("campaigns.median.statistic='mode'", "campaigns.median.statistic", ["mean_speed", '"mode"']),
+]
+
+
+@pytest.mark.parametrize(("override", "path", "fragments"), SPOILED, ids=[row[0] for row in SPOILED])
+def test_one_thing_wrong_is_one_fault(load, override, path, fragments):
+    with pytest.raises(ScenarioError) as caught:
+        load(RACE, overrides=[override])
+    assert [fault.path for fault in caught.value.faults] == [path]
+    for fragment in fragments:
+        assert fragment in str(caught.value.faults[0])
+
+
+def test_upper_must_exceed_lower(load):
+    with pytest.raises(ScenarioError) as caught:
+        load(RACE, overrides=["campaigns.mean.lower_mps=5", "campaigns.mean.upper_mps=5"])
+    (fault,) = caught.value.faults
+    assert str(fault) == "campaigns.mean.upper_mps: must be above lower_mps = 5; got 5"
+
+
+def test_speeds_need_a_server_that_is_told_them(load):
+    text = RACE.replace('kind = "no_privacy"', 'kind = "oue"\nepsilon = 1.0')
+    with pytest.raises(ScenarioError) as caught:
+        load(text, overrides=["campaigns.second.release.mechanisms=['sampling']"])
+    assert [fault.path for fault in caught.value.faults] == ["campaigns.mean.statistic", "campaigns.median.statistic"]
+    assert "needs a mechanism of kind no_privacy" in str(caught.value.faults[0])
+
+
+def test_a_release_that_can_publish_for_none_says_why_for_each(load):
+    text = RACE[: RACE.index('[[mechanisms]]\nname = "baseline"')]
+    text = text[: text.index('[[campaigns]]\nname = "second"')] + text[text.index("[[mechanisms]]") :]
+    load(text, overrides=["release={kind='laplace', epsilon=1}"])
+    for more, why in (
+        (["mechanisms.sampling.refresh=0.1"], "refresh = 0"),
+        (["mechanisms.sampling.form='binary'"], 'form = "multi"'),
+        (["channel.loss=0.01"], "every report arrives"),
+        (["channel.churn=0.01"], "every report arrives"),
+        (["channel.outages=[{server=1, from_s=10, to_s=20}]"], "every report arrives"),
+        (["channel.latency_s={kind='exponential', mean_s=1}"], "every report arrives"),
+        (["channel.latency_s=31"], "every report arrives"),
+    ):
+        with pytest.raises(ScenarioError) as caught:
+            load(text, overrides=["release={kind='laplace', epsilon=1}", *more])
+        (fault,) = caught.value.faults
+        assert fault.path == "release.kind"
+        assert "sampling: " in fault.rule
+        assert why in fault.rule
+        assert "randomized: its server holds noisy answers" in fault.rule
+    load(text, overrides=["release={kind='laplace', epsilon=1}", "channel.latency_s=30"])  # just in time
+
+
+def test_a_fault_elsewhere_hides_no_fault_of_a_release(load):
+    overrides = ["release={kind='suppress', k=5}", "claims.epsilons=[0]", "campaigns.mean.start_s=-1"]
+    with pytest.raises(ScenarioError) as caught:
+        load(RACE, overrides=overrides)
+    assert [fault.path for fault in caught.value.faults] == [
+        "campaigns.mean.start_s",
+        "release.sampling",
+        "claims.epsilons[0]",
+    ]
+
+
+def test_the_default_release_is_told_once_however_many_campaigns_share_it(load):
+    text = RACE.replace(
+        '[[campaigns]]\nname = "second"', '[[campaigns]]\nname = "third"\nstart_s = 9\n\n[[campaigns]]\nname = "second"'
+    )
+    with pytest.raises(ScenarioError) as caught:
+        load(text, overrides=["release={kind='suppress', k=5}"])
+    assert [fault.path for fault in caught.value.faults] == ["release.sampling"]
+
+
+def names(released):
+    return [mechanism["name"] for mechanism in released.published()]
+
+
+def test_whose_counts_are_published(load):
+    scenario = load(RACE, overrides=["release={kind='laplace', epsilon=1}"])
+    first, second, mean, median = scenario.released()
+    assert names(first) == ["sampling", "baseline"]
+    assert names(second) == ["baseline"]
+    assert names(mean) == names(median) == ["baseline"]
+    lossy = load(RACE, overrides=["release={kind='laplace', epsilon=1}", "channel.loss=0.1"])
+    assert names(lossy.released()[0]) == ["baseline"]
+    assert scenario.warnings() == []
+    recoded = load(RACE, overrides=["release={kind='recode', k=5}"])
+    assert names(recoded.released()[0]) == ["baseline"]
+    assert any("vulnerable" in warning and "first" in warning for warning in recoded.warnings())
+
+
+def test_speed_campaigns_show_their_defaults_and_count_campaigns_do_not(load, tmp_path):
+    scenario = load(RACE)
+    mean = scenario.campaigns[2]
+    assert (mean.lower_mps, mean.upper_mps, mean.min_vehicles) == (0.0, None, 2)
+    first = scenario.campaigns[0]
+    assert (first.lower_mps, first.upper_mps, first.min_vehicles, first.release) == (None, None, None, None)
+    again = tmp_path / "again.toml"
+    again.write_text(scenarios.dump(scenario), encoding="utf-8")
+    assert scenarios.load(again) == scenario
+    assert "min_vehicles" not in scenarios.dump(
+        load(RACE[: RACE.index('[[campaigns]]\nname = "mean"')] + RACE[RACE.index("[[mechanisms]]") :])
+    )
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "words"),
+    [
+        ("aggregation={kind='secret_shared'}", "campaigns.second.release.kind", "one trusted server"),
+        ("aggregation={kind='trusted', paired=true}", "campaigns.second.release.kind", "not for paired reports"),
+        ("campaigns.second.aggregation={kind='per_round'}", "campaigns.second.release.kind", 'aggregation.kind = "per'),
+        ("campaigns.mean.aggregation={kind='shuffled'}", "campaigns.mean.aggregation.kind", "must be trusted where"),
+    ],
+)
+def test_a_release_is_the_work_of_one_trusted_server(tmp_path, override, path, words):
+    file = tmp_path / "race.toml"
+    file.write_text(RACE)
+    with pytest.raises(ScenarioError) as caught:
+        scenarios.load(file, overrides=[override])
+    faults = {fault.path: fault for fault in caught.value.faults}
+    assert words in faults[path].rule
+    assert len([fault for fault in faults if "kind" in fault]) == len(faults)
