@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scenarios import ScenarioError
+from simulator.plan_command import plan
 
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
@@ -81,6 +82,33 @@ def report(
     from simulator.reporting import write_report  # noqa: PLC0415
 
     typer.echo(write_report(directory))
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME|all]", help="An entry, or all; without it, the list.", show_default=False),
+    ] = None,
+    *,
+    list_: Annotated[bool, typer.Option("--list", help="List names, papers and titles; compute nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON alone; no page unless --out is given.")] = False,
+    seed: Annotated[int, typer.Option(help="Of everything drawn.", min=0)] = 1,
+    out: Annotated[Path | None, typer.Option(help="The HTML page; runs/reproduce-NAME.html if not given.")] = None,
+) -> None:
+    """Compute the papers' tables and figures anew, published beside computed; exit code 0 even where they differ."""
+    try:
+        from simulator.reproduction import command  # noqa: PLC0415  # imports wait until needed
+
+        if name is not None and not list_:
+            command.reproduce(name, seed=seed, as_json=json, out=out)
+            return
+        command.print_list(as_json=json)
+    except KeyboardInterrupt:
+        typer.echo("\ncrowdveil: interrupted, no page was written", err=True)
+        raise typer.Exit(130) from None
+    if not list_:
+        typer.echo("crowdveil reproduce NAME computes one, crowdveil reproduce all every one.", err=True)
 
 
 @app.command()
@@ -169,6 +197,9 @@ def _print_conformance(report: "ConformanceReport") -> None:
     )
 
 
+app.command()(plan)
+
+
 @scenarios_app.command("list")
 def list_scenarios() -> None:
     """List the shipped scenarios."""
@@ -245,10 +276,12 @@ def main() -> None:
 
 def _user_errors() -> tuple[type[ValueError], ...]:
     """Return the errors that are a user's to mend; asked for only once something went wrong."""
+    from mechanisms.parameter import ParameterError  # noqa: PLC0415
     from simulator.experiment.directory import DirectoryError  # noqa: PLC0415
     from simulator.reporting import UnfinishedRunError  # noqa: PLC0415
+    from simulator.reproduction.errors import ReproductionError  # noqa: PLC0415
 
-    return ScenarioError, DirectoryError, MechanismError, UnfinishedRunError
+    return ScenarioError, DirectoryError, MechanismError, UnfinishedRunError, ParameterError, ReproductionError
 
 
 if __name__ == "__main__":

@@ -1,0 +1,114 @@
+"""The command `crowdveil reproduce`: which entries are meant, and where what came of them goes."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from simulator.reproduction.catalogue import ENTRIES
+from simulator.reproduction.entry import Entry, Reproduction
+from simulator.reproduction.errors import ReproductionError
+
+ALL = "all"
+
+
+def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, ...]:
+    """Return the entry of that name, or every one for "all".
+
+    Raises
+    ------
+    ReproductionError
+        If there is none; the message names the nearest.
+    """
+    if name == ALL:
+        return tuple(entries)
+    for entry in entries:
+        if entry.name == name:
+            return (entry,)
+    names = [entry.name for entry in entries]
+    near = get_close_matches(name.lower(), [*names, ALL], n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join([*names, ALL])}."
+    raise ReproductionError(f"NAME must be an entry or all, {hint} crowdveil reproduce --list shows them; got {name!r}")
+
+
+def print_list(*, as_json: bool, entries: Sequence[Entry] = ENTRIES) -> None:
+    """Print name, paper and title of every entry, computing nothing."""
+    if as_json:
+        print_json([{"name": entry.name, "paper": entry.paper, "title": entry.title} for entry in entries])
+        return
+    name_width = max((len(entry.name) for entry in entries), default=0)
+    paper_width = max((len(entry.paper) for entry in entries), default=0)
+    for entry in entries:
+        sys.stdout.write(f"{entry.name:<{name_width}}  {entry.paper:<{paper_width}}  {entry.title}\n")
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON on standard output."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def reproduce(name: str, *, seed: int, as_json: bool, out: Path | None, entries: Sequence[Entry] = ENTRIES) -> None:
+    """Compute one entry or all, print what came of it, and write the page.
+
+    Parameters
+    ----------
+    name
+        An entry's name, or "all".
+    seed
+        Of everything drawn.
+    as_json
+        Print JSON alone on standard output, and write the page only if `out` is given.
+    out
+        Where the page goes; runs/reproduce-NAME.html by default.
+
+    Raises
+    ------
+    ReproductionError
+        If there is no such entry, or `out` is a folder or lies below a file; known before anything is computed.
+    """
+    chosen = find_entries(name, entries)
+    path = out if out is not None or as_json else Path("runs") / f"reproduce-{name}.html"
+    if path is not None:
+        check_place(path)
+    done = [(entry, _compute(entry, seed, place, len(chosen))) for place, entry in enumerate(chosen, start=1)]
+    if as_json:
+        records = [entry.to_dict(reproduction) for entry, reproduction in done]
+        print_json(records if name == ALL else records[0])
+    else:
+        from simulator.reproduction.terminal import print_entry  # noqa: PLC0415  rich is slow to import
+
+        for entry, reproduction in done:
+            print_entry(entry, reproduction)
+    if path is not None:
+        from simulator.reproduction.page import write_page  # noqa: PLC0415  plotly is slow to import
+
+        write_page(done, path, seed=seed)
+        (sys.stderr if as_json else sys.stdout).write(f"Page: {path}\n")
+
+
+def check_place(path: Path) -> None:
+    """Check that a file can be put there.
+
+    Raises
+    ------
+    ReproductionError
+        If it is a folder, or lies below a file.
+    """
+    if path.is_dir():
+        raise ReproductionError(f"--out must be a file, and a folder is there; got {path}")
+    for parent in path.parents:
+        if parent.exists() and not parent.is_dir():
+            raise ReproductionError(f"--out must lie in a folder, and {parent} is a file; got {path}")
+
+
+def _compute(entry: Entry, seed: int, place: int, of: int) -> Reproduction:
+    """Reproduce an entry, saying on standard error what is done and how long it took."""
+    sys.stderr.write(f"[{place}/{of}] {entry.name} …")
+    sys.stderr.flush()
+    start = time.perf_counter()
+    done = entry.reproduce(seed=seed)
+    ending = "skipped" if done.skipped is not None else f"{time.perf_counter() - start:.1f} s"
+    sys.stderr.write(f" {ending}\n")
+    return done

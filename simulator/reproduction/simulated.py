@@ -1,0 +1,49 @@
+"""Simulated errors, to stand beside theory."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from mechanisms.local import LocalMechanism
+
+Z = 4.5
+"""Half-width of an interval in standard errors: one in 150,000 misses, so no seed is a lucky one."""
+
+
+def simulate_errors(
+    mechanism: "LocalMechanism", true_counts: NDArray[np.int64], *, repeats: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Ask the same devices again and again.
+
+    Parameters
+    ----------
+    mechanism
+        Of V cells; its `sample_counts` draws what devices would have answered.
+    true_counts : (V + 1,) int64
+        Devices outside and in each cell.
+    repeats
+        How many queries.
+
+    Returns
+    -------
+    errors : (repeats, V) float64
+        Estimate minus truth.
+    """
+    heard = (int(true_counts.sum()),) * mechanism.rounds
+    return np.array(
+        [
+            mechanism.estimate(mechanism.sample_counts(true_counts, rng=rng), counted=heard, asked=heard).count
+            - true_counts[1:]
+            for _ in range(repeats)
+        ]
+    )
+
+
+def rmse_interval(errors: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return the root mean square of errors (n,), and the ends of its interval, `Z` standard errors each way."""
+    squares = errors**2
+    mean, spread = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(len(squares))
+    return math.sqrt(mean), math.sqrt(max(0.0, mean - Z * spread)), math.sqrt(mean + Z * spread)

@@ -1,0 +1,176 @@
+"""`crowdveil reproduce` as a user meets it: what is printed where, exit codes, files."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from simulator.cli import main
+from simulator.reproduction import command
+from simulator.reproduction.catalogue import ENTRIES
+from simulator.reproduction.entry import Entry, Reproduction, Row
+from simulator.reproduction.errors import ReproductionError
+
+KEYS = {"name", "paper", "title", "rows", "findings", "skipped"}
+
+
+@pytest.fixture
+def here(monkeypatch, capfd, tmp_path):
+    """The command line in this process, in an empty folder and without data sets."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["crowdveil", "reproduce", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, leaving.value.code or 0, printed.out, printed.err)
+
+    return call
+
+
+def test_the_list_names_every_entry_and_computes_nothing(here, monkeypatch):
+    def refuse(*, seed):
+        raise AssertionError(f"computed with seed {seed}")
+
+    for entry in ENTRIES:
+        monkeypatch.setitem(entry.__dict__, "reproduce", refuse)
+    for arguments in (("--list",), ()):
+        done = here(*arguments)
+        assert done.returncode == 0
+        for entry, line in zip(ENTRIES, done.stdout.splitlines(), strict=True):
+            assert line.split()[:2] == [entry.name, entry.paper]
+            assert line.endswith(entry.title)
+    assert "crowdveil reproduce NAME" in done.stderr  # the hint, where nothing was asked for
+    listed = json.loads(here("--list", "--json").stdout)
+    assert listed == [{"name": entry.name, "paper": entry.paper, "title": entry.title} for entry in ENTRIES]
+
+
+def test_a_list_of_entries_imports_nothing_that_computes_them():
+    script = (
+        "import sys; from simulator.reproduction import anonymized_local, sampling_privacy; "
+        "print([name for name in ('plotly', 'pandas', 'numba', 'scipy', 'rich') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_json_alone_on_standard_output(here, tmp_path):
+    done = here("sp-fig6", "--json")
+    assert done.returncode == 0
+    record = json.loads(done.stdout)
+    assert set(record) == KEYS
+    assert record["name"] == "sp-fig6"
+    assert record["paper"] == "SP"
+    assert all(set(row) == {"key", "published", "computed", "agrees", "note"} for row in record["rows"])
+    assert "sp-fig6" in done.stderr
+    assert list(tmp_path.iterdir()) == [], "no page unless --out is given"
+
+
+def test_json_and_a_page(here, tmp_path):
+    done = here("sp-fig1", "--json", "--out", "pages/one.html")
+    assert json.loads(done.stdout)["name"] == "sp-fig1"
+    assert (tmp_path / "pages" / "one.html").read_text().startswith("<!DOCTYPE html>")
+    assert "pages/one.html" in done.stderr
+
+
+def test_a_table_and_the_page_in_runs(here, tmp_path):
+    done = here("sp-fig3")
+    assert done.returncode == 0, "values that differ are findings, not failures"
+    for words in ("differs", "agrees", "Found: ", "Page: runs/reproduce-sp-fig3.html"):
+        assert words in done.stdout
+    assert (tmp_path / "runs" / "reproduce-sp-fig3.html").is_file()
+
+
+def test_without_data_an_entry_is_skipped_and_says_why(here):
+    done = here("sp-fig2", "--json")
+    assert done.returncode == 0
+    record = json.loads(done.stdout)
+    assert record["rows"] == []
+    assert "gowalla_nyc/gowalla_events.csv.gz" in record["skipped"]
+    assert "CROWDVEIL_DATA" in record["skipped"]
+    words = " ".join(here("sp-fig2").stdout.split())
+    assert "Skipped: needs the file gowalla_nyc/gowalla_events.csv.gz" in words
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("sp-fg6", "sp-fig6"), ("SP-FIG6", "sp-fig6"), ("alp-scalling", "alp-scaling"), ("al", "all")]
+)
+def test_an_unknown_name_suggests_the_nearest(here, tmp_path, name, near):
+    done = here(name)
+    assert done.returncode == 2
+    assert near in done.stderr
+    assert repr(name) in done.stderr
+    assert done.stderr.count("crowdveil: ") == 1
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_like_no_other_lists_them_all(here):
+    done = here("zzzzzz")
+    assert done.returncode == 2
+    assert "sp-sec1-sigma, " in done.stderr
+
+
+def test_a_place_that_cannot_be_written_is_named_before_anything_is_computed(here, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    for out, words in (("folder", "a folder is there"), ("file/page.html", "is a file")):
+        done = here("sp-fig6", "--out", out)
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert out in done.stderr
+        assert "[1/1]" not in done.stderr
+
+
+@pytest.mark.parametrize("seed", ["-1", "half"])
+def test_a_seed_is_a_whole_number_from_0(here, seed):
+    done = here("sp-fig6", "--seed", seed)
+    assert done.returncode == 2
+    assert "--seed" in done.stderr
+
+
+def test_the_seed_is_used(here):
+    one, same, other = (here("sp-fig4", "--json", "--seed", seed).stdout for seed in ("1", "1", "2"))
+    assert one == same
+    assert one != other
+
+
+def test_ctrl_c_ends_in_130_and_leaves_no_page(here, tmp_path, monkeypatch):
+    def interrupted(*, seed):
+        raise KeyboardInterrupt(seed)
+
+    (entry,) = command.find_entries("sp-fig6")
+    monkeypatch.setitem(entry.__dict__, "reproduce", interrupted)
+    done = here("sp-fig6")
+    assert done.returncode == 130
+    assert "interrupted" in done.stderr
+    assert not list(tmp_path.rglob("*.html"))
+
+
+def test_all_is_a_list_whatever_the_catalogue_holds(tmp_path, capfd):
+    rows = [Row("a", None, math.inf, None, "nothing printed")]
+    entries = (
+        Entry("one", "LQS", "First", lambda seed: Reproduction(rows=rows, findings=[f"seed {seed}"])),
+        Entry("two", "crowdveil", "Second", lambda seed: Reproduction(skipped=f"no data, seed {seed}")),
+    )
+    command.reproduce("all", seed=3, as_json=True, out=tmp_path / "all.html", entries=entries)
+    first, second = json.loads(capfd.readouterr().out)
+    assert first["rows"][0]["computed"] == "infinite"
+    assert first["findings"] == ["seed 3"]
+    assert second["skipped"] == "no data, seed 3"
+    assert (tmp_path / "all.html").is_file()
+    command.reproduce("one", seed=3, as_json=True, out=None, entries=entries)
+    assert json.loads(capfd.readouterr().out)["name"] == "one"
+    with pytest.raises(ReproductionError, match="did you mean two"):
+        command.find_entries("tow", entries)
+
+
+def test_help(here):
+    done = here("--help")
+    assert done.returncode == 0
+    for words in ("--list", "--json", "--seed", "--out"):
+        assert words in done.stdout

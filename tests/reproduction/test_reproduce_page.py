@@ -1,0 +1,161 @@
+"""The page of reproduced entries: what it says, that it loads nothing, and that a browser draws it."""
+
+import json
+import math
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from reproduce_browser import open_page
+
+from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
+from simulator.reproduction.figures import plot
+from simulator.reproduction.page import build_page, write_page
+
+HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'
+
+
+def done(title="A figure", note="to every digit"):
+    return Reproduction(
+        rows=[
+            Row("first", 12, 12, True, note),
+            Row("second", 0.5, 0.25, False, "half of it"),
+            Row("third", None, math.inf, None, "nothing is printed"),
+        ],
+        drawings=[
+            Drawing(title, "group", "count", [Curve("as printed", ["a", "b"], [1, 2], "points", published=True),
+                                              Curve("ours", ["a", "b"], [1, 3], "bars")]),
+            Drawing("Growth", "devices", "error", [Curve("as printed", [1, 10, 100], [1, 2, 3], published=True),
+                                                   Curve("ours", [1, 10, 100], [1, 3, None], low=[0.5, 2, 2],
+                                                         high=[2, 4, 4])],
+                    log_x=True, log_y=True),
+        ],
+        findings=["What was found is here."],
+    )  # fmt: skip
+
+
+def entry(name="sp-one", title="One table"):
+    return Entry(name, "SP", title, done)
+
+
+SKIPPED = Reproduction(skipped="needs the file folder/file.csv")
+
+
+class Words(HTMLParser):
+    """The text outside scripts and styles, and every tag with its attributes."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.words, self.tags, self._inside = [], [], ""
+        self.feed(source)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag):  # noqa: ARG002  the base class names it
+        self._inside = ""
+
+    def handle_data(self, data):
+        if self._inside not in {"script", "style"}:
+            self.words.append(data)
+
+
+def test_every_value_note_and_finding_is_on_the_page():
+    page = Words(build_page([(entry(), done()), (entry("alp-two", "Another"), SKIPPED)], seed=7))
+    for words in (
+        "One table", "J. Joy, M. Gerla, Differential Privacy By Sampling", "to every digit", "half of it", "∞",
+        "What was found is here.", "1 of 2 published values agree; 1 more has none to agree with", "seed 7",
+        "Skipped. needs the file folder/file.csv", "Skipped for want of their data: alp-two.", "A figure", "Growth",
+    ):  # fmt: skip
+        assert words in page.text
+    for mark in ("agrees", "differs", "not published"):  # in words, not by colour alone
+        assert mark in page.text
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    assert {"#sp-one", "#alp-two"} <= set(links)
+    ids = [attributes.get("id") for tag, attributes in page.tags if tag == "section"]
+    assert {"index", "sp-one", "alp-two"} <= set(ids)
+
+
+def test_the_head_counts_what_papers_published():
+    own = Entry("rivals", "crowdveil", "Our own", done)
+    page = Words(build_page([(entry(), done()), (own, done())], seed=1))
+    assert "Of 2 published values and conclusions 1 agree" in page.text
+    assert "1 of 2 expected values agree" in page.text
+    assert "Of 0" not in Words(build_page([(own, done())], seed=1)).text
+
+
+def test_one_entry_needs_no_index():
+    page = Words(build_page([(entry(), done())], seed=1))
+    assert "Index" not in page.text
+    assert [attributes.get("id") for tag, attributes in page.tags if tag == "section"] == ["sp-one"]
+
+
+def test_the_page_asks_no_network_and_is_accessible():
+    source = build_page([(entry(), done())], seed=1)
+    page = Words(source)
+    assert "default-src 'none'" in source
+    assert not [tag for tag, attributes in page.tags if attributes.get("src") or tag == "link"]
+    figures = [attributes for _, attributes in page.tags if "data-figure" in attributes]
+    assert len(figures) == 2
+    assert all(attributes["aria-label"] for attributes in figures)
+    assert all(attributes.get("scope") for tag, attributes in page.tags if tag == "th")
+
+
+def test_published_curves_are_hollow_and_ours_filled():
+    bars, lines = (plot(drawing) for drawing in done().drawings)
+    published, ours = bars["data"]
+    assert published["marker"]["symbol"].endswith("-open")
+    assert "published" in published["name"]
+    assert ours["type"] == "bar"
+    assert published["offsetgroup"] == ours["offsetgroup"], "printed points stand on the bars they belong to"
+    assert bars["layout"]["xaxis"]["type"] == "category"
+    printed, band, line = lines["data"]
+    assert printed["line"]["dash"] == "dash"
+    assert line["y"] == [1, 3, None]
+    assert band["y"] == [2, 4, 4, 2, 2, 0.5]
+    assert lines["layout"]["xaxis"]["type"] == lines["layout"]["yaxis"]["type"] == "log"
+    assert {"1", "2", "5", "10", "100"} <= set(lines["layout"]["xaxis"]["ticktext"])
+    ticks = dict(zip(lines["layout"]["yaxis"]["ticktext"], lines["layout"]["yaxis"]["tickvals"], strict=True))
+    assert ticks["1.5"] == 1.5  # the values span less than a decade: 0.5 to 4
+
+
+def test_what_an_entry_says_is_text(tmp_path):
+    hostile = Entry("sp-one", "SP", HOSTILE, done)
+    reproduction = done(title=HOSTILE, note=HOSTILE)
+    path = write_page([(hostile, reproduction)], tmp_path / "page.html", seed=1)
+    assert "<img src=x" not in path.read_text()
+    dom, _ = open_page(path, tmp_path / "profile")
+    assert "<title>stolen" not in dom
+    assert 'onerror="document' in dom  # shown as it was written
+
+
+def test_a_browser_draws_every_figure_and_has_nothing_to_complain_of(tmp_path):
+    path = write_page([(entry(), done()), (entry("alp-two"), done())], tmp_path / "below" / "page.html", seed=1)
+    dom, said = open_page(path, tmp_path / "profile")
+    assert said == []
+    assert 'data-report="ready"' in dom
+    assert dom.count('class="main-svg"') >= 4
+    assert len(re.findall(r'class="plot js-plotly-plot"', dom)) == 4
+
+
+def test_the_page_is_written_whole_and_the_same_each_time(tmp_path):
+    path = write_page([(entry(), done())], tmp_path / "page.html", seed=1)
+    first = path.read_bytes()
+    assert write_page([(entry(), done())], path, seed=1).read_bytes() == first
+    assert [item.name for item in tmp_path.iterdir()] == ["page.html"]
+    with pytest.raises(FileExistsError):
+        write_page([(entry(), done())], path / "below.html", seed=1)
+
+
+def test_figures_hold_finite_numbers_only():
+    source = build_page([(entry(), done())], seed=1)
+    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', source, re.DOTALL)
+    figures = json.loads(found[1])["figures"]
+    assert list(figures) == ["sp-one-1", "sp-one-2"]
