@@ -81,7 +81,7 @@ class Plan:
     excess_kurtosis : float
         Of that error: how much heavier its tails are than a normal error's, which the interval allows for.
     epsilon : float
-        The least ε known for the target's view, at the target's δ; infinite where none is.
+        The least ε known for the target's view, at the target's δ; infinite where none is, NaN without claims.
     claims : sequence of PlannedClaim
         About every view: ε at δ = 0, and δ at the target's ε.
     mechanism : object

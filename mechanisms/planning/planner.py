@@ -30,7 +30,7 @@ def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True)
     mechanisms : sequence of str
         Names of families, or kinds; all by default.
     claims : bool
-        Whether to work out what every other view tells too.
+        Whether to work out what every other view tells too, and the least ε of the target's.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
         std_error=found.std_error,
         error_interval=error_interval(found.std_error, cells=shown.simulated, excess=kurtosis),
         excess_kurtosis=kurtosis,
-        epsilon=found.epsilon,
+        epsilon=found.epsilon if claims or target.error is not None else math.nan,
         claims=_claims(found) if claims else (),
         mechanism=found.mechanism,
     )

@@ -1,0 +1,143 @@
+"""`crowdveil plan`: a target in; a table, or JSON that holds, out."""
+
+import json
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import scenarios
+from mechanisms.privacy import LinkedReports
+from simulator.cli import main
+from simulator.experiment.build import build_mechanisms
+
+CITY = ("--cells", "4", "--population", "400")
+
+
+@pytest.fixture
+def plan(monkeypatch, capfd):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["crowdveil", "plan", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
+
+    return call
+
+
+def tiny_with(section, tmp_path):
+    """The shipped tiny scenario with this section in the place of its mechanisms."""
+    text = scenarios.source_text("tiny")
+    path = tmp_path / "planned.toml"
+    path.write_text(text[: text.index("[[mechanisms]]")] + section, encoding="utf-8")
+    return scenarios.load(path)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        ("--epsilon", "1", "--delta", "0.02"),
+        ("--epsilon", "2", "--view", "report"),
+        ("--epsilon", "1", "--delta", "0.001", "--view", "released"),
+        ("--epsilon", "1", "--delta", "0.001", "--view", "released", "--k", "5"),
+        ("--error", "20", "--delta", "0.001", "--view", "released_counts"),
+        ("--epsilon", "1", "--delta", "0.001", "--queries", "5"),
+    ],
+    ids=["linked", "report", "released", "suppressed", "error", "queries"],
+)
+def test_json_is_whole_and_its_sections_are_scenarios(plan, target, tmp_path):
+    done = plan(*CITY, *target, "--json")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert {"target", "plans", "best"} == found.keys()
+    assert found["target"]["cells"] == 4
+    names = {made["mechanism"] for made in found["plans"]}
+    assert {"sampling_privacy", "sampling_privacy_refreshed", "oue", "distributed_laplace", "laplace_counts"} <= names
+    meeting = [made for made in found["plans"] if made["meets"]]
+    assert len(meeting) > 8
+    for made in found["plans"]:
+        assert made["meets"] or made["reason"]
+        assert (made["scenario"] is not None) == made["meets"]
+    for made in meeting:
+        low, high = made["error_interval"]
+        assert low <= made["std_error"] <= high
+        for claim in made["claims"]:
+            assert claim["kind"] in {"exact", "bound", "infinite", "unknown"}
+            assert (claim["epsilon"] is None) == (
+                claim["kind"] in {"infinite", "unknown"} and claim["delta"] in {0, None}
+            )
+        scenario = tiny_with(made["scenario"], tmp_path)
+        [section] = scenario.mechanisms
+        assert section.kind == made["kind"]
+        build_mechanisms(scenario, 4)
+    best = next(made for made in meeting if made["mechanism"] == found["best"])
+    if found["target"]["error"] is None:
+        assert best["std_error"] == min(made["std_error"] for made in meeting)
+    else:
+        finite = [made["epsilon"] for made in meeting if made["epsilon"] is not None]
+        assert best["epsilon"] == min(finite)
+
+
+def test_what_was_planned_is_what_the_scenario_builds(plan, tmp_path):
+    done = plan(*CITY, "--epsilon", "1", "--delta", "0.02", "--json")
+    checked = 0
+    for made in json.loads(done.out)["plans"]:
+        if made["meets"]:
+            [mechanism] = build_mechanisms(tiny_with(made["scenario"], tmp_path), 4).values()
+            assert mechanism.claim(LinkedReports()).delta(1.0) <= 0.02, made["mechanism"]
+            checked += 1
+    assert checked > 12
+
+
+def test_the_table_says_why_not_and_which_is_best(plan):
+    done = plan(*CITY, "--occupancy", "40", "--epsilon", "3")
+    assert done.code == 0
+    assert "Target: linked_reports with ε = 3, δ = 0" in done.out
+    assert "none sampling_privacy: Linked reports tell the cell with probability π_s at every ε" in done.out
+    assert "k_randomized_response" in done.out
+    assert "Best: " in done.out
+    assert "[[mechanisms]]" in done.out
+    only = plan(*CITY, "--epsilon", "3", "--mechanism", "oue", "--mechanism", "sue")
+    assert "warner" not in only.out
+    assert "Best: " in only.out
+
+
+def test_nothing_meets_what_nothing_can(plan):
+    done = plan(*CITY, "--epsilon", "1", "--mechanism", "sampling_privacy")
+    assert "No mechanism meets this target." in done.out
+    found = json.loads(plan(*CITY, "--epsilon", "1", "--mechanism", "sampling_privacy", "--json").out)
+    assert found["best"] is None
+    assert found["plans"][0]["std_error"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (CITY, ("epsilon", "must be given")),
+        ((*CITY, "--epsilon", "1", "--error", "5"), ("error", "must not be given beside epsilon (1)", "5")),
+        (("--cells", "0", "--population", "9", "--epsilon", "1"), ("cells", "1..1000000", "0")),
+        (("--cells", "3", "--population", "0", "--epsilon", "1"), ("population", "1..", "0")),
+        ((*CITY, "--epsilon", "-1"), ("epsilon", "at least 0", "-1")),
+        ((*CITY, "--epsilon", "nan"), ("epsilon", "nan")),
+        ((*CITY, "--epsilon", "inf"), ("epsilon", "finite")),
+        ((*CITY, "--epsilon", "1", "--delta", "1"), ("delta", "below 1")),
+        ((*CITY, "--error", "0"), ("error", "above 0")),
+        ((*CITY, "--epsilon", "1", "--occupancy", "401"), ("occupancy", "400", "401")),
+        ((*CITY, "--epsilon", "1", "--view", "everything"), ("view", "linked_reports", "everything")),
+        ((*CITY, "--epsilon", "1", "--k", "3"), ("k", "released view", "3")),
+        ((*CITY, "--epsilon", "1", "--view", "released", "--crowd", "500"), ("crowd", "population (400)", "500")),
+        ((*CITY, "--epsilon", "1", "--mechanism", "magic"), ("mechanism", "sampling_privacy", "magic")),
+        ((*CITY, "--epsilon", "1", "--queries", "0"), ("queries", "0")),
+        (("--population", "5", "--epsilon", "1"), ("--cells",)),
+    ],
+)
+def test_a_mistake_is_one_message_and_exit_2(plan, arguments, words):
+    done = plan(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    for word in words:
+        assert word in done.err
+    assert math.isclose(done.err.count("crowdveil:"), 1) or "--cells" in words

@@ -1,0 +1,97 @@
+"""Laws of everything a device says to one query, written out from the mechanisms' definitions, for a few cells."""
+
+from functools import reduce
+from itertools import combinations, product
+
+import numpy as np
+from rival_cases import unary_matrix
+from scipy.linalg import hadamard
+
+from mechanisms.local import (
+    BinarySamplingPrivacy,
+    HadamardResponse,
+    KRandomizedResponse,
+    LongitudinalUnary,
+    RandomizedResponse,
+    SamplingPrivacy,
+    SubsetSelection,
+)
+from mechanisms.local.parts.question_mechanism import QuestionMechanism
+from mechanisms.local.parts.unary import UnaryEncoding
+
+
+def linked_law(mechanism):  # noqa: PLR0911 - a return a kind
+    """(cells + 1, outputs) masses of all of a device's answers together, row 0 for one outside."""
+    cells = mechanism.cells
+    if isinstance(mechanism, SamplingPrivacy):
+        return _sampling(mechanism)
+    if isinstance(mechanism, BinarySamplingPrivacy):
+        zero, one, sampled = mechanism.faces
+        return _cell_by_cell({(0, 0): zero, (1, 1): one, (0, 1): sampled}, {(0, 0): zero + sampled, (1, 1): one}, cells)
+    if isinstance(mechanism, QuestionMechanism):
+        question = mechanism.question
+        laws = [dict(enumerate(law)) for law in (question.yes, question.no)]
+        return _cell_by_cell(*laws, cells)
+    if isinstance(mechanism, KRandomizedResponse):
+        law = np.full((cells + 1, cells + 1), 1.0)
+        np.fill_diagonal(law, np.exp(mechanism.epsilon))
+        return law / law.sum(axis=1, keepdims=True)
+    if isinstance(mechanism, SubsetSelection):
+        subsets = list(combinations(range(cells + 1), mechanism.size))
+        law = np.array([[np.exp(mechanism.epsilon) if t in s else 1.0 for s in subsets] for t in range(cells + 1)])
+        return law / law.sum(axis=1, keepdims=True)
+    if isinstance(mechanism, HadamardResponse):
+        signs = hadamard(mechanism.outputs)[1 : cells + 2]
+        law = np.where(signs > 0, np.exp(mechanism.epsilon), 1.0)
+        return law / law.sum(axis=1, keepdims=True)
+    if isinstance(mechanism, LongitudinalUnary):
+        kept = [mechanism.true_kept, mechanism.false_kept]
+        p, q = (k * (1 - mechanism.flip) + (1 - k) * mechanism.flip for k in kept)
+        return unary_matrix(p, q, cells)
+    assert isinstance(mechanism, UnaryEncoding | RandomizedResponse), type(mechanism)
+    return unary_matrix(mechanism.true_yes, mechanism.false_yes, cells)
+
+
+def _sampling(mechanism):
+    values = range(mechanism.cells + 1)
+    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
+    rows = []
+    for truth in values:
+        law = {}
+        for first, second in product(values, values):
+            again = refresh * blanks[second] / blanks.sum() if sampling < 1 else 0.0
+            law[first, second] = blanks[first] * (again + (1 - refresh) * (first == second))
+        law[0, truth] += sampling
+        rows.append(list(law.values()))
+    return np.array(rows)
+
+
+def round_law(mechanism, round_):
+    """(cells + 1, outputs) masses of one round's answer."""
+    cells = mechanism.cells
+    if mechanism.rounds == 1:
+        return linked_law(mechanism)
+    if isinstance(mechanism, SamplingPrivacy):
+        law = linked_law(mechanism).reshape(cells + 1, cells + 1, cells + 1)
+        return law.sum(axis=2 if round_ == 1 else 1)
+    if isinstance(mechanism, BinarySamplingPrivacy):
+        zero, one, sampled = mechanism.faces
+        no = {0: zero + sampled, 1: one}
+        return _cell_by_cell(no if round_ == 1 else {0: zero, 1: one + sampled}, no, cells)
+    question = mechanism.question
+    laws = []
+    for law in (question.yes, question.no):
+        masses = {}
+        for answers, mass in zip(question.answers, law, strict=True):
+            masses[answers[round_ - 1]] = masses.get(answers[round_ - 1], 0.0) + mass
+        laws.append(masses)
+    return _cell_by_cell(*laws, cells)
+
+
+def _cell_by_cell(yes, no, cells):
+    """An answer about each cell, independently: from the law in the cell and not in it."""
+    keys = sorted(set(yes) | set(no))
+    yes, no = (np.array([law.get(key, 0.0) for key in keys]) for law in (yes, no))
+    return np.array(
+        [reduce(np.kron, [yes if cell == truth else no for cell in range(1, cells + 1)]) for truth in range(cells + 1)]
+    )

@@ -1,0 +1,142 @@
+"""Targets: what is refused, what is filled in, and plans for whatever target there may be."""
+
+import json
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mechanisms.parameter import ParameterError
+from mechanisms.planning import FAMILIES, VIEWS, Target, plan
+from mechanisms.planning.families import families_named
+from mechanisms.planning.target import RELEASED
+from mechanisms.planning.told import tell
+from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
+
+# Quick ones of every group: what takes seconds is planned elsewhere.
+QUICK = ("sampling_privacy", "warner", "k_randomized_response", "oue", "subset_selection", "laplace_counts")
+
+
+def test_devices_are_spread_evenly_over_cells_and_outside():
+    assert Target(cells=99, population=1000, epsilon=1.0).expected == 10
+    assert Target(cells=99, population=3, epsilon=1.0).expected == 1
+    assert Target(cells=99, population=3, occupancy=0, epsilon=1.0).expected == 0
+    assert Target(cells=2, population=9, epsilon=1.0).truth.tolist() == [6, 3, 0]
+
+
+def test_a_mechanism_of_one_round_gives_its_only_report_to_any_round():
+    target = Target(cells=2, population=9, view="report_round_2", epsilon=1.0, queries=3)
+    assert target.views(rounds=1, differences=False) == (Report(1, 3),)
+    assert target.views(rounds=2, differences=True) == (Report(2, 3),)
+
+
+def test_views_as_mechanisms_have_them():
+    def views(view, rounds, *, differences=False, **more):
+        return Target(cells=2, population=9, view=view, epsilon=1.0, **more).views(
+            rounds=rounds, differences=differences
+        )
+
+    assert views("report", 2) == (Report(1), Report(2))
+    assert views("linked_reports", 2) == (LinkedReports(),)
+    assert views("shuffled", 2) == (Shuffled(1, 9), Shuffled(2, 9))
+    assert views("shuffled_round_2", 2) == (Shuffled(2, 9),)
+    assert views("released", 2, differences=True) == (ReleasedDifferences(3),)
+    assert views("released", 1) == (ReleasedCounts(3),)
+    assert views("released_counts", 2, differences=True, crowd=5) == (ReleasedCounts(5),)
+    assert views("released_differences", 2, differences=True, k=4) == (ReleasedDifferences(None, 4),)
+    assert views("released_differences", 2, differences=True, k=4, crowd=6) == (ReleasedDifferences(6, 4),)
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("cells", {"cells": 0}),
+        ("cells", {"cells": 2.0}),
+        ("population", {"population": 0}),
+        ("occupancy", {"occupancy": 10}),
+        ("view", {"view": "shares"}),
+        ("epsilon", {"epsilon": None}),
+        ("epsilon", {"epsilon": math.inf}),
+        ("epsilon", {"epsilon": math.nan}),
+        ("delta", {"delta": 1.0}),
+        ("delta", {"delta": -0.1}),
+        ("delta", {"delta": math.nan}),
+        ("error", {"error": 3.0}),
+        ("error", {"epsilon": None, "error": 0.0}),
+        ("error", {"epsilon": None, "error": math.inf}),
+        ("queries", {"queries": 0}),
+        ("k", {"k": 3}),
+        ("crowd", {"crowd": 3}),
+        ("k", {"view": "released_counts", "k": 3}),
+        ("k", {"view": "released", "k": 0}),
+        ("crowd", {"view": "released", "crowd": 10}),
+        ("simulated", {"simulated": 0}),
+    ],
+)
+def test_a_target_that_is_none_is_refused_by_name(field, change):
+    with pytest.raises(ParameterError) as refusal:
+        Target(**{"cells": 3, "population": 9, "epsilon": 1.0, **change})
+    assert refusal.value.field == field
+
+
+def test_families_by_name_and_by_kind():
+    assert [family.name for family in families_named(("oue", "sampling_privacy"))] == ["sampling_privacy", "oue"]
+    assert {family.name for family in families_named(("no_privacy",))} == {"sample_then_suppress", "laplace_counts"}
+    assert families_named() == FAMILIES
+    with pytest.raises(ParameterError, match="mechanism"):
+        families_named(("magic",))
+
+
+@st.composite
+def targets(draw):
+    population = draw(st.integers(1, 10**8))
+    goal = draw(
+        st.one_of(
+            st.fixed_dictionaries(
+                {"epsilon": st.floats(0.01, 20.0), "delta": st.one_of(st.just(0.0), st.floats(1e-9, 0.5))}
+            ),
+            st.fixed_dictionaries(
+                {"error": st.floats(0.1, 1e6), "delta": st.one_of(st.just(0.0), st.floats(1e-9, 0.5))}
+            ),
+        )
+    )
+    view = draw(st.sampled_from(VIEWS))
+    occupancy = draw(st.one_of(st.none(), st.integers(0, min(population, 10**5))))
+    more = {"k": draw(st.one_of(st.none(), st.integers(1, 50)))} if view in RELEASED[:2] else {}
+    return Target(
+        cells=draw(st.integers(1, 10**4)), population=population, occupancy=occupancy, view=view, **goal, **more
+    )
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(targets())
+def test_a_plan_meets_its_target_whatever_it_is(target):
+    planning = plan(target, QUICK)
+    json.dumps(planning.to_dict(), allow_nan=False)
+    for made in planning.plans:
+        if not made.meets:
+            assert made.reason
+            continue
+        if target.error is not None:
+            assert made.std_error <= target.error * (1 + 1e-9)
+            continue
+        assert made.epsilon <= target.epsilon * (1 + 1e-5)
+        differences = made.mechanism.rounds == 2
+        for view in target.views(rounds=made.mechanism.rounds, differences=differences):
+            assert tell(made.mechanism, view, devices=target.population).meets(target.epsilon, target.delta)
+    if target.error is None and planning.best is not None:
+        assert all(planning.best.std_error <= made.std_error for made in planning.plans if made.meets)
+
+
+@pytest.mark.parametrize("queries", [3, 40])
+def test_over_queries_the_claim_over_queries_is_met(queries):
+    target = Target(cells=5, population=10**4, view="report", epsilon=1.0, delta=1e-4, queries=queries)
+    once = plan(Target(cells=5, population=10**4, view="report", epsilon=1.0, delta=1e-4), QUICK[:5], claims=False)
+    for made, single in zip(plan(target, QUICK[:5], claims=False).plans, once.plans, strict=True):
+        for round_ in range(1, made.mechanism.rounds + 1):
+            assert made.mechanism.claim(Report(round_, queries)).delta(1.0) <= 1e-4
+        # No better than once, and better than T·(ε/T, δ/T) lets it be.
+        added = Target(cells=5, population=10**4, view="report", epsilon=1.0 / queries, delta=1e-4 / queries)
+        [each] = plan(added, [made.name], claims=False).plans
+        assert single.std_error < made.std_error <= each.std_error * 1.001
