@@ -16,6 +16,7 @@ from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_noth
 from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
 from mechanisms.parameter import check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.shares import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
 
 
@@ -125,7 +126,7 @@ class NoPrivacy:
         return check_true_counts(true_counts, self.cells)[np.newaxis].copy()
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return "infinite" with δ = 1 for every view of reports or counts: they tell the cell with certainty."""
+        """Return "infinite" with δ = 1 for every view of reports, counts or all shares: they tell the cell for sure."""
         if isinstance(view, Report) and view.round > self.rounds:
             return PrivacyClaim.unknown("The mechanism has one round only.")
         if isinstance(view, ReleasedDifferences):
@@ -135,4 +136,4 @@ class NoPrivacy:
         if isinstance(view, ReleasedCounts | Shuffled):
             basis = "With everyone else's cell known, exact counts tell the last device's."
             return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
-        return PrivacyClaim.unknown(f"The claim of {view.name} is not computed.")
+        return shares_claim(view, linked=self.claim(LinkedReports(queries=view.queries)))

@@ -17,8 +17,9 @@ from mechanisms.local.parts.proportion import estimate_proportion, proportion_va
 from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.one_round import one_round_claim
 from mechanisms.privacy.per_cell import per_cell_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, View
+from mechanisms.privacy.view import View
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -183,14 +184,13 @@ class RandomizedResponse:
         """Return what a view tells.
 
         A report is exact: the hockey stick of the two answers a move changes. At δ = 0 that is
-        ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)), where SP eq 30 prints the first term only.
+        ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)), where SP eq 30 prints the first term only. Other views follow from it, as
+        with any mechanism of one round.
         """
-        if isinstance(view, LinkedReports) or (isinstance(view, Report) and view.round == 1):
+
+        def report(queries: int) -> PrivacyClaim:
             yes, no = (1.0 - self.true_yes, self.true_yes), (1.0 - self.false_yes, self.false_yes)
             source = "SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell"
-            return per_cell_claim(yes, no, cells=self.cells, queries=view.queries, source=source)
-        if isinstance(view, Report):
-            return PrivacyClaim.unknown("The mechanism has one round only.")
-        if isinstance(view, ReleasedDifferences):
-            return PrivacyClaim.unknown("One-round mechanisms publish no differences.")
-        return PrivacyClaim.unknown(f"The claim of {view.name} is not computed yet.")
+            return per_cell_claim(yes, no, cells=self.cells, queries=queries, source=source)
+
+        return one_round_claim(view, report)

@@ -32,11 +32,11 @@ def one_round_claim(view: View, report: Callable[[int], PrivacyClaim]) -> Privac
         return shares_claim(view, linked=claim)
     if isinstance(view, Shuffled):
         return shuffled_claim(view, local=claim, single=report(1))
-    return _released(claim)
+    return released_reports_claim(claim)
 
 
-def _released(report: PrivacyClaim) -> PrivacyClaim:
-    """Return what published counts tell, from what the report tells that they are made of."""
+def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
+    """Return what published counts tell, from what the device's reports tell that they are made of."""
     if report.curve is None or not math.isfinite(report.epsilon):
         return PrivacyClaim.unknown("A report has no finite ε, and what published counts hide of it is not computed.")
     basis = f"Counts are made from the report without its truth, so they tell at most as much. {report.basis}"

@@ -1,7 +1,6 @@
 """Claims of the question mechanisms against brute force: the whole matrix of what devices answer."""
 
 import dataclasses
-import itertools
 import math
 
 import numpy as np
@@ -130,10 +129,26 @@ def test_queries_compose(name):
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_views_nobody_computed_are_unknown(name):
+def test_what_is_made_of_reports_tells_no_more_than_they_do(name):
+    """Counts, shares and shuffled reports are made of the device's reports and of what does not hang on its truth."""
     mechanism = QUESTIONS[name]
-    views = [Report(mechanism.rounds + 1), ReleasedCounts(crowd=3), Shuffled(1, 100), Shares(1, 2)]
-    for view, _ in itertools.zip_longest(views, ()):
+    linked = mechanism.claim(LinkedReports(queries=2))
+    assert mechanism.claim(Report(mechanism.rounds + 1)).kind == "unknown"
+    assert mechanism.claim(Shuffled(mechanism.rounds + 1, 100)).kind == "unknown"
+    assert mechanism.claim(Shares(1, 2, queries=2)).delta(0.0) == 0.0
+    views = [(ReleasedCounts(crowd=3, queries=2), linked), (Shares(2, 2, queries=2), linked)]
+    views += [
+        (Shuffled(r, 100, queries=2), mechanism.claim(Report(r, queries=2))) for r in range(1, mechanism.rounds + 1)
+    ]
+    for view, reports in views:
         claim = mechanism.claim(view)
-        assert claim.kind == "unknown"
-        assert math.isnan(claim.delta(1.0))
+        if claim.kind == "unknown":  # no finite ε to start from
+            assert not math.isfinite(reports.epsilon)
+            continue
+        assert claim.epsilon == pytest.approx(reports.epsilon) or claim.epsilon == reports.epsilon
+        for epsilon in (0.0, 0.3, 1.0):
+            assert claim.delta(epsilon) <= reports.delta(epsilon) + 1e-12
+    single = mechanism.claim(Report(1))
+    if 0.0 < single.epsilon < math.inf:  # many devices hide a report, which 100 of them show
+        crowd = mechanism.claim(Shuffled(1, 100_000))
+        assert crowd.delta(single.epsilon / 2) < single.delta(single.epsilon / 2)

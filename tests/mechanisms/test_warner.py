@@ -67,7 +67,7 @@ def test_always_the_truth_is_exact_and_tells_everything():
 
 def test_views_it_has_not_are_unknown():
     warner = Warner(cells=2, truthful=0.7)
-    for view in (Report(2), ReleasedDifferences(crowd=3), Shuffled(1, 100)):
+    for view in (Report(2), ReleasedDifferences(crowd=3), Shuffled(2, 100)):
         assert warner.claim(view).kind == "unknown"
 
 

@@ -2,8 +2,11 @@
 
 from mechanisms.local.parts.question import Question
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.one_round import released_reports_claim
 from mechanisms.privacy.per_cell import per_cell_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, View
+from mechanisms.privacy.shares import shares_claim
+from mechanisms.privacy.shuffled import shuffled_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, Shares, Shuffled, View
 
 
 def question_claim(view: View, question: Question, *, cells: int, source: str) -> PrivacyClaim:
@@ -24,18 +27,29 @@ def question_claim(view: View, question: Question, *, cells: int, source: str) -
     PrivacyClaim
         Its basis names an answer that tells with certainty, where there is one.
     """
-    if isinstance(view, LinkedReports) or (isinstance(view, Report) and question.rounds == view.round == 1):
-        telling = _telling(question)
-        source = f"{source}; {telling}" if telling else source
-        return per_cell_claim(question.yes, question.no, cells=cells, queries=view.queries, source=source)
-    if isinstance(view, Report):
-        if view.round > question.rounds:
-            return PrivacyClaim.unknown(f"The mechanism has {question.rounds} round(s) only.")
-        yes, no = question.in_round(view.round)
-        return per_cell_claim(yes, no, cells=cells, queries=view.queries, source=f"{source}, round {view.round} alone")
+    telling = _telling(question)
+    whole = f"{source}; {telling}" if telling else source
+
+    def linked(queries: int) -> PrivacyClaim:
+        return per_cell_claim(question.yes, question.no, cells=cells, queries=queries, source=whole)
+
+    def alone(round_: int, queries: int) -> PrivacyClaim:
+        if question.rounds == 1:
+            return linked(queries)
+        yes, no = question.in_round(round_)
+        return per_cell_claim(yes, no, cells=cells, queries=queries, source=f"{source}, round {round_} alone")
+
     if isinstance(view, ReleasedDifferences):
         return PrivacyClaim.unknown("The mechanism publishes no differences of two rounds' counts.")
-    return PrivacyClaim.unknown(f"The claim of {view.name} is not computed yet.")
+    if isinstance(view, Report | Shuffled) and view.round > question.rounds:
+        return PrivacyClaim.unknown(f"The mechanism has {question.rounds} round(s) only.")
+    if isinstance(view, Report):
+        return alone(view.round, view.queries)
+    if isinstance(view, Shuffled):
+        return shuffled_claim(view, local=alone(view.round, view.queries), single=alone(view.round, 1))
+    if isinstance(view, Shares):
+        return shares_claim(view, linked=linked(view.queries))
+    return linked(view.queries) if isinstance(view, LinkedReports) else released_reports_claim(linked(view.queries))
 
 
 def _telling(question: Question) -> str:
