@@ -10,6 +10,10 @@ from simulator.reproduction.entry import Curve, Drawing, Value
 from simulator.reproduction.shown import shown
 
 PUBLISHED = "#3d4852"
+SIMULATED = ", simulated"
+"""How the name of a curve ends that shows by simulation what another shows by theory."""
+MANY = 6
+"""Beyond so many curves with a simulated one beside them the legend names theory's alone."""
 
 
 def plot(drawing: Drawing) -> dict[str, Any]:
@@ -33,16 +37,19 @@ def plot(drawing: Drawing) -> dict[str, Any]:
     traces: list[dict[str, Any]] = []
     for curve in drawing.curves:
         group = theirs if curve.published else ours
-        made = _traces(curve, group.index(curve))
+        names = list(dict.fromkeys(_family(other) for other in group))
+        made = _traces(curve, names.index(_family(curve)))
         if apart:
             place = [other for other in drawing.curves if other.kind == curve.kind].index(curve)
             made = [{**trace, "offsetgroup": str(place), "alignmentgroup": "names"} for trace in made]
+        if curve.name.endswith(SIMULATED) and len(names) > MANY and _family(curve) in {c.name for c in group}:
+            made = [{**trace, "showlegend": False} for trace in made]
         traces += made
     heights = [y for curve in drawing.curves for y in (*curve.y, *(curve.low or ()), *(curve.high or ()))]
     layout: dict[str, Any] = {
         "xaxis": _axis(drawing.x_title, [x for curve in drawing.curves for x in curve.x], log=drawing.log_x),
         "yaxis": _axis(drawing.y_title, heights, log=drawing.log_y),
-        "height": 400 + 22 * max(0, len(drawing.curves) - 4),
+        "height": 400 + 22 * max(0, sum(trace.get("showlegend", True) for trace in traces) - 4),
         "showlegend": True,
         "barmode": "group",
         "bargap": 0.25,
@@ -54,6 +61,11 @@ def plot(drawing: Drawing) -> dict[str, Any]:
         bars = any(curve.kind == "bars" for curve in drawing.curves)
         layout |= {"scattermode": "group", "scattergap": layout["bargap"] if bars else 0.7}
     return {"data": traces, "layout": layout}
+
+
+def _family(curve: Curve) -> str:
+    """Return the name under which theory and simulation of one thing are drawn alike."""
+    return curve.name.removesuffix(SIMULATED)
 
 
 def _axis(title: str, values: Iterable[Value], *, log: bool) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from simulator.reproduction.entry import CITATIONS, Entry, Reproduction
 from simulator.reproduction.shown import shown, tally, verdict
 
 STYLES = {True: "green", False: "bold yellow", None: "dim"}
+LEAST_WIDTH = 160
 
 
 def print_entry(entry: Entry, done: Reproduction, console: Console | None = None) -> None:
@@ -20,7 +21,8 @@ def print_entry(entry: Entry, done: Reproduction, console: Console | None = None
     console
         Where to print; by default standard output. It need not be a terminal.
     """
-    console = console or Console()
+    # Through a pipe there is no width to keep to, and cells folded at 80 columns are read by nobody.
+    console = console or (here if (here := Console()).is_terminal else Console(width=LEAST_WIDTH))
     console.print()
     console.print(Text(f"{entry.name}: {entry.title}", style="bold"))
     console.print(Text(CITATIONS[entry.paper], style="dim"))

@@ -49,7 +49,9 @@ def _panel(title: str, x_title: str, contests: Sequence[Contest], x_of: Callable
             x = [x_of(contest.setting) for contest in contests]
             curves.append(Curve(name, x, [None if one is None else one.plan.std_error for one in found]))
             curves.append(_points(name, x, found))
-    return Drawing(title[0].upper() + title[1:], x_title, ERROR, curves, log_x=True, log_y=True)
+    return Drawing(
+        f"{title[0].upper()}{title[1:]}; points are simulated", x_title, ERROR, curves, log_x=True, log_y=True
+    )
 
 
 def _points(name: str, x: Sequence[int], found: Sequence[Contestant | None]) -> Curve:
