@@ -27,7 +27,6 @@ class Outline:
     release: Known = field(default_factory=Known)
     aggregation: Known = field(default_factory=Known)
     refinements: Sequence[Known] = ()
-    aggregation: Known = field(default_factory=Known)
     attacks: Sequence[Known] = ()
 
 

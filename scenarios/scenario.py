@@ -116,7 +116,6 @@ class Scenario(BaseModel):
             release=known_of(self.release),
             aggregation=known_of(self.aggregation),
             refinements=[known_of(refinement) for refinement in self.refinements],
-            aggregation=known_of(self.aggregation),
             attacks=[known_of(attack) for attack in self.attacks],
         )
         refuse(list(broken_between_sections(outline)))

@@ -13,6 +13,8 @@ NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
 
 SERVER_PATTERN = r"^(server:[1-9][0-9]*|mixer)$"
 
+PARTY_PATTERN = r"^(server:[1-9][0-9]*|mixer|network|vehicles:[1-9][0-9]*)$"
+
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 """Letters, digits, ``.``, ``_`` and ``-``: it goes into file names and key paths."""
 Positive = Annotated[float, Field(gt=0)]

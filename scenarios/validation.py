@@ -162,7 +162,6 @@ def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iter
             release=_only(known["release"]),
             aggregation=_only(known["aggregation"]),
             refinements=known["refinements"],
-            aggregation=_only(known["aggregation"]),
             attacks=known["attacks"],
         )
     )

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scenarios.mechanisms import PLUG_IN_PATTERN
-from scenarios.section import NAME_PATTERN, SERVER_PATTERN, number
+from scenarios.section import NAME_PATTERN, PARTY_PATTERN, SERVER_PATTERN, number
 
 _PATTERNS = {
     NAME_PATTERN: "must be of letters, digits, '.', '_' and '-' alone, at least one",
     SERVER_PATTERN: 'must name a server: "server:1" and so on, or "mixer"',
+    PARTY_PATTERN: 'must name a party: "server:1" and so on, "mixer", "network", or "vehicles:100" and so on',
     PLUG_IN_PATTERN: "a plug-in is named as package.module:Class",
 }
 

@@ -13,9 +13,14 @@ import pandas as pd
 import scenarios
 from mechanisms.local import LocalMechanism
 from scenarios import Scenario
+from simulator.aggregation.deployment import Deployment
+from simulator.experiment.challenge import Challenged
 from simulator.experiment.city import City
 from simulator.experiment.claims import tabulate_claims
+from simulator.experiment.deployment_facts import describe_deployments
 from simulator.experiment.directory import fill_directory
+from simulator.experiment.findings import tabulate_findings
+from simulator.experiment.loss_facts import describe_loss
 from simulator.experiment.provenance import (
     data_checksums,
     own_version,
@@ -26,7 +31,7 @@ from simulator.experiment.refine import Plan
 from simulator.experiment.refinement_facts import describe_refinements, refinement_warnings
 from simulator.experiment.releases import CampaignRelease, describe_releases
 from simulator.experiment.scores import score_queries
-from simulator.experiment.tables import empty_attacks, tabulate_estimates, tabulate_rounds
+from simulator.experiment.tables import tabulate_estimates, tabulate_rounds
 from simulator.experiment.theory import describe_mechanisms
 from simulator.sensing.campaign import Query
 from simulator.stopwatch import Stopwatch
@@ -70,6 +75,8 @@ class RunResult:
         *,
         refinements: Plan,
         releases: Mapping[str, CampaignRelease],
+        deployments: Mapping[str, Deployment],
+        attacked: Challenged,
         stopwatch: Stopwatch,
     ) -> Self:
         """Score closed queries and gather what is to be kept."""
@@ -80,6 +87,8 @@ class RunResult:
             queries=scenario.claims.queries,
             crowds=scenario.claims.crowds,
             releases=releases,
+            deployments=deployments,
+            closed=queries,
         )
         totals = engine.totals()
         facts = {
@@ -122,6 +131,8 @@ class RunResult:
             ],
             "mechanisms": describe_mechanisms(scenario, mechanisms, queries, scores),
             "releases": describe_releases(releases),
+            "deployments": describe_deployments(deployments, mechanisms, queries),
+            "loss": describe_loss(mechanisms, queries, independent=scenario.channel.burst_s == 0.0),
             "refinements": describe_refinements(refinements, mechanisms, queries),
             "warnings": [
                 *_warnings(scenario, city),
@@ -129,10 +140,13 @@ class RunResult:
                 *(f"mechanisms.{name}: {text}" for name, m in mechanisms.items() for text in m.warnings()),
                 *_shortfalls(mechanisms, queries),
                 *refinement_warnings(refinements, queries),
+                *attacked.notes,
             ],
         }
         cells = city.cells.polygons().to_crs("EPSG:4326")
-        return cls(scenario, cells, estimates, rounds, scores, claims, empty_attacks(), facts, stopwatch)
+        return cls(
+            scenario, cells, estimates, rounds, scores, claims, tabulate_findings(attacked.findings), facts, stopwatch
+        )
 
     def save(
         self, directory: str | Path, *, overwrite: bool = False, render: Callable[[Path], object] | None = None

@@ -11,6 +11,7 @@ from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment import build
+from simulator.experiment.attack_records import attack_campaigns, check_attacks, most_targets
 from simulator.experiment.city import City
 from simulator.experiment.network import build_channel, build_deployments
 from simulator.experiment.progress import Progress, Silent
@@ -71,16 +72,29 @@ def run_scenario(
         plan = plan_refinements(scenario, mechanisms, streams=streams)
         releases = build_releases(scenario, mechanisms, city)
         deployments = build_deployments(scenario, mechanisms)
+        check_attacks(scenario, deployments, mechanisms)
         with stopwatch.phase("compile"):
             _warm_up(scenario.name, mechanisms, streams)
         progress.phase("demand and routes")
         engine = build.build_engine(scenario, city, streams=streams, stopwatch=stopwatch)
     queries = _simulate(scenario, city, mechanisms, releases, deployments, engine, streams, stopwatch, progress)
+    progress.phase("attacks")
+    with stopwatch.phase("attacks"):
+        attacked = attack_campaigns(scenario, queries, deployments, mechanisms, streams=streams)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
         queries = refine_queries(plan, mechanisms, queries)
         return RunResult.build(
-            scenario, city, mechanisms, engine, queries, refinements=plan, releases=releases, stopwatch=stopwatch
+            scenario,
+            city,
+            mechanisms,
+            engine,
+            queries,
+            refinements=plan,
+            releases=releases,
+            deployments=deployments,
+            attacked=attacked,
+            stopwatch=stopwatch,
         )
 
 
@@ -142,6 +156,7 @@ def _simulate(
             closed=queries.append,
             publications=releases[name].publications,
             speeds=speeds,
+            targets=most_targets(scenario, name),
         ).start(env)
     last_round = max((TRUTH_MOMENT + m.rounds - m.truth_round for m in mechanisms.values()), default=TRUTH_MOMENT)
     end_s = max(scenario.scenario.duration_s, *(_closing_s(schedule, last_round) for schedule in schedules.values()))

@@ -11,7 +11,7 @@ from mechanisms.local import Estimate, LocalMechanism
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.account import RoundAccount, report_nbytes
 from simulator.aggregation.cell_values import CellValues
-from simulator.aggregation.deployment import Deployment, Recorded
+from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.published import Publication
 from simulator.sensing.asked import Answers, Asked, Present
 from simulator.sensing.channel import Channel, Sending
@@ -19,7 +19,7 @@ from simulator.sensing.memories import Memories
 from simulator.sensing.schedule import Schedule
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import Draws, Survey
-from simulator.sensing.targets import Targets
+from simulator.sensing.targets import Kept, Targets
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, look
@@ -86,7 +86,7 @@ class Query:
     statistic
         What is estimated: "count", or "mean_speed" or "median_speed", in m/s, whose answers bring their own truth.
     targets
-        What some devices sent, and the (n,) int32 cells they were in then, by mechanism; for transcripts.
+        What is kept of some devices, by mechanism; for transcripts.
     """
 
     campaign: str
@@ -97,7 +97,7 @@ class Query:
     totals: Totals
     answers: list[Answer]
     statistic: str = "count"
-    targets: Mapping[str, tuple[Recorded, npt.NDArray[np.int32]]] = field(default_factory=dict)
+    targets: Mapping[str, Kept] = field(default_factory=dict)
 
 
 class Campaign:

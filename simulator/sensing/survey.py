@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from mechanisms.local import Estimate, LocalMechanism
 from simulator.aggregation.account import RoundAccount
-from simulator.aggregation.deployment import Deployment, Recorded
+from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.published import Publication
 from simulator.sensing.asked import Answers, Asked, Present
 from simulator.sensing.channel import Channel, Fate, Sending
 from simulator.sensing.histories import Histories, there_for
-from simulator.sensing.targets import Keeper, Targets
+from simulator.sensing.targets import Keeper, Kept, Targets
 
 Cells = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -195,10 +195,12 @@ class Survey:
         """Whether only devices heard in every round are counted."""
         return self._server.paired
 
-    def recorded(self) -> tuple[Recorded, Cells] | None:
-        """Return what the targets sent and what arrived, and (n,) int32 where they were; None if there are none."""
+    def recorded(self) -> Kept | None:
+        """Return what the targets sent, where they were and what servers counted; None if there are none."""
         recorded = None if self._keeper is None else self._keeper.recorded()
-        return None if recorded is None or self._keeper is None else (recorded, self._truth[self._keeper.places])
+        if recorded is None or self._keeper is None:
+            return None
+        return Kept(recorded, self._truth[self._keeper.places], self._server.counts)
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""

@@ -35,6 +35,25 @@ class Targets:
     most: int
 
 
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What is kept of one query of one mechanism.
+
+    Attributes
+    ----------
+    recorded
+        What the targets sent, and what arrived of it.
+    truth
+        (n,) int32: the cells they were in when they were to tell.
+    counts
+        (rounds, *tally_shape) int64: what the servers counted, of all devices.
+    """
+
+    recorded: Recorded
+    truth: npt.NDArray[np.int32]
+    counts: IntArray
+
+
 class Keeper:
     """Keeps the targets' reports of one mechanism, round by round.
 

@@ -145,7 +145,8 @@ def test_targets_are_the_same_vehicles_for_every_mechanism_and_change_nothing():
         survey, estimate, accounts = ask_once(mechanism, answers="auto", channel=LOSSY, seed=2, targets=targets)
         np.testing.assert_array_equal(estimate.count, plain[1].count)
         assert accounts == plain[2]
-        recorded, cells = survey.recorded()
+        kept = survey.recorded()
+        recorded, cells = kept.recorded, kept.truth
         assert recorded.query == 7
         np.testing.assert_array_equal(recorded.devices, expected)
         np.testing.assert_array_equal(cells, TRUTH[expected // 3])
@@ -154,7 +155,8 @@ def test_targets_are_the_same_vehicles_for_every_mechanism_and_change_nothing():
         assert plain[0].recorded() is None
     # Whoever answers truthfully is recorded as having said where it was.
     survey, *_ = ask_once(NoPrivacy(cells=CELLS), answers="auto", channel=LOSSY, seed=2, targets=targets)
-    recorded, cells = survey.recorded()
+    kept = survey.recorded()
+    recorded, cells = kept.recorded, kept.truth
     np.testing.assert_array_equal(recorded.reports[0], cells)
 
 

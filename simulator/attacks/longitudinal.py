@@ -1,0 +1,100 @@
+"""Longitudinal: a vehicle in one place asked again and again, by a coalition that may know it again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mechanisms.inference import best_guess, posterior, repeated_guess_success, repeated_log_likelihood
+from simulator.attacks.by_rounds import guess_by_rounds
+from simulator.attacks.evidence import join, patterns, read_round
+from simulator.attacks.guesses import Guesses
+from simulator.attacks.observation import Observation
+from simulator.attacks.prior import FloatArray, Prior
+
+Rounds = tuple[int, ...]
+
+
+def longitudinal(
+    observation: Observation, prior: Prior, *, queries: Sequence[int], rng: np.random.Generator
+) -> list[Guesses]:
+    """Guess every device's cell from all its reports of several queries, taking it to have stayed in one place.
+
+    Reports of different queries are one device's only where they are filed under its own number; under one-time
+    pseudonyms, or none, only those of the last query are about the device guessed.
+
+    Parameters
+    ----------
+    observation, prior
+        What is seen, and what was likely before, in the last of the queries.
+    queries
+        Their numbers.
+    rng
+        Breaks ties where all places are alike.
+
+    Returns
+    -------
+    list of Guesses
+        Of the last query.
+
+    Raises
+    ------
+    NoLikelihoodError
+        If nobody has said how likely the mechanism's reports are.
+    """
+    last = max(queries)
+    rounds = range(1, observation.mechanism.rounds + 1)
+    read = {(query, round_): read_round(observation, query, round_) for query in sorted(queries) for round_ in rounds}
+    followed = {key: one for key, one in read.items() if one is not None and one.handle_kind == "device"}
+    if not followed:
+        alone = replace(observation, seen=tuple(entry for entry in observation.seen if entry.query == last))
+        return guess_by_rounds(alone, prior, rounds, rng=rng)
+    handles, places = join([one.handles for one in followed.values()])
+    found = []
+    for which, rows in patterns(places >= 0):
+        keys = [key for key, there in zip(followed, which, strict=True) if there]
+        reports = {
+            key: followed[key].content[places[rows, column]] for column, key in enumerate(followed) if which[column]
+        }
+        found.append(
+            Guesses(
+                last,
+                "device",
+                handles[rows],
+                _guess(observation.mechanism, reports, prior, last, rng=rng),
+                _expected(observation.mechanism, keys, prior, prior.of(last)),
+            )
+        )
+    return found
+
+
+def _guess(
+    mechanism: Any, reports: dict[tuple[int, int], Any], prior: Prior, last: int, *, rng: np.random.Generator
+) -> Any:
+    """Return the best guesses from the reports of devices that were heard in the same rounds of the same queries."""
+    logs: Any = 0.0
+    for rounds, queries in _alike(list(reports)).items():
+        asked = [[reports[query, round_] for round_ in rounds] for query in queries]
+        logs = logs + repeated_log_likelihood(mechanism, asked, rounds)
+    return best_guess(posterior(logs, prior.of(last)), rng=prior.tie_rng(rng))
+
+
+def _expected(mechanism: Any, keys: Sequence[tuple[int, int]], prior: Prior, q: FloatArray) -> float | None:
+    """Return the expected success, where the same rounds were heard whenever anything was."""
+    alike = _alike(keys)
+    if len(alike) != 1:
+        return None
+    ((rounds, queries),) = alike.items()
+    return prior.trusted(repeated_guess_success(mechanism, rounds, q, len(queries)), q)
+
+
+def _alike(keys: Sequence[tuple[int, int]]) -> dict[Rounds, list[int]]:
+    """Return queries by the rounds of them that were heard."""
+    heard: dict[int, list[int]] = {}
+    for query, round_ in keys:
+        heard.setdefault(query, []).append(round_)
+    found: dict[Rounds, list[int]] = {}
+    for query, rounds in heard.items():
+        found.setdefault(tuple(sorted(rounds)), []).append(query)
+    return found

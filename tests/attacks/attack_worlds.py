@@ -1,0 +1,104 @@
+"""Synthetic campaigns for the challenger: devices answer, deployments add up, and everything is recorded."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from mechanisms.local import SamplingPrivacy
+from simulator.aggregation.deployment import Recorded
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.trusted import Trusted
+from simulator.experiment.challenge import CampaignRecord, QueryRecord, challenge
+from simulator.streams import Streams
+
+FAMILY = 1e-6
+CELLS = 6
+SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
+DEPLOYMENTS = {
+    "trusted": Trusted(),
+    "trusted, pseudonyms": Trusted(handles="query"),
+    "per round": PerRound(),
+    "per round, pseudonyms": PerRound(handles="query"),
+    "shuffled": ShuffledReports(),
+    "shared": SecretShared(servers=3),
+    "shared, paired": SecretShared(servers=3, paired=True),
+}
+EVERYBODY = {
+    "trusted": ("server:1",),
+    "trusted, pseudonyms": ("server:1",),
+    "per round": ("server:1", "server:2"),
+    "per round, pseudonyms": ("server:1", "server:2"),
+    "shuffled": ("server:1", "mixer"),
+    "shared": ("server:1", "server:2", "server:3"),
+    "shared, paired": ("server:1", "server:2", "server:3"),
+}
+
+
+def draw_truth(mechanism, n, *, rng):
+    """Places with one that is the most likely, and few outside."""
+    shares = np.arange(1, mechanism.cells + 2, dtype=np.float64)
+    shares[0] = 0.5
+    return rng.choice(mechanism.cells + 1, size=n, p=shares / shares.sum()).astype(np.int32)
+
+
+def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1):
+    """A campaign whose vehicles stay where they are.
+
+    Vehicles have numbers far from 0…n − 1 and in no order; those outside are in no record.
+    """
+    rng = np.random.default_rng(seed)
+    numbers = rng.permutation(10 * vehicles)[:vehicles] + 1000
+    truth = draw_truth(mechanism, vehicles, rng=rng)
+    places = np.concatenate([truth, np.zeros(outside, dtype=np.int32)])
+    memory = mechanism.enrol(len(places), rng=rng)
+    kept = np.sort(rng.permutation(vehicles)[:targets])
+    records = []
+    for number in range(1, queries + 1):
+        coins = mechanism.toss(memory, rng=rng)
+        rounds = range(1, mechanism.rounds + 1)
+        reports = [mechanism.answer(round_, places, coins) for round_ in rounds]
+        heard = rng.random((mechanism.rounds, len(places))) >= loss
+        aggregator = deployment.aggregator(mechanism, devices=len(places), rng=rng)
+        for round_ in rounds:
+            aggregator.receive(round_, reports[round_ - 1], heard[round_ - 1])
+        for round_ in rounds:
+            aggregator.close_round(round_, asked=len(places), answered=int(heard[round_ - 1].sum()))
+        records.append(
+            QueryRecord(
+                Recorded(number, numbers[kept], [one[kept] for one in reports], heard[:, kept]),
+                truth[kept],
+                np.bincount(truth, minlength=mechanism.cells + 1).astype(np.int64),
+                aggregator.counts,
+                aggregator.asked,
+                aggregator.counted,
+            )
+        )
+    return CampaignRecord(deployment, mechanism, tuple(records))
+
+
+def attack(kind, coalition, **keys):
+    """A section of [[attacks]], with its defaults."""
+    given = {
+        "name": kind,
+        "kind": kind,
+        "coalition": tuple(coalition),
+        "campaigns": None,
+        "mechanisms": None,
+        "targets": 1_000_000,
+        "prior": "occupancy",
+        "growing": False,
+        "k": None,
+        "cell": 1,
+        "magnitude": 1000,
+        "asked": (1,),
+        "dropped": "others",
+    }
+    return SimpleNamespace(**{**given, **keys})
+
+
+def tried(record, *attacks, seed=3):
+    """Rows and notes of attacks on one campaign."""
+    found = challenge(attacks, {("rush", "sampling"): record}, streams=Streams(seed))
+    return list(found.findings), list(found.notes)

@@ -1,0 +1,111 @@
+"""Exact claims are approached by attacks from below, and not exceeded."""
+
+import math
+
+import numpy as np
+import pytest
+from attack_worlds import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, tried
+
+from mechanisms.local import (
+    HadamardResponse,
+    KRandomizedResponse,
+    LocalHashing,
+    LongitudinalUnary,
+    OptimisedUnary,
+    RandomizedResponse,
+    SamplingPrivacy,
+    SubsetSelection,
+)
+from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
+from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
+from simulator.aggregation.per_round import PerRound
+from simulator.experiment.counterfactual import play_known_others
+from simulator.experiment.filed_queries import FiledQueries
+from simulator.experiment.guess_games import BY_ROUNDS, Board, fill_guesses
+from simulator.streams import Streams
+
+# Mechanism, attack, the view it has, and what part of ε its lower bound reaches at least.
+PURE = {
+    "k-ary": (KRandomizedResponse(cells=CELLS, epsilon=1.5), "round_two", Report(1), 0.85),
+    "coins": (RandomizedResponse(cells=CELLS, first_coin=0.5, second_coin=0.5), "link_rounds", Report(1), 0.2),
+    "oue": (OptimisedUnary(cells=CELLS, epsilon=2.0), "round_two", Report(1), 0.3),
+    "olh": (LocalHashing(cells=CELLS, epsilon=2.0), "round_two", Report(1), 0.3),
+    "subset": (SubsetSelection(cells=CELLS, epsilon=1.0), "round_two", Report(1), 0.3),
+    "hadamard": (HadamardResponse(cells=CELLS, epsilon=1.5), "round_two", Report(1), 0.3),
+    "round two": (SAMPLING, "round_two", Report(2), 0.8),
+    "refreshed": (SamplingPrivacy(cells=2, sampling=0.1, refresh=1.0), "link_rounds", LinkedReports(), 0.2),
+}
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_epsilon_is_approached_from_below(name):
+    mechanism, kind, view, part = PURE[name]
+    claimed = mechanism.claim(view).epsilon
+    assert math.isfinite(claimed)
+    record = campaign(PerRound(), mechanism, vehicles=60_000)
+    servers = [party for party in record.parties if party.startswith("server")]
+    rows, _ = tried(record, *(attack(kind, servers, prior=prior) for prior in ("uniform",)))
+    (row,) = rows
+    assert part * claimed < row.epsilon_lower <= claimed
+    low, _ = clopper_pearson(round(row.success * row.trials), row.trials, alpha=FAMILY / len(PURE))
+    assert low <= math.exp(claimed) * row.prior
+
+
+def test_memoised_bits_are_bounded_over_all_queries_and_fresh_coins_are_not():
+    kept = LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0)
+    fresh = KRandomizedResponse(cells=CELLS, epsilon=1.0)
+    bounds = {}
+    for name, mechanism in (("kept", kept), ("fresh", fresh)):
+        record = campaign(PerRound(), mechanism, vehicles=20_000, queries=12)
+        rows, _ = tried(record, attack("longitudinal", ["server:1"], asked=(1, 4, 12), prior="uniform"))
+        for row, queries in zip(rows, (1, 4, 12), strict=True):
+            assert row.epsilon_lower <= mechanism.claim(Report(1, queries=queries)).epsilon
+        bounds[name] = [row.epsilon_lower for row in rows]
+    assert max(bounds["kept"]) <= 2.0
+    assert bounds["fresh"][-1] > 1.5 * fresh.claim(Report(1)).epsilon
+
+
+def test_delta_of_linked_reports_is_approached():
+    """Sampled with π_s a device in a cell is named, whatever ε is granted."""
+    record = campaign(PerRound(), vehicles=60_000)
+    board = Board(FiledQueries(record, campaign="rush", name="sampling", streams=Streams(1)), even=False)
+    (query,), rng = record.queries, np.random.default_rng(1)
+    found = BY_ROUNDS["link_rounds"](board.observe(["server:1", "server:2"], [1]), board.prior(), rng=rng)
+    played = fill_guesses(query, found, board.prior(), board.filed, rng=rng)
+    inside = (played.truth > 0) & (played.truth != played.usual)
+    half = rng.random(len(inside)) < 0.5
+    told = played.truth[inside & half]
+    elsewhere = played.guesses[~half & ~inside][: len(told)]
+    hits_p = int(np.count_nonzero(played.guesses[inside & half] == told))
+    # The event "a cell is named that is not the usual one" for devices that are in none of these.
+    hits_q = int(np.count_nonzero((elsewhere > 0) & (elsewhere != played.usual)))
+    for epsilon in (0.5, 2.0, 5.0):
+        found = delta_lower_bound(
+            hits_p=hits_p, trials_p=len(told), hits_q=hits_q, trials_q=len(elsewhere), epsilon=epsilon, alpha=FAMILY
+        )
+        claimed = SAMPLING.claim(LinkedReports()).delta(epsilon)
+        assert claimed == pytest.approx(0.4)
+        assert found <= claimed
+        assert found > 0.9 * claimed or epsilon > 2
+
+
+@pytest.mark.parametrize("k", [None, 3])
+def test_known_others_do_as_well_as_the_released_differences_allow(k):
+    mechanism = SamplingPrivacy(cells=40, sampling=0.45)
+    hits = trials = 0
+    expected, bound = [], []
+    for seed in range(25):
+        record = campaign(DEPLOYMENTS["trusted"], mechanism, vehicles=150, queries=2, seed=seed)
+        (row,) = play_known_others(record, k, rng=np.random.default_rng(seed), alpha=FAMILY)
+        hits += round(row["success"] * row["trials"])
+        trials += row["trials"]
+        expected.append((row["theory"], row["trials"]))
+        for query in record.queries:
+            crowds = query.occupancy[1:][query.occupancy[1:] > 0]
+            bound += [mechanism.claim(ReleasedDifferences(int(n), k=k)).delta(0.0) for n in crowds]
+    theory = sum(one * weight for one, weight in expected) / trials
+    assert theory == pytest.approx(0.5 + 0.5 * np.mean(bound), rel=1e-9)
+    low, high = clopper_pearson(hits, trials, alpha=FAMILY / 4)
+    assert low <= theory <= high
+    assert trials > 1500
+    assert theory > (0.6 if k is None else 0.5)

@@ -1,0 +1,211 @@
+"""Attacks do as well as theory says, for each mechanism and each deployment; below the threshold, as the prior."""
+
+import numpy as np
+import pytest
+from attack_worlds import CELLS, DEPLOYMENTS, EVERYBODY, FAMILY, SAMPLING, attack, campaign, tried
+from scipy.stats import binomtest
+
+from mechanisms.inference import simulated_guess_success
+from mechanisms.local import (
+    AnonymizedDeniable,
+    BinarySamplingPrivacy,
+    DistributedLaplace,
+    HadamardResponse,
+    KRandomizedResponse,
+    LocalHashing,
+    LongitudinalUnary,
+    NoPrivacy,
+    OptimisedUnary,
+    RandomizedResponse,
+    SamplingPrivacy,
+    SubsetSelection,
+)
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.trusted import Trusted
+
+MECHANISMS = {
+    "sampling": SAMPLING,
+    "sampling, refreshed": SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3),
+    "sampling, no blank zero": SamplingPrivacy(cells=CELLS, sampling=0.3, blank_zero=0.0),
+    "binary sampling": BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
+    "no privacy": NoPrivacy(cells=CELLS),
+    "k-ary": KRandomizedResponse(cells=CELLS, epsilon=1.5),
+    "coins": RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
+    "oue": OptimisedUnary(cells=CELLS, epsilon=2.0),
+    "olh": LocalHashing(cells=CELLS, epsilon=2.0),
+    "subset": SubsetSelection(cells=CELLS, epsilon=1.0),
+    "hadamard": HadamardResponse(cells=CELLS, epsilon=1.5),
+    "longitudinal": LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0),
+    "laplace": DistributedLaplace(cells=CELLS, epsilon=1.0, devices=20),
+}
+ROUNDS = ("round_one", "round_two", "link_rounds", "shares")
+COMPARED = 200
+
+
+def agrees(row, theory=None):
+    """Whether a row's success is its theory's within chance; truths are fixed, which only narrows the law."""
+    theory = row.theory if theory is None else theory
+    hits = round(row.success * row.trials)
+    return binomtest(hits, row.trials, min(theory, 1.0)).pvalue > FAMILY / COMPARED
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("deployment", [PerRound(), SecretShared(servers=2)], ids=lambda one: one.kind)
+def test_success_is_theory_for_every_mechanism(name, deployment):
+    mechanism = MECHANISMS[name]
+    record = campaign(deployment, mechanism, vehicles=3000)
+    servers = [party for party in record.parties if party.startswith("server")]
+    kinds = ROUNDS if deployment.kind == "secret_shared" else ROUNDS[:3]
+    rows, notes = tried(record, *(attack(kind, servers) for kind in kinds))
+    assert notes == []
+    rows = [row for row in rows if row.metric is None]
+    assert len(rows) == len(kinds)
+    for row in rows:
+        if row.theory is None:
+            assert name == "olh"
+            rng = np.random.default_rng(1)
+            prior = record.queries[0].occupancy / 3000
+            found = simulated_guess_success(mechanism, None, prior, trials=20_000, rng=rng)
+            spread = np.hypot(found.std_error, np.sqrt(0.25 / row.trials))
+            assert abs(row.success - found.success) < 6 * spread
+        else:
+            assert row.theory >= row.prior - 1e-12
+            assert agrees(row)
+        assert row.gain == row.success - row.prior
+        assert row.gain_low <= row.gain <= row.gain_high
+
+
+def test_linked_rounds_are_as_papers_md_item_2():
+    record = campaign(PerRound(), vehicles=20_000)
+    (row,), _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
+    q = record.queries[0].occupancy / 20_000
+    share, blank, most = 0.4, 0.6 / 7, q.max()
+    theory = share * (1 - q[0]) + (1 - share - blank) * most + max(q[0] * (blank + share), blank * q[1:].max())
+    assert row.theory == pytest.approx(theory, rel=1e-12)
+    assert agrees(row)
+    assert row.gain_low > 0.2
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_below_the_threshold_nothing_is_gained_and_at_it_everything(name):
+    record = campaign(DEPLOYMENTS[name], vehicles=2000, queries=2)
+    everybody = EVERYBODY[name]
+    grown = len(everybody) > 1
+    rows, _ = tried(record, *(attack(kind, everybody, growing=grown) for kind in ROUNDS[1:]))
+    assert len(rows) == len(everybody) * (3 if name.startswith("shared") else 2)
+    for row in rows:
+        if row.colluding < len(everybody):
+            # Every guess is the prior's, not only as many right: with all vehicles as targets the gain is 0 exactly.
+            assert row.gain == pytest.approx(0.0, abs=1e-12)
+            assert row.epsilon_lower in {0.0, None}
+            assert row.theory == pytest.approx(row.prior) or row.theory is None
+        else:
+            assert row.gain_low > 0.1
+            assert agrees(row)
+        assert row.trials == 4000
+        assert row.servers == record.servers
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_a_round_answered_without_the_truth_gains_exactly_nothing(name):
+    mechanisms = [SAMPLING, MECHANISMS["sampling, refreshed"], MECHANISMS["binary sampling"]]
+    for mechanism in mechanisms:
+        record = campaign(DEPLOYMENTS[name], mechanism, vehicles=1000, outside=50)
+        rows, _ = tried(record, attack("round_one", EVERYBODY[name]))
+        assert rows[0].gain == pytest.approx(0.0, abs=1e-12)
+        assert rows[0].theory == pytest.approx(rows[0].prior)
+        assert rows[0].metric is None
+
+
+def test_who_was_sampled_is_told_by_a_nought_in_round_one():
+    rows, _ = tried(campaign(PerRound(), vehicles=5000), attack("round_one", ["server:1"]))
+    row = rows[1]
+    assert (row.metric, row.unit) == ("sampled_posterior", "probability")
+    assert row.value == pytest.approx(0.4 / (0.4 + 0.6 / 7))
+    assert row.prior == 0.6
+    assert row.theory == pytest.approx(0.4 + 0.6 * 6 / 7)
+    assert agrees(row)
+    rows, _ = tried(campaign(PerRound(), MECHANISMS["sampling, no blank zero"]), attack("round_one", ["server:1"]))
+    assert (rows[1].value, rows[1].success) == (1.0, 1.0)
+    rows, _ = tried(campaign(PerRound(), MECHANISMS["sampling, refreshed"]), attack("round_one", ["server:1"]))
+    assert rows[1].success is None
+    assert rows[1].value == pytest.approx(0.4 / (0.4 + 0.6 / 7))
+
+
+@pytest.mark.parametrize("name", ["per round", "per round, pseudonyms", "shared, paired", "shuffled"])
+def test_what_is_lost_is_guessed_by_the_prior(name):
+    record = campaign(DEPLOYMENTS[name], vehicles=4000, loss=0.3)
+    (row,), _ = tried(record, attack("link_rounds", EVERYBODY[name]))
+    whole = campaign(DEPLOYMENTS[name], vehicles=4000)
+    (full,), _ = tried(whole, attack("link_rounds", EVERYBODY[name]))
+    assert row.trials == 4000
+    assert row.prior < row.theory < full.theory
+    assert agrees(row)
+    (row,), _ = tried(campaign(DEPLOYMENTS[name], vehicles=500, loss=1.0), attack("link_rounds", EVERYBODY[name]))
+    assert row.gain == pytest.approx(0.0, abs=1e-12)
+    assert row.theory == pytest.approx(row.prior)
+
+
+def test_targets_are_a_sample_and_the_prior_is_their_own():
+    record = campaign(PerRound(), vehicles=5000, queries=3)
+    both = ["server:1", "server:2"]
+    (row,), _ = tried(record, attack("link_rounds", both, targets=400))
+    (every,), _ = tried(record, attack("link_rounds", both))
+    assert (row.trials, every.trials) == (1200, 15_000)
+    assert row.prior == pytest.approx(every.prior, abs=0.1)
+    assert agrees(row)
+    rows, _ = tried(record, *(attack(kind, ["server:1"], targets=400) for kind in ("round_one", "link_rounds")))
+    for row in (rows[0], rows[2]):
+        # Whoever the targets are, the same ones are asked each time: only coins are left to chance.
+        assert row.gain == pytest.approx(0.0, abs=1e-12)
+
+
+def test_kept_bits_are_no_new_trials():
+    record = campaign(PerRound(), MECHANISMS["longitudinal"], vehicles=500, queries=8)
+    fresh = campaign(PerRound(), MECHANISMS["k-ary"], vehicles=500, queries=8)
+    (kept,), _ = tried(record, attack("round_two", ["server:1"]))
+    (other,), _ = tried(fresh, attack("round_two", ["server:1"]))
+    assert (kept.trials, other.trials) == (4000, 4000)
+    assert kept.gain_high - kept.gain_low > 2.5 * (other.gain_high - other.gain_low)
+    (one,), _ = tried(campaign(PerRound(), MECHANISMS["longitudinal"], vehicles=500), attack("round_two", ["server:1"]))
+    assert kept.epsilon_lower < one.epsilon_lower + 0.5
+
+
+def test_an_even_prior_makes_guesses_that_gain_nothing_without_reports():
+    record = campaign(PerRound(), vehicles=20_000)
+    rows, _ = tried(record, attack("link_rounds", ["server:1", "server:2"], growing=True, prior="uniform"))
+    for row in rows:
+        assert row.prior == pytest.approx(1 / 7)
+    assert rows[0].theory == pytest.approx(1 / 7)
+    assert agrees(rows[0])
+    assert rows[1].theory is None
+    # Sampled in a cell: told. Else, with a nought that tells nothing, or a blank: one in seven, or as 0 is guessed.
+    assert rows[1].gain_low > 0.3
+
+
+def test_mixers_and_eavesdroppers_alone_learn_nothing():
+    record = campaign(DEPLOYMENTS["shuffled"], vehicles=1000)
+    for coalition in (["mixer"], ["network"], ["mixer", "network", "vehicles:10"]):
+        (row,), _ = tried(record, attack("link_rounds", coalition))
+        assert row.gain == pytest.approx(0.0, abs=1e-12)
+        assert row.theory == pytest.approx(row.prior)
+    assert row.coalition == "mixer, network, vehicles:10"
+    assert row.colluding == 12
+
+
+def test_of_three_rounds_any_two_servers_link_theirs():
+    mechanism = AnonymizedDeniable(
+        cells=3, shift=0.4, yes_second=0.3, yes_third=0.3, no_second=0.2, no_third=0.4, onward=0.5
+    )
+    record = campaign(PerRound(), mechanism, vehicles=6000)
+    rows, _ = tried(record, attack("link_rounds", ["server:1", "server:2", "server:3"], growing=True))
+    theories = [row.theory for row in rows]
+    assert theories == sorted(theories)
+    assert all(agrees(row) for row in rows)
+
+
+def test_a_trusted_server_alone_is_a_coalition():
+    (row,), _ = tried(campaign(Trusted(), vehicles=2000), attack("link_rounds", ["server:1"]))
+    assert (row.colluding, row.servers) == (1, 1)
+    assert agrees(row)

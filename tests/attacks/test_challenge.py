@@ -1,0 +1,234 @@
+"""The challenger: which attacks are tried on what, what is refused, and what a table may hold."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from attack_worlds import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, tried
+
+from mechanisms.local import KRandomizedResponse, SamplingPrivacy
+from scenarios import ScenarioError
+from scenarios.attacks import KINDS
+from simulator.aggregation.deployment import Recorded
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.trusted import Trusted
+from simulator.experiment.challenge import CampaignRecord, QueryRecord, challenge
+from simulator.experiment.filed_queries import FiledQueries
+from simulator.experiment.findings import Finding, tabulate_findings
+from simulator.experiment.guess_score import Guessed, score_guesses
+from simulator.experiment.tables import ATTACK_COLUMNS
+from simulator.streams import Streams
+
+RATES = ("prior", "success", "gain", "gain_low", "gain_high", "theory", "epsilon_lower", "value")
+
+
+class NoLikelihood:
+    """A plug-in that answers and is added up, and says nothing of how likely its reports are."""
+
+    def __init__(self, mechanism):
+        self._mechanism = mechanism
+
+    def __getattr__(self, name):
+        return getattr(self._mechanism, name)
+
+
+def every_attack(coalition):
+    members = (*coalition, "vehicles:1")
+    return [
+        *(attack(kind, members, asked=(1,)) for kind in KINDS),
+        attack("drop_out", members, name="target", dropped="target"),
+    ]
+
+
+def check_numbers(rows):
+    table = tabulate_findings(rows)
+    assert list(table.columns) == list(ATTACK_COLUMNS)
+    assert len(table) == len(rows)
+    for row in rows:
+        for column in RATES:
+            value = getattr(row, column)
+            assert value is None or np.isfinite(value), (row, column)
+        for column in ("prior", "success", "theory"):
+            value = getattr(row, column)
+            assert value is None or row.metric in {"inflation", "crafted_inflation"} or 0.0 <= value <= 1.0 + 1e-12
+        if row.gain is not None:
+            assert row.gain == row.success - row.prior
+            assert row.gain_low <= row.gain <= row.gain_high
+        assert (row.metric is None) <= (row.success is not None)
+    return table
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+@pytest.mark.parametrize("case", ["one device", "one cell", "all lost", "no targets", "nobody asked", "as usual"])
+def test_edges_have_rows_of_numbers_or_notes(deployment, case):
+    mechanism = SamplingPrivacy(cells=1, sampling=0.3) if case == "one cell" else SAMPLING
+    vehicles = {"one device": 1}.get(case, 60)
+    targets = 0 if case == "no targets" else None
+    record = campaign(deployment, mechanism, vehicles=vehicles, loss=float(case == "all lost"), targets=targets)
+    if case == "nobody asked":
+        (query,) = record.queries
+        nobody = query.among(np.empty(0, dtype=np.int64))
+        empty = dataclasses.replace(
+            nobody,
+            occupancy=np.zeros(CELLS + 1, dtype=np.int64),
+            counts=np.zeros_like(query.counts),
+            asked=(0, 0),
+            counted=(0, 0),
+        )
+        record = dataclasses.replace(record, queries=(empty,))
+    rows, notes = tried(record, *every_attack(["server:1"]))
+    check_numbers(rows)
+    if case in {"no targets", "nobody asked"}:
+        assert rows == []
+        assert all("there are no targets" in note for note in notes)
+    else:
+        assert {row.attack for row in rows} | {note.split(":")[0].removeprefix("attacks.") for note in notes} >= {
+            kind for kind in KINDS if kind != "shares" or deployment.kind == "secret_shared"
+        }
+    if case == "one device":
+        assert all(
+            row.prior == 1.0
+            for row in rows
+            if row.success is not None and row.metric is None and row.attack != "known_others"
+        )
+
+
+def test_a_table_without_findings_has_the_columns():
+    table = tabulate_findings([])
+    assert list(table.columns) == list(ATTACK_COLUMNS)
+    assert [field.name for field in dataclasses.fields(Finding)] == list(ATTACK_COLUMNS)
+    assert len(table) == 0
+
+
+def test_an_attack_is_tried_where_its_parties_are():
+    records = {
+        ("one", "a"): campaign(Trusted(), vehicles=50),
+        ("two", "a"): campaign(PerRound(), vehicles=50),
+        ("two", "b"): campaign(PerRound(), KRandomizedResponse(cells=3, epsilon=1.0), vehicles=50),
+        ("three", "a"): campaign(SecretShared(servers=2), vehicles=50),
+        ("four", "a"): campaign(ShuffledReports(), vehicles=50),
+    }
+
+    def where(*attacks):
+        found = challenge(attacks, records, streams=Streams(1)).findings
+        return [(row.campaign, row.mechanism) for row in found]
+
+    both = ["server:1", "server:2"]
+    assert where(attack("link_rounds", both)) == [("two", "a"), ("three", "a")]
+    assert where(attack("link_rounds", ["server:1", "mixer"])) == [("four", "a")]
+    assert where(attack("link_rounds", ["server:1"], mechanisms=("b",))) == [("two", "b")]
+    assert where(attack("link_rounds", ["server:1"], campaigns=("one", "two"), mechanisms=("a",))) == [
+        ("one", "a"),
+        ("two", "a"),
+    ]
+    assert where(attack("shares", ["server:1"])) == [("three", "a")]
+
+
+def test_a_growing_coalition_has_a_row_for_each_size():
+    record = campaign(SecretShared(servers=3), vehicles=100)
+    rows, _ = tried(record, attack("shares", ["server:3", "server:1", "server:2"], growing=True))
+    assert [(row.colluding, row.coalition) for row in rows] == [
+        (1, "server:3"),
+        (2, "server:3, server:1"),
+        (3, "server:3, server:1, server:2"),
+    ]
+    assert {row.servers for row in rows} == {3}
+
+
+def test_an_attack_changes_no_other_attacks_guesses_nor_anybody_elses_numbers():
+    record = campaign(SecretShared(servers=2), vehicles=300, queries=2)
+    both = ["server:1", "server:2"]
+    alone, _ = tried(record, attack("link_rounds", both))
+    others = every_attack(["server:2"])
+    beside, _ = tried(record, *others[:2], attack("link_rounds", both, name="link_rounds"), *others[3:])
+    assert alone == [row for row in beside if row.coalition == "server:1, server:2"]
+    again, _ = tried(record, attack("link_rounds", both))
+    assert alone == again
+    streams = Streams(7)
+    before = [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
+    challenge([attack("link_rounds", both)], {("a", "b"): record}, streams=streams)
+    assert before == [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
+
+
+def test_faults_found_only_now_are_told_with_their_place():
+    record = campaign(Trusted(), vehicles=10)
+    with pytest.raises(ScenarioError, match=r"attacks.poisoning.coalition: there are only 10 targets in query 1"):
+        tried(record, attack("poisoning", ["vehicles:11"]))
+    with pytest.raises(ScenarioError, match=r"attacks.poisoning: cell must be in 1..6, got 7"):
+        tried(record, attack("poisoning", ["vehicles:1"], cell=7))
+
+
+def test_a_mechanism_without_likelihood_has_a_note_and_no_row():
+    mechanism = NoLikelihood(SAMPLING)
+    record = dataclasses.replace(campaign(PerRound(), vehicles=50), mechanism=mechanism)
+    coalition = ["server:1", "server:2"]
+    kinds = ("round_one", "round_two", "link_rounds", "longitudinal", "poisoning", "drop_out")
+    coalition.append("vehicles:3")
+    rows, notes = tried(record, *(attack(kind, coalition) for kind in kinds))
+    assert rows == []
+    assert [note.split(":")[0] for note in notes] == [f"attacks.{kind}" for kind in kinds]
+    assert all("NoLikelihood" in note for note in notes)
+
+
+def test_targets_are_the_same_devices_in_every_query():
+    record = campaign(Trusted(), vehicles=500, queries=3)
+    few = record.with_targets(50, rng=np.random.default_rng(1))
+    devices = [query.recorded.devices.tolist() for query in few.queries]
+    assert devices[0] == devices[1] == devices[2]
+    assert len(set(devices[0])) == 50
+    for before, after in zip(record.queries, few.queries, strict=True):
+        places = {device: place for place, device in enumerate(before.recorded.devices.tolist())}
+        kept = [places[device] for device in after.recorded.devices.tolist()]
+        assert np.array_equal(after.truth, before.truth[kept])
+        assert np.array_equal(after.recorded.reports[1], before.recorded.reports[1][kept])
+        assert after.counts is before.counts
+    assert len(record.with_targets(10_000, rng=np.random.default_rng(1)).queries[0].truth) == 500
+
+
+@pytest.mark.parametrize("name", ["trusted, pseudonyms", "per round, pseudonyms", "shared, paired"])
+def test_pseudonyms_are_told_apart_by_the_challenger_alone(name):
+    record = campaign(DEPLOYMENTS[name], vehicles=80, queries=2, loss=0.2)
+    filed = FiledQueries(record, campaign="rush", name="sampling", streams=Streams(1))
+    for query in record.queries:
+        transcripts = filed.transcripts([query.number])
+        for party, transcript in transcripts.items():
+            for entry in transcript.filed:
+                places = filed.places(query.number, entry.handle_kind, entry.handles)
+                assert query.recorded.heard[entry.round - 1][places].all()
+                if entry.content_kind == "reports":
+                    assert np.array_equal(entry.content, query.recorded.reports[entry.round - 1][places])
+                assert party in record.parties
+
+
+def test_what_is_too_large_to_keep_is_filed_again_alike(monkeypatch):
+    record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
+    kept, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
+    monkeypatch.setattr("simulator.experiment.filed_queries.MOST_WORDS", 10)
+    again, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
+    assert kept == again
+
+
+def test_epsilon_is_not_claimed_of_guesses_that_follow_the_prior():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 10_000).astype(np.int32)
+    usual = np.full(len(truth), 2, dtype=np.int32)
+    score = score_guesses([Guessed(usual, truth, 1 / 3, 1 / 3)], rng=rng)
+    assert score.epsilon_lower == 0.0
+    told = score_guesses([Guessed(truth, truth, 1 / 3, 1.0)], rng=rng)
+    assert told.epsilon_lower > 5
+    assert told.success == 1.0
+    same = np.zeros(10, dtype=np.int32)
+    assert score_guesses([Guessed(same, same, 1.0, 1.0)], rng=rng).epsilon_lower is None
+    assert score_guesses([], rng=rng) is None
+
+
+def test_records_that_do_not_match_are_refused():
+    recorded = Recorded(1, np.arange(3), [np.zeros(3, dtype=np.int32)] * 2, np.ones((2, 3), dtype=bool))
+    counts, occupancy = np.zeros((2, 3), dtype=np.int64), np.array([1, 1, 1])
+    with pytest.raises(ValueError, match="truth must be of 3 devices"):
+        QueryRecord(recorded, np.zeros(2, dtype=np.int32), occupancy, counts, (3, 3), (3, 3))
+    with pytest.raises(ValueError, match="occupancy must hold the 3 targets"):
+        QueryRecord(recorded, np.zeros(3, dtype=np.int32), occupancy - 1, counts, (3, 3), (3, 3))
+    assert CampaignRecord(Trusted(), SAMPLING, ()).servers == 1

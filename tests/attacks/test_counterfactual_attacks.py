@@ -1,0 +1,226 @@
+"""Counterfactuals: sums made again with devices dropped or corrupted, and campaigns left as they were."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from attack_worlds import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, tried
+from scipy.stats import binomtest, norm
+
+from mechanisms.local import (
+    BinarySamplingPrivacy,
+    DistributedLaplace,
+    KRandomizedResponse,
+    OptimisedUnary,
+    RandomizedResponse,
+    SamplingPrivacy,
+)
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.trusted import Trusted
+from simulator.attacks import Prior, others_dropped
+from simulator.experiment.poisoned import remake
+
+REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
+ROBUST = SecretShared(servers=2, paired=True, robust=True)
+
+
+def agrees(row):
+    return binomtest(round(row.success * row.trials), row.trials, row.theory).pvalue > FAMILY / 50
+
+
+@pytest.mark.parametrize("mechanism", [SAMPLING, REFRESHED], ids=["kept", "refreshed"])
+@pytest.mark.parametrize("deployment", [PerRound(), SecretShared(paired=True)], ids=lambda one: one.kind)
+def test_everybody_else_dropped(mechanism, deployment):
+    record = campaign(deployment, mechanism, vehicles=8000)
+    rows, notes = tried(record, attack("drop_out", ["network"]), attack("link_rounds", record.parties))
+    assert notes == []
+    dropped, linked = rows
+    assert agrees(dropped)
+    if deployment.kind == "secret_shared":
+        assert dropped.success == linked.success
+        assert dropped.theory == pytest.approx(linked.theory)
+    else:
+        # Round one still hides the target among everybody.
+        (two,), _ = tried(record, attack("round_two", record.parties))
+        assert two.prior < dropped.theory < linked.theory
+        assert dropped.theory >= two.theory - 1e-12
+
+
+def test_others_dropped_of_a_few_devices_hide_less():
+    theories = []
+    for vehicles in (3, 30, 300):
+        rows = [
+            tried(campaign(PerRound(), vehicles=vehicles, seed=seed), attack("drop_out", ["network"]))[0][0]
+            for seed in range(max(1, 2000 // vehicles))
+        ]
+        trials = sum(row.trials for row in rows)
+        success = sum(row.success * row.trials for row in rows) / trials
+        theory = sum(row.theory * row.trials for row in rows) / trials
+        # Targets of a query share round one's counts, so the spread is wider than that of independent trials.
+        assert abs(success - theory) < norm.isf(FAMILY) * np.sqrt(2 * 0.25 / trials)
+        theories.append(theory)
+    assert len(set(theories)) == 3
+
+
+@pytest.mark.parametrize("mechanism", [SAMPLING, REFRESHED], ids=["kept", "refreshed"])
+def test_the_target_dropped_tells_nothing_unless_it_is_released_twice(mechanism):
+    record = campaign(PerRound(), mechanism, vehicles=8000)
+    (once, twice), _ = tried(record, attack("drop_out", ["server:1"], dropped="target"))
+    assert once.gain == pytest.approx(0.0, abs=1e-12)
+    assert once.theory == pytest.approx(once.prior)
+    assert twice.metric == "released_twice"
+    assert twice.gain_low > 0.2
+    assert agrees(twice)
+
+
+def test_one_round_is_dropped_to_the_targets_own_report():
+    mechanism = KRandomizedResponse(cells=CELLS, epsilon=1.0)
+    record = campaign(Trusted(), mechanism, vehicles=4000)
+    rows, _ = tried(record, attack("drop_out", ["network"]), attack("round_two", ["server:1"]))
+    assert rows[0].success == rows[1].success
+    assert tried(record, attack("drop_out", ["network"], dropped="target")) == ([], [])
+    _, notes = tried(record, attack("drop_out", ["network"], dropped="target", mechanisms=("sampling",)))
+    assert "two-round Sampling Privacy only" in notes[0]
+    _, notes = tried(
+        campaign(PerRound(), BinarySamplingPrivacy(cells=3, sampling=0.3)), attack("drop_out", ["network"])
+    )
+    assert "two-round Sampling Privacy only" in notes[0]
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.2])
+def test_dropping_works_over_what_was_heard(loss):
+    record = campaign(SecretShared(paired=True), vehicles=6000, loss=loss)
+    (row,), _ = tried(record, attack("drop_out", ["network"]))
+    assert agrees(row)
+    assert row.trials == 6000
+
+
+@pytest.mark.parametrize("deployment", [*DEPLOYMENTS.values(), ROBUST], ids=[*DEPLOYMENTS, "robust"])
+@pytest.mark.parametrize("loss", [0.0, 0.2])
+def test_what_is_made_again_unchanged_is_what_was_estimated(deployment, loss):
+    record = campaign(deployment, vehicles=500, outside=100, loss=loss)
+    (query,) = record.queries
+    rows = np.arange(40) * 3
+    again = remake(record, query, rows, None, rng=np.random.default_rng(1))
+    if getattr(deployment, "paired", False) and loss:
+        aggregator = deployment.aggregator(SAMPLING, devices=1, rng=np.random.default_rng(1))
+        aggregator.receive_group(query.counts, np.ones(2, dtype=bool), devices=query.counted[0])
+        for round_ in (1, 2):
+            aggregator.close_round(round_, asked=600, answered=query.counted[0])
+        expected = aggregator.estimate().count
+    else:
+        expected = SAMPLING.estimate(query.counts, counted=query.counted, asked=query.asked).count
+    assert np.allclose(again, expected, rtol=1e-12, atol=1e-9)
+
+
+MECHANISMS = {
+    "sampling": SAMPLING,
+    "refreshed": REFRESHED,
+    "k-ary": KRandomizedResponse(cells=CELLS, epsilon=1.5),
+    "coins": RandomizedResponse(cells=CELLS, first_coin=0.8, second_coin=0.2),
+    "oue": OptimisedUnary(cells=CELLS, epsilon=2.0),
+    "binary": BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_poisoning_inflates_as_theory_says(name):
+    mechanism = MECHANISMS[name]
+    record = campaign(SecretShared(), mechanism, vehicles=2000, queries=10)
+    (honest, crafted), _ = tried(record, attack("poisoning", ["vehicles:200"], cell=3))
+    # What varies is the honest reports of the corrupted: 200 devices' part of the estimate, in each of 10 queries.
+    occupancy = np.bincount(record.queries[0].truth, minlength=CELLS + 1) // 10
+    spread = mechanism.std_error(occupancy.astype(np.int64))[2] / np.sqrt(10)
+    assert (honest.metric, honest.unit, honest.trials) == ("inflation", "vehicles", 10)
+    assert abs(honest.value - honest.theory) < 1.3 * norm.isf(FAMILY) * spread
+    assert honest.value > 150
+    assert crafted.metric == "crafted_inflation"
+    assert crafted.value > 100 * honest.value
+    assert abs(crafted.value - crafted.theory) < 1.3 * norm.isf(FAMILY) * spread
+    assert (honest.prior, honest.success, honest.gain, honest.epsilon_lower) == (None,) * 4
+    assert honest.colluding == 200
+
+
+@pytest.mark.parametrize("deployment", [ROBUST, PerRound(), DEPLOYMENTS["shuffled"]], ids=["robust", "plain", "mixed"])
+def test_where_vectors_are_checked_or_read_crafting_gains_no_more_than_lying(deployment):
+    record = campaign(deployment, vehicles=2000)
+    (honest, crafted), _ = tried(record, attack("poisoning", ["vehicles:100"], magnitude=10**6))
+    assert (crafted.value, crafted.theory) == (honest.value, honest.theory)
+
+
+def test_robust_servers_refuse_what_is_crafted():
+    record = campaign(ROBUST, vehicles=300)
+    (query,) = record.queries
+    aggregator = ROBUST.aggregator(SAMPLING, devices=5, rng=np.random.default_rng(1))
+    aggregator.receive_vectors(np.full((2, 5, CELLS + 1), 1000), np.ones((2, 5), dtype=bool))
+    aggregator.close_round(1, asked=5, answered=5)
+    assert aggregator.accounts[0].rejected == 5
+    assert query.counted == [300, 300]
+
+
+def test_inflation_grows_with_the_corrupted():
+    record = campaign(Trusted(), vehicles=2000)
+    values = [tried(record, attack("poisoning", [f"vehicles:{n}"]))[0][0].value for n in (1, 10, 100, 1000)]
+    assert values == sorted(values)
+    assert values[-1] > 2000
+
+
+def test_poisoning_with_loss_has_no_theory_and_still_a_value():
+    record = campaign(PerRound(), vehicles=2000, loss=0.3)
+    rows, _ = tried(record, attack("poisoning", ["vehicles:500"]))
+    for row in rows:
+        assert row.theory is None
+        assert row.value > 500
+
+
+def test_what_cannot_be_played_is_noted():
+    refreshed = campaign(Trusted(), REFRESHED, vehicles=100)
+    lossy = campaign(Trusted(), vehicles=100, loss=0.5)
+    laplace = campaign(SecretShared(), DistributedLaplace(cells=3, epsilon=1.0, devices=10), vehicles=100)
+    for record, kind, words in (
+        (refreshed, "known_others", "without refresh publishes differences"),
+        (lossy, "known_others", "not every report was counted"),
+        (laplace, "poisoning", "none is the greatest"),
+    ):
+        rows, notes = tried(record, attack(kind, ["vehicles:5"]))
+        assert rows == []
+        (note,) = notes
+        assert note.startswith(f"attacks.{kind}: rush, sampling: ")
+        assert words in note
+
+
+def test_the_record_is_left_as_it_was():
+    record = campaign(SecretShared(), vehicles=300)
+    (query,) = record.queries
+    before = [query.counts.copy(), query.truth.copy(), *(one.copy() for one in query.recorded.reports)]
+    every = [attack("poisoning", ["vehicles:50"]), attack("drop_out", ["network"]), attack("shares", ["server:1"])]
+    tried(record, *every, attack("known_others", ["network"]), attack("longitudinal", ["server:1"]))
+    after = [query.counts, query.truth, *query.recorded.reports]
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+    assert dataclasses.is_dataclass(query)
+
+
+@pytest.mark.parametrize("refresh", [0.0, 0.4])
+def test_a_report_hidden_in_round_ones_counts_is_weighed_as_one_of_them(refresh):
+    mechanism = SamplingPrivacy(cells=2, sampling=0.4, blank_zero=0.3, blank=[0.2, 0.1], refresh=refresh)
+    blanks, again = mechanism.blanks, mechanism.blanks / 0.6
+    pair = np.zeros((3, 3, 3))  # first, second, truth
+    for truth in range(3):
+        pair[0, truth, truth] += 0.4
+        pair[:, :, truth] += np.diag(blanks) * (1 - refresh) + refresh * np.outer(blanks, again)
+    q = np.array([0.5, 0.2, 0.3])
+    for first in ([1, 2, 2], [4, 0, 1], [0, 3, 0], [2, 1, 0], [9, 1, 5]):
+        counts = np.array([first])
+        given = np.einsum("w,wvt->vt", counts[0] / counts.sum() / pair.sum(axis=1)[:, 0], pair) * q
+        second = np.eye(3, dtype=np.int64)
+        found = others_dropped(
+            mechanism,
+            [counts, second],
+            Prior({1: q}),
+            1,
+            first_round=int(counts.sum()),
+            rng=np.random.default_rng(1),
+        )
+        for value, guess in enumerate(found.tolist()):
+            assert given[value, guess] >= given[value].max() - 1e-12

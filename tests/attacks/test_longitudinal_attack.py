@@ -1,0 +1,122 @@
+"""A parked car asked again and again: linked or not, with fresh coins or kept ones."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from attack_worlds import CELLS, FAMILY, SAMPLING, attack, campaign, tried
+from scipy.stats import binomtest
+
+from mechanisms.inference import log_likelihood
+from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.trusted import Trusted
+from simulator.attacks import Observation, Prior, longitudinal
+from simulator.experiment.filed_queries import FiledQueries
+from simulator.streams import Streams
+
+ASKED = (1, 2, 5)
+MECHANISMS = {
+    "sampling": SAMPLING,
+    "refreshed": SamplingPrivacy(cells=CELLS, sampling=0.2, refresh=0.5),
+    "k-ary": KRandomizedResponse(cells=CELLS, epsilon=0.7),
+    "coins": RandomizedResponse(cells=CELLS, first_coin=0.5, second_coin=0.5),
+    "memoised": LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0),
+}
+
+
+def agrees(row):
+    return binomtest(round(row.success * row.trials), row.trials, row.theory).pvalue > FAMILY / 100
+
+
+def servers_of(record):
+    return [party for party in record.parties if party.startswith("server")]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("handles", ["device", "query"])
+def test_success_is_theory_linked_and_not(name, handles):
+    record = campaign(PerRound(handles=handles), MECHANISMS[name], vehicles=2000, queries=5)
+    rows, _ = tried(record, attack("longitudinal", servers_of(record), asked=ASKED))
+    assert [(row.metric, row.value, row.unit) for row in rows] == [("queries", t, "queries") for t in ASKED]
+    assert all(row.trials == 2000 for row in rows)
+    assert all(agrees(row) for row in rows)
+    theories = [row.theory for row in rows]
+    if handles == "device":
+        assert theories[0] < theories[1] < theories[2]
+    else:
+        assert theories == pytest.approx([theories[0]] * 3)
+
+
+def test_a_parked_car_is_found():
+    record = campaign(Trusted(), vehicles=2000, queries=12)
+    (row,), _ = tried(record, attack("longitudinal", ["server:1"], asked=(12,)))
+    assert row.theory > 1 - 0.6**12 - 0.01
+    assert row.gain_low > 0.6
+
+
+def test_below_the_threshold_a_hundred_queries_tell_no_more():
+    record = campaign(SecretShared(servers=2), vehicles=500, queries=5)
+    rows, _ = tried(record, attack("longitudinal", ["server:2"], asked=ASKED))
+    for row in rows:
+        assert row.gain == pytest.approx(0.0, abs=1e-12)
+        assert row.theory == pytest.approx(row.prior)
+
+
+def test_only_those_who_stayed_are_targets():
+    record = campaign(Trusted(), vehicles=600, queries=2)
+    first, second = record.queries
+    truth = first.truth.copy()
+    truth[:200] = (truth[:200] + 1) % (CELLS + 1)
+    moved = dataclasses.replace(first, truth=truth)
+    fewer = second.among(np.arange(100, 600))
+    record = dataclasses.replace(record, queries=(moved, fewer))
+    rows, _ = tried(record, attack("longitudinal", ["server:1"], asked=(1, 2)))
+    assert [row.trials for row in rows] == [600, 400]
+    assert agrees(rows[1])
+
+
+def test_whoever_left_is_no_target_and_disturbs_nobody():
+    record = campaign(Trusted(), vehicles=900, queries=3)
+    first, second, third = record.queries
+    queries = (first, second.among(np.arange(0, 900, 2)), third.among(np.arange(300, 900)))
+    rows, _ = tried(dataclasses.replace(record, queries=queries), attack("longitudinal", ["server:1"], asked=(1, 2, 3)))
+    assert [row.trials for row in rows] == [900, 450, 300]
+    for row in rows:
+        assert row.theory <= 1.0
+        assert agrees(row)
+
+
+def test_under_loss_what_is_heard_counts():
+    record = campaign(PerRound(), vehicles=3000, queries=3, loss=0.3)
+    mechanism = KRandomizedResponse(cells=CELLS, epsilon=1.5)
+    (row,), _ = tried(record, attack("longitudinal", ["server:1", "server:2"], asked=(3,)))
+    (whole,), _ = tried(
+        campaign(PerRound(), vehicles=3000, queries=3), attack("longitudinal", ["server:1", "server:2"], asked=(3,))
+    )
+    assert row.theory is None
+    assert row.prior < row.success < whole.success
+    record = campaign(PerRound(), mechanism, vehicles=3000, queries=3, loss=0.3)
+    (row,), _ = tried(record, attack("longitudinal", ["server:1"], asked=(3,)))
+    assert agrees(row)
+
+
+def test_what_was_heard_of_each_query_is_weighed_together():
+    record = campaign(PerRound(), vehicles=300, queries=3, loss=0.4)
+    filed = FiledQueries(record, campaign="rush", name="sampling", streams=Streams(1))
+    seen = Observation.of(filed.transcripts([1, 2, 3]), ["server:1", "server:2"], mechanism=SAMPLING)
+    occupancy = record.queries[-1].occupancy
+    found = longitudinal(seen, Prior.from_counts({3: occupancy}), queries=[1, 2, 3], rng=np.random.default_rng(1))
+    guesses = {h: g for one in found for h, g in zip(one.handles.tolist(), one.cells.tolist(), strict=True)}
+    with np.errstate(divide="ignore"):
+        prior = np.log(occupancy / occupancy.sum())
+    for place, device in enumerate(record.queries[0].recorded.devices.tolist()):
+        logs = prior.copy()
+        for query in record.queries:
+            rounds = np.flatnonzero(query.recorded.heard[:, place]) + 1
+            if len(rounds):
+                reports = [query.recorded.reports[r - 1][place : place + 1] for r in rounds]
+                logs += log_likelihood(SAMPLING, reports, rounds.tolist())[0]
+        if device in guesses:
+            assert logs[guesses[device]] >= logs.max() - 1e-9

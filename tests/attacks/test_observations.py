@@ -1,0 +1,184 @@
+"""An observation holds what the coalition's parties stored, copied, and nothing by which to reach more."""
+
+import ast
+import dataclasses
+import gc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attack_worlds import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign
+
+import simulator.attacks
+from mechanisms.parameter import ParameterError
+from simulator.attacks import Guesses, Observation, Prior, Seen, link_rounds, longitudinal, round_one, round_two, shares
+from simulator.attacks.evidence import link_rounds_of, read_round
+from simulator.experiment.challenge import CampaignRecord
+from simulator.experiment.filed_queries import FiledQueries
+from simulator.streams import Streams
+
+
+def filed_of(record, seed=5):
+    return FiledQueries(record, campaign="rush", name="sampling", streams=Streams(seed))
+
+
+def observe(record, coalition, *, seed=5):
+    transcripts = filed_of(record, seed).transcripts([query.number for query in record.queries])
+    return Observation.of(transcripts, coalition, mechanism=record.mechanism)
+
+
+def test_it_has_these_fields_and_no_others():
+    assert [field.name for field in dataclasses.fields(Observation)] == [
+        "mechanism",
+        "servers",
+        "parties",
+        "seen",
+        "released",
+    ]
+    assert [field.name for field in dataclasses.fields(Seen)] == [
+        "party",
+        "query",
+        "round",
+        "handle_kind",
+        "handles",
+        "content",
+        "content_kind",
+        "places",
+    ]
+    seen = observe(campaign(DEPLOYMENTS["trusted"], vehicles=10), ["server:1"])
+    assert not hasattr(seen, "__dict__")
+    assert not hasattr(seen.seen[0], "__dict__")
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_only_the_coalitions_parties_are_in_it(name):
+    record = campaign(DEPLOYMENTS[name], vehicles=20, queries=2)
+    for party in record.parties:
+        seen = observe(record, [party, "vehicles:3"])
+        assert {entry.party for entry in seen.seen} == {party}
+        assert seen.parties == (party,)
+        assert seen.servers == record.servers
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_nothing_in_it_leads_to_memory_of_others(name):
+    record = campaign(DEPLOYMENTS[name], vehicles=20)
+    seen = observe(record, EVERYBODY[name])
+    arrays = [a for e in seen.seen for a in (e.handles, e.content, e.places) if isinstance(a, np.ndarray)]
+    kept = [record.queries[0].truth, record.queries[0].recorded.devices, *record.queries[0].recorded.reports]
+    for array in arrays:
+        assert array.base is None or array.base.size == array.size
+        assert not any(np.shares_memory(array, other) for other in kept)
+    reached, left = set(), [seen]
+    while left:
+        one = left.pop()
+        if id(one) in reached or isinstance(one, type) or callable(one) or type(one).__module__ == "builtins.module":
+            continue
+        reached.add(id(one))
+        assert not isinstance(one, CampaignRecord)
+        if isinstance(one, Observation | Seen | tuple | np.ndarray):
+            left += gc.get_referents(one)
+    assert id(record.queries[0].truth) not in reached
+    assert id(record.queries[0].recorded) not in reached
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+@pytest.mark.parametrize("attack", [round_one, round_two, link_rounds, shares], ids=lambda one: one.__name__)
+def test_a_world_with_other_truth_and_the_same_transcripts_gives_the_same_guesses(name, attack):
+    record = campaign(DEPLOYMENTS[name], vehicles=200)
+    (query,) = record.queries
+    other = dataclasses.replace(query, truth=(query.truth + 1) % 7, occupancy=query.occupancy[::-1].copy())
+    prior = Prior.from_counts({1: query.occupancy})
+    guesses = [
+        attack(observe(world, EVERYBODY[name]), prior, rng=np.random.default_rng(1))
+        for world in (record, dataclasses.replace(record, queries=(other,)))
+    ]
+    assert len(guesses[0]) == len(guesses[1])
+    for one, two in zip(*guesses, strict=True):
+        assert np.array_equal(one.cells, two.cells)
+        assert one.theory == two.theory
+
+
+@pytest.mark.parametrize("name", EVERYBODY)
+def test_everybody_together_reads_every_report_and_whose_it_is(name):
+    record = campaign(DEPLOYMENTS[name], vehicles=50, loss=0.3)
+    seen, filed, recorded = observe(record, EVERYBODY[name]), filed_of(record), record.queries[0].recorded
+    for round_ in (1, 2):
+        read = read_round(seen, 1, round_)
+        places = filed.places(1, read.handle_kind, read.handles)
+        assert np.array_equal(np.sort(places), np.flatnonzero(recorded.heard[round_ - 1]))
+        content = read.content if read.content.ndim == 1 else read.content.argmax(axis=1)
+        assert np.array_equal(content, recorded.reports[round_ - 1][places])
+    groups = list(link_rounds_of(seen, 1, (1, 2)))
+    assert sum(len(group.handles) for group in groups) == recorded.heard.any(axis=0).sum()
+    for group in groups:
+        places = filed.places(1, group.handle_kind, group.handles)
+        for row in (1, 2):
+            assert (recorded.heard[row - 1][places] == (row in group.rounds)).all()
+
+
+def test_pseudonyms_are_no_device_numbers_and_differ_from_query_to_query():
+    record = campaign(DEPLOYMENTS["per round, pseudonyms"], vehicles=50, queries=2)
+    seen = observe(record, ["server:2"])
+    one, two = (read_round(seen, query, 2) for query in (1, 2))
+    assert one.handle_kind == "query"
+    assert not set(one.handles.tolist()) & set(record.queries[0].recorded.devices.tolist())
+    assert not set(one.handles.tolist()) & set(two.handles.tolist())
+
+
+@pytest.mark.parametrize(("name", "less"), [("shared", 2), ("shared, paired", 1), ("shuffled", 1)])
+def test_some_of_the_parties_read_no_report_of_anybody(name, less):
+    record = campaign(DEPLOYMENTS[name], vehicles=50)
+    seen = observe(record, EVERYBODY[name][:less])
+    read = read_round(seen, 1, 2)
+    assert read is None if name != "shuffled" else read.handles is None
+    assert list(link_rounds_of(seen, 1, (1, 2))) == []
+    assert read_round(observe(record, ["network"]), 1, 2) is None
+
+
+def test_part_of_the_shares_adds_up_to_no_encoding():
+    record = campaign(DEPLOYMENTS["shared"], vehicles=50)
+    read = read_round(observe(record, ["server:1", "server:3"]), 1, 2, partial=True)
+    assert not np.isin(read.content, (0, 1)).any()
+
+
+def test_coalitions_that_cannot_be():
+    record = campaign(DEPLOYMENTS["per round"], vehicles=5)
+    with pytest.raises(ParameterError, match="coalition must have a member"):
+        observe(record, [])
+    with pytest.raises(ParameterError, match=r"parties there are \(server:1, server:2, network\), got 'server:3'"):
+        observe(record, ["server:3"])
+
+
+def test_a_longitudinal_attack_reads_no_pseudonym_twice():
+    record = campaign(DEPLOYMENTS["per round, pseudonyms"], vehicles=50, queries=3)
+    prior = Prior.uniform(SAMPLING.cells, (3,))
+    found = longitudinal(
+        observe(record, EVERYBODY["per round"]), prior, queries=[1, 2, 3], rng=np.random.default_rng(1)
+    )
+    assert {one.query for one in found} == {3}
+    assert sum(len(one.cells) for one in found) == 50
+
+
+def test_guesses_must_be_of_their_handles():
+    with pytest.raises(ValueError, match="one guess a device"):
+        Guesses(1, "device", np.arange(3), np.zeros(2, dtype=np.int32), None)
+    with pytest.raises(ValueError, match="handles must be there"):
+        Guesses(1, "device", None, np.zeros(1, dtype=np.int32), None)
+
+
+def test_a_prior_needs_somebody():
+    with pytest.raises(ParameterError, match="must hold a device in query 2"):
+        Prior.from_counts({2: np.zeros(3, dtype=np.int64)})
+
+
+def test_attacks_import_nothing_that_knows_the_truth():
+    allowed = ("simulator.aggregation.transcript", "simulator.attacks", "simulator.roads", "simulator.cells")
+    for file in sorted(Path(simulator.attacks.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                local = name.partition(".")[0] in {"simulator", "scenarios"}
+                assert not local or name.startswith(allowed), (file.name, name)
+                assert name != "importlib", file.name

@@ -1,0 +1,151 @@
+"""``[[attacks]]``: what may be asked for, and each way to get it wrong."""
+
+import pytest
+
+import scenarios
+from scenarios import ScenarioError
+
+SHARED = "[aggregation]\nkind = 'secret_shared'\nservers = 3\n"
+ONE = "coalition = ['server:1']\n"
+
+# text of one attack on the small scenario, key path of its only fault, fragments of the message
+SPOILED = [
+    ("kind = 'round_too'\n" + ONE, "attacks[0].kind", ["round_one", "drop_out", "did you mean round_two?"]),
+    ("name = 'x'\n" + ONE, "attacks.x.kind", ["is required", "poisoning"]),
+    ("kind = 'round_one'", "attacks[0].coalition", ["is required"]),
+    ("kind = 'round_one'\ncoalition = []", "attacks[0].coalition", ["at least 1"]),
+    ("kind = 'round_one'\ncoalition = 'server:1'", "attacks[0].coalition", ["must be a list"]),
+    ("kind = 'round_one'\ncoalition = ['servers:1']", "attacks[0].coalition[0]", ["server:1", "mixer", "vehicles:100"]),
+    ("kind = 'round_one'\ncoalition = ['server:0']", "attacks[0].coalition[0]", ["must name a party", "server:0"]),
+    ("kind = 'poisoning'\ncoalition = ['vehicles:0']", "attacks[0].coalition[0]", ["must name a party"]),
+    (
+        "kind = 'round_one'\ncoalition = ['server:2']",
+        "attacks[0].coalition[0]",
+        ["no such party in campaigns.rush, which is trusted", "there are server:1, network", '"server:2"'],
+    ),
+    (
+        "kind = 'round_one'\ncoalition = ['server:1', 'mixer']\ncampaigns = ['late']",
+        "attacks[0].coalition[1]",
+        ["campaigns.late", "trusted", "mixer"],
+    ),
+    ("kind = 'round_one'\ncoalition = ['server:1', 'server:1']", "attacks[0].coalition", ["once", "2 times"]),
+    (
+        "kind = 'poisoning'\ncoalition = ['vehicles:1', 'vehicles:2']",
+        "attacks[0].coalition",
+        ["once how many vehicles"],
+    ),
+    ("kind = 'round_one'\ngrowing = true\n" + ONE, "attacks[0].growing", ["must be false", "single party"]),
+    ("kind = 'round_one'\nmechanisms = ['samplin']\n" + ONE, "attacks[0].mechanisms[0]", ["did you mean sampling?"]),
+    ("kind = 'round_one'\nmechanisms = []\n" + ONE, "attacks[0].mechanisms", ["at least 1"]),
+    ("kind = 'round_one'\ncampaigns = ['zzz']\n" + ONE, "attacks[0].campaigns[0]", ["there are rush, late", "zzz"]),
+    ("kind = 'round_one'\ncampaigns = ['late', 'late']\n" + ONE, "attacks[0].campaigns", ["once", "late"]),
+    ("kind = 'round_one'\ntargets = 0\n" + ONE, "attacks[0].targets", ["at least 1"]),
+    ("kind = 'round_one'\nprior = 'flat'\n" + ONE, "attacks[0].prior", ["occupancy", "uniform", "flat"]),
+    ("kind = 'round_one'\nk = 3\n" + ONE, "attacks[0].k", ["unknown key"]),
+    ("kind = 'known_others'\nk = 0\n" + ONE, "attacks[0].k", ["at least 1"]),
+    ("kind = 'longitudinal'\n" + ONE, "attacks[0].asked", ["is required"]),
+    ("kind = 'longitudinal'\nasked = 2\n" + ONE, "attacks[0].asked", ["must be a list"]),
+    ("kind = 'longitudinal'\nasked = [1, 3]\n" + ONE, "attacks[0].asked[1]", ["campaigns.rush.queries = 2", "3"]),
+    (
+        "kind = 'longitudinal'\nasked = [2]\ncampaigns = ['rush', 'late']\n" + ONE,
+        "attacks[0].asked[0]",
+        ["campaigns.late.queries = 1"],
+    ),
+    ("kind = 'poisoning'\n" + ONE, "attacks[0].coalition", ["must hold corrupted vehicles", "server:1"]),
+    ("kind = 'poisoning'\ncoalition = ['vehicles:51']", "attacks[0].coalition", ["traffic.vehicles = 50"]),
+    ("kind = 'poisoning'\ncoalition = ['vehicles:9']\ntargets = 8", "attacks[0].targets", ["at least the 9", "8"]),
+    ("kind = 'poisoning'\ncoalition = ['vehicles:9']\ncell = 0", "attacks[0].cell", ["at least 1"]),
+    ("kind = 'drop_out'\n" + ONE, "attacks[0].dropped", ["is required"]),
+    ("kind = 'drop_out'\ndropped = 'all'\n" + ONE, "attacks[0].dropped", ["target", "others", "all"]),
+    ("kind = 'shares'\n" + ONE, "attacks[0].kind", ["secret_shared", "nobody else holds shares"]),
+    (
+        "kind = 'round_one'\n" + ONE + "[[attacks]]\nkind = 'round_one'\n" + ONE,
+        "attacks[1].name",
+        ["names must differ", "attacks[0]"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "path", "fragments"), SPOILED, ids=range(len(SPOILED)))
+def test_each_fault_says_where_and_what(load, valid_text, text, path, fragments):
+    with pytest.raises(ScenarioError) as raised:
+        load(f"{valid_text}\n[[attacks]]\n{text}\n")
+    (fault,) = raised.value.faults
+    assert fault.path == path
+    for fragment in fragments:
+        assert fragment in str(fault)
+
+
+def test_defaults_and_kinds(load, valid_text):
+    keys = {"longitudinal": "asked = [1, 2]\n", "drop_out": "dropped = 'others'\n"}
+    kinds = ["round_one", "round_two", "link_rounds", "shares", "known_others", "longitudinal", "drop_out"]
+    text = "".join(f"\n[[attacks]]\nkind = '{kind}'\n{ONE}{keys.get(kind, '')}" for kind in kinds)
+    text += "\n[[attacks]]\nkind = 'poisoning'\ncoalition = ['vehicles:5', 'server:3']\ngrowing = true\n"
+    attacks = load(valid_text + SHARED + text).attacks
+    assert [one.name for one in attacks] == [*kinds, "poisoning"]
+    assert {(one.targets, one.prior, one.campaigns, one.mechanisms) for one in attacks} == {
+        (2000, "occupancy", None, None)
+    }
+    assert (attacks[4].k, attacks[5].asked, attacks[6].dropped) == (None, (1, 2), "others")
+    assert (attacks[7].cell, attacks[7].magnitude, attacks[7].growing) == (1, 1000, True)
+
+
+def test_it_comes_back_equal_and_is_not_there_where_there_is_none(load, valid_text):
+    text = valid_text + "[[attacks]]\nkind = 'known_others'\nname = 'crowd'\nk = 5\ncampaigns = ['late']\n" + ONE
+    scenario = load(text)
+    assert load(scenarios.dump(scenario)) == scenario
+    assert "attacks" not in scenarios.dump(load(valid_text))
+
+
+def test_overrides_reach_it_by_name(load, valid_text):
+    text = valid_text + "[[attacks]]\nkind = 'round_one'\n" + ONE
+    assert load(text, overrides=["attacks.round_one.targets=7"]).attacks[0].targets == 7
+    with pytest.raises(ScenarioError, match=r"attacks.*kind: must be one of"):
+        load(text, overrides=["attacks.round_one.kind='nine'"])
+
+
+def test_one_campaign_that_has_the_parties_is_enough_where_none_is_named(load, valid_text):
+    text = valid_text + "[[attacks]]\nkind = 'link_rounds'\ncoalition = ['server:2', 'server:1']\n"
+    own = ["campaigns.late.aggregation={kind='per_round'}"]
+    assert load(text, overrides=own).attacks
+    with pytest.raises(ScenarioError, match=r"coalition\[0\]: .* campaigns.rush, which is trusted"):
+        load(text, overrides=[*own, "attacks.link_rounds.campaigns=['rush', 'late']"])
+    for kind, there in (
+        ("{kind='secret_shared'}", "server:1, server:2, network"),
+        ("{kind='secret_shared', servers=9}", "server:1, server:2, …, server:9, network"),
+        ("{kind='shuffled'}", "server:1, mixer, network"),
+        ("{kind='per_round'}", "a server for each round, and network"),
+    ):
+        changed = [f"aggregation={kind}", "attacks.link_rounds.coalition=['server:10']"]
+        with pytest.raises(ScenarioError, match=there):
+            load(text, overrides=changed)
+
+
+def test_speeds_are_not_attacked(load, valid_text):
+    text = valid_text + "[[attacks]]\nkind = 'round_one'\n" + ONE
+    speeds = ["campaigns.late.statistic='mean_speed'"]
+    assert load(text, overrides=speeds).attacks
+    with pytest.raises(ScenarioError, match=r"campaigns\[0\]: must be a campaign with statistic"):
+        load(text, overrides=[*speeds, "attacks.round_one.campaigns=['late']"])
+
+
+def test_a_fault_elsewhere_hides_none_here(load, valid_text):
+    with pytest.raises(ScenarioError) as raised:
+        load(
+            valid_text
+            + "[[attacks]]\nkind = 'round_one'\nmechanisms = ['nobody']\ncoalition = ['server:9']\n"
+            + "[[attacks]]\nkind = 'drop_out'\ngrowing = true\n"
+            + ONE,
+            overrides=["mechanisms.sampling.sampling=2"],
+        )
+    paths = [fault.path for fault in raised.value.faults]
+    assert "mechanisms.sampling.sampling" in paths
+    assert "attacks[0].mechanisms[0]" in paths
+    assert "attacks[0].coalition[0]" in paths
+    assert {"attacks[1].dropped", "attacks[1].growing"} <= set(paths)
+
+
+def test_the_schema_lists_every_kind():
+    schema = scenarios.schema()
+    assert "attacks" in schema["properties"]
+    assert {"RoundOne", "LinkRounds", "Shares", "KnownOthers", "Poisoning", "DropOut"} <= schema["$defs"].keys()
