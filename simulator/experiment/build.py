@@ -13,7 +13,7 @@ from simulator.cells import CellsError, GeographicGrid, Partition, SquareGrid
 from simulator.experiment.city import City
 from simulator.experiment.plug_in import PlugIn
 from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
-from simulator.sensing.campaign import Population
+from simulator.sensing.population import Population
 from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams

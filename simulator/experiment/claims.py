@@ -6,9 +6,21 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.local import LocalMechanism
-from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts, ReleasedDifferences, Report, View
+from mechanisms.privacy import (
+    LinkedReports,
+    PrivacyClaim,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    Shares,
+    Shuffled,
+    View,
+)
+from simulator.aggregation.deployment import Deployment
+from simulator.experiment.deployment_facts import deployment_views
 from simulator.experiment.release_claims import released_claims
 from simulator.experiment.releases import CampaignRelease
+from simulator.sensing.query import Query
 
 COLUMNS = (
     "mechanism",
@@ -35,6 +47,8 @@ def tabulate_claims(
     queries: Sequence[int],
     crowds: Sequence[int],
     releases: Mapping[str, CampaignRelease],
+    deployments: Mapping[str, Deployment] | None = None,
+    closed: Sequence[Query] = (),
 ) -> pd.DataFrame:
     """Ask every mechanism for its claim on every view, and every release for its own.
 
@@ -55,6 +69,11 @@ def tabulate_claims(
         Devices in the cell, for views of released counts.
     releases
         By campaign.
+    deployments
+        By campaign; the views they create, shares and shuffled reports, have rows too. Of shuffled reports `crowd` is
+        the devices among which they are, the fewest that answered.
+    closed
+        Closed queries: which mechanisms answered where, and how many devices.
 
     Returns
     -------
@@ -67,8 +86,12 @@ def tabulate_claims(
     for name, mechanism in mechanisms.items():
         as_it_is = any(r.statistic == "count" and name not in r.counts for r in releases.values())
         for repeats in queries:
-            for view in _views(mechanism, repeats, crowds if as_it_is else ()):
+            views = list(_views(mechanism, repeats, crowds if as_it_is else ()))
+            made = deployment_views(name, deployments or {}, mechanism, closed, repeats)
+            for view in [*views, *(view for view in made if isinstance(view, Shares | Shuffled))]:
                 seen = {field: getattr(view, field, None) for field in PARAMETERS}
+                if isinstance(view, Shuffled):
+                    seen["crowd"] = view.devices
                 rows += _rows(name, view.name, seen, mechanism.claim(view), epsilons)
             for view_name, place, claim in released_claims(name, mechanism, releases.values(), repeats, crowds):
                 rows += _rows(name, view_name, {"queries": repeats, **place}, claim, epsilons)

@@ -23,7 +23,7 @@ from mechanisms.refinement import (
 )
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.pairing import paired_std_error
-from simulator.sensing.campaign import Answer, Query
+from simulator.sensing.query import Answer, Query
 from simulator.streams import Streams
 
 PROJECTIONS: Mapping[str, Callable[..., RefinedEstimate]] = {

@@ -10,7 +10,7 @@ from mechanisms.local import LocalMechanism
 from mechanisms.refinement import RefinedEstimate
 from simulator.experiment.refine import Combined, Plan, Refining, combinations, properties_of, refinable
 from simulator.experiment.scores import HOT_SHARE
-from simulator.sensing.campaign import Query
+from simulator.sensing.query import Query
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -14,12 +14,12 @@ import scenarios
 from mechanisms.local import LocalMechanism
 from scenarios import Scenario
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.challenge import Challenged
 from simulator.experiment.city import City
 from simulator.experiment.claims import tabulate_claims
 from simulator.experiment.deployment_facts import describe_deployments
 from simulator.experiment.directory import fill_directory
-from simulator.experiment.findings import tabulate_findings
+from simulator.experiment.games.challenge import Challenged
+from simulator.experiment.games.findings import tabulate_findings
 from simulator.experiment.loss_facts import describe_loss
 from simulator.experiment.provenance import (
     data_checksums,
@@ -33,7 +33,7 @@ from simulator.experiment.releases import CampaignRelease, describe_releases
 from simulator.experiment.scores import score_queries
 from simulator.experiment.tables import tabulate_estimates, tabulate_rounds
 from simulator.experiment.theory import describe_mechanisms
-from simulator.sensing.campaign import Query
+from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine
 

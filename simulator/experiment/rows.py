@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.aggregation.cell_values import CellValues
-from simulator.sensing.campaign import Answer, Query
+from simulator.sensing.query import Answer, Query
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,15 +11,16 @@ from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment import build
-from simulator.experiment.attack_records import attack_campaigns, check_attacks, most_targets
 from simulator.experiment.city import City
+from simulator.experiment.games.attack_records import attack_campaigns, check_attacks, most_targets
 from simulator.experiment.network import build_channel, build_deployments
 from simulator.experiment.progress import Progress, Silent
 from simulator.experiment.refine import plan_refinements, refine_queries
 from simulator.experiment.releases import CampaignRelease, build_releases
 from simulator.experiment.result import RunResult
-from simulator.sensing.campaign import TRUTH_MOMENT, Campaign, Query
+from simulator.sensing.campaign import TRUTH_MOMENT, Campaign
 from simulator.sensing.memories import Memories
+from simulator.sensing.query import Query
 from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.experiment.rows import Rows, rows_of
-from simulator.sensing.campaign import Answer, Query
+from simulator.sensing.query import Answer, Query
 
 HOT_SHARE = 0.1
 """The busiest tenth of the cells, at least one, are its hot cells."""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simulator.experiment.rows import rows_of
-from simulator.sensing.campaign import Query
+from simulator.sensing.query import Query
 
 ATTACK_COLUMNS = {
     "name": "str",

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mechanisms.local import LocalMechanism, printed_by_paper
 from scenarios import Scenario
-from simulator.sensing.campaign import Query
+from simulator.sensing.query import Query
 
 OCCUPANCIES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(2.0, 7.01, 0.5))

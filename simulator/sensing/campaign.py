@@ -1,103 +1,34 @@
 """Campaign: the SimPy process that asks two rounds, waits, and closes."""
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import simpy
 
-from mechanisms.local import Estimate, LocalMechanism
-from mechanisms.refinement import RefinedEstimate
-from simulator.aggregation.account import RoundAccount, report_nbytes
-from simulator.aggregation.cell_values import CellValues
+from mechanisms.local import LocalMechanism
+from simulator.aggregation.account import report_nbytes
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.published import Publication
-from simulator.sensing.asked import Answers, Asked, Present
+from simulator.sensing.asked import Asked, Present
 from simulator.sensing.channel import Channel, Sending
 from simulator.sensing.memories import Memories
+from simulator.sensing.population import Population
+from simulator.sensing.query import Answer, Query
 from simulator.sensing.schedule import Schedule
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import Draws, Survey
-from simulator.sensing.targets import Kept, Targets
+from simulator.sensing.targets import Targets
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, look
 from simulator.traffic.engine import Engine
-from simulator.traffic.places import Places, State, Totals
+from simulator.traffic.places import Places, State
 
 TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated: round two's (papers.md, item 7)."""
 
 CellsOf = Callable[[Places], npt.NDArray[np.int32]]
-
-
-@dataclass(frozen=True)
-class Population:
-    """Who can be asked.
-
-    Attributes
-    ----------
-    takes_part
-        (vehicles,) bool, drawn once a vehicle.
-    outside
-        Devices asked that are in no cell.
-    parked_answer
-        Whether vehicles that have arrived are asked.
-    answers
-        One by one, or by counts.
-    """
-
-    takes_part: npt.NDArray[np.bool_]
-    outside: int = 0
-    parked_answer: bool = False
-    answers: Answers = "auto"
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What one mechanism made of one query."""
-
-    mechanism: str
-    estimate: Estimate | RefinedEstimate | CellValues
-    std_error: npt.NDArray[np.float64]
-    """(cells,) float64, or of speeds one a row: theory's, from the truth and what the channel did."""
-    rounds: list[RoundAccount]
-    published: bool = False
-    """Whether a release stands between what the server counted and the estimate."""
-    paired: bool = False
-    """Whether only devices heard in every round were counted."""
-
-
-@dataclass(frozen=True, eq=False)
-class Query:
-    """One closed query: the truth only the simulator knows, and every mechanism's answer.
-
-    Attributes
-    ----------
-    number
-        From 1.
-    asked_s, time_s
-        Round one's moment, and the moment of truth.
-    truth
-        (cells + 1,) int64: asked devices by cell at that moment, [0] outside every cell, answered or not.
-    totals
-        What the fleet was doing at round one's moment.
-    statistic
-        What is estimated: "count", or "mean_speed" or "median_speed", in m/s, whose answers bring their own truth.
-    targets
-        What is kept of some devices, by mechanism; for transcripts.
-    """
-
-    campaign: str
-    number: int
-    asked_s: float
-    time_s: float
-    truth: npt.NDArray[np.int64]
-    totals: Totals
-    answers: list[Answer]
-    statistic: str = "count"
-    targets: Mapping[str, Kept] = field(default_factory=dict)
 
 
 class Campaign:

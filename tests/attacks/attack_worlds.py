@@ -10,7 +10,7 @@ from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.trusted import Trusted
-from simulator.experiment.challenge import CampaignRecord, QueryRecord, challenge
+from simulator.experiment.games.challenge import CampaignRecord, QueryRecord, challenge
 from simulator.streams import Streams
 
 FAMILY = 1e-6

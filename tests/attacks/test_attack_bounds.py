@@ -19,9 +19,9 @@ from mechanisms.local import (
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
 from simulator.aggregation.per_round import PerRound
-from simulator.experiment.counterfactual import play_known_others
-from simulator.experiment.filed_queries import FiledQueries
-from simulator.experiment.guess_games import BY_ROUNDS, Board, fill_guesses
+from simulator.experiment.games.counterfactual import play_known_others
+from simulator.experiment.games.filed_queries import FiledQueries
+from simulator.experiment.games.guess_games import BY_ROUNDS, Board, fill_guesses
 from simulator.streams import Streams
 
 # Mechanism, attack, the view it has, and what part of ε its lower bound reaches at least.

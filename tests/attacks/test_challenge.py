@@ -14,10 +14,10 @@ from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.trusted import Trusted
-from simulator.experiment.challenge import CampaignRecord, QueryRecord, challenge
-from simulator.experiment.filed_queries import FiledQueries
-from simulator.experiment.findings import Finding, tabulate_findings
-from simulator.experiment.guess_score import Guessed, score_guesses
+from simulator.experiment.games.challenge import CampaignRecord, QueryRecord, challenge
+from simulator.experiment.games.filed_queries import FiledQueries
+from simulator.experiment.games.findings import Finding, tabulate_findings
+from simulator.experiment.games.guess_score import Guessed, score_guesses
 from simulator.experiment.tables import ATTACK_COLUMNS
 from simulator.streams import Streams
 
@@ -205,7 +205,7 @@ def test_pseudonyms_are_told_apart_by_the_challenger_alone(name):
 def test_what_is_too_large_to_keep_is_filed_again_alike(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
     kept, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
-    monkeypatch.setattr("simulator.experiment.filed_queries.MOST_WORDS", 10)
+    monkeypatch.setattr("simulator.experiment.games.filed_queries.MOST_WORDS", 10)
     again, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
     assert kept == again
 

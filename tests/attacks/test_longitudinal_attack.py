@@ -13,7 +13,7 @@ from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.trusted import Trusted
 from simulator.attacks import Observation, Prior, longitudinal
-from simulator.experiment.filed_queries import FiledQueries
+from simulator.experiment.games.filed_queries import FiledQueries
 from simulator.streams import Streams
 
 ASKED = (1, 2, 5)

@@ -13,8 +13,8 @@ import simulator.attacks
 from mechanisms.parameter import ParameterError
 from simulator.attacks import Guesses, Observation, Prior, Seen, link_rounds, longitudinal, round_one, round_two, shares
 from simulator.attacks.evidence import link_rounds_of, read_round
-from simulator.experiment.challenge import CampaignRecord
-from simulator.experiment.filed_queries import FiledQueries
+from simulator.experiment.games.challenge import CampaignRecord
+from simulator.experiment.games.filed_queries import FiledQueries
 from simulator.streams import Streams
 
 

@@ -9,7 +9,7 @@ from mechanisms.local import SamplingPrivacy
 from simulator.aggregation.account import RoundAccount
 from simulator.aggregation.pairing import estimate_paired, paired_std_error, paired_variance
 from simulator.experiment.refine import Refining, combinations
-from simulator.sensing.campaign import Answer, Query
+from simulator.sensing.query import Answer, Query
 from simulator.traffic.places import Totals
 
 

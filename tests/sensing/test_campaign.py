@@ -9,9 +9,10 @@ import simpy
 
 from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.trusted import Trusted
-from simulator.sensing.campaign import Campaign, Population
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.channel import Channel
 from simulator.sensing.memories import Memories
+from simulator.sensing.population import Population
 from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams

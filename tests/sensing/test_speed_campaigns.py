@@ -15,9 +15,10 @@ from mechanisms.local import NoPrivacy
 from simulator.aggregation.trusted import Trusted
 from simulator.experiment.run import run_scenario
 from simulator.roads import build_grid
-from simulator.sensing.campaign import Campaign, Population
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.channel import Channel, Sending
 from simulator.sensing.memories import Memories
+from simulator.sensing.population import Population
 from simulator.sensing.schedule import Schedule
 from simulator.sensing.speed_survey import SpeedQuestion, survey_speeds
 from simulator.stopwatch import Stopwatch

@@ -19,9 +19,9 @@ from simulator.attacks import (
     shares,
     who_was_sampled,
 )
-from simulator.experiment.campaign_record import CampaignRecord, QueryRecord
-from simulator.experiment.filed_queries import FiledQueries
-from simulator.experiment.guess_score import Guessed, score_guesses, score_hits
+from simulator.experiment.games.campaign_record import CampaignRecord, QueryRecord
+from simulator.experiment.games.filed_queries import FiledQueries
+from simulator.experiment.games.guess_score import Guessed, score_guesses, score_hits
 
 Columns = dict[str, Any]
 

@@ -16,10 +16,10 @@ from mechanisms.privacy.audit import epsilon_lower_bound
 from simulator.attacks import LastDevice, Prior, known_others, others_dropped, released_twice, target_dropped
 from simulator.attacks.drop_out import others_dropped_theory, released_twice_theory
 from simulator.attacks.known_others import known_others_theory
-from simulator.experiment.campaign_record import CampaignRecord, Cells, IntArray, QueryRecord
-from simulator.experiment.guess_games import Columns
-from simulator.experiment.guess_score import CLAIMING_TOO_MUCH, Guessed, score_guesses, score_hits
-from simulator.experiment.not_playable import NotPlayableError
+from simulator.experiment.games.campaign_record import CampaignRecord, Cells, IntArray, QueryRecord
+from simulator.experiment.games.guess_games import Columns
+from simulator.experiment.games.guess_score import CLAIMING_TOO_MUCH, Guessed, score_guesses, score_hits
+from simulator.experiment.games.not_playable import NotPlayableError
 
 Mask = npt.NDArray[np.bool_]
 

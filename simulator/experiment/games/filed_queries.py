@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from simulator.aggregation.deployment import Recorded
 from simulator.aggregation.transcript import Filed, HandleKind, Transcript
-from simulator.experiment.campaign_record import CampaignRecord
+from simulator.experiment.games.campaign_record import CampaignRecord
 from simulator.streams import Streams
 
 IntArray = npt.NDArray[np.int64]

@@ -6,8 +6,8 @@ from mechanisms.local import LocalMechanism
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.coalition import Coalition
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.challenge import CampaignRecord, Challenged, QueryRecord, challenge
-from simulator.sensing.campaign import Query
+from simulator.experiment.games.challenge import CampaignRecord, Challenged, QueryRecord, challenge
+from simulator.sensing.query import Query
 from simulator.streams import Streams
 
 COUNT = "count"

@@ -7,8 +7,8 @@ import numpy as np
 
 from mechanisms.parameter import ParameterError
 from simulator.attacks.poisoning import Forgery, craft_reports, forge_reports
-from simulator.experiment.campaign_record import CampaignRecord, IntArray, QueryRecord
-from simulator.experiment.guess_games import Columns
+from simulator.experiment.games.campaign_record import CampaignRecord, IntArray, QueryRecord
+from simulator.experiment.games.guess_games import Columns
 
 INFLATION, CRAFTED = "inflation", "crafted_inflation"
 

@@ -8,13 +8,13 @@ from mechanisms.inference import NoLikelihoodError
 from mechanisms.local import NotEstimableError, SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from scenarios import Fault, ScenarioError
-from simulator.experiment.campaign_record import CampaignRecord, QueryRecord
-from simulator.experiment.counterfactual import play_drop_out, play_known_others
-from simulator.experiment.filed_queries import FiledQueries
-from simulator.experiment.findings import Finding
-from simulator.experiment.guess_games import Board, Columns, make_prior, play_longitudinal, play_rounds
-from simulator.experiment.not_playable import NotPlayableError
-from simulator.experiment.poisoned import TooFewVehiclesError, play_poisoning
+from simulator.experiment.games.campaign_record import CampaignRecord, QueryRecord
+from simulator.experiment.games.counterfactual import play_drop_out, play_known_others
+from simulator.experiment.games.filed_queries import FiledQueries
+from simulator.experiment.games.findings import Finding
+from simulator.experiment.games.guess_games import Board, Columns, make_prior, play_longitudinal, play_rounds
+from simulator.experiment.games.not_playable import NotPlayableError
+from simulator.experiment.games.poisoned import TooFewVehiclesError, play_poisoning
 from simulator.streams import Streams
 
 __all__ = ["CampaignRecord", "Challenged", "QueryRecord", "challenge", "covers"]

@@ -1,0 +1,109 @@
+"""Loss facts: what `run.json` says of the error that lost reports cause, as curves a report can draw."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mechanisms.local import LocalMechanism
+from simulator.aggregation.account import RoundAccount
+from simulator.aggregation.pairing import paired_std_error
+from simulator.sensing.query import Query
+
+POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(4.0, 8.01, 0.5))
+
+Mechanisms = Mapping[str, LocalMechanism]
+
+
+def describe_loss(
+    mechanisms: Mechanisms, queries: Sequence[Query], *, independent: bool = True
+) -> list[dict[str, Any]]:
+    """Return theory's error under this run's losses against the devices asked, for each campaign and mechanism.
+
+    A cell holds as many vehicles as a cell of the campaign did on average; everybody else is outside. Rounds lose
+    reports independently of one another, at the rates they did in this run (papers.md, item 6).
+
+    Parameters
+    ----------
+    mechanisms
+        By name.
+    queries
+        Closed.
+    independent
+        Whether a device's losses in two rounds really are independent; repeated in the result.
+
+    Returns
+    -------
+    list of dict
+        Of campaigns that count and lost some reports but not all: `campaign`, `mechanism`, `rounds`, `pairs`
+        (whether it did), `independent`, `heard` (share by round), `occupancy`, and lists over `asked`: `ideal`, nothing
+        lost; `unpaired`, each round as heard; `paired`, only devices heard in every round (null with one round).
+    """
+    described = []
+    for (campaign, name), found in _gathered(queries).items():
+        mechanism = mechanisms[name]
+        heard = [_share(found, round_) for round_ in range(mechanism.rounds)]
+        if not 0.0 < min(heard) <= 1.0 or min(heard) == 1.0:
+            continue
+        occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in found]))))
+        truths = [_truth(mechanism.cells, occupancy, asked) for asked in POPULATIONS]
+        both = math.prod(heard)
+        several = mechanism.rounds > 1
+        described.append(
+            {
+                "campaign": campaign,
+                "mechanism": name,
+                "rounds": mechanism.rounds,
+                "pairs": any(
+                    answer.paired for query, _ in found for answer in query.answers if answer.mechanism == name
+                ),
+                "independent": independent,
+                "heard": heard,
+                "occupancy": occupancy,
+                "asked": list(POPULATIONS),
+                "ideal": [_first(mechanism.std_error(truth)) for truth in truths],
+                "unpaired": [_first(_unpaired(mechanism, truth, heard)) for truth in truths],
+                "paired": [
+                    _first(paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))))
+                    for truth in truths
+                ]
+                if several
+                else None,
+            }
+        )
+    return described
+
+
+def _gathered(queries: Sequence[Query]) -> dict[tuple[str, str], list[tuple[Query, list[RoundAccount]]]]:
+    found: dict[tuple[str, str], list[tuple[Query, list[RoundAccount]]]] = {}
+    for query in queries:
+        if query.statistic == "count":
+            for answer in query.answers:
+                found.setdefault((query.campaign, answer.mechanism), []).append((query, answer.rounds))
+    return found
+
+
+def _share(found: Sequence[tuple[Query, list[RoundAccount]]], round_: int) -> float:
+    """Return the share of the devices asked that were heard in a round, whether or not they were counted."""
+    accounts = [rounds[round_] for _, rounds in found]
+    asked = sum(account.asked for account in accounts)
+    heard = sum(account.counted + account.unpaired for account in accounts)
+    return heard / asked if asked else 0.0
+
+
+def _truth(cells: int, occupancy: int, asked: int) -> Any:
+    truth = np.zeros(cells + 1, dtype=np.int64)
+    truth[0], truth[1] = max(asked - occupancy, 0), occupancy
+    return truth
+
+
+def _unpaired(mechanism: LocalMechanism, truth: Any, heard: Sequence[float]) -> Any:
+    asked = int(truth.sum())
+    counted = [max(1, round(share * asked)) for share in heard]
+    return mechanism.std_error(truth, asked=[asked] * mechanism.rounds, counted=counted)
+
+
+def _first(errors: Any) -> float | None:
+    error = float(errors[0])
+    return error if math.isfinite(error) else None
