@@ -121,6 +121,8 @@ def _answering(campaign: str, queries: Sequence[Query]) -> dict[str, int]:
         if query.campaign != campaign or query.statistic != "count":
             continue
         for answer in query.answers:
+            if not answer.rounds:  # refined: nobody was asked for it
+                continue
             answered = min(account.answered for account in answer.rounds)
             fewest[answer.mechanism] = max(1, min(answered, fewest.get(answer.mechanism, answered)))
     return fewest

@@ -54,15 +54,24 @@ def _onlooker(claim: ViewClaim, rounds: int) -> str:
         what = what if view == "released_counts" else "estimates"
         text = f"Anyone who reads the published {what}{_crowd(claim)}{_suppressed(claim)}"
     elif view.startswith("shuffled"):
-        text = "A server that gets one round’s answers shuffled" + (
+        which = f"round {tail}’s" if rounds > 1 and tail.isdigit() else "all"
+        text = f"A server that gets {which} answers shuffled" + (
             f" among {claim.crowd:,} devices" if claim.crowd else ""
         )
     elif view == "shares":
-        part = f"{claim.colluding} of the {claim.servers}" if claim.colluding and claim.servers else "Some"
-        text = f"{part} servers that pool the shares they hold"
+        text = _sharers(claim)
     else:
         text = view.replace("_", " ").capitalize()
     return text
+
+
+def _sharers(claim: ViewClaim) -> str:
+    if not claim.colluding or not claim.servers:
+        return "Some servers that pool the shares they hold"
+    if claim.colluding == 1:
+        return f"A single one of the {claim.servers} servers that hold shares of your answers"
+    part = "All" if claim.colluding == claim.servers else f"{claim.colluding} of the"
+    return f"{part} {claim.servers} servers that pool the shares they hold"
 
 
 def _crowd(claim: ViewClaim) -> str:
@@ -111,7 +120,9 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
         return f"learns {what}, for certain. There is no protection here."
     if constant is not None:
         likely = f"with probability {most}{percent(constant)}"
-        what = "learns your exact cell" if claim.view == "linked_reports" else "learns for certain that you were there"
+        # All shares add up to the linked reports.
+        cell = claim.view in {"linked_reports", "shares"}
+        what = "learns your exact cell" if cell else "learns for certain that you were there"
         return f"{what} {likely}; no ε changes that ({related('δ', '=', constant)} at every ε)."
     pair = _middle(claim.deltas)
     if pair is None:
@@ -150,7 +161,7 @@ def sentence(claim: ViewClaim, *, rounds: int = 2) -> str:
     """
     subject = who(claim, rounds=rounds)
     text = learns(claim)
-    if subject.split()[0] in {"Two", "Three", "Some"} or subject.split()[0].isdigit():
+    if subject.split()[0] in {"Two", "Three", "Some", "All"} or subject.split()[0].isdigit():
         text = text.replace("learns", "learn", 1) if text.startswith("learns") else text
     separator = ", " if "," in subject else " "
     return f"{subject}{separator}{text}"

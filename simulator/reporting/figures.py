@@ -37,10 +37,11 @@ def colour(run: FinishedRun, mechanism: str) -> str:
         mechanism = mechanism.partition("+")[0]
     if mechanism in run.facts and run.facts[mechanism].kind == "no_privacy":
         return "#7b8794"
-    return COLOURS[_place(run, mechanism) % len(COLOURS)]
+    return COLOURS[place(run, mechanism) % len(COLOURS)]
 
 
-def _place(run: FinishedRun, mechanism: str) -> int:
+def place(run: FinishedRun, mechanism: str) -> int:
+    """Return a mechanism's place among those that protect anything: it chooses colour, symbol and dash."""
     private = [name for name, facts in run.facts.items() if facts.kind != "no_privacy"]
     return private.index(mechanism) if mechanism in private else len(private)
 
@@ -136,7 +137,7 @@ def growth(run: FinishedRun) -> dict[str, Any] | None:
     """
     traces: list[dict[str, Any]] = []
     for name, facts in run.facts.items():
-        index = _place(run, name)
+        index = place(run, name)
         paint, label = colour(run, name), str(text(facts.label))
         scaling = facts.record.get("scaling") or {}
         asked, sigma = list(scaling.get("asked") or []), list(scaling.get("std_error") or [])

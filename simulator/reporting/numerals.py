@@ -3,7 +3,7 @@
 import math
 from typing import SupportsFloat
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
 
 
@@ -56,7 +56,7 @@ def number(value: float | None) -> str:
 
 def _scientific(value: float) -> str:
     mantissa, exponent = f"{value:.1e}".split("e")
-    return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
 def parameter(value: float | None) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from simulator.reporting.claims_text import KIND_WORDS, sentence
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import Safe, data, definitions, details, element, table
-from simulator.reporting.numerals import clock, duration, number, parameter, percent, real, size, whole
+from simulator.reporting.numerals import clock, duration, number, parameter, real, size, whole
 from simulator.reporting.view_claim import ViewClaim, view_claims, worth_reading
 
 ROUND_COUNTS = ("asked", "answered", "counted", "late", "lost", "rejected", "unpaired", "duplicates")
@@ -83,56 +83,6 @@ def _claims_table(run: FinishedRun, claims: list[ViewClaim]) -> Safe:
             ]
         )
     return table(f"Claims for {run.label(name)}", heads, rows, class_="claims")
-
-
-def attacks_section(run: FinishedRun) -> Safe:
-    """
-    Tabulate what the attacks found.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-
-    Returns
-    -------
-    html
-        The section; empty where nothing was attacked.
-    """
-    if run.attacks.empty:
-        return Safe("")
-    rows = []
-    for row in run.attacks.to_dict("records"):
-        guess = [percent(real(row.get(column))) for column in ("prior", "success", "theory")]
-        other = real(row.get("value"))
-        found = "–" if other is None else f"{row.get('metric') or ''} {number(other)} {row.get('unit') or ''}".strip()
-        who = row.get("coalition")
-        rows.append(
-            [
-                row["name"],
-                row["attack"],
-                "–" if who is None else who,
-                run.label(str(row["mechanism"])),
-                *guess,
-                found,
-            ]
-        )
-    heads = [
-        "Name",
-        "Attack",
-        "Coalition",
-        "Mechanism",
-        "Guess without looking",
-        "Guess with it",
-        "In theory",
-        "Other measure",
-    ]
-    return element(
-        "section",
-        element("h2", "Attacks that were tried"),
-        table("What the attacks found", heads, rows),
-        id="attacks",
-    )
 
 
 def rounds_section(run: FinishedRun) -> Safe:

@@ -4,12 +4,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+from simulator.reporting.attacks import attacks_section
+from simulator.reporting.deployed import deployments_section
 from simulator.reporting.document import build_document, write_document
 from simulator.reporting.errors import growth_section, occupancy_section, scores_section
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import element
 from simulator.reporting.picture import header, map_section
-from simulator.reporting.records import attacks_section, claims_section, rounds_section, scenario_section
+from simulator.reporting.records import claims_section, rounds_section, scenario_section
+from simulator.reporting.under_loss import loss_section
 
 FILE_NAME = "report.html"
 _LINKS = (
@@ -17,8 +20,10 @@ _LINKS = (
     ("occupancy", "Error by occupancy"),
     ("scores", "Error by mechanism"),
     ("growth", "Growth and cost"),
-    ("claims", "Who learns what"),
+    ("loss", "Lost reports"),
+    ("deployments", "Who holds what"),
     ("attacks", "Attacks"),
+    ("claims", "Who learns what"),
     ("rounds", "Answers"),
     ("scenario", "Scenario"),
 )
@@ -56,8 +61,10 @@ def build_report(directory: str | os.PathLike[str]) -> str:
         occupancy_section(run, page),
         scores_section(run),
         growth_section(run, page),
+        loss_section(run, page),
+        deployments_section(run),
+        attacks_section(run, page),
         claims_section(run),
-        attacks_section(run),
         rounds_section(run),
         scenario_section(run),
     ]

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from simulator.reporting.attack_words import attack_lines
 from simulator.reporting.claims_text import one_line
 from simulator.reporting.finished_run import FinishedRun, MechanismFacts, mechanism_facts, refined_labels
 from simulator.reporting.numerals import counted, duration, number, percent, real, whole
@@ -67,6 +68,11 @@ def print_summary(
     for unit, part in by_unit(frames.scores).items():
         console.print(_scores(part, labels, unit, release_records(frames.run)))
     console.print(_learnt(frames.claims, facts))
+    attacks = getattr(frames, "attacks", None)  # a run kept before there were any has none
+    if attacks is not None and len(attacks):
+        console.print(Text("What coalitions found", style="bold"))
+        for line in attack_lines(attacks):
+            console.print(Text(f"  {line}"))
     for note in release_notes(frames.run):
         console.print(Text(f"Note: {note}", style="dim"))
     for warning in frames.run.get("warnings") or []:

@@ -185,6 +185,27 @@ def test_every_report_is_accounted_for(results, name):
     assert (rounds["answered"] <= rounds["asked"]).all()
 
 
+def test_a_bad_channel_leaves_theory_and_accounts_whole():
+    """Late, lost, doubled, left and unpaired reports, all at once, in every kind of deployment."""
+    bad = [
+        "channel.loss=0.15",
+        "channel.burst_s=5",
+        "channel.churn=0.1",
+        "channel.duplicates=0.1",
+        "channel.latency_s={kind='exponential', mean_s=8.0}",
+        "channel.outages=[{server='server:2', from_s=840, to_s=845}]",
+    ]
+    result = run("collusion", overrides=bad)
+    rounds = result.rounds
+    assert (rounds["answered"] == rounds["counted"] + rounds[MISSED].sum(axis=1)).all()
+    assert (rounds[["late", "lost", "unpaired", "duplicates"]].sum() > 100).all()
+    rows = result.attacks[result.attacks["success"].notna()]
+    assert rows["theory"].notna().all()
+    for row in rows.itertuples():
+        assert _improbable(row, row.theory) > LEVEL / len(rows), row
+    assert sum("not every report was counted" in warning for warning in result.facts["warnings"]) == 2
+
+
 @pytest.mark.parametrize("name", ["collusion", "longitudinal"])
 def test_attacks_change_no_estimate(results, name):
     scenario = scenarios.load(name)

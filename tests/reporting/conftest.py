@@ -46,11 +46,14 @@ def browse(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], st
         command = [
             executable, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
             "--disable-background-networking", f"--user-data-dir={profile}", "--host-resolver-rules=MAP * ~NOTFOUND",
-            "--virtual-time-budget=8000", "--window-size=1280,2400", "--dump-dom", page.as_uri() + fragment,
+            "--virtual-time-budget=8000", "--window-size=1280,2400", "--enable-logging=stderr", "--dump-dom",
+            page.as_uri() + fragment,
         ]  # fmt: skip
         done = subprocess.run(
             command, capture_output=True, timeout=120, check=True, env={**os.environ, "LANG": "C.UTF-8"}
         )
+        complaints = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if "CONSOLE" in line]
+        assert not complaints, "the page writes to the browser's console, which only errors do"
         return html.unescape(done.stdout.decode("utf-8"))
 
     return open_page

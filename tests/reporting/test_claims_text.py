@@ -110,7 +110,7 @@ def test_infinite_with_bounded_delta_says_at_most() -> None:
     [
         ("linked_reports", {}, 3, "Three servers that put your three answers side by side"),
         ("linked_reports", {}, 1, "Whoever knows which answer is yours"),
-        ("shuffled_round_1", {"crowd": 1000}, 2, "A server that gets one round’s answers shuffled among 1,000 devices"),
+        ("shuffled_round_1", {"crowd": 1000}, 2, "A server that gets round 1’s answers shuffled among 1,000 devices"),
         ("shares", {"colluding": 2, "servers": 3}, 2, "2 of the 3 servers that pool the shares they hold"),
         ("released_counts", {"crowd": 1, "k": 20}, 2,
          "Anyone who reads the published counts of every round, if you are alone in your cell, where cells below 20"),

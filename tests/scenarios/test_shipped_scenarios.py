@@ -12,7 +12,22 @@ import scenarios
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = ["grid20", "highway", "manhattan", "manhattan-osm", "refined", "releases", "rivals", "speeds", "tiny"]
+NAMES = [
+    "collusion",
+    "grid20",
+    "highway",
+    "longitudinal",
+    "lossy",
+    "manhattan",
+    "manhattan-osm",
+    "parked-cars",
+    "poisoning",
+    "refined",
+    "releases",
+    "rivals",
+    "speeds",
+    "tiny",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -96,3 +111,28 @@ def test_releases_differ_in_nothing_but_the_release():
         assert campaign.model_copy(update={"name": as_it_is.name, "release": None}) == as_it_is
     kinds = [campaign.release.kind for campaign in released]
     assert kinds == ["suppress", "laplace", "laplace", "generalise"]
+
+
+def test_collusion_asks_the_same_of_every_deployment():
+    trusted, *others = scenarios.load("collusion").campaigns
+    assert trusted.aggregation is None
+    for campaign in others:
+        assert campaign.model_copy(update={"name": trusted.name, "aggregation": None}) == trusted
+    assert [campaign.aggregation.kind for campaign in others] == ["per_round", "shuffled", *["secret_shared"] * 2]
+    kinds = {attack.kind for attack in scenarios.load("collusion").attacks}
+    assert kinds == {"round_one", "round_two", "link_rounds", "shares", "known_others", "drop_out"}
+
+
+def test_lossy_is_the_experiment_its_comments_say():
+    lossy = scenarios.load("lossy")
+    assert (lossy.population.outside, lossy.channel.loss, lossy.aggregation.paired) == (1_000_000, 0.05, False)
+    paired = scenarios.load(
+        "lossy", overrides=["aggregation.paired=true", "channel.loss=0.2", "population.outside=10000000"]
+    )
+    assert paired.aggregation.paired
+    assert paired.aggregation.handles == "query"
+
+
+def test_a_parked_car_can_be_silent():
+    assert scenarios.load("parked-cars").traffic.parked == "answer"
+    assert scenarios.load("parked-cars", overrides=["traffic.parked=silent"]).traffic.parked == "silent"

@@ -1,0 +1,228 @@
+"""The part of the report that shows what coalitions tried, and what it came to."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.reporting import figures
+from simulator.reporting.attack_figures import MARGIN, gain_by_colluders, inflation_by_vehicles, success_by_queries
+from simulator.reporting.attack_words import KINDS, coalition_sentences, guessed, poisoning_rows, query_rows
+from simulator.reporting.deployed import campaign_words, deployment_records
+from simulator.reporting.finished_run import FinishedRun
+from simulator.reporting.markup import Safe, data, definitions, details, element, figure, table
+from simulator.reporting.numerals import counted, number, percent, real, whole
+
+Row = Mapping[str, Any]
+Figures = dict[str, Any]
+
+MOST_ROWS = 30
+"""A longer table of findings is shut until asked for."""
+AIR = 0.15
+"""What is left free above and below points on a logarithmic axis, as a power of ten, so that none is cut."""
+SIGNS = ("●", "◆", "■", "▲", "✕", "✚", "★")
+
+
+def attacks_section(run: FinishedRun, page: Figures) -> Safe:
+    """
+    Show what coalitions guessed, and how much better than without looking.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    page
+        The page's embedded data; gains the figures.
+
+    Returns
+    -------
+    html
+        The section; empty where nothing was attacked.
+    """
+    if run.attacks.empty:
+        return Safe("")
+    rows = [{str(key): value for key, value in row.items()} for row in run.attacks.to_dict("records")]
+    order = list(deployment_records(run.run))
+    rows.sort(key=lambda row: order.index(row["campaign"]) if row.get("campaign") in order else len(order))
+    kinds = [(element("code", name), words) for name, words in KINDS.items() if any(r["attack"] == name for r in rows)]
+    findings = _findings(run, rows)
+    return element(
+        "section",
+        element("h2", "Attacks that were tried"),
+        element(
+            "p",
+            "A coalition is given what its members stored, and nothing else. It guesses; a guess without looking goes "
+            "by how full each cell is. The gain is how much oftener it is right.",
+        ),
+        definitions(kinds, class_="terms"),
+        _gains(run, rows, page),
+        _longitudinal(run, rows, page),
+        _poisoning(run, rows, page),
+        element("h3", "All findings"),
+        details(counted(len(rows), "finding"), findings) if len(rows) > MOST_ROWS else findings,
+        id="attacks",
+    )
+
+
+def _gains(run: FinishedRun, rows: Sequence[Row], page: Figures) -> Safe:
+    """Show gains against the number of colluders, a panel a campaign."""
+    shown = [row for row in rows if guessed(row)]
+    if not shown:
+        return Safe("")
+    # Where nobody ever colludes there is nothing to draw against.
+    sentences = coalition_sentences(run, shown)
+    prior = sorted({percent(real(row["prior"])) for row in shown})
+    between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
+    lows, highs = _known(shown, "gain_low", "gain"), _known(shown, "gain_high", "gain", "theory")
+    ends = (min(0.0, *lows) - MARGIN, max(0.0, *highs) + MARGIN)
+    drawn: list[Safe] = []
+    for campaign in dict.fromkeys(str(row["campaign"]) for row in shown):
+        own = [row for row in shown if row["campaign"] == campaign]
+        caption = campaign_words(run, campaign)
+        described = f"{caption}. Gain over the prior against the number of colluders. {sentences[campaign]}"
+        drawn.append(_add(page, "gain", len(drawn), gain_by_colluders(run, own, ends), caption, described))
+    return Safe(
+        element("h3", "Gain against the number of colluders")
+        + element("p", f"Without looking {between} of the guesses are right: the prior, and 0 on the vertical axis.")
+        + element("ul", *(element("li", sentence) for sentence in sentences.values()))
+        + _key(run, shown, "Points: this run, with 95 % intervals. Lines and dashes: theory.")
+        + element("div", *drawn, class_="grid")
+    )
+
+
+def _known(rows: Sequence[Row], *columns: str) -> list[float]:
+    return [0.0, *(value for row in rows for name in columns if (value := real(row.get(name))) is not None)]
+
+
+def _longitudinal(run: FinishedRun, rows: Sequence[Row], page: Figures) -> Safe:
+    """Show success against the number of queries, a panel a coalition and campaign."""
+    measured = [row for row in rows if row["attack"] == "longitudinal" and _told(row, "campaign")]
+    shown = [row for row in measured if real(row.get("success")) is not None and real(row.get("value")) is not None]
+    if not shown:
+        return Safe("")
+    drawn: list[Safe] = []
+    for campaign, name in dict.fromkeys((str(row["campaign"]), str(row["name"])) for row in shown):
+        own = [row for row in shown if row["campaign"] == campaign and row["name"] == name]
+        caption = f"{campaign_words(run, campaign)}; {name} ({own[0]['coalition']})"
+        described = f"{caption}. Share of cells guessed right against the number of queries; the table has the numbers."
+        drawn.append(_add(page, "queries", len(drawn), success_by_queries(run, own), caption, described))
+    heads = [
+        "Coalition, campaign and mechanism",
+        "Queries",
+        "Vehicles guessed",
+        "Without looking",
+        "Right",
+        "In theory",
+    ]
+    return Safe(
+        element("h3", "Asked again and again")
+        + element(
+            "p",
+            "Vehicles that stay in one cell, guessed from all their reports of so many queries, as far as the reports "
+            "can be told to be theirs. With more queries fewer vehicles have stayed.",
+        )
+        + _key(run, shown, "Points: this run, with 95 % intervals. Lines: theory. Dotted: the guess without looking.")
+        + element("div", *drawn, class_="grid")
+        + details("The same as a table", table("Success by queries", heads, query_rows(run, shown)))
+    )
+
+
+def _poisoning(run: FinishedRun, rows: Sequence[Row], page: Figures) -> Safe:
+    """Show how far corrupted vehicles moved an estimate, a panel a campaign."""
+    shown = [row for row in rows if row["attack"] == "poisoning" and real(row.get("value")) is not None]
+    if not shown:
+        return Safe("")
+    drawn: list[Safe] = []
+    values = [value for value in _known(shown, "value", "theory") if value > 0]
+    if len({row["colluding"] for row in shown}) > 1 and values:
+        ends = (math.floor(math.log10(min(values)) - AIR), math.ceil(math.log10(max(values)) + AIR))
+        for campaign in dict.fromkeys(str(row["campaign"]) for row in shown):
+            spec = inflation_by_vehicles(run, [row for row in shown if row["campaign"] == campaign], ends)
+            if spec is not None:
+                caption = campaign_words(run, campaign)
+                described = f"{caption}. Inflation against corrupted vehicles; the table has the numbers."
+                drawn.append(_add(page, "poisoned", len(drawn), spec, caption, described))
+    heads = [
+        "Campaign and mechanism",
+        "Corrupted vehicles",
+        "Of those asked",
+        "In the right form",
+        "In theory",
+        "Crafted",
+        "In theory",
+    ]
+    body = table("By how many vehicles the estimate rose", heads, poisoning_rows(run, shown))
+    return Safe(
+        element("h3", "Poisoned estimates")
+        + element(
+            "p",
+            "Corrupted vehicles send what makes a cell look fuller. In the right form, a report is one that an honest "
+            "device might have sent; crafted, it is any number, where nobody can look at it. Range proofs stop the "
+            "second and not the first.",
+        )
+        + (
+            _key(
+                run, shown, "Full: reports in the right form. Open: crafted. Lines: theory. Both axes are logarithmic."
+            )
+            + element("div", *drawn, class_="grid")
+            if drawn
+            else ""
+        )
+        + (details("The same as a table", body) if drawn else body)
+    )
+
+
+def _add(page: Figures, group: str, index: int, spec: Figures, caption: str, described: str) -> Safe:
+    key = f"attack-{group}-{index}"
+    page["figures"][key] = spec
+    return figure(key, caption, described=described)
+
+
+def _key(run: FinishedRun, rows: Sequence[Row], words: str) -> Safe:
+    """Say which colour and symbol is whose."""
+    names = dict.fromkeys(str(row["mechanism"]) for row in rows)
+    signs = []
+    for name in names:
+        sign = SIGNS[figures.place(run, name) % len(SIGNS)]
+        mark = element("span", sign, style=f"color:{figures.colour(run, name)}", aria_hidden="true")
+        signs.append(element("span", mark, f" {run.label(name)} ", class_="sign"))
+    return element("p", *signs, words, class_="note")
+
+
+def _findings(run: FinishedRun, rows: Sequence[Row]) -> Safe:
+    several = len({row.get("campaign") for row in rows}) > 1
+    body = []
+    for row in rows:
+        other = real(row.get("value"))
+        words = [_told(row, "metric").replace("_", " "), "" if other is None else number(other), _told(row, "unit")]
+        ends = [real(row.get(name)) for name in ("gain_low", "gain_high")]
+        interval = "–" if None in ends else " to ".join(number(100 * end) for end in ends if end is not None)
+        body.append(
+            [
+                row["name"],
+                row["attack"],
+                _told(row, "coalition") or "–",
+                *([row.get("campaign")] if several else []),
+                run.label(str(row["mechanism"])),
+                data(real(row.get("trials")), whole(real(row.get("trials")))),
+                *(data(real(row.get(name)), percent(real(row.get(name)))) for name in ("prior", "success")),
+                interval,
+                _theory(row),
+                data(real(row.get("epsilon_lower")), number(real(row.get("epsilon_lower")))),
+                " ".join(word for word in words if word) or "–",
+            ]
+        )
+    heads = ["Name", "Attack", "Coalition", *(["Campaign"] if several else []), "Mechanism", "Guesses"]
+    heads += ["Without looking", "Right", "Gain, points", "In theory", "ε at least", "Other measure"]
+    return table("What the attacks found", heads, body, class_="findings")
+
+
+def _told(row: Row, column: str) -> str:
+    """Return a row's words; none where it is null."""
+    value = row.get(column)
+    return value if isinstance(value, str) else ""
+
+
+def _theory(row: Row) -> Safe:
+    """Write theory in the unit of what it is of: a rate, or of what is no guess its value."""
+    theory = real(row.get("theory"))
+    return data(theory, percent(theory) if real(row.get("success")) is not None else number(theory))

@@ -1,0 +1,267 @@
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from rich.console import Console
+from synthetic_run import SyntheticRun
+from test_report_page import HOSTILE, Page, embedded
+
+from simulator.reporting import build_report, print_summary, write_report
+from simulator.reporting.attack_words import attack_lines
+from simulator.reporting.claims_text import sentence
+from simulator.reporting.deployed import coalition_words, deployment_words
+from simulator.reporting.view_claim import ViewClaim
+
+PRIOR = 0.06
+
+
+def guess(name: str, coalition: str, success: float, theory: float, **other: Any) -> dict[str, Any]:
+    gain = success - PRIOR
+    return {
+        "name": name, "attack": "shares", "coalition": coalition, "colluding": coalition.count(",") + 1, "servers": 3,
+        "mechanism": "sampling", "campaign": "rush", "trials": 1000, "prior": PRIOR, "success": success, "gain": gain,
+        "gain_low": gain - 0.02, "gain_high": gain + 0.03, "theory": theory, "epsilon_lower": 0.0, "metric": None,
+        "value": None, "unit": None, **other,
+    }  # fmt: skip
+
+
+def shift(vehicles: int, metric: str, value: float) -> dict[str, Any]:
+    none = dict.fromkeys(("prior", "success", "gain", "gain_low", "gain_high", "epsilon_lower"))
+    return guess("liars", f"vehicles:{vehicles}", 0.0, 1.1 * value) | none | {
+        "attack": "poisoning", "colluding": vehicles, "trials": 2, "metric": metric, "value": value, "unit": "vehicles",
+    }  # fmt: skip
+
+
+QUERIES = {"attack": "longitudinal", "metric": "queries", "unit": "queries"}
+WORTH = {"inflation": 2.2, "crafted_inflation": 2200.0}
+FOUND = [
+    guess("pool", "server:1", PRIOR, PRIOR),
+    guess("pool", "server:1, server:2", PRIOR + 0.001, PRIOR),
+    guess("pool", "server:1, server:2, server:3", 0.481, 0.49),
+    guess("pool", "server:1, server:2, server:3", 0.62, 0.61, mechanism="randomized"),
+    *(guess("again", "server:1", 1 - 0.5**asked, 0.9, value=asked, **QUERIES) for asked in (1.0, 2.0, 4.0)),
+    *(shift(count, metric, count * worth) for count in (10, 100) for metric, worth in WORTH.items()),
+]
+
+
+def learnt(coalition: list[str], words: str, epsilon: float | None, delta: float | None, kind: str = "exact") -> Any:
+    known = "unknown" if kind == "unknown" else "bound" if kind == "bound" else "exact"
+    return {"coalition": coalition, "words": words, "view": "shares", "kind": kind, "epsilon": epsilon, "delta": delta,
+            "delta_kind": known}  # fmt: skip
+
+
+def deployment(kind: str = "secret_shared", **other: Any) -> dict[str, Any]:
+    servers = ["server:1", "server:2", "server:3"]
+    cost = {"bytes_up": 456, "bytes_down": 16, "stored_bytes": {"server:1": 24, "server:2": 24, "server:3": 321},
+            "between_servers": 96, "notes": ["Seeds are not ciphers."]}  # fmt: skip
+    views = [
+        learnt(["server:1"], "Of a report nothing.", 0.0, 0.0),
+        learnt(servers, "Every report.", None, 0.45, "infinite"),
+        learnt(["network"], "Who sent something.", None, None, "unknown"),
+    ]
+    return {"campaign": "rush", "kind": kind, "servers": 3, "paired": False, "robust": False, "handles": "device",
+            "mechanisms": [{"mechanism": "sampling", "parties": [*servers, "network"], "cost": cost, "learns": views}],
+            **other}  # fmt: skip
+
+
+def lost(**other: Any) -> dict[str, Any]:
+    asked = [10**power for power in range(4, 9)]
+    return {"campaign": "rush", "mechanism": "sampling", "rounds": 2, "pairs": False, "independent": True,
+            "heard": [0.95, 0.95], "occupancy": 30, "asked": asked, "ideal": [6.0] * 5,
+            "unpaired": [0.05 * n**0.5 for n in asked], "paired": [6.5] * 5, **other}  # fmt: skip
+
+
+def write(directory: Path, *, attacks: Any = FOUND, facts: dict[str, Any] | None = None, **made: Any) -> Path:
+    """Write a run whose attacks have every column, and whose `run.json` says more."""
+    run = SyntheticRun(queries=2, **made).write(directory)
+    pd.DataFrame(attacks).to_parquet(run / "attacks.parquet")
+    told = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    (run / "run.json").write_text(json.dumps(told | (facts or {})), encoding="utf-8")
+    return run
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("attacked"), facts={"deployments": [deployment()], "loss": [lost()]})
+
+
+def figures(source: str, start: str) -> list[dict[str, Any]]:
+    every: Any = embedded(source)["figures"]
+    return [figure for name, figure in every.items() if name.startswith(start)]
+
+
+def test_a_plain_run_has_none_of_it(small: Path, tmp_path: Path) -> None:
+    plain = {**deployment("trusted"), "servers": 1}
+    told = write(tmp_path / "run", attacks=pd.DataFrame(FOUND).iloc[:0], facts={"deployments": [plain], "loss": []})
+    for directory in (small, told):
+        source = build_report(directory)
+        for name in ("attacks", "deployments", "loss"):
+            assert f'id="{name}"' not in source
+            assert f'href="#{name}"' not in source
+
+
+def test_every_number_of_the_files_is_there(attacked: Path) -> None:
+    source = build_report(attacked)
+    page = Page(source)
+    frame = pd.read_parquet(attacked / "attacks.parquet")
+    for column in ("prior", "success", "theory", "trials"):
+        assert set(frame[column].dropna().astype(float)) <= page.values(), column
+    assert {456.0, 16.0, 96.0, 0.45} <= page.values()
+    assert "server:1 and server:2: 24 each; server:3: 321" in page.text
+    assert "nan" not in re.findall(r"[a-z]+", page.text.lower())
+    for name in ("attacks", "deployments", "loss"):
+        assert f'href="#{name}"' in source
+
+
+def test_gain_is_drawn_with_theory_and_interval(attacked: Path) -> None:
+    source = build_report(attacked)
+    (drawn,) = figures(source, "attack-gain")
+    own = [row for row in FOUND if row["attack"] == "shares" and row["mechanism"] == "sampling"]
+    points, theory = drawn["data"][1], drawn["data"][0]
+    assert points["y"] == pytest.approx([row["gain"] for row in own])
+    assert points["error_y"]["array"] == pytest.approx([0.03] * 3)
+    assert points["error_y"]["arrayminus"] == pytest.approx([0.02] * 3)
+    assert theory["mode"] == "lines"
+    assert theory["y"] == pytest.approx([row["theory"] - PRIOR for row in own])
+    assert theory["x"] == points["x"]
+    assert [round(at) for at in points["x"]] == [1, 2, 3]
+    text = Page(source).text
+    assert "Without looking 6 % of the guesses are right" in text
+    assert "server:1, server:2 gained nothing that can be told from chance" in text
+    assert "server:1, server:2, server:3 gained 42.1 to 56.0 points, by mechanism" in text
+    assert "rush: shares among 3 servers" in text
+
+
+def test_success_is_drawn_by_queries_and_inflation_by_vehicles(attacked: Path) -> None:
+    source = build_report(attacked)
+    (success,) = figures(source, "attack-queries")
+    assert success["data"][1]["x"] == [1.0, 2.0, 4.0]
+    assert success["data"][1]["y"] == pytest.approx([0.5, 0.75, 0.9375])
+    assert success["data"][-1]["y"] == pytest.approx([PRIOR] * 3), "the prior is drawn"
+    (poisoned,) = figures(source, "attack-poisoned")
+    honest, crafted = (trace["y"] for trace in poisoned["data"] if trace["mode"] == "markers")
+    assert honest == pytest.approx([22.0, 220.0])
+    assert crafted == pytest.approx([22e3, 220e3])
+
+
+def test_loss_is_drawn_paired_and_not(attacked: Path, tmp_path: Path) -> None:
+    source = build_report(attacked)
+    (drawn,) = figures(source, "loss")
+    assert {trace["name"]: trace["y"][-1] for trace in drawn["data"][:3]} == {
+        "each round as heard": pytest.approx(500.0), "only devices heard in every round": 6.5, "nothing lost": 6.0,
+    }  # fmt: skip
+    rmse = pd.read_parquet(attacked / "scores.parquet").set_index("mechanism")["rmse"]
+    assert drawn["data"][3]["y"] == pytest.approx([rmse["sampling"]])
+    assert (
+        "grows from 5.00 to 500 vehicles from 10,000 to 100,000,000 devices asked; paired it stays at 6.50"
+        in Page(source).text
+    )
+    one = write(
+        tmp_path / "one", facts={"loss": [lost(mechanism="randomized", rounds=1, paired=None, independent=False)]}
+    )
+    text = Page(build_report(one)).text
+    assert "One round has nothing to pair" in text
+    assert "here they are not" in text
+
+
+def test_the_matrix_is_in_plain_words(attacked: Path) -> None:
+    text = Page(build_report(attacked)).text
+    assert "Any 1 of the 3 servers Of a report nothing. nothing" in text
+    assert "All 3 servers Every report. no ε δ = 0.45" in text
+    assert "Somebody who watches the network Who sent something. not known" in text
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"kind": "trusted", "servers": 1}, "one trusted server"),
+        ({"kind": "trusted", "servers": 1, "handles": "query"}, "one trusted server, one-time pseudonyms"),
+        ({"kind": "per_round", "servers": 2, "robust": True}, "a server for each round"),
+        ({"kind": "shuffled", "servers": 1}, "a server behind a mixer"),
+        (
+            {"kind": "secret_shared", "servers": 2, "paired": True, "robust": True, "handles": "query"},
+            "shares among 2 servers, paired, with range proofs",
+        ),
+    ],
+)
+def test_deployments_are_called_what_they_are(record: dict[str, Any], words: str) -> None:
+    assert deployment_words(record) == words
+
+
+@pytest.mark.parametrize(
+    ("coalition", "kind", "servers", "words"),
+    [
+        (["server:2"], "per_round", 3, "Server 2"),
+        (["server:1", "server:2"], "per_round", 3, "Servers 1 and 2"),
+        (["server:1"], "trusted", 1, "The server"),
+        (["server:1", "mixer"], "shuffled", 1, "The server and mixer"),
+        (["mixer"], "shuffled", 1, "The mixer"),
+        (["server:1", "server:2"], "secret_shared", 4, "Any 2 of the 4 servers"),
+    ],
+)
+def test_coalitions_are_called_by_who_is_in_them(coalition: list[str], kind: str, servers: int, words: str) -> None:
+    assert coalition_words(coalition, {"kind": kind, "servers": servers}) == words
+
+
+@pytest.mark.parametrize(
+    ("colluding", "start"),
+    [(1, "A single one of the 3 servers"), (2, "2 of the 3 servers"), (3, "All 3 servers that pool")],
+)
+def test_shares_are_claimed_in_words(colluding: int, start: str) -> None:
+    constant = ((1.0, 0.45),)
+    claim = ViewClaim(
+        "sampling", "shares", 1, None, None, colluding, 3, float("inf"), "infinite", constant, "exact", ""
+    )
+    said = sentence(claim)
+    assert said.startswith(start)
+    assert ("learns your exact cell" if colluding == 1 else " learn your exact cell") in said
+
+
+def test_a_browser_draws_it_without_errors(attacked: Path, browse: Callable[..., str]) -> None:
+    dom = browse(write_report(attacked))
+    assert 'data-report="ready"' in dom
+    for name in ("attack-gain-0", "attack-queries-0", "attack-poisoned-0", "loss-0"):
+        place = dom.index(f'data-figure="{name}"')
+        assert 'class="main-svg"' in dom[place : place + 3000], name
+
+
+def test_figures_are_described_and_heads_have_a_scope(attacked: Path) -> None:
+    page = Page(build_report(attacked))
+    drawn = [attributes for _, attributes in page.tags if "data-figure" in attributes]
+    assert all(attributes["aria-label"] for attributes in drawn)
+    assert all(attributes.get("scope") for tag, attributes in page.tags if tag == "th")
+
+
+def test_names_of_attacks_are_text(tmp_path: Path, browse: Callable[..., str]) -> None:
+    found = [row | {"name": HOSTILE, "campaign": HOSTILE} for row in FOUND]
+    told = {"deployments": [deployment(campaign=HOSTILE)], "loss": [lost(campaign=HOSTILE)]}
+    directory = write(tmp_path / "run", attacks=found, facts=told, campaigns=(HOSTILE,))
+    source = build_report(directory)
+    assert HOSTILE not in source
+    dom = browse(write_report(directory))
+    assert 'data-report="ready"' in dom
+    assert "<title>stolen" not in dom
+    assert "<title>1<" not in dom
+
+
+def test_the_terminal_says_what_came_of_it(attacked: Path) -> None:
+    lines = attack_lines(pd.read_parquet(attacked / "attacks.parquet"))
+    assert len(lines) == 4, "guesses of two kinds, and two numbers of a third"
+    assert lines[0].startswith("shares: 2 of 4 gained nothing that can be told from chance; the best: 62 % right, 6 %")
+    assert "at most 220,000 vehicles (vehicles:100, rush, sampling)" in lines[-1]
+    stream = io.StringIO()
+    print_summary(attacked, Console(file=stream, width=200))
+    assert all(line in stream.getvalue() for line in lines)
+
+
+def test_findings_without_colluders_or_campaigns_are_still_shown(tmp_path: Path) -> None:
+    """As another program might write them: only the columns that say what was found."""
+    found = pd.DataFrame(FOUND)[["name", "attack", "coalition", "mechanism", "prior", "success", "theory"]]
+    text = Page(build_report(write(tmp_path / "run", attacks=found))).text
+    assert "48.1 %" in text
+    assert "Gain against the number of colluders" not in text
