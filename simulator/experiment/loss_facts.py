@@ -80,7 +80,8 @@ def _gathered(queries: Sequence[Query]) -> dict[tuple[str, str], list[tuple[Quer
     for query in queries:
         if query.statistic == "count":
             for answer in query.answers:
-                found.setdefault((query.campaign, answer.mechanism), []).append((query, answer.rounds))
+                if answer.rounds:  # refined answers have none: nobody was asked for them
+                    found.setdefault((query.campaign, answer.mechanism), []).append((query, answer.rounds))
     return found
 
 
