@@ -235,16 +235,18 @@ def show_scenario(
 def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = None) -> None:
     """Check a scenario, its data and its city without running it; say all that is wrong."""
     import scenarios  # noqa: PLC0415
-    from simulator.experiment.build import build_city, build_mechanisms  # noqa: PLC0415
+    from simulator.experiment.parts import Parts  # noqa: PLC0415
+    from simulator.streams import Streams  # noqa: PLC0415
 
     checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
-    city = build_city(checked)
-    mechanisms = build_mechanisms(checked, city.cells.count)
-    for warning in [*city.notes, *checked.warnings()]:
+    parts = Parts.build(checked, streams=Streams(checked.seed))
+    city = parts.city
+    notes = [note for release in parts.releases.values() for note in release.notes]
+    for warning in [*city.notes, *checked.warnings(), *parts.refinements.notes, *notes]:
         typer.echo(f"note: {warning}", err=True)
     typer.echo(
         f"{checked.name}: {city.roads!r}, {city.cells.count:,} cells, {checked.traffic.vehicles:,} vehicles, "
-        f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(mechanisms)}"
+        f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms)}"
     )
 
 

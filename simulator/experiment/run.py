@@ -1,22 +1,18 @@
 """Run: from a scenario to its result."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
-import numpy as np
 import simpy
 
 import scenarios
-from mechanisms.local import LocalMechanism, NotEstimableError
-from scenarios import Fault, Scenario, ScenarioError
-from simulator.aggregation.deployment import Deployment
+from scenarios import Scenario
 from simulator.experiment import build
-from simulator.experiment.city import City
-from simulator.experiment.games.attack_records import attack_campaigns, check_attacks, most_targets
-from simulator.experiment.network import build_channel, build_deployments
+from simulator.experiment.games.attack_records import attack_campaigns, most_targets
+from simulator.experiment.network import build_channel
+from simulator.experiment.parts import Parts
 from simulator.experiment.progress import Progress, Silent
-from simulator.experiment.refine import plan_refinements, refine_queries
-from simulator.experiment.releases import CampaignRelease, build_releases
+from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunResult
 from simulator.sensing.campaign import TRUTH_MOMENT, Campaign
 from simulator.sensing.memories import Memories
@@ -67,71 +63,43 @@ def run_scenario(
         progress.phase("roads and cells")
         if not isinstance(scenario, Scenario):
             scenario = scenarios.load(scenario, overrides=overrides, seed=seed)
-        city = build.build_city(scenario)
-        mechanisms = build.build_mechanisms(scenario, city.cells.count)
         streams = Streams(scenario.seed)
-        plan = plan_refinements(scenario, mechanisms, streams=streams)
-        releases = build_releases(scenario, mechanisms, city)
-        deployments = build_deployments(scenario, mechanisms)
-        check_attacks(scenario, deployments, mechanisms)
+        parts = Parts.build(scenario, streams=streams)
         with stopwatch.phase("compile"):
-            _warm_up(scenario.name, mechanisms, streams)
+            parts.warm_up(scenario.name, streams)
         progress.phase("demand and routes")
-        engine = build.build_engine(scenario, city, streams=streams, stopwatch=stopwatch)
-    queries = _simulate(scenario, city, mechanisms, releases, deployments, engine, streams, stopwatch, progress)
+        engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch)
+    queries = _simulate(scenario, parts, engine, streams, stopwatch, progress)
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
-        attacked = attack_campaigns(scenario, queries, deployments, mechanisms, streams=streams)
+        attacked = attack_campaigns(scenario, queries, parts.deployments, parts.mechanisms, streams=streams)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
-        queries = refine_queries(plan, mechanisms, queries)
+        queries = refine_queries(parts.refinements, parts.mechanisms, queries)
         return RunResult.build(
             scenario,
-            city,
-            mechanisms,
+            parts.city,
+            parts.mechanisms,
             engine,
             queries,
-            refinements=plan,
-            releases=releases,
-            deployments=deployments,
+            refinements=parts.refinements,
+            releases=parts.releases,
+            deployments=parts.deployments,
             attacked=attacked,
             stopwatch=stopwatch,
         )
 
 
-def _warm_up(scenario: str, mechanisms: Mapping[str, LocalMechanism], streams: Streams) -> None:
-    """Have one device answer, so that what is compiled on first use is compiled before time is taken.
-
-    Raises
-    ------
-    ScenarioError
-        If a mechanism's answers cannot be made into an estimate, with its reason.
-    """
-    truth = np.zeros(1, dtype=np.int32)
-    for name, mechanism in mechanisms.items():
-        rng = streams.of("warm-up", name)
-        coins = mechanism.toss(mechanism.enrol(1, rng=rng), rng=rng)
-        rounds = range(1, mechanism.rounds + 1)
-        counts = np.stack([mechanism.tally(mechanism.answer(round_, truth, coins)) for round_ in rounds])
-        try:
-            mechanism.estimate(counts, counted=[1] * mechanism.rounds, asked=[1] * mechanism.rounds)
-        except NotEstimableError as error:
-            raise ScenarioError(scenario, [Fault(f"mechanisms.{name}", str(error))]) from error
-
-
 def _simulate(
     scenario: Scenario,
-    city: City,
-    mechanisms: dict[str, LocalMechanism],
-    releases: Mapping[str, CampaignRelease],
-    deployments: Mapping[str, Deployment],
+    parts: Parts,
     engine: Engine,
     streams: Streams,
     stopwatch: Stopwatch,
     progress: Progress,
 ) -> list[Query]:
     """Let vehicles drive and campaigns ask, to the end of the run or the last deadline, whichever is later."""
-    clock = Clock(scenario.traffic.step_s)
+    clock, mechanisms = Clock(scenario.traffic.step_s), parts.mechanisms
     env = simpy.Environment()
     engine.start(env)
     queries: list[Query] = []
@@ -140,22 +108,22 @@ def _simulate(
     reporting_outside = population.outside if population.answers == "reports" else 0
     memories = Memories(mechanisms, devices=scenario.traffic.vehicles + reporting_outside, streams=streams)
     for name, schedule in schedules.items():
-        speeds = releases[name].speeds
+        speeds = parts.releases[name].speeds
         Campaign(
             name,
             schedule=schedule,
             mechanisms=mechanisms if speeds is None else {speeds.mechanism: mechanisms[speeds.mechanism]},
             engine=engine,
             clock=clock,
-            cells_of=city.cells_of,
+            cells_of=parts.city.cells_of,
             population=population,
             channel=channel,
-            deployment=deployments[name],
+            deployment=parts.deployments[name],
             memories=memories,
             streams=streams,
             stopwatch=stopwatch,
             closed=queries.append,
-            publications=releases[name].publications,
+            publications=parts.releases[name].publications,
             speeds=speeds,
             targets=most_targets(scenario, name),
         ).start(env)

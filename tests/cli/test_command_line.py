@@ -153,6 +153,18 @@ def test_every_fault_is_reported_at_once(mine):
         assert path in done.stderr
 
 
+def test_checking_finds_what_only_the_parts_can_say(mine):
+    """A server that is nowhere is known only once the deployments and the mechanisms' rounds are."""
+    outage = ("--set", "channel.outages=[{server='server:2', from_s=1, to_s=2}]")
+    for command in ("check", "run"):
+        place = ("scenarios", "check") if command == "check" else ("run",)
+        done = crowdveil(*place, "mine.toml", *outage, cwd=mine)
+        assert done.returncode == 2
+        assert "channel.outages[0].server: there is none; there are server:1" in done.stderr
+    shared = ("--set", "aggregation.kind=secret_shared")
+    assert crowdveil("scenarios", "check", "mine.toml", *outage, *shared, cwd=mine).returncode == 0
+
+
 def test_one_cell_over_the_whole_city_is_a_warning(mine):
     done = crowdveil("run", "mine.toml", "--set", "cells.size_m=5000", "--out", "one", cwd=mine)
     assert done.returncode == 0, done.stderr
@@ -279,7 +291,17 @@ def test_a_plug_in_needs_no_more_than_the_protocol(mine):
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("run",), ("report",), ("scenarios",), ("scenarios", "list"), ("scenarios", "check")]
+    "command",
+    [
+        (),
+        ("run",),
+        ("report",),
+        ("scenarios",),
+        ("scenarios", "list"),
+        ("scenarios", "check"),
+        ("plan",),
+        ("reproduce",),
+    ],
 )
 def test_help_everywhere(command):
     done = crowdveil(*command, "--help")

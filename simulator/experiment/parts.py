@@ -1,0 +1,76 @@
+"""Parts: all that a run is made of before anything moves, made and checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanisms.local import LocalMechanism, NotEstimableError
+from scenarios import Fault, Scenario, ScenarioError
+from simulator.aggregation.deployment import Deployment
+from simulator.experiment.build import build_city, build_mechanisms
+from simulator.experiment.city import City
+from simulator.experiment.games.attack_records import check_attacks
+from simulator.experiment.network import build_deployments
+from simulator.experiment.refine import Plan, plan_refinements
+from simulator.experiment.releases import CampaignRelease, build_releases
+from simulator.streams import Streams
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """All that a run is made of, but its traffic.
+
+    Attributes
+    ----------
+    city
+        Roads and cells.
+    mechanisms
+        By name.
+    refinements
+        What is made of estimates afterwards.
+    releases, deployments
+        By the campaign's name.
+    """
+
+    city: City
+    mechanisms: dict[str, LocalMechanism]
+    refinements: Plan
+    releases: Mapping[str, CampaignRelease]
+    deployments: Mapping[str, Deployment]
+
+    @classmethod
+    def build(cls, scenario: Scenario, *, streams: Streams) -> "Parts":
+        """Make them.
+
+        Raises
+        ------
+        ScenarioError
+            For whatever the schema cannot see: data, numbers of cells, parties that are nowhere.
+        """
+        city = build_city(scenario)
+        mechanisms = build_mechanisms(scenario, city.cells.count)
+        refinements = plan_refinements(scenario, mechanisms, streams=streams)
+        releases = build_releases(scenario, mechanisms, city)
+        deployments = build_deployments(scenario, mechanisms)
+        check_attacks(scenario, deployments, mechanisms)
+        return cls(city, mechanisms, refinements, releases, deployments)
+
+    def warm_up(self, scenario: str, streams: Streams) -> None:
+        """Have one device answer, so that what is compiled on first use is compiled before time is taken.
+
+        Raises
+        ------
+        ScenarioError
+            If a mechanism's answers cannot be made into an estimate, with its reason.
+        """
+        truth = np.zeros(1, dtype=np.int32)
+        for name, mechanism in self.mechanisms.items():
+            rng = streams.of("warm-up", name)
+            coins = mechanism.toss(mechanism.enrol(1, rng=rng), rng=rng)
+            rounds = range(1, mechanism.rounds + 1)
+            counts = np.stack([mechanism.tally(mechanism.answer(round_, truth, coins)) for round_ in rounds])
+            try:
+                mechanism.estimate(counts, counted=[1] * mechanism.rounds, asked=[1] * mechanism.rounds)
+            except NotEstimableError as error:
+                raise ScenarioError(scenario, [Fault(f"mechanisms.{name}", str(error))]) from error
