@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scenarios import ScenarioError
-from simulator.plan_command import plan
+from simulator.planning.command import plan
 
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport

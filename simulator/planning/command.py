@@ -53,6 +53,6 @@ def plan(
 
         typer.echo(dumps(plans.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        from simulator.planning_text import print_planning  # noqa: PLC0415
+        from simulator.planning.text import print_planning  # noqa: PLC0415
 
         print_planning(plans)
