@@ -55,6 +55,9 @@ class Aggregation(Section):
         if known.get("paired") and kind == "secret_shared" and known.get("handles") == "device":
             words = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
             yield Breach(("handles",), words, "device")
+        if known.get("handles") == "query" and kind == "shuffled":
+            words = 'must be left out where kind = "shuffled": its mixer knows devices, and its server has no handles'
+            yield Breach(("handles",), words, "query")
 
 
 def _servers(kind: str, servers: int) -> Iterator[Breach]:

@@ -11,6 +11,8 @@ from scenarios.section import PARTY_PATTERN, Count, Known, Name, Section, tag_by
 
 TARGETS = 2_000
 MAGNITUDE = 1_000
+LARGEST_MAGNITUDE = 10**9
+"""So many such numbers from as many vehicles still add up without overflow."""
 VEHICLES = "vehicles:"
 
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
@@ -44,7 +46,7 @@ class AttackSection(Section):
     @classmethod
     def broken_rules(cls, known: Known) -> Iterator[Breach]:
         """Yield a fault for what is named twice, and for a coalition that cannot grow."""
-        for key in ("coalition", "campaigns", "mechanisms"):
+        for key in ("coalition", "campaigns", "mechanisms", "asked"):
             for name, times in Counter(known.get(key) or ()).items():
                 if times > 1:
                     yield Breach((key,), f"must name each once, and {name} is there {times} times")
@@ -102,7 +104,7 @@ class Poisoning(AttackSection):
     kind: Literal["poisoning"]
     cell: Count = 1
     """Which cell, from 1."""
-    magnitude: Count = MAGNITUDE
+    magnitude: Annotated[int, Field(ge=1, le=LARGEST_MAGNITUDE)] = MAGNITUDE
     """The largest number a vehicle writes where servers cannot see what it writes."""
 
     @classmethod

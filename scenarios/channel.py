@@ -102,7 +102,7 @@ class Channel(Section):
     churn: Probability = 0.0
     """Probability that a device leaves between the rounds of a query."""
     duplicates: Probability = 0.0
-    """Probability that a report that is counted arrives a second time."""
+    """Probability that a report that is heard in time arrives a second time."""
     outages: Annotated[tuple[Outage, ...], Field(strict=False)] = ()
     """Servers that are down for a while: ``[{server = "server:2", from_s = 600, to_s = 700}]``."""
 

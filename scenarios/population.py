@@ -1,8 +1,13 @@
 """``[population]``: who takes part, on the road and off it."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from scenarios.section import PositiveProbability, Section, Whole
+from pydantic import Field
+
+from scenarios.section import PositiveProbability, Section
+
+MOST_OUTSIDE = 10**12
+"""Beyond it bytes no longer fit into 64 bits."""
 
 
 class Population(Section):
@@ -10,7 +15,7 @@ class Population(Section):
 
     participation: PositiveProbability = 1.0
     """Probability that a vehicle takes part, drawn once per vehicle."""
-    outside: Whole = 0
+    outside: Annotated[int, Field(ge=0, le=MOST_OUTSIDE)] = 0
     """Devices that are asked too and are in no cell: the papers' No population."""
     answers: Literal["auto", "reports", "counts"] = "auto"
     """Answers drawn device by device, as counts in one go, or whichever does for what is asked."""

@@ -4,9 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.section import Count, Name, Positive, PositiveProbability, Section, tag_by
+from scenarios.section import Name, Positive, PositiveProbability, Section, tag_by
 
 MOST_LEVELS = 16
+MOST_K = 100_000
+
+Threshold = Annotated[int, Field(ge=1, le=MOST_K)]
 
 
 class _Context(dict[str, Any]):
@@ -34,7 +37,7 @@ class Suppress(_OfCounts):
     """Sample the devices, then publish only cells in which at least k were sampled (LQS theorem 5)."""
 
     kind: Literal["suppress"]
-    k: Count
+    k: Threshold
     """Fewer sampled devices than this are not published."""
     sampling: PositiveProbability | None = None
     """Probability that a device is sampled; required where the server holds exact counts.
@@ -46,7 +49,7 @@ class Generalise(_OfCounts):
     """Choose privately how coarse the cells must be, then sample and suppress (LQS theorem 6)."""
 
     kind: Literal["generalise"]
-    k: Count
+    k: Threshold
     """Fewer sampled devices in a block of cells than this are not published."""
     sampling: PositiveProbability | None = None
     """Probability that a device is sampled, as for ``suppress``."""
@@ -60,7 +63,7 @@ class Recode(_OfCounts):
     """Cluster the devices and recode every cluster of at least k locally: documented as vulnerable (LQS 3.1)."""
 
     kind: Literal["recode"]
-    k: Count
+    k: Threshold
     """Least devices in a cluster."""
 
 

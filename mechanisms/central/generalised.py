@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mechanisms.central.exponential_mechanism import draw_option, exponential_probabilities
 from mechanisms.central.release import check_held
 from mechanisms.central.sample_then_suppress import SampleThenSuppress
-from mechanisms.central.suppression import kept_moments, largest_step, suppress
+from mechanisms.central.suppression import kept_errors, kept_moments, largest_step, suppress
 from mechanisms.local.estimate import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
@@ -140,15 +140,18 @@ class Generalised:
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the exact root mean square error at these (cells,) int64 counts: over levels, sampling, spreading.
 
-        At a level it is E[(X/s − Y)²] with X the group's estimate (`kept_moments`) and s its cells; the levels'
-        are averaged with the probabilities of drawing them.
+        At a level it is E[(X/s − Y)²] with X the group's estimate of its n devices (`kept_errors`) and s its cells:
+        E[(X − n)²]/s² + 2·E[X − n]/s·(n/s − Y) + (n/s − Y)²; the levels' are averaged with the
+        probabilities of drawing them.
         """
         held = check_held(true_counts, field="true_counts", cells=self.cells)
         truth, squared = held.astype(np.float64), np.zeros(self.cells)
         for i, share in enumerate(self.level_probabilities(held)):
             group, size = self.levels[i], self._sizes(i)[self.levels[i]]
-            mean, square = kept_moments(self._totals(held, i), self.k, self.sampling)
-            off = square[group] / size**2 - 2.0 * truth * mean[group] / size + truth**2
+            totals = self._totals(held, i)
+            bias, square = kept_errors(totals, self.k, self.sampling)
+            spread = totals[group] / size - truth
+            off = square[group] / size**2 + 2.0 * bias[group] / size * spread + spread**2
             squared += share * np.maximum(off, 0.0)
         return np.sqrt(squared)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central.release import check_held
-from mechanisms.central.suppression import kept_moments, suppress
+from mechanisms.central.suppression import kept_errors, suppress
 from mechanisms.local.estimate import Estimate
 from mechanisms.local.parts.intervals import invert_binomial
 from mechanisms.parameter import check_counts, check_integer, check_probability
@@ -14,6 +14,10 @@ from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released_claims import released_differences_claim
 from mechanisms.privacy.strongly_safe import strongly_safe_claim
 from mechanisms.privacy.view import ReleasedDifferences
+
+# Binomial masses summed for the error of a suppressed cell, and the fewest counts it is looked for among.
+MASSES = 2_000_000
+LEAST_POINTS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +79,12 @@ class SampleThenSuppress:
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the exact root mean square error at these (cells,) int64 counts, the bias of suppression included.
 
-        E[(X − Y)²] = E[X²] − 2Y·E[X] + Y², by `kept_moments`; a cell of fewer than k is never published and its
-        error is Y. Without suppression it is Y(1 − β)/β, Sampling Privacy's constant error.
+        E[(X − Y)²] by `kept_errors`; a cell of fewer than k is never published and its error is Y. Without
+        suppression its square is Y(1 − β)/β, Sampling Privacy's constant error.
         """
         held = check_held(true_counts, field="true_counts")
-        mean, square = kept_moments(held, self.k, self.sampling)
-        truth = held.astype(np.float64)
-        error: NDArray[np.float64] = np.sqrt(np.maximum(square - 2.0 * truth * mean + truth * truth, 0.0))
+        _, square = kept_errors(held, self.k, self.sampling)
+        error: NDArray[np.float64] = np.sqrt(square)
         return error
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
@@ -106,4 +109,7 @@ class SampleThenSuppress:
     def _suppressed_error(self) -> float:
         """Return the greatest error that any count which may well be suppressed would have."""
         most = int(invert_binomial(np.array([self.k - 1]), self.sampling)[1][0])
-        return float(self.std_error(np.arange(most + 1)).max())
+        # Below k the error is the count. From there on every count, or so many evenly that their sums stay short.
+        points = min(most - self.k + 2, max(LEAST_POINTS, MASSES // self.k))
+        counts = np.rint(np.linspace(self.k - 1, most, points)).astype(np.int64)
+        return float(self.std_error(counts).max())

@@ -84,22 +84,52 @@ def kept_moments(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[ND
     -------
     mean, square : (groups,) float64
     """
-    check_integer("k", k, at_least=1)
-    beta = check_probability("sampling", sampling, above_zero=True)
-    distinct, place = np.unique(np.asarray(counts, dtype=np.int64), return_inverse=True)
-    n = distinct.astype(np.float64)
-    lost_mean, lost_square = np.zeros_like(n), np.zeros_like(n)
-    j = np.arange(k, dtype=np.float64)
-    rows = max(CHUNK // k, 1)
-    for start in range(0, len(n), rows):
-        chunk = slice(start, start + rows)
-        masses = mass_at(j[None, :], n[chunk, None], beta)
-        lost_mean[chunk] = masses @ (j / beta)
-        lost_square[chunk] = masses @ (j / beta) ** 2
+    distinct, place, lost_mean, lost_square = _lost_moments(counts, k, sampling)
+    n, beta = distinct.astype(np.float64), float(sampling)
     kept = n >= k  # fewer are never published, and no rounding may say otherwise
     mean = np.where(kept, np.maximum(n - lost_mean, 0.0), 0.0)
     square = np.where(kept, np.maximum(n * n + n * (1.0 - beta) / beta - lost_square, 0.0), 0.0)
     return mean[place], square[place]
+
+
+def kept_errors(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return E[X − n] and E[(X − n)²] of the X of `kept_moments`, without the n² in which a large n's error drowns.
+
+    They are −Σ_{j<k} P[D = j](j/β) and n(1 − β)/β + Σ_{j<k} P[D = j](j/β)(2n − j/β).
+
+    Parameters
+    ----------
+    counts, k, sampling
+        As of `kept_moments`.
+
+    Returns
+    -------
+    bias, square : (groups,) float64
+    """
+    distinct, place, lost_mean, lost_square = _lost_moments(counts, k, sampling)
+    n, beta = distinct.astype(np.float64), float(sampling)
+    kept = n >= k
+    bias = np.where(kept, -np.minimum(lost_mean, n), -n)
+    square = np.where(kept, np.maximum(n * (1.0 - beta) / beta + (2.0 * n * lost_mean - lost_square), 0.0), n * n)
+    return bias[place], square[place]
+
+
+def _lost_moments(
+    counts: NDArray[np.int64], k: int, sampling: float
+) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the distinct counts, each group's place among them, and what suppression takes from E[D/β], E[(D/β)²]."""
+    check_integer("k", k, at_least=1)
+    beta = check_probability("sampling", sampling, above_zero=True)
+    distinct, place = np.unique(np.asarray(counts, dtype=np.int64), return_inverse=True)
+    lost_mean, lost_square = np.zeros(len(distinct)), np.zeros(len(distinct))
+    j = np.arange(k, dtype=np.float64)
+    rows = max(CHUNK // k, 1)
+    for start in range(0, len(distinct), rows):
+        chunk = slice(start, start + rows)
+        masses = mass_at(j[None, :], distinct[chunk, None].astype(np.float64), beta)
+        lost_mean[chunk] = masses @ (j / beta)
+        lost_square[chunk] = masses @ (j / beta) ** 2
+    return distinct, place, lost_mean, lost_square
 
 
 def largest_step(k: int, sampling: float) -> float:

@@ -51,6 +51,9 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
     if found is None:
         reason = family.reason(target) or _why_none(family, target)
         return Plan(family.name, family.kind, meets=False, reason=reason)
+    if math.isinf(found.std_error):
+        reason = f"Met only with {family.letter} = {found.dial:.4g}, where the answers say nothing to estimate from."
+        return Plan(family.name, family.kind, meets=False, reason=reason)
     pointless = family.pointless(target, found)
     if pointless is not None:
         return Plan(family.name, family.kind, meets=False, reason=pointless)

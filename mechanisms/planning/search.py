@@ -50,7 +50,11 @@ class Dial:
         return math.log(value) if self.scale == "log" else float(logit(min(value, 1.0 - 1e-16)))
 
     def value(self, place: float) -> float:
-        """Return the value at a place."""
+        """Return the value at a place, at the places of the ends the ends themselves, which doubles may miss."""
+        if place >= self.place(self.high):
+            return self.high
+        if place <= self.place(self.low):
+            return self.low
         exact = math.exp(place) if self.scale == "log" else float(expit(place))
         return min(max(exact, self.low), self.high)
 

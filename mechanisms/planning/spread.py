@@ -26,7 +26,8 @@ def error_interval(std_error: float, *, cells: int, excess: float = 0.0, level: 
 
     Of R independent errors of variance σ² and excess kurtosis κ, their mean square has relative variance
     (2 + κ)/R, that of a χ² of R/(1 + κ/2) degrees of freedom, which stands in for it: exactly for normal errors,
-    nearly for many cells.
+    nearly for many cells. Below one degree, where a rare great error is all of σ, the χ² would put both ends at 0;
+    from 0 to σ/√((1 − level)/2) then holds whatever the errors' law (Markov's inequality).
 
     Parameters
     ----------
@@ -47,9 +48,9 @@ def error_interval(std_error: float, *, cells: int, excess: float = 0.0, level: 
         return std_error, std_error
     freedom = cells / max(1.0 + excess / 2.0, 1e-9)
     tail = (1.0 - level) / 2.0
-    # Of less than one effective cell a simulation may show no error at all.
+    if freedom < 1.0:
+        return 0.0, std_error / math.sqrt(tail)
     low, high = (float(chi2.ppf(share, freedom)) for share in (tail, 1.0 - tail))
-    low = low if freedom >= 1.0 else 0.0
     return std_error * math.sqrt(low / freedom), std_error * math.sqrt(high / freedom)
 
 

@@ -9,10 +9,12 @@ import scenarios
 from mechanisms import local
 from mechanisms.local import LocalMechanism, ParameterError, ParameterWarning
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.section import exceeds, number
 from simulator.cells import CellsError, GeographicGrid, Partition, SquareGrid
 from simulator.experiment.city import City
 from simulator.experiment.plug_in import PlugIn
 from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
+from simulator.sensing.campaign import moments_of
 from simulator.sensing.population import Population
 from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
@@ -236,3 +238,28 @@ def build_schedules(scenario: Scenario) -> dict[str, Schedule]:
         )
         for campaign in scenario.campaigns
     }
+
+
+def check_schedules(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> None:
+    """Check that every query is closed before its campaign asks the next.
+
+    The schema has done so for queries of two rounds; a mechanism may go on asking after the moment of truth.
+
+    Raises
+    ------
+    ScenarioError
+        Naming every campaign whose queries overlap.
+    """
+    moments = moments_of(mechanisms.values())
+    faults = []
+    for campaign in scenario.campaigns:
+        takes_s = (len(moments) - 1) * campaign.round_gap_s + campaign.deadline_s
+        if campaign.statistic == "count" and campaign.queries > 1 and exceeds(takes_s, campaign.every_s or 0.0):
+            longest = [name for name, one in mechanisms.items() if len(moments_of([one])) == len(moments)]
+            words = (
+                f"rounds of one campaign must not overlap: with mechanism {', '.join(longest)} a query takes "
+                f"{len(moments) - 1} times round_gap_s + deadline_s = {number(takes_s)} s, longer than every_s"
+            )
+            faults.append(Fault(f"campaigns.{campaign.name}.every_s", words, campaign.every_s))
+    if faults:
+        raise ScenarioError(scenario.name, faults)

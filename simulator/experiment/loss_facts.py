@@ -17,7 +17,7 @@ Mechanisms = Mapping[str, LocalMechanism]
 
 
 def describe_loss(
-    mechanisms: Mechanisms, queries: Sequence[Query], *, independent: bool = True
+    mechanisms: Mechanisms, queries: Sequence[Query], *, independent: bool = True, churn: bool = False
 ) -> list[dict[str, Any]]:
     """Return theory's error under this run's losses against the devices asked, for each campaign and mechanism.
 
@@ -32,6 +32,9 @@ def describe_loss(
         Closed.
     independent
         Whether a device's losses in two rounds really are independent; repeated in the result.
+    churn
+        Whether devices leave. One that does misses every later round, so the losses of mechanisms that are asked twice
+        after the query's first moment are not independent.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def describe_loss(
                 "pairs": any(
                     answer.paired for query, _ in found for answer in query.answers if answer.mechanism == name
                 ),
-                "independent": independent,
+                "independent": independent and not (churn and _asked_again(mechanism)),
                 "heard": heard,
                 "occupancy": occupancy,
                 "asked": list(POPULATIONS),
@@ -73,6 +76,11 @@ def describe_loss(
             }
         )
     return described
+
+
+def _asked_again(mechanism: LocalMechanism) -> bool:
+    """Whether two rounds or more are asked after the moment that fixes whom a query asks."""
+    return mechanism.rounds > min(mechanism.truth_round, 2)
 
 
 def _gathered(queries: Sequence[Query]) -> dict[tuple[str, str], list[tuple[Query, list[RoundAccount]]]]:

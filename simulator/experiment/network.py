@@ -1,10 +1,11 @@
 """Network: the channel and the servers that a scenario names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mechanisms.local import LocalMechanism, ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.aggregation import FEWEST_SHARES, Aggregation
+from simulator.aggregation.coalition import NETWORK
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.range_proof import EncodingRule
@@ -19,6 +20,8 @@ from simulator.sensing.channel import (
     LognormalLatency,
     Outage,
 )
+
+FEW_PARTIES = 8
 
 
 def build_channel(scenario: Scenario) -> Channel:
@@ -71,11 +74,18 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
     }
     for index, outage in enumerate(scenario.channel.outages):
         if outage.server not in there:
-            known = ", ".join(sorted(there - {"network"}))
-            faults.append(Fault(f"channel.outages[{index}].server", f"there is none; there are {known}", outage.server))
+            words = f"there is none; there are {_listed(there - {NETWORK})}"
+            faults.append(Fault(f"channel.outages[{index}].server", words, outage.server))
     if faults:
         raise ScenarioError(scenario.name, faults)
     return deployments
+
+
+def _listed(parties: Iterable[str]) -> str:
+    """List parties in the order of their numbers; of many, the first two and the last."""
+    named = sorted(parties, key=lambda party: (len(party), party))
+    shown = named if len(named) <= FEW_PARTIES else [*named[:2], "…", named[-1]]
+    return ", ".join(shown)
 
 
 def _deployment(section: Aggregation) -> Deployment:

@@ -8,7 +8,7 @@ import numpy as np
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.build import build_city, build_mechanisms
+from simulator.experiment.build import build_city, build_mechanisms, check_schedules
 from simulator.experiment.city import City
 from simulator.experiment.games.attack_records import check_attacks
 from simulator.experiment.network import build_deployments
@@ -50,6 +50,7 @@ class Parts:
         """
         city = build_city(scenario)
         mechanisms = build_mechanisms(scenario, city.cells.count)
+        check_schedules(scenario, mechanisms)
         refinements = plan_refinements(scenario, mechanisms, streams=streams)
         releases = build_releases(scenario, mechanisms, city)
         deployments = build_deployments(scenario, mechanisms)

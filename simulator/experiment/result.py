@@ -132,7 +132,12 @@ class RunResult:
             "mechanisms": describe_mechanisms(scenario, mechanisms, queries, scores),
             "releases": describe_releases(releases),
             "deployments": describe_deployments(deployments, mechanisms, queries),
-            "loss": describe_loss(mechanisms, queries, independent=scenario.channel.burst_s == 0.0),
+            "loss": describe_loss(
+                mechanisms,
+                queries,
+                independent=scenario.channel.burst_s == 0.0,
+                churn=scenario.channel.churn > 0.0,
+            ),
             "refinements": describe_refinements(refinements, mechanisms, queries),
             "warnings": [
                 *_warnings(scenario, city),

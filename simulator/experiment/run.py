@@ -14,7 +14,7 @@ from simulator.experiment.parts import Parts
 from simulator.experiment.progress import Progress, Silent
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunResult
-from simulator.sensing.campaign import TRUTH_MOMENT, Campaign
+from simulator.sensing.campaign import Campaign, moments_of
 from simulator.sensing.memories import Memories
 from simulator.sensing.query import Query
 from simulator.sensing.schedule import Schedule
@@ -72,7 +72,9 @@ def run_scenario(
     queries = _simulate(scenario, parts, engine, streams, stopwatch, progress)
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
-        attacked = attack_campaigns(scenario, queries, parts.deployments, parts.mechanisms, streams=streams)
+        attacked = attack_campaigns(
+            scenario, queries, parts.deployments, parts.mechanisms, releases=parts.releases, streams=streams
+        )
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
         queries = refine_queries(parts.refinements, parts.mechanisms, queries)
@@ -127,8 +129,8 @@ def _simulate(
             speeds=speeds,
             targets=most_targets(scenario, name),
         ).start(env)
-    last_round = max((TRUTH_MOMENT + m.rounds - m.truth_round for m in mechanisms.values()), default=TRUTH_MOMENT)
-    end_s = max(scenario.scenario.duration_s, *(_closing_s(schedule, last_round) for schedule in schedules.values()))
+    moments = len(moments_of(mechanisms.values()))
+    end_s = max(scenario.scenario.duration_s, *(_closing_s(schedule, moments) for schedule in schedules.values()))
     progress.phase("traffic and queries", until_s=end_s)
     env.process(_tell(env, clock, end_s, progress, stopwatch))
     with stopwatch.phase("traffic"):
@@ -138,10 +140,10 @@ def _simulate(
     return queries
 
 
-def _closing_s(schedule: Schedule, last_moment: int) -> float:
+def _closing_s(schedule: Schedule, moments: int) -> float:
     """Return when the last round of the last query closes."""
     start_s = schedule.start_s + (schedule.queries - 1) * schedule.every_s
-    return start_s + (last_moment - 1) * schedule.round_gap_s + schedule.deadline_s
+    return start_s + (moments - 1) * schedule.round_gap_s + schedule.deadline_s
 
 
 def _tell(

@@ -1,6 +1,6 @@
 """Campaign: the SimPy process that asks two rounds, waits, and closes."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,12 @@ TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated: round two's (papers.md, item 7)."""
 
 CellsOf = Callable[[Places], npt.NDArray[np.int32]]
+
+
+def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:
+    """Return the moments at which a query asks, a round gap apart: 1, 2, and any further that a mechanism needs."""
+    asked = [1, TRUTH_MOMENT, *(TRUTH_MOMENT + round_ - m.truth_round for m in mechanisms for round_ in (1, m.rounds))]
+    return range(min(asked), max(asked) + 1)
 
 
 class Campaign:
@@ -98,13 +104,7 @@ class Campaign:
         self._deployment, self._targets = deployment, targets
         self._memories, self._streams, self._stopwatch, self._closed = memories, streams, stopwatch, closed
         self._publications, self._speeds = publications or {}, speeds
-        moments = [self._moment(m, round_) for m in mechanisms.values() for round_ in (1, m.rounds)]
-        self._moments = range(min(1, *moments), max(TRUTH_MOMENT, *moments) + 1)
-
-    @staticmethod
-    def _moment(mechanism: LocalMechanism, round_: int) -> int:
-        """Return the query's moment at which `mechanism` is asked its round."""
-        return TRUTH_MOMENT + round_ - mechanism.truth_round
+        self._moments = moments_of(mechanisms.values())
 
     def start(self, env: simpy.Environment) -> None:
         """Put the campaign into `env`."""

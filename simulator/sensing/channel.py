@@ -167,7 +167,7 @@ class Channel:
     churn
         Probability that a device leaves after round one's moment, and answers no more in this query.
     duplicates
-        Probability that a report which is counted arrives a second time.
+        Probability that a report which is heard in time arrives a second time.
     outages
         Servers that are down for a while.
     """
@@ -239,9 +239,9 @@ class Channel:
         fate[down] = Fate.LOST
         return fate, down
 
-    def copies(self, counted: int, *, rng: np.random.Generator) -> int:
-        """Draw how many of the counted reports arrive a second time."""
-        return int(rng.binomial(counted, self.duplicates)) if self.duplicates else 0
+    def copies(self, heard: int, *, rng: np.random.Generator) -> int:
+        """Draw how many of the reports heard in time, counted or not, arrive a second time."""
+        return int(rng.binomial(heard, self.duplicates)) if self.duplicates else 0
 
     def _down(self, sending: Sending, *, was_down: bool | None) -> float:
         """Return the probability that a link is down, of all or of those that were down, or up, the moment before."""

@@ -86,7 +86,9 @@ def survey_speeds(
     devices = len(cells) + outside
     fate, _ = channel.fates(devices, sending, rng=noise)
     counted, late, lost = (int(np.count_nonzero(fate == kind)) for kind in (Fate.COUNTED, Fate.LATE, Fate.LOST))
-    account = RoundAccount(devices, devices, counted, late=late, lost=lost, bytes_up=devices * bytes_up)
+    copies = channel.copies(counted, rng=noise)
+    sent = (devices + copies) * bytes_up
+    account = RoundAccount(devices, devices, counted, late=late, lost=lost, duplicates=copies, bytes_up=sent)
     values, theory = _publish(question, cells, speeds, fate[: len(cells)] == Fate.COUNTED, draws=draws)
     return values, theory, account
 

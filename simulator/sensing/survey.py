@@ -183,8 +183,9 @@ class Survey:
     def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
         """Return theory's standard error from the truth, for what the channel did; after `close`.
 
-        Rounds are taken to lose devices independently. Where links stay down (`Channel.burst_s`) the same devices
-        are missed, which two-round mechanisms suffer less from than this says.
+        Rounds are taken to lose devices independently. Where links stay down (`Channel.burst_s`), or devices leave
+        before two rounds (`Channel.churn`, of mechanisms that are asked on after the moment of truth), the same devices
+        are missed, which such mechanisms suffer less from than this says.
         """
         if self._publication is None:
             return self._server.std_error(true_counts)

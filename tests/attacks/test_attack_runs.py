@@ -166,3 +166,22 @@ def test_whoever_answers_by_counts_is_no_target(load):
     result = run(load(PLAIN + ATTACKS, ["population.answers='counts'"]))
     assert result.attacks.empty
     assert any("there are no targets, for no vehicle answered one by one" in note for note in result.facts["warnings"])
+
+
+def test_a_release_in_place_of_counts_is_not_attacked_as_counts(load):
+    head, rounds, *_ = PLAIN.split("[[campaigns]]")
+    mechanisms = PLAIN[PLAIN.index("[[mechanisms]]") : PLAIN.index("[aggregation]")]
+    tried = """
+[[attacks]]
+kind = "known_others"
+coalition = ["network"]
+[[attacks]]
+kind = "drop_out"
+coalition = ["network"]
+dropped = "others"
+"""
+    text = f"{head}[[campaigns]]{rounds}{mechanisms}{tried}"
+    assert set(run(load(text)).attacks.attack) == {"known_others", "drop_out"}
+    result = run(load(f'{text}[release]\nkind = "laplace"\nepsilon = 0.5\n'))
+    assert not set(result.attacks.attack) & {"known_others"}
+    assert any("known_others: rounds, sampling: what is published is no count" in n for n in result.facts["warnings"])

@@ -125,6 +125,17 @@ def test_an_attack_is_tried_where_its_parties_are():
     ]
     assert where(attack("shares", ["server:1"])) == [("three", "a")]
 
+    def noted(*attacks):
+        return [note.partition(": ")[2] for note in challenge(attacks, records, streams=Streams(1)).notes]
+
+    assert noted(attack("link_rounds", both), attack("shares", ["server:1"])) == []
+    assert noted(attack("link_rounds", both, campaigns=("two",))) == ["two, b: there is no server:2"]
+    assert noted(attack("link_rounds", both, campaigns=("two",), mechanisms=("a",))) == []
+    assert noted(attack("shares", both, campaigns=("one", "three"))) == [
+        "one, a: its servers hold no shares",
+        "one, a: there is no server:2",
+    ]
+
 
 def test_a_growing_coalition_has_a_row_for_each_size():
     record = campaign(SecretShared(servers=3), vehicles=100)

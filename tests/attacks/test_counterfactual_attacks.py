@@ -5,16 +5,18 @@ import dataclasses
 import numpy as np
 import pytest
 from attack_worlds import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, tried
-from scipy.stats import binomtest, norm
+from scipy.stats import binom, binomtest, norm
 
 from mechanisms.local import (
     BinarySamplingPrivacy,
     DistributedLaplace,
     KRandomizedResponse,
+    LongitudinalUnary,
     OptimisedUnary,
     RandomizedResponse,
     SamplingPrivacy,
 )
+from mechanisms.privacy import Report
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.trusted import Trusted
@@ -72,6 +74,18 @@ def test_the_target_dropped_tells_nothing_unless_it_is_released_twice(mechanism)
     assert twice.metric == "released_twice"
     assert twice.gain_low > 0.2
     assert agrees(twice)
+
+
+def test_kept_bits_widen_the_interval_of_a_target_left_alone():
+    """The same bits in twenty queries are one trial a device, not twenty."""
+    mechanism = LongitudinalUnary(cells=CELLS, epsilon_permanent=2.2, epsilon_first=2.0)
+    missed = 0
+    for seed in range(20):
+        record = campaign(Trusted(), mechanism, vehicles=100, queries=20, seed=seed)
+        (row,), _ = tried(record, attack("drop_out", ["network"]), seed=seed)
+        missed += not row.gain_low <= row.theory - row.prior <= row.gain_high
+        assert row.epsilon_lower <= mechanism.claim(Report(1)).epsilon
+    assert missed <= binom.isf(FAMILY, 20, 0.05)
 
 
 def test_one_round_is_dropped_to_the_targets_own_report():

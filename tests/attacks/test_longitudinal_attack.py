@@ -88,6 +88,18 @@ def test_whoever_left_is_no_target_and_disturbs_nobody():
         assert agrees(row)
 
 
+def test_a_number_of_queries_without_a_row_has_a_note():
+    record = campaign(Trusted(), vehicles=90, queries=2)
+    first, second = record.queries
+    left = dataclasses.replace(record, queries=(first.among(np.arange(40)), second.among(np.arange(40, 90))))
+    rows, notes = tried(left, attack("longitudinal", ["server:1"], asked=(1, 2, 3)))
+    assert [row.value for row in rows] == [1]
+    assert notes == [
+        "attacks.longitudinal: rush, sampling: no target stayed in one place through 2 queries",
+        "attacks.longitudinal: rush, sampling: it has fewer than 3 queries",
+    ]
+
+
 def test_under_loss_what_is_heard_counts():
     record = campaign(PerRound(), vehicles=3000, queries=3, loss=0.3)
     mechanism = KRandomizedResponse(cells=CELLS, epsilon=1.5)

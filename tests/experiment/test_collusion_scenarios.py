@@ -273,6 +273,14 @@ def test_lost_reports_grow_the_error_unless_rounds_are_paired():
     assert errors[1_000_000, "false"] > 10 * errors[1_000_000, "true"]
 
 
+def test_devices_that_leave_before_two_rounds_are_not_lost_independently():
+    """Sampling Privacy's first round is asked before anybody leaves; two answers after the moment of truth are not."""
+    kinds = "{kind='sampling_privacy', sampling=0.45}, {kind='anonymized_cancelling', shift=0.45}"
+    result = run("tiny", overrides=["channel.churn=0.2", f"mechanisms=[{kinds}]"])
+    independent = {loss["mechanism"]: loss["independent"] for loss in result.facts["loss"]}
+    assert independent == {"sampling_privacy": True, "anonymized_cancelling": False}
+
+
 def test_the_loss_curves_are_item_sixs():
     """V = 1000, π_s = .45, Y = 100, 1 % loss: σ = 11.4 … 74.9 unpaired (with π₀ = 0), 11.3 paired at every N."""
     from mechanisms.local import SamplingPrivacy  # noqa: PLC0415 - for this one test

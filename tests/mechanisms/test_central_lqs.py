@@ -87,6 +87,28 @@ def test_the_error_is_that_of_the_law_and_of_simulation(k, sampling):
     assert np.abs(scores).max() < z_bound(len(counts))
 
 
+@pytest.mark.parametrize(
+    ("held", "sampling"), [(10**9, 1.0 - 1e-7), (10**12, 1.0 - 1e-6), (10**12, 0.5), (10**15, 1.0)]
+)
+def test_the_error_of_a_great_crowd_is_not_lost_beside_its_square(held, sampling):
+    # So many are never suppressed: what is left is the sampling's own √(Y(1 − β)/β).
+    counts = np.array([held, 0])
+    alone = math.sqrt(held * (1.0 - sampling) / sampling)
+    expected = pytest.approx([alone, 0.0], rel=1e-12)
+    assert SampleThenSuppress(k=5, sampling=sampling).std_error(counts).tolist() == expected
+    finest = Generalised(levels=[np.arange(2)], k=5, sampling=sampling, epsilon=0.0)
+    assert finest.std_error(counts).tolist() == expected
+
+
+def test_a_suppressed_cell_has_the_greatest_error_of_all_it_may_hold_and_soon_even_where_those_are_billions():
+    release = SampleThenSuppress(k=40, sampling=0.1)
+    suppressed = release.publish_sampled(np.array([0]))
+    assert suppressed.std_error[0] == pytest.approx(release.std_error(np.arange(int(suppressed.upper[0]) + 1)).max())
+    rare = SampleThenSuppress(k=10, sampling=1e-9).publish_sampled(np.array([3]))
+    assert rare.upper[0] > 1e10
+    assert 0.1 * rare.upper[0] < rare.std_error[0] < rare.upper[0]
+
+
 def test_intervals_cover_suppressed_counts_too():
     release = SampleThenSuppress(k=8, sampling=0.3)
     j = np.arange(400)

@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from mechanisms.parameter import ParameterError
 from mechanisms.planning import FAMILIES, VIEWS, Target, plan
 from mechanisms.planning.families import families_named
+from mechanisms.planning.search import Dial
+from mechanisms.planning.spread import error_interval
 from mechanisms.planning.target import RELEASED
 from mechanisms.planning.told import tell
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
@@ -127,6 +130,44 @@ def test_a_plan_meets_its_target_whatever_it_is(target):
             assert tell(made.mechanism, view, devices=target.population).meets(target.epsilon, target.delta)
     if target.error is None and planning.best is not None:
         assert all(planning.best.std_error <= made.std_error for made in planning.plans if made.meets)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("randomized_response", Target(cells=7, population=50, view="shuffled", epsilon=100.0, delta=0.5)),
+        ("sampled_response", Target(cells=2, population=1000, occupancy=914, view="report_round_1", error=1e-9)),
+    ],
+)
+def test_a_target_met_only_at_the_end_of_a_dial_ends_in_a_plan_or_a_reason(name, target):
+    # logit(1 − 1e-16) is no place of 1 exactly: the last double below it may meet what 1 itself does not.
+    [made] = plan(target, [name], claims=False).plans
+    assert made.meets or made.reason
+
+
+def test_what_meets_a_target_but_cannot_be_estimated_is_no_plan():
+    target = Target(cells=2, population=12345, view="shuffled_round_3", epsilon=0.0, delta=1e-12)
+    [made] = plan(target, ["sampling_and_noise"]).plans
+    assert not made.meets
+    assert "nothing to estimate from" in made.reason
+
+
+def test_at_the_places_of_its_ends_a_dial_stands_at_them():
+    for dial in (Dial(1e-9, 1.0, "logit"), Dial(0.5, 1.0 - 1e-12, "logit"), Dial(1e-6, 50.0), Dial(0.3, 0.7)):
+        assert dial.value(dial.place(dial.low)) == dial.low
+        assert dial.value(dial.place(dial.high)) == dial.high
+
+
+def test_where_few_cells_see_a_rare_great_error_the_interval_still_holds():
+    # One device seen with probability p adds 1/p, nearly never: errors of σ = √((1 − p)/p), all but p of them are 1.
+    chance, cells, repeats = 1e-9, 10, 20_000
+    excess = (1 - 6 * chance * (1 - chance)) / (chance * (1 - chance))
+    std_error = math.sqrt((1 - chance) / chance)
+    low, high = error_interval(std_error, cells=cells, excess=excess)
+    seen = np.random.default_rng(3).random((repeats, cells)) < chance
+    shown = np.sqrt(((seen / chance - 1.0) ** 2).mean(axis=1))
+    assert ((low <= shown) & (shown <= high)).mean() >= 0.95
+    assert low <= std_error <= high
 
 
 @pytest.mark.parametrize("queries", [3, 40])

@@ -51,6 +51,7 @@ SPOILED = [
         "aggregation.handles",
         ['must be "query"', "one-time pseudonyms", '"device"'],
     ),
+    (["kind='shuffled'", "handles='query'"], "aggregation.handles", ["must be left out", "shuffled", "mixer"]),
     (["paired=1"], "aggregation.paired", ["true or false", "1"]),
     (["handles='none'"], "aggregation.handles", ["device", "query", '"none"']),
     (["server=2"], "aggregation.server", ["unknown key", "did you mean servers?"]),

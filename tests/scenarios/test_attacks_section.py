@@ -51,6 +51,12 @@ SPOILED = [
         "attacks[0].asked[0]",
         ["campaigns.late.queries = 1"],
     ),
+    ("kind = 'longitudinal'\nasked = [2, 2, 1]\n" + ONE, "attacks[0].asked", ["once", "2 is there 2 times"]),
+    (
+        "kind = 'poisoning'\ncoalition = ['vehicles:9']\nmagnitude = 99999999999999999999",
+        "attacks[0].magnitude",
+        ["at most 1000000000"],
+    ),
     ("kind = 'poisoning'\n" + ONE, "attacks[0].coalition", ["must hold corrupted vehicles", "server:1"]),
     ("kind = 'poisoning'\ncoalition = ['vehicles:51']", "attacks[0].coalition", ["traffic.vehicles = 50"]),
     ("kind = 'poisoning'\ncoalition = ['vehicles:9']\ntargets = 8", "attacks[0].targets", ["at least the 9", "8"]),

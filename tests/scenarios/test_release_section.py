@@ -62,6 +62,7 @@ kind = "no_privacy"
 
 SPOILED = [
     ("release={kind='suppress', k=0, sampling=0.45}", "release.k", ["at least 1", "0"]),
+    ("release={kind='suppress', k=99999999999999999999, sampling=0.45}", "release.k", ["at most 100000"]),
     ("release={kind='suppress', sampling=0.45}", "release.k", ["is required"]),
     ("release={kind='suppress', k=5, sampling=1.5}", "release.sampling", ["at most 1", "1.5"]),
     ("release={kind='suppress', k=5}", "release.sampling", ["is required", "mechanisms.baseline", "exact counts"]),

@@ -354,3 +354,19 @@ def test_unheard_vehicles_add_what_a_sample_would(moment, statistic):
     spread = np.maximum(squares.std(axis=0), math.sqrt(2.0) * theory) / math.sqrt(DRAWS)
     assert (np.abs(squares.mean(axis=0) - theory) < 4.5 * spread + 1e-9).all()
     assert theory[0] > 1.5 * release.std_error(moment[1][moment[0] == 1]) ** 2
+
+
+def test_copies_of_heard_speeds_are_accounted_for_and_cost_their_bytes(moment):
+    _, _, account = survey_speeds(
+        question(),
+        cells=moment[0],
+        speeds=moment[1],
+        outside=7,
+        bytes_up=5,
+        channel=Channel(loss_two=0.5, duplicates=1.0),
+        sending=Sending(2, 100.0, 1.0),
+        noise=np.random.default_rng(1),
+        draws=np.random.default_rng(2),
+    )
+    assert account.duplicates == account.counted > 0
+    assert account.bytes_up == 5 * (account.answered + account.duplicates)

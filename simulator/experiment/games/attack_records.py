@@ -7,6 +7,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.coalition import Coalition
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.games.challenge import CampaignRecord, Challenged, QueryRecord, challenge
+from simulator.experiment.releases import CampaignRelease
 from simulator.sensing.query import Query
 from simulator.streams import Streams
 
@@ -56,6 +57,7 @@ def record_campaigns(
     mechanisms: Mapping[str, LocalMechanism],
     *,
     outside: int,
+    releases: Mapping[str, CampaignRelease],
 ) -> dict[tuple[str, str], CampaignRecord]:
     """Return what the challenger needs of closed queries, by campaign and mechanism.
 
@@ -69,6 +71,8 @@ def record_campaigns(
         By name.
     outside
         Devices asked that are no vehicles and in no cell: none of them is a target.
+    releases
+        By campaign.
     """
     kept: dict[tuple[str, str], list[QueryRecord]] = {}
     for query in queries:
@@ -86,9 +90,16 @@ def record_campaigns(
                 counted = [account.counted for account in answer.rounds]
                 of_this.append(QueryRecord(found.recorded, found.truth, occupancy, found.counts, asked, counted))
     return {
-        (campaign, name): CampaignRecord(deployments[campaign], mechanisms[name], tuple(records))
+        (campaign, name): CampaignRecord(
+            deployments[campaign], mechanisms[name], tuple(records), noised=_noised(releases[campaign], name)
+        )
         for (campaign, name), records in kept.items()
     }
+
+
+def _noised(release: CampaignRelease, mechanism: str) -> str:
+    """Return the release that publishes for a mechanism, in words; empty if it publishes the counts or some of them."""
+    return release.words if mechanism in release.counts and release.section["kind"] != "suppress" else ""
 
 
 def attack_campaigns(
@@ -97,6 +108,7 @@ def attack_campaigns(
     deployments: Mapping[str, Deployment],
     mechanisms: Mapping[str, LocalMechanism],
     *,
+    releases: Mapping[str, CampaignRelease],
     streams: Streams,
 ) -> Challenged:
     """Let the attacks of a scenario be tried on its closed queries.
@@ -106,5 +118,5 @@ def attack_campaigns(
     ScenarioError
         If there is no such cell, or fewer vehicles than are to be corrupted.
     """
-    records = record_campaigns(queries, deployments, mechanisms, outside=scenario.population.outside)
+    records = record_campaigns(queries, deployments, mechanisms, outside=scenario.population.outside, releases=releases)
     return challenge(scenario.attacks, records, streams=streams, source=scenario.name)

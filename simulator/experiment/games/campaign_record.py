@@ -88,12 +88,15 @@ class CampaignRecord:
         In order.
     released
         What was published, by query.
+    noised
+        The release that publishes in place of the counts, in words; empty where they are published, suppressed or not.
     """
 
     deployment: Deployment
     mechanism: LocalMechanism
     queries: Sequence[QueryRecord]
     released: Sequence[Released] = ()
+    noised: str = ""
 
     @property
     def parties(self) -> tuple[str, ...]:

@@ -67,9 +67,10 @@ def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, sou
     filed: dict[tuple[str, str, int], FiledQueries] = {}
     for attack in attacks:
         for (campaign, name), record in records.items():
-            if not covers(attack, campaign, name, record):
-                continue
             where = f"attacks.{attack.name}: {campaign}, {name}"
+            if not covers(attack, campaign, name, record):
+                notes += [f"{where}: {reason}" for reason in _missing(attack, campaign, name, record)]
+                continue
             if (campaign, name, attack.targets) not in filed:
                 targets = record.with_targets(attack.targets, rng=streams.of("attack targets", campaign))
                 filed[campaign, name, attack.targets] = FiledQueries(
@@ -91,8 +92,10 @@ def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, sou
                 fault = Fault(f"attacks.{attack.name}.coalition", words, list(attack.coalition))
                 raise ScenarioError(source, [fault]) from few
             findings += rows
-            if not rows:
-                notes.append(f"{where}: nothing to try it on")
+            lacking = list(_lacking(attack, board, rows))
+            if not rows and not lacking:
+                lacking = ["nothing to try it on"]
+            notes += [f"{where}: {reason}" for reason in lacking]
     return Challenged(tuple(findings), tuple(notes))
 
 
@@ -109,6 +112,30 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
         return False
     parties = record.parties
     return all(member.startswith(VEHICLES) or member in parties for member in attack.coalition)
+
+
+def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -> Iterator[str]:
+    """Yield what a campaign that an attack names lacks; campaigns it does not name are simply passed over."""
+    if campaign not in (attack.campaigns or ()) or mechanism not in (attack.mechanisms or (mechanism,)):
+        return
+    if attack.kind == "shares" and record.deployment.kind != "secret_shared":
+        yield "its servers hold no shares"
+    parties = record.parties
+    absent = [member for member in attack.coalition if not member.startswith(VEHICLES) and member not in parties]
+    if absent:
+        yield f"there is no {', '.join(absent)}"
+
+
+def _lacking(attack: Any, board: Board, rows: Sequence[Finding]) -> Iterator[str]:
+    """Yield why a number of queries that is asked for has no row."""
+    if attack.kind != "longitudinal":
+        return
+    there = {row.value for row in rows}
+    for times in attack.asked:
+        if times > len(board.record.queries):
+            yield f"it has fewer than {times} queries"
+        elif times not in there:
+            yield f"no target stayed in one place through {times} queries"
 
 
 def _rows(attack: Any, board: Board, campaign: str, name: str, streams: Streams) -> Iterator[Finding]:

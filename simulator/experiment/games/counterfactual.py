@@ -17,7 +17,7 @@ from simulator.attacks import LastDevice, Prior, known_others, others_dropped, r
 from simulator.attacks.drop_out import others_dropped_theory, released_twice_theory
 from simulator.attacks.known_others import known_others_theory
 from simulator.experiment.games.campaign_record import CampaignRecord, Cells, IntArray, QueryRecord
-from simulator.experiment.games.guess_games import Columns
+from simulator.experiment.games.guess_games import Columns, keeps
 from simulator.experiment.games.guess_score import CLAIMING_TOO_MUCH, Guessed, score_guesses, score_hits
 from simulator.experiment.games.not_playable import NotPlayableError
 
@@ -42,6 +42,7 @@ def play_known_others(
     NotPlayableError
         For mechanisms other than Sampling Privacy without refresh, or where not all reports were counted.
     """
+    _check_published(record)
     mechanism: Any = record.mechanism
     if not isinstance(mechanism, SamplingPrivacy) or mechanism.refresh:
         raise NotPlayableError(NO_NUMBERS)
@@ -66,6 +67,11 @@ def play_known_others(
     epsilon = max(_two_worlds(there, stays_there, alpha=alpha / 2), _two_worlds(~there, ~stays_there, alpha=alpha / 2))
     hits = int(np.count_nonzero(there == stays_there))
     yield score_hits(hits, len(crowd), prior=0.5, theory=theory, epsilon_lower=epsilon).columns
+
+
+def _check_published(record: CampaignRecord) -> None:
+    if record.noised:
+        raise NotPlayableError(f"what is published is no count but a release, {record.noised}")
 
 
 def _two_worlds(event: Mask, world: Mask, *, alpha: float) -> float:
@@ -99,6 +105,7 @@ def play_drop_out(record: CampaignRecord, dropped: str, prior: Prior, *, rng: np
     NotPlayableError, NoLikelihoodError
         Where the game is worked out for other mechanisms only.
     """
+    _check_published(record)
     once: list[Guessed] = []
     twice: list[Guessed] = []
     for query in record.queries:
@@ -121,7 +128,7 @@ def play_drop_out(record: CampaignRecord, dropped: str, prior: Prior, *, rng: np
             found = _in_chunks(record, query, heard, partial(_others_dropped, record, query, prior, first_round, rng))
             once.append(_filled(query, heard, found, theory, prior, rng))
     for parts, columns in ((once, {}), (twice, {"metric": "released_twice"})):
-        score = score_guesses(parts, rng=rng)
+        score = score_guesses(parts, rng=rng, kept=keeps(record))
         if score is not None:
             yield {**score.columns, **columns}
 

@@ -96,14 +96,14 @@ def play_rounds(kind: str, board: Board, coalition: Sequence[str], *, rng: np.ra
         parts.append(fill_guesses(query, guesses, prior, board.filed, rng=rng))
         if kind == "round_one":
             sampled += who_was_sampled(observation, prior)
-    score = score_guesses(parts, rng=rng, kept=_keeps(board.record))
+    score = score_guesses(parts, rng=rng, kept=keeps(board.record))
     if score is not None:
         yield score.columns
     if sampled:
         yield _score_sampled(board, sampled)
 
 
-def _keeps(record: CampaignRecord) -> bool:
+def keeps(record: CampaignRecord) -> bool:
     """Return whether devices keep something from query to query, so that their reports are not independent."""
     return not isinstance(record.mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory)
 
