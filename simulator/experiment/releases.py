@@ -191,7 +191,9 @@ def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     section["min_vehicles"] = campaign["min_vehicles"]
     others = ", ".join(name for name in mechanisms if name != whose)
     notes = (f"campaigns.{campaign['name']}: speeds are told to {whose}; {others} take no part",) if others else ()
-    question = SpeedQuestion(campaign["statistic"], made, campaign["min_vehicles"], whose, interval)
+    question = SpeedQuestion(
+        campaign["statistic"], made, campaign["min_vehicles"], whose, interval, bounds["lower"], bounds["upper"]
+    )
     return CampaignRelease(str(campaign["name"]), campaign["statistic"], section, speeds=question, notes=notes)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.central import ValueRelease
+from mechanisms.central import ValueEstimate, ValueRelease
 from mechanisms.central.simple_random_sample import SimpleRandomSample
 from simulator.aggregation.account import RoundAccount
 from simulator.aggregation.cell_values import CellValues
@@ -18,6 +18,8 @@ FloatArray = npt.NDArray[np.float64]
 
 SPEED_NBYTES = 4
 """Bytes of a speed, which is sent beside the cell: a float32."""
+ALPHA = 0.025
+"""How often unheard vehicles may move a mean further than its interval allows for."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class SpeedQuestion:
         The baseline without privacy whose devices tell their speed, by name.
     interval
         How the release makes its intervals, in a few words.
+    lower_mps, upper_mps
+        What speeds are taken to lie between.
     """
 
     statistic: SpeedStatistic
@@ -44,6 +48,8 @@ class SpeedQuestion:
     min_vehicles: int
     mechanism: str
     interval: str
+    lower_mps: float
+    upper_mps: float
 
 
 def survey_speeds(
@@ -103,6 +109,7 @@ def _publish(
 ) -> tuple[CellValues, FloatArray]:
     """Publish cell by cell, in ascending order."""
     order = np.argsort(cells, kind="stable")
+    rate = float(heard.mean()) if len(heard) else 1.0
     found, starts, devices = np.unique(cells[order], return_index=True, return_counts=True)
     rows = []
     for cell, start, stop in zip(found.tolist(), starts, starts + devices, strict=True):
@@ -112,9 +119,10 @@ def _publish(
             continue
         truth = question.release.truth(asked)
         published = question.release.publish(told, rng=draws)
+        lower, upper = _widened(question, published, len(told), rate)
         missed = _missed(question.statistic, asked, len(told), truth)
         theory = math.sqrt(question.release.std_error(told) ** 2 + missed)
-        rows.append((cell, truth, published.value, published.std_error, published.lower, published.upper, theory))
+        rows.append((cell, truth, published.value, published.std_error, lower, upper, theory))
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 7).T
     values = CellValues(
         cell=table[0].astype(np.int64),
@@ -123,9 +131,26 @@ def _publish(
         std_error=table[3],
         lower=table[4],
         upper=table[5],
-        interval=question.interval,
+        interval=question.interval if rate >= 1.0 else f"{question.interval}, widened for the unheard",
     )
     return values, table[6]
+
+
+def _widened(question: SpeedQuestion, published: ValueEstimate, heard: int, rate: float) -> tuple[float, float]:
+    """Return the interval's ends, moved out for vehicles of the cell that were not heard.
+
+    From what is public alone, so that it tells no more than the release: the share of all vehicles heard, how many
+    of the cell were, and the bounds. A mean moves by what a random few can miss it by (Serfling); a median may be
+    anywhere.
+    """
+    if rate >= 1.0:
+        return published.lower, published.upper
+    if question.statistic == "median_speed":
+        return min(question.lower_mps, published.lower), max(question.upper_mps, published.upper)
+    sample = SimpleRandomSample(max(heard + 1, math.ceil(heard / rate)), rate)
+    reach = sample.mean_reach(question.upper_mps - question.lower_mps, alpha=ALPHA)
+    lower, upper = published.lower - reach, published.upper + reach
+    return max(min(question.lower_mps, published.lower), lower), min(max(question.upper_mps, published.upper), upper)
 
 
 def _missed(statistic: SpeedStatistic, asked: FloatArray, heard: int, truth: float) -> float:

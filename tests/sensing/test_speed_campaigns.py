@@ -39,7 +39,7 @@ both = pytest.mark.parametrize("engine_type", ENGINES)
 
 def question(release=None, *, statistic="mean_speed", min_vehicles=1):
     exact = ExactStatistic(statistic=statistic.partition("_")[0], **BOUNDS)
-    return SpeedQuestion(statistic, release or exact, min_vehicles, "baseline", "exact")
+    return SpeedQuestion(statistic, release or exact, min_vehicles, "baseline", "exact", *BOUNDS.values())
 
 
 def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside=0, parked=False, churn=0.0):
@@ -334,7 +334,7 @@ def test_unheard_vehicles_add_what_a_sample_would(moment, statistic):
     else:
         release = ExactStatistic(statistic="median", **BOUNDS)
     noise, chance = np.random.default_rng(23), np.random.default_rng(24)
-    squares, theory = [], []
+    squares, theory, held = [], [], []
     for _ in range(DRAWS):
         values, expected, account = survey_speeds(
             question(release, statistic=statistic),
@@ -350,6 +350,10 @@ def test_unheard_vehicles_add_what_a_sample_would(moment, statistic):
         assert account.answered == len(moment[0]) + 7 == account.counted + account.lost
         squares.append((values.value - values.truth) ** 2)
         theory.append(expected**2)
+        held.append((values.lower <= values.truth) & (values.truth <= values.upper))
+        assert values.interval == "exact, widened for the unheard"
+        assert (values.lower >= 0.0).all() or statistic == "mean_speed"
+    assert np.mean(held) > 0.95 - 4.5 * math.sqrt(0.05 * 0.95 / np.size(held))
     squares, theory = np.array(squares), np.mean(theory, axis=0)
     spread = np.maximum(squares.std(axis=0), math.sqrt(2.0) * theory) / math.sqrt(DRAWS)
     assert (np.abs(squares.mean(axis=0) - theory) < 4.5 * spread + 1e-9).all()
