@@ -8,6 +8,7 @@ import numpy as np
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.random_sampling import population_privacy
 from mechanisms.privacy.view import ReleasedDifferences
 
 # Local maxima looked at together.
@@ -36,10 +37,7 @@ def resampled_privacy(*, epsilon: float, delta: float, sampling: float, to: floa
     check_probability("sampling", sampling, above_zero=True)
     if check_probability("to", to, above_zero=True) > sampling:
         raise ParameterError("to", f"must not exceed sampling ({sampling:g})", to)
-    share = to / sampling
-    if epsilon > 700.0:
-        return epsilon + math.log(share), share * delta
-    return math.log1p(share * math.expm1(epsilon)), share * delta
+    return population_privacy(epsilon=epsilon, delta=delta, share=to / sampling)
 
 
 def strongly_safe_delta(*, k: int, sampling: float, epsilon: float) -> float:

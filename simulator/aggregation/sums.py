@@ -20,10 +20,6 @@ class Sums(Protocol):
     """The sums of one query's rounds."""
 
     @property
-    def takes_vectors(self) -> bool:
-        """Whether a device can write any vector: only where nobody sees what is written."""
-
-    @property
     def total(self) -> Counts:
         """(rounds, *tally_shape) int64: what all servers together have added up."""
 
@@ -45,8 +41,6 @@ class PlainSums:
     mechanism
         Whose reports.
     """
-
-    takes_vectors = False
 
     def __init__(self, mechanism: LocalMechanism) -> None:
         self._mechanism = mechanism
@@ -82,8 +76,6 @@ class ShareSums:
     rng
         Where seeds come from.
     """
-
-    takes_vectors = True
 
     def __init__(
         self, mechanism: LocalMechanism, sharing: AdditiveSharing, *, exact: bool, rng: np.random.Generator

@@ -80,8 +80,3 @@ def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
             for round_, account in enumerate(answer.rounds, start=1)
         ]
     )
-
-
-def empty_attacks() -> pd.DataFrame:
-    """Return the table of a run without attacks: no rows, the columns of `attacks.parquet`."""
-    return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in ATTACK_COLUMNS.items()})

@@ -124,7 +124,8 @@ class Campaign:
             vehicles = self._whom_to_ask(self._engine.places())
             asked = Asked(len(vehicles), self._population.outside)
         with self._stopwatch.phase("protocol"):
-            surveys = {name: self._survey(name, vehicles, asked, number) for name in self._mechanisms}
+            targets = self._whose_reports_to_keep(vehicles, number)
+            surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in self._mechanisms}
         present = Present(np.ones(asked.vehicles, dtype=bool), asked.outside)
         truth = np.zeros(0, dtype=np.int32)
         rng = self._streams.of("churn", self.name, number)
@@ -217,7 +218,9 @@ class Campaign:
             willing = willing & (places.state != State.ARRIVED)
         return np.flatnonzero(willing)
 
-    def _survey(self, name: str, vehicles: npt.NDArray[np.int64], asked: Asked, number: int) -> Survey:
+    def _survey(
+        self, name: str, vehicles: npt.NDArray[np.int64], asked: Asked, number: int, targets: Targets | None
+    ) -> Survey:
         outside = self._population.outside if self._population.answers == "reports" else 0
         fleet = len(self._population.takes_part)
         devices = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
@@ -236,7 +239,7 @@ class Campaign:
             ),
             remember=lambda batch: self._memories.of(name, devices[batch]),
             publication=self._publications.get(name),
-            targets=self._whose_reports_to_keep(vehicles, number),
+            targets=targets,
         )
 
     def _whose_reports_to_keep(self, vehicles: npt.NDArray[np.int64], number: int) -> Targets | None:
