@@ -68,10 +68,13 @@ def growth_sentence(run: FinishedRun, facts: MechanismFacts) -> str | None:
         sentence = f"{facts.label}’s error grows from {number(low)} to {number(high)} vehicles {ends}, {law}."
     else:
         sentence = f"{facts.label}’s error grows from nothing to {number(high)} vehicles {ends}."
+    lost = any(record["mechanism"] == facts.name for record in run.run.get("loss") or [])
+    if lost:
+        sentence = f"Where every report arrives, {sentence}"
     points = measured(run, facts.name)
     if points:
         each = [f"{number(rmse)} with {whole(n)} asked" for n, rmse in points]
-        sentence += f" This run measured {listed(each)}."
+        sentence += f" This run{', which lost reports,' if lost else ''} measured {listed(each)}."
     return sentence
 
 

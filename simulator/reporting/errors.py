@@ -208,7 +208,8 @@ def growth_section(run: FinishedRun, page: Figures) -> Safe:
             if (value := (facts.record.get("scaling") or {}).get("occupancy")) is not None
         }
         held = f" for a cell with {listed(sorted(occupancies))} vehicles in it" if occupancies else ""
-        caption = f"Lines: the standard error in theory{held}. Points: this run. Both axes are logarithmic."
+        ideal = ", where every report arrives" if run.run.get("loss") else ""
+        caption = f"Lines: the standard error in theory{held}{ideal}. Points: this run. Both axes are logarithmic."
         if any(facts.kind == "no_privacy" for facts in run.facts.values()):
             caption += " An estimate without privacy has no error, and so no place on a logarithmic axis."
         parts.append(

@@ -169,6 +169,15 @@ def test_loss_is_drawn_paired_and_not(attacked: Path, tmp_path: Path) -> None:
     assert "here they are not" in text
 
 
+def test_constant_error_is_not_said_of_a_run_that_lost_reports(attacked: Path, small: Path) -> None:
+    text = Page(build_report(attacked)).text
+    assert "Where every report arrives, Sampling Privacy’s error stays the same" in text
+    assert "This run, which lost reports, measured" in text
+    assert "Where every report arrives, Randomized response" not in text  # it lost none
+    assert "vehicles in it, where every report arrives. Points: this run." in text
+    assert "where every report arrives" not in Page(build_report(small)).text.lower()
+
+
 def test_the_matrix_is_in_plain_words(attacked: Path) -> None:
     text = Page(build_report(attacked)).text
     assert "Any 1 of the 3 servers Of a report nothing. nothing" in text
