@@ -2,7 +2,7 @@
 
 from scenarios.faults import Fault, ScenarioError
 from scenarios.loader import Shipped, dump, load, shipped, source_text
-from scenarios.references import locate
+from scenarios.references import files_of, locate, locate_folder
 from scenarios.scenario import Scenario
 from scenarios.schema import schema
 
@@ -12,8 +12,10 @@ __all__ = [
     "ScenarioError",
     "Shipped",
     "dump",
+    "files_of",
     "load",
     "locate",
+    "locate_folder",
     "schema",
     "shipped",
     "source_text",

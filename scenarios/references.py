@@ -1,10 +1,11 @@
-"""References to files: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+"""References to files and folders: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ValidationInfo
 
 from scenarios.faults import Fault, ScenarioError
 from scenarios.manifest import data_set
@@ -12,6 +13,8 @@ from scenarios.section import rule
 
 DATA_PREFIX = "data:"
 DATA_VARIABLE = "CROWDVEIL_DATA"
+
+Kind = Literal["file", "folder"]
 
 
 class _NoSuchFileError(Exception):
@@ -42,34 +45,74 @@ def locate(reference: str) -> Path:
         raise ScenarioError(reference, [Fault("", str(error), reference)]) from None
 
 
-def _find(reference: str, folder: Path) -> Path:
+def locate_folder(reference: str) -> Path:
+    """Return the folder a reference means; as `locate`, of folders."""
+    try:
+        return _find(reference, Path(), what="folder")
+    except _NoSuchFileError as error:
+        raise ScenarioError(reference, [Fault("", str(error), reference)]) from None
+
+
+def files_of(value: Any) -> Iterator[tuple[str, Path]]:
+    """Go through the files that a checked section names, at whatever depth; of a folder, the files right in it.
+
+    Parameters
+    ----------
+    value
+        A section, or anything that a field of one holds.
+
+    Yields
+    ------
+    tuple
+        The reference and the file: absolute paths, and ``data:FOLDER/FILE`` as it is.
+    """
+    if isinstance(value, str):
+        within_data = value.startswith(DATA_PREFIX)
+        if not within_data and not Path(value).is_absolute():
+            return
+        try:
+            path = locate_folder(value)
+        except ScenarioError:
+            yield value, locate(value)
+        else:
+            yield from ((f"{value}/{inside.name}", inside) for inside in sorted(path.iterdir()) if inside.is_file())
+    elif isinstance(value, BaseModel):
+        for _, held in value:
+            yield from files_of(held)
+    elif isinstance(value, tuple | list):
+        for held in value:
+            yield from files_of(held)
+
+
+def _find(reference: str, folder: Path, *, what: Kind = "file") -> Path:
     if reference.startswith(DATA_PREFIX):
-        return _find_data(reference.removeprefix(DATA_PREFIX))
+        return _find_data(reference.removeprefix(DATA_PREFIX), what)
     path = folder / reference
-    if not _is_file(path):
-        raise _NoSuchFileError(f"there is no such file (looked for {path})")
+    if not _is_there(path, what):
+        raise _NoSuchFileError(f"there is no such {what} (looked for {path})")
     return path
 
 
-def _find_data(inside: str) -> Path:
+def _find_data(inside: str, what: Kind) -> Path:
     parts = PurePosixPath(inside).parts
-    if len(parts) < 2 or ".." in parts or parts[0] == "/":
-        raise _NoSuchFileError("must have the form data:FOLDER/FILE")
+    shortest = 2 if what == "file" else 1
+    if len(parts) < shortest or ".." in parts or parts[0] == "/":
+        raise _NoSuchFileError(f"must have the form data:FOLDER{'/FILE' if what == 'file' else ''}")
     root = os.environ.get(DATA_VARIABLE)
     if not root:
         raise _NoSuchFileError(
-            f"needs the file {inside}, and {DATA_VARIABLE}, which names the folder of data sets, is not set. "
+            f"needs the {what} {inside}, and {DATA_VARIABLE}, which names the folder of data sets, is not set. "
             f"{_origin(parts)}"
         )
     path = Path(root, *parts)
-    if not _is_file(path):
-        raise _NoSuchFileError(f"there is no file {inside} under {DATA_VARIABLE} = {root}. {_origin(parts)}")
+    if not _is_there(path, what):
+        raise _NoSuchFileError(f"there is no {what} {inside} under {DATA_VARIABLE} = {root}. {_origin(parts)}")
     return path
 
 
-def _is_file(path: Path) -> bool:
+def _is_there(path: Path, what: Kind) -> bool:
     try:
-        return path.is_file()
+        return path.is_file() if what == "file" else path.is_dir()
     except (OSError, ValueError):  # a name too long, or with a null character
         return False
 
@@ -79,21 +122,33 @@ def _origin(parts: tuple[str, ...]) -> str:
     if known is None:
         return f"The manifest of data sets has no folder {parts[0]}."
     name = "/".join(parts[1:])
-    unlisted = "" if name in known.files else f" The manifest lists no file {name} in it."
+    listed = any(file == name or file.startswith(f"{name}/") for file in known.files)
+    unlisted = "" if listed else f" The manifest lists no file {name} in it."
     return (
         f"It belongs to {known.folder}, {known.title}, from {known.owner_page} "
         f"(licence: {known.licence}).{unlisted} To get it: {known.obtain}"
     )
 
 
-def _resolved(reference: str, info: ValidationInfo) -> str:
+def _resolved_file(reference: str, info: ValidationInfo) -> str:
+    return _resolved(reference, info, "file")
+
+
+def _resolved_folder(reference: str, info: ValidationInfo) -> str:
+    return _resolved(reference, info, "folder")
+
+
+def _resolved(reference: str, info: ValidationInfo, what: Kind) -> str:
     folder = (info.context or {}).get("folder", Path())
     try:
-        path = _find(reference, folder)
+        path = _find(reference, folder, what=what)
     except _NoSuchFileError as error:
         raise rule(str(error)) from None
     return reference if reference.startswith(DATA_PREFIX) else str(path.resolve())
 
 
-FileReference = Annotated[str, AfterValidator(_resolved)]
+FileReference = Annotated[str, AfterValidator(_resolved_file)]
 """A reference to a file that exists: made absolute, or ``data:FOLDER/FILE`` as it is."""
+
+FolderReference = Annotated[str, AfterValidator(_resolved_folder)]
+"""A reference to a folder that exists: made absolute, or ``data:FOLDER`` and what is under it as it is."""

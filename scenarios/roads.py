@@ -1,18 +1,24 @@
-"""``[roads]``: a generated rectangular city, or node and edge tables."""
+"""``[roads]``: a generated rectangular city, node and edge tables, or a file in one of the field's formats."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-import pyproj
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
 from scenarios.faults import Breach
 from scenarios.references import FileReference
-from scenarios.section import Count, Known, Place, Positive, Section, rule, tag_by
+from scenarios.road_files import (
+    CAPACITY_VPH,
+    STREET_SPEED_MPS,
+    GmnsRoads,
+    MetricCrs,
+    NoRoads,
+    OsmRoads,
+    SumoRoads,
+    TntpRoads,
+)
+from scenarios.section import Count, Known, Place, Positive, Section, tag_by
 
-STREET_SPEED_MPS = 13.9
-CAPACITY_VPH = 1800.0
 MOST_CROSSINGS = 1_000_000
 
 
@@ -141,18 +147,6 @@ class Columns(Section):
             yield Breach((), "must name either lon and lat, or x and y", list(given) or None)
 
 
-def _metric(crs: str) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyproj warns of deprecated ways to write one it understands
-        try:
-            known = pyproj.CRS.from_user_input(crs)
-        except pyproj.exceptions.CRSError:
-            raise rule('must be a coordinate reference system that PROJ knows, as "EPSG:32618"') from None
-    if not known.is_projected or any(axis.unit_conversion_factor != 1 for axis in known.axis_info[:2]):
-        raise rule('must be a projected coordinate reference system in metres, as "EPSG:32618"')
-    return crs
-
-
 class Tables(Section):
     """Roads from a table of nodes and a table of edges (CSV, gzipped CSV or Parquet)."""
 
@@ -163,7 +157,7 @@ class Tables(Section):
     """File of edges, likewise."""
     columns: Columns
     """Our names and the files'."""
-    crs: Annotated[str, AfterValidator(_metric)] | None = None
+    crs: MetricCrs | None = None
     """Coordinate reference system of x and y: projected, in metres."""
     default_speed_mps: Positive = STREET_SPEED_MPS
     """Free-flow speed of an edge whose row has none, metres per second."""
@@ -186,11 +180,17 @@ class Tables(Section):
 roads_tag = tag_by("source")
 
 Roads = Annotated[
-    Annotated[Grid, Tag("<grid>")] | Annotated[Tables, Tag("<tables>")],
+    Annotated[Grid, Tag("<grid>")]
+    | Annotated[Tables, Tag("<tables>")]
+    | Annotated[OsmRoads, Tag("<osm>")]
+    | Annotated[SumoRoads, Tag("<sumo>")]
+    | Annotated[TntpRoads, Tag("<tntp>")]
+    | Annotated[GmnsRoads, Tag("<gmns>")]
+    | Annotated[NoRoads, Tag("<none>")],
     Discriminator(
         roads_tag,
         custom_error_type="choice",
         custom_error_message="must be one of the known sources",
-        custom_error_context={"key": "source", "choices": "grid, tables"},
+        custom_error_context={"key": "source", "choices": "grid, tables, osm, sumo, tntp, gmns, none"},
     ),
 ]

@@ -18,6 +18,7 @@ from scenarios.roads import roads_tag
 from scenarios.rules import Outline, broken_between_sections
 from scenarios.scenario import Scenario
 from scenarios.section import Known, Section, known_of
+from scenarios.traffic import traffic_tag
 from scenarios.wording import choice_words, suggestion, words_for
 
 At = tuple[str | int, ...]
@@ -25,6 +26,7 @@ At = tuple[str | int, ...]
 _TAGS: Mapping[str, Callable[[Any], str | None]] = {
     "roads": roads_tag,
     "cells": cells_tag,
+    "traffic": traffic_tag,
     "mechanisms": mechanism_tag,
     "refinements": refinement_tag,
     "release": release_tag,
@@ -148,7 +150,7 @@ def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iter
             within = [error for error in errors if error.at[: len(prefix)] == prefix]
             fields = _known_fields(model, item, prefix, within, folder) if model else Known()
             known[name].append(fields)
-            if model and any(error.kind != "broken_rules" or error.at != prefix for error in within):
+            if model and name in raw and any(error.kind != "broken_rules" or error.at != prefix for error in within):
                 for breach in model.broken_rules(fields):
                     yield breach._replace(at=(*prefix, *breach.at))
     yield from broken_between_sections(

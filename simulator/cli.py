@@ -244,8 +244,10 @@ def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = 
     notes = [note for release in parts.releases.values() for note in release.notes]
     for warning in [*city.notes, *checked.warnings(), *parts.refinements.notes, *notes]:
         typer.echo(f"note: {warning}", err=True)
+    announced = getattr(checked.traffic, "vehicles", None)
+    vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     typer.echo(
-        f"{checked.name}: {city.roads!r}, {city.cells.count:,} cells, {checked.traffic.vehicles:,} vehicles, "
+        f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {city.cells.count:,} cells, {vehicles}, "
         f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms)}"
     )
 

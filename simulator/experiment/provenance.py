@@ -3,12 +3,10 @@
 import hashlib
 import resource
 import sys
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import scenarios
-from scenarios import Scenario
+from scenarios import Scenario, files_of
 
 PACKAGES = ("geopandas", "networkx", "numba", "numpy", "pandas", "pyarrow", "pyproj", "scipy", "shapely", "simpy")
 
@@ -27,14 +25,9 @@ def package_versions() -> dict[str, str]:
 
 
 def data_checksums(scenario: Scenario) -> dict[str, str]:
-    """Return the sha256 of every data file a scenario names, by its reference."""
-    return {reference: _sha256(scenarios.locate(reference)) for reference in _references(scenario)}
-
-
-def _references(scenario: Scenario) -> Iterator[str]:
-    if scenario.roads.source == "tables":
-        yield scenario.roads.nodes
-        yield scenario.roads.edges
+    """Return the sha256 of every data file a scenario names, by its reference; of a folder, of the files in it."""
+    sections = (scenario.roads, scenario.cells, scenario.traffic)
+    return {reference: _sha256(path) for section in sections for reference, path in files_of(section)}
 
 
 def _sha256(path: Path) -> str:

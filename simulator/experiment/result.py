@@ -99,21 +99,21 @@ class RunResult:
             "seed": scenario.seed,
             "packages": package_versions(),
             "data": data_checksums(scenario),
-            "vehicles": scenario.traffic.vehicles,
+            "vehicles": engine.vehicles,
             "link_crossings": totals.link_crossings,
             "queries": len(queries),
             "device_answers": int(rounds["answered"].sum()),
             "memory_bytes": {
-                "vehicles": engine.trips.nbytes + engine.vehicle_nbytes,
-                "routes": engine.routes.nbytes,
+                "vehicles": engine.vehicle_nbytes,
+                "routes": engine.route_nbytes,
                 "peak": peak_memory_nbytes(),
             },
             "city": {
-                "nodes": len(city.roads.node_names),
-                "links": len(city.roads.links),
-                "length_km": city.roads.total_length_m / 1000.0,
+                "nodes": len(city.roads.node_names) if city.has_roads else 0,
+                "links": len(city.roads.links) if city.has_roads else 0,
+                "length_km": city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
                 "cells": city.cells.count,
-                "crs": city.roads.crs.to_string(),
+                "crs": city.ground.crs.to_string(),
                 "notes": list(city.notes),
             },
             "traffic_at_queries": [
@@ -223,7 +223,7 @@ def _shortfalls(mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Quer
 
 def _warnings(scenario: Scenario, city: City) -> list[str]:
     """Return what is odd about a city that is allowed all the same."""
-    whole = scenario.cells.kind == "geographic" or scenario.cells.bounds is None
+    whole = getattr(scenario.cells, "bounds", None) is None
     if city.cells.count == 1 and whole:
         return ["cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"]
     return []

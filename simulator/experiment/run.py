@@ -6,7 +6,7 @@ from pathlib import Path
 import simpy
 
 import scenarios
-from scenarios import Scenario
+from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment import build
 from simulator.experiment.games.attack_records import attack_campaigns, most_targets
 from simulator.experiment.network import build_channel
@@ -22,6 +22,7 @@ from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, look
 from simulator.traffic.engine import Engine
+from simulator.traffic.errors import TrafficError
 
 _BEATS = 100
 _HALF_A_TICK = 0.5
@@ -69,7 +70,12 @@ def run_scenario(
             parts.warm_up(scenario.name, streams)
         progress.phase("demand and routes")
         engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch)
-    queries = _simulate(scenario, parts, engine, streams, stopwatch, progress)
+    try:
+        queries = _simulate(scenario, parts, engine, streams, stopwatch, progress)
+    except TrafficError as error:
+        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
+    finally:
+        engine.close()
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
         attacked = attack_campaigns(
@@ -106,9 +112,12 @@ def _simulate(
     engine.start(env)
     queries: list[Query] = []
     schedules = build.build_schedules(scenario)
-    population, channel = build.build_population(scenario, streams=streams), build_channel(scenario)
+    population, channel = (
+        build.build_population(scenario, vehicles=engine.vehicles, streams=streams),
+        build_channel(scenario),
+    )
     reporting_outside = population.outside if population.answers == "reports" else 0
-    memories = Memories(mechanisms, devices=scenario.traffic.vehicles + reporting_outside, streams=streams)
+    memories = Memories(mechanisms, devices=engine.vehicles + reporting_outside, streams=streams)
     for name, schedule in schedules.items():
         speeds = parts.releases[name].speeds
         Campaign(

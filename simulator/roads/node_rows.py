@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pyproj
-from pyproj.aoi import AreaOfInterest
-from pyproj.database import query_utm_crs_info
 
 from simulator.roads.errors import RoadsError
 from simulator.roads.node_ids import node_ids
+from simulator.roads.utm import utm_about
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +75,7 @@ class NodeRows:
             raise RoadsError(faults)
         first, second = (coordinates[name] for name in named)
         if named == ("lon", "lat"):
-            projected = _utm_about(table.file, first, second) if crs is None else pyproj.CRS.from_user_input(crs)
+            projected = utm_about(first, second, what=table.file) if crs is None else pyproj.CRS.from_user_input(crs)
             project = pyproj.Transformer.from_crs("EPSG:4326", projected, always_xy=True)
             first, second = project.transform(first, second)
             outside = ~(np.isfinite(first) & np.isfinite(second))
@@ -85,15 +84,3 @@ class NodeRows:
         else:
             projected = pyproj.CRS.from_user_input(crs)
         return cls([str(identifier) for identifier in ids], np.column_stack((first, second)), projected)
-
-
-def _utm_about(file: str, lon: NDArray[np.float64], lat: NDArray[np.float64]) -> pyproj.CRS:
-    """Choose the WGS84 UTM zone of the middle of the places, longitudes averaged around the circle."""
-    middle_lon = float(np.degrees(np.angle(np.exp(1j * np.radians(lon)).mean())))
-    middle_lat = float((lat.min() + lat.max()) / 2)
-    middle = AreaOfInterest(middle_lon, middle_lat, middle_lon, middle_lat)
-    zones = query_utm_crs_info(datum_name="WGS 84", area_of_interest=middle)
-    if not zones:
-        where = f"longitude {middle_lon:.4f}, latitude {middle_lat:.4f}"
-        raise RoadsError([f"{file}: no UTM zone about {where}; set crs to a projected system in metres"])
-    return pyproj.CRS.from_authority(zones[0].auth_name, zones[0].code)

@@ -113,6 +113,23 @@ class Agents:
         """The routes they take."""
         return self._routes
 
+    @property
+    def vehicles(self) -> int:
+        """How many vehicles there will have been by the end: one a trip."""
+        return len(self._trips)
+
+    def notes(self) -> list[str]:
+        """Nothing a reader should know beside the totals."""
+        return []
+
+    def close(self) -> None:
+        """Hold nothing outside this process."""
+
+    @property
+    def route_nbytes(self) -> int:
+        """Bytes held for routes."""
+        return self._routes.nbytes
+
     def start(self, env: simpy.Environment) -> None:
         """Put the process that sends vehicles off into `env`."""
         self._env = env
@@ -235,8 +252,8 @@ class Agents:
 
     @property
     def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles beside their trips and routes: a rough 1 kB of Python objects each."""
-        return 1024 * len(self._vehicles)
+        """Bytes held for vehicles and their trips beside routes: a rough 1 kB of Python objects each."""
+        return self._trips.nbytes + 1024 * len(self._vehicles)
 
     def __repr__(self) -> str:
         return f"<Agents: {len(self._trips):,} vehicles on {len(self._links):,} links>"

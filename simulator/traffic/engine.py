@@ -7,20 +7,18 @@ import numpy.typing as npt
 import simpy
 
 from simulator.traffic.places import Places, Totals
-from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
 
 
 class Engine(Protocol):
-    """Moves vehicles in a SimPy environment that counts ticks."""
+    """Moves vehicles in a SimPy environment that counts ticks.
+
+    A vehicle's number is its place in the order of departure; `places` and `speeds` have a row for each that has
+    departed, so rows are only ever added at the end.
+    """
 
     @property
-    def trips(self) -> Trips:
-        """The trips being driven."""
-
-    @property
-    def routes(self) -> Routes:
-        """The routes they take."""
+    def vehicles(self) -> int:
+        """How many vehicles there will have been by the end, at most; known before the start."""
 
     def start(self, env: simpy.Environment) -> None:
         """Put the engine's processes into `env`; called once, at tick 0."""
@@ -37,6 +35,16 @@ class Engine(Protocol):
     def totals(self) -> Totals:
         """How many vehicles are doing what, and what was counted so far."""
 
+    def notes(self) -> list[str]:
+        """Say what a reader of the result should know of this traffic, one sentence each; may grow while it runs."""
+
+    def close(self) -> None:
+        """Give back what the engine holds outside this process; called once, whatever happened."""
+
     @property
     def vehicle_nbytes(self) -> int:
-        """Bytes the engine holds for its vehicles beside their trips and routes."""
+        """Bytes held for its vehicles beside their routes."""
+
+    @property
+    def route_nbytes(self) -> int:
+        """Bytes held for routes; of a recording, for its positions."""

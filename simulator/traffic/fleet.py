@@ -74,6 +74,23 @@ class Fleet:
         """The routes they take."""
         return self._routes
 
+    @property
+    def vehicles(self) -> int:
+        """How many vehicles there will have been by the end: one a trip."""
+        return len(self._trips)
+
+    def notes(self) -> list[str]:
+        """Nothing a reader should know beside the totals."""
+        return []
+
+    def close(self) -> None:
+        """Hold nothing outside this process."""
+
+    @property
+    def route_nbytes(self) -> int:
+        """Bytes held for routes."""
+        return self._routes.nbytes
+
     def start(self, env: simpy.Environment) -> None:
         """Put the process that owns the fleet into `env`."""
         self._env = env
@@ -174,8 +191,8 @@ class Fleet:
 
     @property
     def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles beside their trips and routes."""
-        return self._vehicles.nbytes + self._cursor.nbytes
+        """Bytes held for vehicles and their trips beside routes."""
+        return self._trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes
 
     def __repr__(self) -> str:
         return f"<Fleet: {len(self._trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"

@@ -16,26 +16,40 @@ class State(IntEnum):
     WAITING = 1
     ON_ROAD = 2
     ARRIVED = 3
+    ABSENT = 4
+    """Seen before and perhaps again, but nobody knows where it is now: never asked, even where the parked are."""
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Every departed vehicle's link and how far along it is; vehicles not yet departed do not appear.
+    """Where every departed vehicle is: on a link, at coordinates, or both; those not yet departed do not appear.
 
     Attributes
     ----------
     state
         (departed,) uint8, a `State`.
     link
-        (departed,) int32: the link it is on, waits to enter, or ended its trip on.
+        (departed,) int32: the link it is on, waits to enter, or ended its trip on; -1 where the engine knows none.
     fraction
         (departed,) float64: min(1, (t − entry) / free-flow time) of its link on the road, 0 waiting to enter,
         1 arrived.
+    xy
+        (departed, 2) float64, metres in the city's coordinate system, NaN where unknown; of engines that know
+        coordinates. None where links and fractions say it all.
     """
 
     state: npt.NDArray[np.uint8]
     link: npt.NDArray[np.int32]
     fraction: npt.NDArray[np.float64]
+    xy: npt.NDArray[np.float64] | None = None
+
+    @classmethod
+    def from_coordinates(
+        cls, state: npt.NDArray[np.uint8], xy: npt.NDArray[np.float64], link: npt.NDArray[np.int32] | None = None
+    ) -> "Places":
+        """Take places as coordinates; of vehicles on no known link if `link` is left out."""
+        links = np.full(len(state), -1, dtype=np.int32) if link is None else link
+        return cls(state, links, np.zeros(len(state)), xy)
 
     @classmethod
     def from_entries(
@@ -109,7 +123,10 @@ def speeds_from_entries(
 
 @dataclass(frozen=True)
 class Totals:
-    """Vehicles by what they are doing; always departed = waiting + on_road + arrived."""
+    """Vehicles by what they are doing; always departed = waiting + on_road + arrived + absent.
+
+    `trip_time_s` is the sum over those arrived of the time from departure, waiting to enter included, to arrival.
+    """
 
     departed: int
     waiting: int
@@ -117,3 +134,10 @@ class Totals:
     arrived: int
     stuck_released: int
     link_crossings: int
+    absent: int = 0
+    trip_time_s: float = 0.0
+
+    @property
+    def mean_trip_s(self) -> float:
+        """Mean time from departure to arrival of those that have arrived, seconds; NaN of none."""
+        return self.trip_time_s / self.arrived if self.arrived else float("nan")

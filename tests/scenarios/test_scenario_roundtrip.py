@@ -199,5 +199,5 @@ def test_the_schema_names_every_section():
     assert schema["additionalProperties"] is False
     assert "from" in schema["$defs"]["Columns"]["required"]
     assert "default" not in schema["$defs"]["Campaign"]["properties"]["deadline_s"]
-    described = schema["$defs"]["Traffic"]["properties"]
+    described = schema["$defs"]["DrivenTraffic"]["properties"]
     assert all("description" in field for field in described.values())

@@ -1,0 +1,1 @@
+"""Data sets: what is known of each, where it belongs, and its table."""
