@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,12 +32,13 @@ NAMES = [
 
 
 @pytest.fixture(autouse=True)
-def _drive_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand in for the data of manhattan-osm, which is not part of the project."""
-    folder = tmp_path / "osm_drive_graphs"
-    folder.mkdir()
-    for name in ("nodes", "edges"):
-        (folder / f"manhattan_{name}.csv.gz").write_bytes(gzip.compress(b""))
+def _data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for the files that shipped scenarios name, which are not part of the project."""
+    for item in scenarios.shipped():
+        for inside in re.findall(r'"data:([^"]+)"', item.path.read_text(encoding="utf-8")):
+            path = tmp_path / inside
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(gzip.compress(b""))
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
 
 
