@@ -19,9 +19,18 @@ class DataSet:
 
 def manifest_path() -> Path:
     """Return the manifest's file: beside this module once installed, else in the repository's ``data``."""
+    return _shipped("manifest.toml")
+
+
+def samples_path() -> Path:
+    """Return the folder of the samples made for this project, the one that ``data:samples`` means."""
+    return _shipped("samples")
+
+
+def _shipped(name: str) -> Path:
     here = Path(__file__).resolve().parent
-    packaged = here / "manifest.toml"
-    return packaged if packaged.is_file() else here.parent / "data" / "manifest.toml"
+    packaged = here / name
+    return packaged if packaged.exists() else here.parent / "data" / name
 
 
 def data_set(folder: str) -> DataSet | None:
@@ -35,6 +44,6 @@ def data_set(folder: str) -> DataSet | None:
                 owner_page=table["owner_page"],
                 licence=table["licence"],
                 obtain=" ".join(table["obtain"].split()),
-                files=tuple(file["name"] for file in table["files"]),
+                files=tuple(file["name"] for file in table.get("files", ())),
             )
     return None

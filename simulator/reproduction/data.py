@@ -14,13 +14,6 @@ if TYPE_CHECKING:
 VARIABLE = "CROWDVEIL_DATA"
 GOWALLA = "gowalla_nyc/gowalla_events.csv.gz"
 PEMS = "pems_typical_weekday/pems_hour_d04_2019.csv.gz"
-ORIGINS = {
-    GOWALLA: "the check-ins of SNAP's loc-gowalla (snap.stanford.edu/data) within New York City: user, time, latitude, "
-    "longitude and location, tab-separated, gzipped",
-    PEMS: "Caltrans PeMS, a typical weekday of 2019 by station and hour, district 4: pems_hour_d04_2019 of "
-    "github.com/BayAreaMetro/pems-typical-weekday as gzipped CSV",
-}
-
 P = ParamSpec("P")
 
 
@@ -47,7 +40,7 @@ def locate(inside: str) -> Path:
     Parameters
     ----------
     inside
-        FOLDER/FILE, one of `ORIGINS`.
+        FOLDER/FILE, as the manifest of data sets lists it.
 
     Raises
     ------
@@ -55,7 +48,7 @@ def locate(inside: str) -> Path:
         If it is not there; the message says what it is and where it belongs.
     """
     folder = os.environ.get(VARIABLE)
-    what = f"It is {ORIGINS[inside]}."
+    what = _what(inside)
     if not folder:
         raise DataError(f"needs the file {inside}, and {VARIABLE}, the folder of data sets, is not set. {what}")
     path = Path(folder, inside)
@@ -97,7 +90,16 @@ def read_table(
         table: pd.DataFrame = pd.read_csv(path, sep=separator, compression="gzip", **named, **how)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         said = " ".join(str(error).split())
-        raise DataError(f"{path} cannot be read as it should be: {said}. It is {ORIGINS[inside]}.") from error
+        raise DataError(f"{path} cannot be read as it should be: {said}. {_what(inside)}") from error
     if table.empty:
-        raise DataError(f"{path} holds no row. It is {ORIGINS[inside]}.")
+        raise DataError(f"{path} holds no row. {_what(inside)}")
     return table
+
+
+def _what(inside: str) -> str:
+    """Say what the manifest knows of a file, and how to get it."""
+    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  as above
+
+    folder, _, name = inside.partition("/")
+    known = read_manifest().data_set(folder)
+    return f"It is {known.file(name).about}; from {known.title}, {known.owner_page}. To get it: {known.how_to_obtain}"

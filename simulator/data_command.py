@@ -1,0 +1,223 @@
+"""`crowdveil data`: what is known of data sets, what is there, and getting what is not."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+if TYPE_CHECKING:
+    from simulator.datasets.check import FileCheck
+    from simulator.datasets.manifest import DataFile, DataSet
+
+data_app = typer.Typer(help="Data sets: list, check, fetch.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
+
+
+@data_app.command("list")
+def list_data(*, as_json: Json = False) -> None:
+    """List the known data sets, and what of them is under CROWDVEIL_DATA; exit code 0 even where nothing is."""
+    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  imports wait until needed
+
+    rows = [_row(known) for known in read_manifest()]
+    if as_json:
+        _print_json(rows)
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(pad_edge=False)
+    for heading in ("folder", "title", "licence", "files", "fetchable"):
+        table.add_column(heading, no_wrap=heading == "folder", overflow="fold")
+    for row in rows:
+        there = f"{row['present']}/{row['files']} present" if row["files"] else "not listed"
+        changed = f", {row['changed']} changed" if row["changed"] else ""
+        table.add_row(*map(Text, (row["folder"], row["title"], row["licence"], there + changed, row["fetchable"])))
+    Console().print(table)
+    if rows and rows[0]["root"] is None:
+        typer.echo("CROWDVEIL_DATA is not set or names no folder, so only the samples are there.", err=True)
+
+
+@data_app.command("check")
+def check_data(
+    folders: Annotated[
+        list[str] | None, typer.Argument(metavar="[FOLDER]…", help="Data sets; all that are there if none is named.")
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Compare what is there with the manifest's checksums.
+
+    Exit code 0 if every listed file that is there is right, 2 if one differs, or nothing of a data set named is there.
+    """
+    from simulator.datasets.check import check_data_set  # noqa: PLC0415
+    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
+    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415
+    from simulator.datasets.place import data_root  # noqa: PLC0415
+
+    manifest = read_manifest()
+    asked = [manifest.data_set(folder) for folder in dict.fromkeys(folders or ())]
+    root = data_root() if any(known.folder != "samples" for known in asked or manifest) else None
+    every = {known.folder: check_data_set(known, root) for known in asked or manifest}
+    shown = every if asked else {folder: found for folder, found in every.items() if _any_there(found)}
+    checks = [check for found in shown.values() for check in found]
+    if as_json:
+        _print_json([{"folder": c.folder, "file": c.name, "state": c.state, "detail": c.detail} for c in checks])
+    else:
+        for check in checks:
+            typer.echo(str(check))
+        typer.echo(
+            f"{_counted(checks, 'ok')} ok, {_counted(checks, 'missing')} missing, "
+            f"{_counted(checks, 'differs')} differ, {_counted(checks, 'unlisted')} unlisted"
+        )
+    faults = [str(check) for check in checks if check.state == "differs"]
+    faults += [
+        f"{known.folder}: nothing of it is under CROWDVEIL_DATA = {root}. To get it: {known.how_to_obtain}"
+        for known in asked
+        if not _any_there(every[known.folder])
+    ]
+    if faults:
+        raise DatasetError(faults)
+
+
+@data_app.command("fetch")
+def fetch_data(
+    folders: Annotated[list[str], typer.Argument(metavar="FOLDER…", help="Data sets, or one file: FOLDER/FILE.")],
+    *,
+    to: Annotated[
+        Path | None, typer.Option(help="The folder of data sets; the one that CROWDVEIL_DATA names if not given.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that differ.")] = False,
+) -> None:
+    """Get data sets from their owners, and check them; say how to get what has no address.
+
+    A file that is there and right is kept, one that differs too unless --overwrite is given. Exit code 0 if in the end
+    every file asked for is there and right, 2 if not.
+    """
+    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
+    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415
+    from simulator.datasets.place import data_root  # noqa: PLC0415
+
+    manifest = read_manifest()
+    asked: dict[str, tuple[DataSet, list[DataFile]]] = {}
+    for name in folders:
+        folder, _, inside = name.rstrip("/").partition("/")
+        known = manifest.data_set(folder)
+        _, files = asked.setdefault(folder, (known, []))
+        files += [file for file in ((known.file(inside),) if inside else known.files) if file not in files]
+    root = to if to is not None else data_root()
+    faults: list[str] = []
+    dead: set[str] = set()
+    for known, files in asked.values():
+        typer.echo(f"{known.folder}: {known.title}\n  licence: {known.licence}\n  cite: {known.citation}", err=True)
+        faults += _fetch(known, files, root, overwrite=overwrite, dead=dead)
+    if faults:
+        raise DatasetError(faults)
+
+
+def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwrite: bool, dead: set[str]) -> list[str]:
+    """Get the files of one data set, telling of each; return what is wrong in the end.
+
+    `dead` are the servers that could not be reached: none is tried twice.
+    """
+    from simulator.datasets.check import check_file  # noqa: PLC0415
+    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
+    from simulator.datasets.fetch import UnreachableError, fetch_file, server_of  # noqa: PLC0415
+    from simulator.datasets.place import folder_of  # noqa: PLC0415
+
+    folder = folder_of(known.folder, root)
+    faults: list[str] = []
+    by_hand: list[str] = []
+    for file in files:
+        if file.url is None or server_of(file.url) in dead:
+            check = check_file(known, file, folder)
+            by_hand += [] if check.state == "ok" or file.url is not None else [str(check)]
+        else:
+            try:
+                with _Meter(f"{known.folder}/{file.name}", file.bytes) as meter:
+                    check = fetch_file(known, file, folder, overwrite=overwrite, progress=meter.add)
+            except UnreachableError as error:
+                dead.add(server_of(file.url))
+                faults += error.faults
+                continue
+            except DatasetError as error:
+                faults += error.faults
+                continue
+            faults += [] if check.state == "ok" else [str(check)]
+        typer.echo(f"  {check.name}: {check.state}{f' ({check.detail})' if check.detail else ''}", err=True)
+    if by_hand or not known.files:
+        what = "; ".join(by_hand) or f"{known.folder}: its files cannot be checked, since no checksums are known"
+        faults.append(f"{what}. To get it: {known.how_to_obtain} (owner: {known.owner_page})")
+    return faults
+
+
+class _Meter:
+    """How much of a file has come, shown on standard error while it comes, if that is a terminal."""
+
+    def __init__(self, name: str, total: int) -> None:
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import Progress  # noqa: PLC0415
+
+        self._progress = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+        self._task = self._progress.add_task(name, total=total)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def add(self, length: int) -> None:
+        """Add bytes that came."""
+        self._progress.advance(self._task, length)
+
+
+def _row(known: "DataSet") -> dict[str, Any]:
+    """Describe a data set and what of it is there, as `data list` prints it."""
+    from simulator.datasets.check import check_data_set  # noqa: PLC0415
+    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
+    from simulator.datasets.place import data_root  # noqa: PLC0415
+
+    try:
+        root: Path | None = data_root()
+    except DatasetError:
+        root = None
+    checks = check_data_set(known, root) if root is not None or known.folder == "samples" else []
+    states = {check.name: check.state for check in checks}
+    files, fetchable = len(known.files), len(known.fetchable)
+    return {
+        "folder": known.folder,
+        "title": known.title,
+        "licence": known.licence,
+        "owner_page": known.owner_page,
+        "root": None if root is None else str(root),
+        "files": files,
+        "present": _counted(checks, "ok"),
+        "changed": _counted(checks, "differs"),
+        "absent": files - _counted(checks, "ok") - _counted(checks, "differs"),
+        "fetchable": "shipped"
+        if known.folder == "samples"
+        else "no"
+        if not fetchable
+        else "yes"
+        if fetchable == files
+        else f"{fetchable} of {files}",
+        "states": {file.name: states.get(file.name, "missing") for file in known.files},
+    }
+
+
+def _any_there(checks: "Sequence[FileCheck]") -> bool:
+    return any(check.state != "missing" for check in checks)
+
+
+def _counted(checks: "Sequence[FileCheck]", state: str) -> int:
+    return sum(check.state == state for check in checks)
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

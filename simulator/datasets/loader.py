@@ -1,0 +1,110 @@
+"""Reading a data set to one tidy table."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simulator.datasets.check import check_file
+from simulator.datasets.errors import DatasetError
+from simulator.datasets.manifest import DataFile, DataSet, Loader, read_manifest
+from simulator.datasets.place import folder_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Read = Callable[[Path], "tuple[pd.DataFrame, list[str]]"]
+
+_ROOM = "simulator.datasets.loaders"
+LOADERS: Mapping[Loader, str] = {
+    "check_ins": "check_ins:read_check_ins",
+    "counts": "counts:read_counts",
+    "drive_edges": "drive_graphs:read_drive_edges",
+    "drive_nodes": "drive_graphs:read_drive_nodes",
+    "five_minutes": "counts:read_five_minutes",
+    "gmns_table": "gmns:read_gmns_table",
+    "osm_roads": "roads:read_osm_roads",
+    "patients": "patients:read_patients",
+    "places": "check_ins:read_places",
+    "sensor_distances": "sensors:read_sensor_distances",
+    "sensors": "sensors:read_sensors",
+    "sumo_links": "roads:read_sumo_links",
+    "sumo_vehicles": "sumo_vehicles:read_sumo_vehicles",
+    "timed_paths": "traces:read_timed_paths",
+    "tntp_flow": "tntp:read_tntp_flow",
+    "tntp_links": "tntp:read_tntp_links",
+    "tntp_nodes": "tntp:read_tntp_nodes",
+    "tntp_trips": "tntp:read_trip_table",
+    "traces": "traces:read_traces",
+}
+"""Where each loader is; imported once it is needed."""
+
+
+def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
+    """Read a data set, or one file of it, to a tidy table.
+
+    Parameters
+    ----------
+    folder
+        The data set's folder under CROWDVEIL_DATA.
+    file
+        One of its files; the main ones, one under another, where it is None.
+
+    Returns
+    -------
+    DataFrame
+        Columns as docs/data.md has them for the loader that the manifest names. Its ``attrs`` hold ``data_set``,
+        ``files``, ``attribution`` (what to write under a figure) and ``notes``: what was left out or replaced, and
+        which files are not those of the manifest.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set, it is not there (the message says how to get it), has no table, or is not what
+        it should be.
+    """
+    import pandas as pd  # noqa: PLC0415  the command line lists data sets without it
+
+    known = read_manifest().data_set(folder)
+    names = [file] if file is not None else list(known.main or known.names[:1])
+    if not names:
+        raise DatasetError(
+            [f"{folder}: its files are not listed, so it has no loader. To get it: {known.how_to_obtain}"]
+        )
+    parts, notes = [], []
+    for name in names:
+        part, said = _read(known, known.file(name))
+        parts.append(part)
+        notes += said if len(names) == 1 else [f"{name}: {note}" for note in said]
+    frame = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    frame.attrs = {"data_set": folder, "files": names, "attribution": known.attribution, "notes": notes}
+    return frame
+
+
+def _read(known: DataSet, file: DataFile) -> "tuple[pd.DataFrame, list[str]]":
+    """Read one file, and say whether it is the manifest's."""
+    if file.loader is None:
+        raise DatasetError([f"{known.folder}/{file.name}: it has no table: {file.about}"])
+    try:
+        folder = folder_of(known.folder)
+    except DatasetError as error:
+        raise DatasetError([f"{known.folder}/{file.name}: {error}. To get it: {known.how_to_obtain}"]) from None
+    path = folder / file.name
+    check = check_file(known, file, folder)
+    if check.state == "missing":
+        raise DatasetError([f"{check} (looked in {folder}). To get it: {known.how_to_obtain}"])
+    frame, notes = reader_of(file.loader)(path)
+    return frame, [*notes, *([f"{path}: not the manifest's file: {check.detail}"] if check.state == "differs" else [])]
+
+
+def reader_of(loader: Loader) -> Read:
+    """Import a loader.
+
+    Returns
+    -------
+    callable
+        Takes a path, gives a table and notes; raises `DatasetError`.
+    """
+    module, _, name = LOADERS[loader].partition(":")
+    read: Read = getattr(import_module(f"{_ROOM}.{module}"), name)
+    return read

@@ -1,0 +1,61 @@
+"""GMNS tables as they stand, under the specification's own column names."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from simulator.datasets.rows import Rows
+
+COLUMNS = (
+    *("node_id", "name", "x_coord", "y_coord", "z_coord", "node_type", "ctrl_type", "zone_id", "parent_node_id"),
+    *("link_id", "parent_link_id", "from_node_id", "to_node_id", "directed", "geometry_id", "geometry", "dir_flag"),
+    *("length", "grade", "facility_type", "capacity", "free_speed", "lanes", "bike_facility", "ped_facility"),
+    *("parking", "allowed_uses", "toll", "jurisdiction", "row_width"),
+)
+"""Columns of the node, link and geometry tables of the specification."""
+_CUT_AT = 10  # letters that a shapefile leaves of a column's name
+_NUMBERS = (
+    *("x_coord", "y_coord", "z_coord", "length", "grade", "capacity", "free_speed", "lanes", "toll", "row_width"),
+    "total",
+)
+
+
+def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Read a node, link, geometry or demand table.
+
+    A name cut to ten letters, as shapefiles have them, is restored where one column of the specification begins so.
+    Fields of blanks are nothing.
+
+    Parameters
+    ----------
+    file
+        CSV, with or without a byte order mark.
+
+    Returns
+    -------
+    frame : DataFrame
+        The file's columns; coordinates, lengths, speeds, capacities, lanes and trips are float64 (NaN where there is
+        nothing), all others text (None).
+    notes : list of str
+        Which names were restored.
+
+    Raises
+    ------
+    DatasetError
+        If it cannot be read, or a number is none.
+    """
+    rows = Rows.from_file(file)
+    restored = {}
+    for column in map(str, rows.frame.columns):
+        whole = [name for name in COLUMNS if name[:_CUT_AT] == column and name != column]
+        if len(column) == _CUT_AT and len(whole) == 1 and whole[0] not in rows.frame.columns:
+            restored[column] = whole[0]
+    frame = rows.frame.rename(columns=restored)
+    frame = frame.map(lambda text: text.strip() or None if isinstance(text, str) else None).astype(object)
+    frame = frame.where(frame.notna(), None)
+    rows = Rows(rows.file, frame)
+    numbers = {name: rows.numbers(name, empty=True) for name in _NUMBERS if name in frame.columns}
+    frame = frame.assign(**{name: values.astype(np.float64) for name, values in numbers.items()})
+    words = ", ".join(f"{cut} is {whole}" for cut, whole in restored.items())
+    return frame, [f"column names cut short are restored: {words}"] if words else []

@@ -1,0 +1,82 @@
+"""Vehicles and trips of SUMO's route files."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from simulator.datasets.errors import DatasetError
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.xml_elements import elements_of
+
+_DEPARTING = ("vehicle", "trip")
+
+
+def read_sumo_vehicles(file: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Read who departs when, from which edge to which.
+
+    Parameters
+    ----------
+    file
+        Route file with vehicles that carry their route, or trips between edges; plain or gzipped.
+
+    Returns
+    -------
+    frame : DataFrame
+        ``vehicle`` (text), ``depart_s``, ``type`` (None where not given), ``from_edge``, ``to_edge``, ``edges`` (on the
+        route; NaN for a trip, whose route SUMO finds). The order of the file.
+    notes : list of str
+        Empty.
+
+    Raises
+    ------
+    DatasetError
+        If it is no route file, a departure is no number of seconds, or a vehicle has no route; with its line.
+    """
+    try:
+        return _frame(file), []
+    except TrafficError as error:
+        raise DatasetError(error.faults) from None
+
+
+def _frame(file: Path) -> pd.DataFrame:
+    held: list[tuple[str, float, str | None, str, str, float]] = []
+    open_at: tuple[str, float, str | None, int] | None = None
+    for element in elements_of(file):
+        attributes = element.attributes
+        if element.name in _DEPARTING and attributes is not None:
+            depart = _seconds(attributes.get("depart"), file, element.line)
+            vehicle, kind = attributes.get("id"), attributes.get("type")
+            if vehicle is None:
+                raise DatasetError([f"{file}: line {element.line}: a {element.name} must have an id"])
+            if element.name == "trip":
+                ends = attributes.get("from"), attributes.get("to")
+                if ends[0] is None or ends[1] is None:
+                    raise DatasetError([f"{file}: line {element.line}: a trip must have a from and a to"])
+                held.append((vehicle, depart, kind, ends[0], ends[1], np.nan))
+            else:
+                open_at = vehicle, depart, kind, element.line
+        elif element.name == "route" and attributes is not None and open_at is not None:
+            edges = attributes.get("edges", "").split()
+            if edges:
+                held.append((*open_at[:3], edges[0], edges[-1], float(len(edges))))
+                open_at = None
+        elif element.name == "vehicle" and open_at is not None:
+            raise DatasetError([f"{file}: line {open_at[3]}: a vehicle must carry a route with edges"])
+    if not held:
+        raise DatasetError([f"{file}: it holds no vehicle and no trip"])
+    frame = pd.DataFrame(held, columns=["vehicle", "depart_s", "type", "from_edge", "to_edge", "edges"])
+    again = frame["vehicle"].duplicated()
+    if again.any():
+        raise DatasetError([f"{file}: a vehicle must be there once, got {frame['vehicle'][again].iloc[0]!r} twice"])
+    return frame
+
+
+def _seconds(text: str | None, file: Path, line: int) -> float:
+    try:
+        seconds = float(text or "")
+    except ValueError:
+        seconds = np.nan
+    if not np.isfinite(seconds):
+        raise DatasetError([f"{file}: line {line}: depart must be a number of seconds, got {text!r}"])
+    return seconds

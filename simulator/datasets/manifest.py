@@ -1,0 +1,236 @@
+"""The manifest of data sets, read and checked: what every file is, whose it is and how to get it."""
+
+import tomllib
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from scenarios.manifest import manifest_path
+from simulator.datasets.errors import DatasetError
+
+Loader = Literal[
+    "check_ins",
+    "counts",
+    "drive_edges",
+    "drive_nodes",
+    "five_minutes",
+    "gmns_table",
+    "osm_roads",
+    "patients",
+    "places",
+    "sensor_distances",
+    "sensors",
+    "sumo_links",
+    "sumo_vehicles",
+    "timed_paths",
+    "tntp_flow",
+    "tntp_links",
+    "tntp_nodes",
+    "tntp_trips",
+    "traces",
+]
+"""What reads a file to a tidy table; docs/data.md says what columns each gives."""
+
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+def _inside(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or str(path) != name or "\\" in name:
+        raise ValueError("must be a path under the data set's folder, with / between its parts and no ..")
+    return name
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        raise ValueError("must be an https address")
+    return url
+
+
+Words = Annotated[str, Field(min_length=1)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+FileName = Annotated[str, Field(min_length=1), AfterValidator(_inside)]
+
+
+class DataFile(BaseModel):
+    """One file of a data set.
+
+    A `sha256` and a length are of the contents before any compression made after download. A file whose name ends in
+    ``.gz`` with compression "none" is served so by its owner.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: FileName
+    """Its name under the data set's folder."""
+    origin_path: Words
+    """Its path at the origin."""
+    origin: Words | None = None
+    """Where it alone comes from, if not from the data set's origin."""
+    licence: Words | None = None
+    """Its own terms, if not the data set's."""
+    url: Annotated[str, AfterValidator(_address)] | None = None
+    """Where it is served; None where it must be got by hand."""
+    compression: Literal["gzip", "none"]
+    """Whether it is compressed after download."""
+    conversion: Literal["rds_to_csv"] | None = None
+    """What is done to it after download, before it is compressed."""
+    origin_sha256: Sha256 | None = None
+    """Checksum of what is served, where that is converted."""
+    sha256: Sha256
+    """Checksum of its contents."""
+    bytes: Annotated[int, Field(gt=0)]
+    """Length of its contents."""
+    rows: Annotated[int, Field(ge=0)] | None = None
+    """Rows without the header, or of what `about` says; None where it has none."""
+    loader: Loader | None = None
+    """What reads it; None where it is for other programs."""
+    about: Words
+    """What it holds."""
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.compression == "gzip" and not self.name.endswith(".gz"):
+            raise ValueError('the name of a file that is compressed ("gzip") must end in .gz')
+        if (self.conversion is None) != (self.origin_sha256 is None):
+            raise ValueError("origin_sha256 is for files with a conversion, and needed there")
+        return self
+
+
+class DataSet(BaseModel):
+    """One folder of files, with its terms."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    folder: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+    """Its folder under the one that CROWDVEIL_DATA names."""
+    title: Words
+    """What it is, in a few words."""
+    owner_page: Literal["none"] | Annotated[str, AfterValidator(_address)]
+    """Where its owner publishes it; "none" for what was made for this project."""
+    origin: Words
+    """The exact version that was used here."""
+    licence: Words
+    """Its terms."""
+    citation: Words
+    """What to cite."""
+    attribution: Words
+    """What to write under a figure made with it."""
+    obtain: Words
+    """How to get it, step by step."""
+    defects: Annotated[tuple[Words, ...], Field(strict=False, min_length=1)]
+    """What is wrong with it, or to beware of."""
+    main: Annotated[tuple[FileName, ...], Field(strict=False)] = ()
+    """The files that `load` reads where none is named."""
+    files: Annotated[tuple[DataFile, ...], Field(strict=False)] = ()
+    """Its files; none where it is known and not checked."""
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        names = [file.name for file in self.files]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"a file is listed once; twice there are {', '.join(twice)}")
+        if unknown := sorted(set(self.main) - set(names)):
+            raise ValueError(f"main names files of the data set; it has no {', '.join(unknown)}")
+        return self
+
+    @property
+    def fetchable(self) -> tuple[DataFile, ...]:
+        """The files that have an address."""
+        return tuple(file for file in self.files if file.url is not None)
+
+    @property
+    def how_to_obtain(self) -> str:
+        """How to get it, on one line."""
+        return " ".join(self.obtain.split())
+
+    def file(self, name: str) -> DataFile:
+        """Return the file of this name.
+
+        Raises
+        ------
+        DatasetError
+            If there is none; the message names the nearest.
+        """
+        for file in self.files:
+            if file.name == name:
+                return file
+        raise DatasetError([f"{self.folder}: there is no file {name!r} in it; {_known(name, self.names)}"])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its files."""
+        return [file.name for file in self.files]
+
+
+class Manifest(BaseModel):
+    """Every known data set."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    dataset: Annotated[tuple[DataSet, ...], Field(strict=False)]
+    """The data sets, in the order of the file."""
+
+    @model_validator(mode="after")
+    def _folders_differ(self) -> Self:
+        folders = [known.folder for known in self.dataset]
+        if twice := sorted({folder for folder in folders if folders.count(folder) > 1}):
+            raise ValueError(f"a folder is described once; twice there are {', '.join(twice)}")
+        return self
+
+    def __iter__(self) -> Iterator[DataSet]:  # type: ignore[override]  # one goes through data sets, not through fields
+        """Go through the data sets."""
+        return iter(self.dataset)
+
+    def data_set(self, folder: str) -> DataSet:
+        """Return the data set of this folder.
+
+        Raises
+        ------
+        DatasetError
+            If there is none; the message names the nearest.
+        """
+        for known in self.dataset:
+            if known.folder == folder:
+                return known
+        folders = [known.folder for known in self.dataset]
+        raise DatasetError([f"there is no data set {folder!r}; {_known(folder, folders)}"])
+
+
+def read_manifest(path: Path | None = None) -> Manifest:
+    """Read and check a manifest.
+
+    Parameters
+    ----------
+    path
+        A TOML file; the project's own where it is None.
+
+    Returns
+    -------
+    Manifest
+        What it says.
+
+    Raises
+    ------
+    DatasetError
+        If it is no manifest; every fault with its place.
+    """
+    path = manifest_path() if path is None else path
+    try:
+        return Manifest.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise DatasetError(
+            f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+        ) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DatasetError([f"{path}: cannot be read as a manifest: {error}"]) from None
+
+
+def _known(name: str, names: list[str]) -> str:
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"

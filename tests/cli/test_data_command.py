@@ -1,0 +1,221 @@
+"""`crowdveil data`: list and check over folders made for a test."""
+
+import gzip
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from simulator.cli import main
+from simulator.datasets import manifest as manifest_module
+
+TEXT = b"a,b\n1,2\n"
+REAL = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
+MANIFEST = f"""
+[[dataset]]
+folder = "town"
+title = "a town"
+owner_page = "https://example.org/town"
+origin = "here"
+licence = "for laughs"
+citation = "nobody"
+attribution = "nobody"
+obtain = "ask the mayor"
+defects = ["none known"]
+
+[[dataset.files]]
+name = "plain.csv"
+origin_path = "plain.csv"
+compression = "none"
+sha256 = "{hashlib.sha256(TEXT).hexdigest()}"
+bytes = {len(TEXT)}
+about = "letters"
+
+[[dataset.files]]
+name = "packed.csv.gz"
+origin_path = "packed.csv"
+compression = "gzip"
+sha256 = "{hashlib.sha256(TEXT).hexdigest()}"
+bytes = {len(TEXT)}
+about = "letters"
+
+[[dataset]]
+folder = "village"
+title = "a village that nobody has counted"
+owner_page = "https://example.org/village"
+origin = "elsewhere"
+licence = "not stated"
+citation = "nobody"
+attribution = "nobody"
+obtain = "walk there"
+defects = ["no checksum"]
+"""
+
+
+@pytest.fixture
+def data(monkeypatch, capfd, tmp_path):
+    """`crowdveil data` with a manifest and a folder of data sets of a test's own."""
+    path = tmp_path / "manifest.toml"
+    path.write_text(MANIFEST)
+    root = tmp_path / "data"
+    (root / "town").mkdir(parents=True)
+    monkeypatch.setattr(manifest_module, "manifest_path", lambda: path)
+    monkeypatch.setenv("CROWDVEIL_DATA", str(root))
+    monkeypatch.setenv("COLUMNS", "150")
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["crowdveil", "data", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
+
+    call.root = root
+    call.town = root / "town"
+    return call
+
+
+def place(data):
+    (data.town / "plain.csv").write_bytes(TEXT)
+    (data.town / "packed.csv.gz").write_bytes(gzip.compress(TEXT))
+
+
+def test_list_says_what_is_there(data):
+    (data.town / "plain.csv").write_bytes(b"other")
+    done = data("list")
+    assert (done.code, done.err) == (0, "")
+    for words in ("town", "a town", "for laughs", "0/2 present, 1 changed", "village", "not listed", "fetchable"):
+        assert words in done.out
+    place(data)
+    assert "2/2 present" in data("list").out
+
+
+def test_list_as_json(data):
+    place(data)
+    (data.town / "packed.csv.gz").unlink()
+    done = data("list", "--json")
+    town, village = json.loads(done.out)
+    assert (town["files"], town["present"], town["absent"], town["changed"]) == (2, 1, 1, 0)
+    assert town["states"] == {"plain.csv": "ok", "packed.csv.gz": "missing"}
+    assert (town["fetchable"], village["fetchable"], village["files"]) == ("no", "no", 0)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_list_needs_no_folder_of_data_sets(data, monkeypatch):
+    monkeypatch.delenv("CROWDVEIL_DATA")
+    done = data("list")
+    assert done.code == 0
+    assert "0/2 present" in done.out
+    assert "CROWDVEIL_DATA is not set" in done.err
+
+
+def test_check_of_what_is_right(data):
+    place(data)
+    for arguments in ([], ["town"], ["town", "town"]):
+        done = data("check", *arguments)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.splitlines() == [
+            "town/plain.csv: ok",
+            "town/packed.csv.gz: ok",
+            "2 ok, 0 missing, 0 differ, 0 unlisted",
+        ]
+
+
+def test_check_of_a_part_is_right_and_says_what_is_missing(data):
+    (data.town / "plain.csv").write_bytes(TEXT)
+    (data.town / "more.txt").touch()
+    done = data("check", "town")
+    assert done.code == 0
+    assert "town/packed.csv.gz: missing" in done.out
+    assert "town/more.txt: unlisted" in done.out
+    assert "1 ok, 1 missing, 0 differ, 1 unlisted" in done.out
+
+
+def test_check_of_a_file_that_differs(data):
+    place(data)
+    (data.town / "plain.csv").write_bytes(b"a,b\n")
+    for arguments in ([], ["town"]):
+        done = data("check", *arguments)
+        assert done.code == 2
+        assert done.err.startswith("crowdveil: town/plain.csv: differs, expected sha256")
+        assert hashlib.sha256(b"a,b\n").hexdigest() in done.err
+        assert len(done.err.splitlines()) == 1
+
+
+def test_check_as_json(data):
+    place(data)
+    assert json.loads(data("check", "--json").out) == [
+        {"folder": "town", "file": name, "state": "ok", "detail": ""} for name in ("plain.csv", "packed.csv.gz")
+    ]
+
+
+def test_check_of_nothing(data):
+    done = data("check")
+    assert (done.code, done.out) == (0, "0 ok, 0 missing, 0 differ, 0 unlisted\n")
+    done = data("check", "town", "village")
+    assert done.code == 2
+    town, village = done.err.splitlines()
+    assert "town: nothing of it is under CROWDVEIL_DATA" in town
+    assert "To get it: ask the mayor" in town
+    assert "To get it: walk there" in village
+
+
+def test_check_of_an_unlisted_data_set_says_that_it_cannot_be_checked(data):
+    (data.root / "village").mkdir()
+    (data.root / "village" / "count.csv").touch()
+    done = data("check", "village")
+    assert done.code == 0
+    assert "village/count.csv: unlisted, the manifest knows no checksum of this data set" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "twon"], "there is no data set 'twon'; did you mean town?"),
+        (["fetch", "twon"], "did you mean town?"),
+        (["fetch", "town/plain.cvs"], "there is no file 'plain.cvs' in it; did you mean plain.csv?"),
+        (["fetch", "village/x"], "there are none"),
+        (["fetch"], "Missing argument"),
+    ],
+)
+def test_a_name_that_is_none(data, arguments, words):
+    done = data(*arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["check", "town"], ["fetch", "town"]])
+@pytest.mark.parametrize("where", [None, "nowhere"])
+def test_without_a_folder_of_data_sets(data, monkeypatch, arguments, where):
+    if where is None:
+        monkeypatch.delenv("CROWDVEIL_DATA")
+    else:
+        monkeypatch.setenv("CROWDVEIL_DATA", str(data.root / where))
+    done = data(*arguments)
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert ("is not set" if where is None else "must name a folder") in done.err
+
+
+def test_a_broken_manifest_is_one_message(data):
+    (data.root.parent / "manifest.toml").write_text(MANIFEST.replace("bytes = 8", "bytes = -8"))
+    done = data("list")
+    assert done.code == 2
+    assert "dataset.0.files.0.bytes" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="CROWDVEIL_DATA names no folder: real data is not part of the project")
+def test_the_real_data_are_those_of_the_manifest(monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["crowdveil", "data", "check", "--json"])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    found = json.loads(capfd.readouterr().out)
+    assert leaving.value.code in (0, None)
+    assert {check["state"] for check in found if check["folder"] != "samples"} <= {"ok", "missing", "unlisted"}
+    assert sum(check["state"] == "ok" for check in found) > 8

@@ -1,0 +1,160 @@
+"""The manifest is complete and strict: every file is pinned, described, and read by a loader that there is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scenarios.manifest import data_set
+from simulator.datasets import DatasetError
+from simulator.datasets.loader import LOADERS, reader_of
+from simulator.datasets.manifest import read_manifest
+
+FILE = """
+[[dataset.files]]
+name = "a.csv.gz"
+origin_path = "a.csv"
+compression = "gzip"
+sha256 = "{zeros}"
+bytes = 3
+rows = 1
+loader = "check_ins"
+about = "letters"
+""".format(zeros="0" * 64)
+SET = """
+[[dataset]]
+folder = "town"
+title = "a town"
+owner_page = "https://example.org"
+origin = "here"
+licence = "not stated"
+citation = "nobody"
+attribution = "nobody"
+obtain = "ask"
+defects = ["none known"]
+"""
+
+
+def read(tmp_path, text):
+    path = tmp_path / "manifest.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_manifest(path)
+
+
+def test_it_holds_every_data_set():
+    manifest = read_manifest()
+    held = {known.folder: len(known.files) for known in manifest}
+    assert held == {
+        "beijing_tdrive_sample": 1,
+        "gmns": 6,
+        "gowalla_nyc": 4,
+        "nyc_trips": 1,
+        "osm_drive_graphs": 4,
+        "osm_extracts": 2,
+        "pems_5min_one_station": 1,
+        "pems_sensors": 6,
+        "pems_typical_weekday": 4,
+        "samples": 8,
+        "sf_cabspotting": 3,
+        "sumo": 16,
+        "sumo_fcd": 1,
+        "tntp": 16,
+        "uci_breast_cancer": 2,
+        "snap_loc_gowalla": 0,
+        "tdrive": 0,
+        "crawdad_cabspotting": 0,
+        "pems_5min": 0,
+    }
+
+
+def test_addresses_are_pinned_to_a_commit_that_the_origin_names():
+    for known in read_manifest():
+        for file in known.fetchable:
+            parts = re.fullmatch(r"https://raw\.githubusercontent\.com/([\w.-]+/[\w.-]+)/([0-9a-f]{40})/(.+)", file.url)
+            assert parts, file.url
+            repository, commit, path = parts.groups()
+            assert (file.origin or known.origin).startswith(f"{repository} at commit {commit[:12]}")
+            assert path == file.origin_path
+
+
+def test_what_has_no_address_says_where_else_it_comes_from():
+    without = [(k, f) for k in read_manifest() if k.folder != "samples" for f in k.files if f.url is None]
+    assert {f"{known.folder}/{file.name}" for known, file in without} == {
+        "osm_extracts/Helsinki.osm.pbf",
+        "sumo/cologne8/cologne8.net.xml.gz",
+        "sumo/cologne8/cologne8.rou.xml.gz",
+        "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz",
+        "uci_breast_cancer/breast-cancer.arff",
+    }
+    for known, file in without:
+        assert file.origin is not None or "sumo -n" in known.how_to_obtain
+
+
+def test_every_loader_is_there_and_used():
+    used = {file.loader for known in read_manifest() for file in known.files} - {None}
+    assert used == set(LOADERS)
+    assert all(callable(reader_of(loader)) for loader in LOADERS)
+
+
+def test_messages_of_scenarios_say_the_same():
+    for known in read_manifest():
+        told = data_set(known.folder)
+        assert (told.title, told.licence, told.obtain) == (known.title, known.licence, known.how_to_obtain)
+        assert list(told.files) == known.names
+
+
+def test_no_file_is_described_twice():
+    sums = [file.sha256 for known in read_manifest() for file in known.files]
+    assert len(set(sums)) == len(sums) > 60
+
+
+def test_a_small_one(tmp_path):
+    known = read(tmp_path, SET + FILE).data_set("town")
+    assert known.file("a.csv.gz").rows == 1
+    assert known.fetchable == ()
+    with pytest.raises(DatasetError, match="did you mean town"):
+        read(tmp_path, SET).data_set("towns")
+    with pytest.raises(DatasetError, match=r"did you mean a\.csv\.gz"):
+        known.file("b.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('title = "a town"', 'title = "a town"\ncolour = "red"', "colour: Extra inputs are not permitted"),
+        ('title = "a town"', "", "title: Field required"),
+        ('title = "a town"', 'title = ""', "title: String should have at least 1 character"),
+        ('folder = "town"', 'folder = "../town"', "folder: String should match"),
+        ("https://example.org", "ftp://example.org", "must be an https address"),
+        ('defects = ["none known"]', "defects = []", "defects: Tuple should have at least 1 item"),
+        ('defects = ["none known"]', 'defects = ["none known"]\nmain = ["b.csv"]', "main names files"),
+        ('name = "a.csv.gz"', 'name = "../a.csv.gz"', "with / between its parts and no .."),
+        ('name = "a.csv.gz"', 'name = "/etc/passwd.gz"', "must be a path under the data set's folder"),
+        ('name = "a.csv.gz"', 'name = "a.csv"', "must end in .gz"),
+        ('sha256 = "0', 'sha256 = "X', "sha256: String should match"),
+        ("bytes = 3", 'bytes = "3"', "bytes: Input should be a valid integer"),
+        ("bytes = 3", "bytes = 0", "bytes: Input should be greater than 0"),
+        ("rows = 1", "rows = 1\nlines = 2", "lines: Extra inputs"),
+        ("rows = 1", 'rows = 1\nurl = "http://example.org/a"', "must be an https address"),
+        ("rows = 1", 'rows = 1\nconversion = "rds_to_csv"', "origin_sha256 is for files with a conversion"),
+        ('loader = "check_ins"', 'loader = "magic"', "loader: Input should be 'check_ins'"),
+        ('compression = "gzip"', 'compression = "zip"', "compression: Input should be 'gzip' or 'none'"),
+        ("[[dataset.files]]", SET + "[[dataset.files]]", "a folder is described once"),
+        ("[[dataset.files]]", "[[dataset.files", "cannot be read as a manifest"),
+        ('about = "letters"', 'about = "letters"' + FILE, "a file is listed once"),
+    ],
+    ids=range(21),
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, old, new, words):
+    text = SET + FILE
+    assert old in text
+    with pytest.raises(DatasetError) as caught:
+        read(tmp_path, text.replace(old, new, 1))
+    assert words in str(caught.value)
+    assert str(tmp_path / "manifest.toml") in str(caught.value)
+
+
+def test_a_manifest_that_is_not_there(tmp_path):
+    with pytest.raises(DatasetError, match="cannot be read as a manifest"):
+        read_manifest(tmp_path / "none.toml")

@@ -1,0 +1,75 @@
+"""docs/data.md agrees with the manifest and the loaders, and what it says one can run, runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import scenarios
+from simulator import run
+from simulator.datasets import DatasetError, load
+from simulator.datasets.loader import LOADERS
+from simulator.datasets.manifest import read_manifest
+from simulator.datasets.page import renewed
+
+FILE = Path(__file__).parents[2] / "docs" / "data.md"
+PAGE = FILE.read_text(encoding="utf-8")
+SCENARIOS = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+ROWS = {
+    loader: columns
+    for loaders, columns in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ([^|]*) \| [^|]* \|$", PAGE, flags=re.MULTILINE)
+    for loader in re.findall(r"\w+", loaders)
+}
+
+
+def test_it_says_what_the_manifest_says():
+    assert renewed(PAGE, read_manifest()) == PAGE, "run python -m simulator.datasets.page docs/data.md"
+    for known in read_manifest():
+        assert f"\n### {known.folder}\n" in PAGE
+        for words in (known.owner_page, known.licence, known.citation, known.how_to_obtain, *known.defects):
+            assert words == "none" or words in PAGE
+
+
+def test_a_page_without_a_place_for_it():
+    with pytest.raises(DatasetError, match="must have a line"):
+        renewed("# Data\n", read_manifest())
+
+
+def test_every_loader_has_its_row():
+    assert set(LOADERS) <= set(ROWS)
+
+
+@pytest.mark.parametrize("name", read_manifest().data_set("samples").names)
+def test_columns_are_those_of_the_table(name):
+    loader = read_manifest().data_set("samples").file(name).loader
+    named = re.findall(r"`(\w+)`", ROWS[loader])
+    if named:
+        assert set(load("samples", file=name).columns) <= set(named)
+
+
+def test_the_python_example_works(monkeypatch, capsys):
+    monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
+    (example,) = (block for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL) if block[0] != "#")
+    exec(compile(example, "docs/data.md", "exec"), {})  # noqa: S102  # our own page
+    assert "made up for crowdveil" in capsys.readouterr().out
+
+
+def test_what_can_be_run_runs(tmp_path, monkeypatch):
+    monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
+    assert len(SCENARIOS) == 3
+    for text in SCENARIOS:
+        path = tmp_path / "mine.toml"
+        path.write_text(text)
+        result = run(path)
+        assert result.estimates["truth"].sum() > 0
+    gmns = 'source = "gmns"\npath = "data:samples/gmns"\n'
+    roads = SCENARIOS[0][SCENARIOS[0].index('source = "tntp"') : SCENARIOS[0].index("[cells]")]
+    path.write_text(SCENARIOS[0].replace(roads, gmns))
+    assert scenarios.load(path).roads.path == "data:samples/gmns"
+    assert run(path).estimates["truth"].sum() == run_of(SCENARIOS[0], tmp_path).estimates["truth"].sum()
+
+
+def run_of(text, folder):
+    path = folder / "again.toml"
+    path.write_text(text)
+    return run(path)
