@@ -8,9 +8,11 @@ from pydantic import Discriminator, Field, Tag
 
 from scenarios.faults import Breach
 from scenarios.references import FileReference
-from scenarios.section import Known, NotNegative, Positive, PositiveProbability, Probability, Section
+from scenarios.section import Known, NotNegative, Positive, Probability, Section
 
 MOST_VEHICLES = 100_000_000
+REROUTE_EVERY_S = 300.0
+REROUTE_SHARE = 0.1
 
 
 class Window(Section):
@@ -36,16 +38,66 @@ def _departures_tag(value: Any) -> str | None:
     return "<table>" if isinstance(value, list | tuple) else None
 
 
+_DEPARTURES = 'must be "uniform", "peak", "profile" or a list of {from_s, to_s, share}'
+
 Departures = Annotated[
-    Annotated[Literal["uniform", "peak"], Tag("<name>")]
+    Annotated[Literal["uniform", "peak", "profile"], Tag("<name>")]
     | Annotated[tuple[Window, ...], Field(strict=False), Tag("<table>")],
     Discriminator(
         _departures_tag,
         custom_error_type="rule",
-        custom_error_message='must be "uniform", "peak" or a list of {from_s, to_s, share}',
-        custom_error_context={"rule": 'must be "uniform", "peak" or a list of {from_s, to_s, share}'},
+        custom_error_message=_DEPARTURES,
+        custom_error_context={"rule": _DEPARTURES},
     ),
 ]
+
+
+def _files_tag(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return "<none>" if value is None else "<file>"
+    return "<files>" if isinstance(value, list | tuple) else None
+
+
+_FILES = "must be a file, or a list of files"
+
+Files = Annotated[
+    Annotated[FileReference, Tag("<file>")]
+    | Annotated[tuple[FileReference, ...], Field(strict=False, min_length=1), Tag("<files>")]
+    | Annotated[None, Tag("<none>")],
+    Discriminator(
+        _files_tag, custom_error_type="rule", custom_error_message=_FILES, custom_error_context={"rule": _FILES}
+    ),
+]
+"""One reference to a file, several, or none."""
+
+
+class TripColumns(Section):
+    """Which column of a trip table holds what: our name = the file's. What is left out goes by the usual names."""
+
+    origin: str | None = None
+    """Zone or node where trips begin."""
+    destination: str | None = None
+    """Zone or node where trips end."""
+    trips: str | None = None
+    """How many trips; in a table that has none, each row is one trip."""
+    departure_s: str | None = None
+    """When the trips of a row depart: seconds, HH:MM or HH:MM:SS."""
+    from_s: str | None = None
+    """From when the trips of a row depart; goes with `to_s`."""
+    to_s: str | None = None
+    """Until when the trips of a row depart, evenly."""
+
+    def mapping(self) -> dict[str, str]:
+        """Return our names to the file's, of those that are given."""
+        return {name: column for name, column in self.model_dump().items() if column is not None}
+
+    @classmethod
+    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+        """Yield what is wrong between times."""
+        if known.has("from_s") != known.has("to_s") and "from_s" in known and "to_s" in known:
+            yield Breach(("from_s",), "from_s and to_s go together: give both or none", known["from_s"])
+        if known.has("departure_s", "from_s"):
+            yield Breach(("departure_s",), "give either departure_s, or from_s and to_s", known["departure_s"])
 
 
 class DrivenTraffic(Section):
@@ -54,23 +106,36 @@ class DrivenTraffic(Section):
     engine: Literal["fleet", "agents"] = "fleet"
     """``fleet`` moves all vehicles in arrays; ``agents`` is one process a vehicle, the slow reference."""
     vehicles: Annotated[int, Field(ge=1, le=MOST_VEHICLES)] | None = None
-    """Trips over the whole run, one a vehicle; with ``demand = "trips"``, those of the file where left out."""
+    """Trips over the whole run, one a vehicle; left out, as many as the file of trips or table of zones has."""
     demand: Literal["uniform", "gravity", "trips"] = "uniform"
     """Destinations: all alike, fewer the longer the way, or those of a file of trips."""
     gravity_scale_s: Positive = 600.0
     """Travel time over which ``gravity`` demand falls by a factor e, seconds."""
-    trips: FileReference | None = None
+    zones: FileReference | None = None
+    """Of ``gravity`` demand: table of zones with what each produces and attracts; left out, nodes by their roads."""
+    gravity_constraint: Literal["doubly", "singly"] = "doubly"
+    """Of ``gravity`` from zones: zones send out and receive what the table says, or only send it out."""
+    trips: Files = None
     """Trips between nodes or zones, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes."""
+    trip_columns: TripColumns = TripColumns()
+    """What the columns of a CSV or Parquet table of trips are called."""
     share: Positive = 1.0
-    """Share of the file's trips that is driven."""
+    """Vehicles driven for each trip of the file or table: a tenth of them, or twice as many; without ``vehicles``."""
+    begin_s: NotNegative = 0.0
+    """Where the run starts on the clock of the file of trips and of ``profile``, seconds; earlier ones are left out."""
+    undrivable: Literal["refuse", "leave_out"] = "refuse"
+    """Trips of a table between places that are not there, or that no path joins: an error, or left out and counted."""
     departures: Departures = "uniform"
-    """When trips start: evenly over the run, around a peak, or by shares in stretches of time."""
+    """When trips start, unless their file says: evenly over the run, around a peak, by shares in stretches of time."""
+    profile: FileReference | None = None
+    """Of ``departures = "profile"``: table of the share of trips by hour of the day, or by ``from_s`` and ``to_s``."""
     routing: Literal["free_flow", "reactive"] = "free_flow"
     """Every trip takes the way that is shortest in time: on empty roads, or as they are at that time."""
     reroute_every_s: Positive | None = None
-    """Of ``reactive`` routing: how often travel times are looked at, seconds."""
-    reroute_share: PositiveProbability | None = None
-    """Of ``reactive`` routing: share of the vehicles on their way that take a new one each time."""
+    """Of ``reactive`` routing: how often travel times are measured and ways chosen anew, seconds; 300 if left out."""
+    reroute_share: Probability | None = None
+    """Of ``reactive`` routing: share of the vehicles on their way that look for a quicker one each time, besides all
+    that are about to depart; 0.1 if left out."""
     step_s: Positive = 1.0
     """Tick of the engine, seconds."""
     stuck_s: NotNegative = 30.0
@@ -86,13 +151,41 @@ class DrivenTraffic(Section):
             total = math.fsum(window.share for window in departures)
             if abs(total - 1) > 1e-9:
                 yield Breach(("departures",), "shares must sum to 1", total)
-        if not (known.has("demand") and "vehicles" in known and "trips" in known):
-            return
-        if known["demand"] == "trips":
-            if known["trips"] is None:
-                yield Breach(("trips",), 'is required with demand = "trips": the file of trips')
-            return
-        if known["vehicles"] is None:
-            yield Breach(("vehicles",), "is required: trips over the whole run, one a vehicle")
-        if known["trips"] is not None:
-            yield Breach(("trips",), 'goes with demand = "trips"', known["trips"])
+        yield from _broken_routing_rules(known)
+        yield from _broken_demand(known)
+        if known.has("departures") and "profile" in known:
+            wanted = departures == "profile"
+            if wanted and known["profile"] is None:
+                yield Breach(("profile",), 'is required with departures = "profile": the share of trips by hour')
+            elif not wanted and known["profile"] is not None:
+                yield Breach(("profile",), 'goes with departures = "profile"', known["profile"])
+
+
+def _broken_demand(known: Known) -> Iterator[Breach]:
+    """Yield what is wrong between the kind of demand, its files and how many vehicles there are."""
+    if not (known.has("demand") and all(key in known for key in ("vehicles", "trips", "zones"))):
+        return
+    from_file = known["demand"] == "trips" or known["zones"] is not None
+    if known["demand"] == "trips" and known["trips"] is None:
+        yield Breach(("trips",), 'is required with demand = "trips": the file of trips')
+    if not from_file and known["vehicles"] is None:
+        yield Breach(("vehicles",), "is required: trips over the whole run, one a vehicle")
+    if known["demand"] != "trips" and known["trips"] is not None:
+        yield Breach(("trips",), 'goes with demand = "trips"', known["trips"])
+    if known["demand"] != "gravity" and known["zones"] is not None:
+        yield Breach(("zones",), 'goes with demand = "gravity"', known["zones"])
+    if known.has("share") and known["share"] != 1:
+        if not from_file:
+            yield Breach(("share",), 'goes with demand = "trips", or with zones', known["share"])
+        elif known["vehicles"] is not None:
+            yield Breach(("share",), "give either share or vehicles", known["share"])
+
+
+def _broken_routing_rules(known: Known) -> Iterator[Breach]:
+    """Yield what is wrong between the kind of routing and what belongs to one kind only."""
+    for key in ("reroute_every_s", "reroute_share"):
+        if known.get("routing") == "free_flow" and known.has(key):
+            yield Breach((key,), 'goes with routing = "reactive"', known[key])
+    if known.has("reroute_every_s", "step_s") and known["reroute_every_s"] < known["step_s"]:
+        words = f"must be at least step_s = {known['step_s']:g}, a tick of the engine"
+        yield Breach(("reroute_every_s",), words, known["reroute_every_s"])

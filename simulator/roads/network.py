@@ -116,6 +116,11 @@ class RoadNetwork:
         """Metres of link, each direction counted."""
         return float(self.links.length_m.sum())
 
+    @cached_property
+    def through(self) -> NDArray[np.bool_]:
+        """Whether routes may pass through each node, shape (nodes,); its attribute ``through``, True if it has none."""
+        return np.array([data.get("through", True) for _, data in self.graph.nodes(data=True)], dtype=np.bool_)
+
     def locate(self, link: ArrayLike, fraction: ArrayLike) -> NDArray[np.float64]:
         """Say where vehicles are.
 

@@ -1,7 +1,7 @@
 """Agents: one SimPy process a vehicle; the readable reference of the queue model."""
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,11 +12,13 @@ from simulator.roads.links import Links
 from simulator.traffic.clock import Clock, Moment
 from simulator.traffic.physics import FRACTION_BITS, LinkPhysics
 from simulator.traffic.places import Places, State, Totals, speeds_from_entries
+from simulator.traffic.reactive import Flow, ReactiveRouting
+from simulator.traffic.route_book import RouteBook
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
-_FIRST_LINK = 16
-"""Priority of link 0 within a tick: after SimPy's own events (0 and 1) and the departures of the tick."""
+_BEFORE_ALL, _FIRST_LINK = 0, 16
+"""Priorities within a tick: re-routing, SimPy's own events (0 and 1) with the tick's departures, link 0, link 1 …"""
 
 
 @dataclass(eq=False, slots=True)
@@ -24,9 +26,16 @@ class _Vehicle:
     number: int
     turn: Moment
     """Happens when the vehicle heads its queue and may try to leave it."""
+    route: list[int]
+    departure: int
     state: State | None = None
-    link: int = -1
+    position: int = 0  # of the link it is on, or waits to enter, in its route
     entry: int = 0
+
+    @property
+    def link(self) -> int:
+        """Number of the link it is on, waits to enter, or ended its trip on."""
+        return self.route[self.position]
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +48,8 @@ class _Link:
     blocked_since: int = -1
     freed_tick: int = -1
     freed_count: int = 0
+    left: int = 0
+    spent_ticks: int = 0
     queue: deque[_Vehicle] = field(default_factory=deque)
     waiting: deque[_Vehicle] = field(default_factory=deque)
 
@@ -53,7 +64,9 @@ class _Link:
 
     def release_head(self, tick: int) -> None:
         """Let the head leave: its place is free from the next tick, the next may follow a headway later."""
-        self.queue.popleft()
+        head = self.queue.popleft()
+        self.left += 1
+        self.spent_ticks += tick - head.entry
         if self.freed_tick == tick:
             self.freed_count += 1
         else:
@@ -70,8 +83,8 @@ class Agents:
 
     Parameters
     ----------
-    links, physics, trips, routes, clock
-        As for `Fleet`.
+    links, physics, trips, routes, clock, reactive, notes
+        As for `Fleet`; a `ReactiveRouting` serves one engine.
     record_entries
         Keep every (vehicle, link, tick) entry.
     """
@@ -84,12 +97,15 @@ class Agents:
         routes: Routes,
         *,
         clock: Clock,
+        reactive: ReactiveRouting | None = None,
+        notes: Sequence[str] = (),
         record_entries: bool = False,
     ) -> None:
         if len(trips) != len(routes):
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
         routes.check_connected(links)
-        self._trips, self._routes, self._clock, self._physics = trips, routes, clock, physics
+        self._trips, self._clock, self._physics = trips, clock, physics
+        self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
         self._road_links = links
         self._links = [
             _Link(number, *numbers)
@@ -99,7 +115,7 @@ class Agents:
         ]
         self._vehicles: list[_Vehicle] = []
         self._counts = dict.fromkeys(State, 0)
-        self._crossings = self._stuck = 0
+        self._crossings = self._stuck = self._trip_ticks = 0
         self._log: list[tuple[int, int, int]] | None = [] if record_entries else None
         self._env = simpy.Environment()
 
@@ -110,8 +126,8 @@ class Agents:
 
     @property
     def routes(self) -> Routes:
-        """The routes they take."""
-        return self._routes
+        """The routes they take: as driven so far, and as planned from there on."""
+        return self._book.routes
 
     @property
     def vehicles(self) -> int:
@@ -119,8 +135,8 @@ class Agents:
         return len(self._trips)
 
     def notes(self) -> list[str]:
-        """Nothing a reader should know beside the totals."""
-        return []
+        """Say what its demand left out, and what came of re-routing, if there is any."""
+        return [*self._notes, *([] if self._reactive is None else self._reactive.notes())]
 
     def close(self) -> None:
         """Hold nothing outside this process."""
@@ -128,12 +144,14 @@ class Agents:
     @property
     def route_nbytes(self) -> int:
         """Bytes held for routes."""
-        return self._routes.nbytes
+        return self._book.nbytes
 
     def start(self, env: simpy.Environment) -> None:
         """Put the process that sends vehicles off into `env`."""
         self._env = env
         env.process(self._send_off(env))
+        if self._reactive is not None:
+            env.process(self._reroute(env, self._reactive))
 
     def advance(self) -> None:
         """Do nothing: these vehicles move with the environment."""
@@ -143,23 +161,37 @@ class Agents:
         for number, tick in enumerate(self._trips.departure_tick.tolist()):
             if tick > env.now:
                 yield env.timeout(tick - env.now)
-            vehicle = _Vehicle(number, Moment(env))
+            vehicle = _Vehicle(number, Moment(env), self._book.of(number).tolist(), tick)
             self._vehicles.append(vehicle)
             env.process(self._drive(env, vehicle))
 
     def _drive(self, env: simpy.Environment, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
         """Live one trip: wait to enter, drive link by link, arrive."""
-        route = [self._links[link] for link in self._routes.of(vehicle.number).tolist()]
-        yield from self._wait_to_enter(env, vehicle, route[0])
-        for link, ahead in zip(route, [*route[1:], None], strict=True):
-            yield from self._cross(env, vehicle, link, ahead)
+        yield from self._wait_to_enter(env, vehicle, self._links[vehicle.link])
+        driving = True
+        while driving:
+            driving = yield from self._cross(env, vehicle, self._links[vehicle.link])
+        self._trip_ticks += int(env.now) - vehicle.departure
         self._become(vehicle, State.ARRIVED)
+
+    def _reroute(self, env: simpy.Environment, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
+        """Let vehicles look for another way, each time before those of the tick move or depart."""
+        while True:
+            yield Moment(env).schedule(delay=reactive.every_ticks, priority=_BEFORE_ALL)
+            flow = Flow(
+                left=np.array([link.left for link in self._links], dtype=np.int64),
+                spent_ticks=np.array([link.spent_ticks for link in self._links], dtype=np.int64),
+                head_entry=np.array([link.queue[0].entry if link.queue else -1 for link in self._links], np.int32),
+                state=np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
+                position=np.array([vehicle.position for vehicle in self._vehicles], dtype=np.int32),
+            )
+            for number in reactive.reroute(int(env.now), self._book, flow).tolist():
+                self._vehicles[number].route = self._book.of(number).tolist()
 
     def _wait_to_enter(
         self, env: simpy.Environment, vehicle: _Vehicle, link: _Link
     ) -> Generator[simpy.Event, None, None]:
         priority = _FIRST_LINK + len(self._links) + link.number
-        vehicle.link = link.number
         self._become(vehicle, State.WAITING)
         link.waiting.append(vehicle)
         if link.waiting[0] is vehicle:
@@ -173,13 +205,18 @@ class Agents:
         self._become(vehicle, State.ON_ROAD)
         self._enter(env, vehicle, link)
 
-    def _cross(
-        self, env: simpy.Environment, vehicle: _Vehicle, link: _Link, ahead: _Link | None
-    ) -> Generator[simpy.Event, None, None]:
+    def _ahead(self, vehicle: _Vehicle) -> _Link | None:
+        """Return the link after the one `vehicle` is on, None at its trip's end."""
+        after = vehicle.position + 1
+        return self._links[vehicle.route[after]] if after < len(vehicle.route) else None
+
+    def _cross(self, env: simpy.Environment, vehicle: _Vehicle, link: _Link) -> Generator[simpy.Event, None, bool]:
+        """Drive one link and enter the next; tell whether there was one."""
         priority = _FIRST_LINK + link.number
         yield vehicle.turn
         tick = int(env.now)
-        while ahead is not None and not ahead.has_room(tick):
+        # A vehicle that is blocked may be given another way meanwhile.
+        while (ahead := self._ahead(vehicle)) is not None and not ahead.has_room(tick):
             if link.blocked_since < 0:
                 link.blocked_since = tick
             if tick - link.blocked_since >= self._physics.stuck_ticks:
@@ -192,12 +229,15 @@ class Agents:
         if link.queue:
             follower = link.queue[0]
             follower.turn.schedule(delay=max(0, link.ready_tick(follower) - tick), priority=priority)
-        if ahead is not None:
-            self._enter(env, vehicle, ahead)
+        if ahead is None:
+            return False
+        vehicle.position += 1
+        self._enter(env, vehicle, ahead)
+        return True
 
     def _enter(self, env: simpy.Environment, vehicle: _Vehicle, link: _Link) -> None:
         tick = int(env.now)
-        vehicle.link, vehicle.entry, vehicle.turn = link.number, tick, Moment(env)
+        vehicle.entry, vehicle.turn = tick, Moment(env)
         link.queue.append(vehicle)
         if link.queue[0] is vehicle:
             delay = link.ready_tick(vehicle) - tick
@@ -243,6 +283,7 @@ class Agents:
             arrived=self._counts[State.ARRIVED],
             stuck_released=self._stuck,
             link_crossings=self._crossings,
+            trip_time_s=self._trip_ticks * self._clock.step_s,
         )
 
     @property

@@ -19,4 +19,9 @@ class TrafficError(ValueError):
 
     def __init__(self, faults: Iterable[str]) -> None:
         self.faults = list(faults)
-        super().__init__("\n".join(self.faults))
+        # What it was made of, so that it can be made again: SimPy does so with what a process raises.
+        super().__init__(self.faults)
+
+    def __str__(self) -> str:
+        """Write one fault a line."""
+        return "\n".join(self.faults)

@@ -1,6 +1,6 @@
 """Fleet: the whole fleet in arrays, moved by the compiled kernel; the engine for everyday use."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,8 @@ from simulator.traffic import kernel
 from simulator.traffic.clock import Clock, look
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.places import Places, State, Totals, speeds_from_entries
+from simulator.traffic.reactive import Flow, ReactiveRouting
+from simulator.traffic.route_book import RouteBook
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
@@ -30,6 +32,10 @@ class Fleet:
         One row a vehicle, in the order of departure.
     clock
         Ticks to seconds.
+    reactive
+        Gives vehicles new ways as the roads fill; left out, all keep the routes they set out with.
+    notes
+        What the demand left out, one sentence each.
     record_entries
         Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes a link driven.
 
@@ -47,16 +53,19 @@ class Fleet:
         routes: Routes,
         *,
         clock: Clock,
+        reactive: ReactiveRouting | None = None,
+        notes: Sequence[str] = (),
         record_entries: bool = False,
     ) -> None:
         if len(trips) != len(routes):
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
         routes.check_connected(links)
-        self._trips, self._routes, self._clock, self._physics = trips, routes, clock, physics
+        self._trips, self._clock, self._physics = trips, clock, physics
+        self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
         self._road_links = links
         self._links = _link_records(links, physics)
         self._vehicles = np.zeros(len(trips), dtype=kernel.VEHICLE)
-        self._cursor = np.zeros(len(trips), dtype=np.int64)
+        self._cursor = np.zeros(len(trips), dtype=np.int32)
         self._ring, self._origins = kernel.empty_calendar(len(physics))
         self._counts = np.zeros(1, dtype=kernel.COUNTS)
         self._log = np.zeros((len(routes.links) if record_entries else 0, 3), dtype=np.int32)
@@ -71,8 +80,8 @@ class Fleet:
 
     @property
     def routes(self) -> Routes:
-        """The routes they take."""
-        return self._routes
+        """The routes they take: as driven so far, and as planned from there on."""
+        return self._book.routes
 
     @property
     def vehicles(self) -> int:
@@ -80,8 +89,8 @@ class Fleet:
         return len(self._trips)
 
     def notes(self) -> list[str]:
-        """Nothing a reader should know beside the totals."""
-        return []
+        """Say what its demand left out, and what came of re-routing, if there is any."""
+        return [*self._notes, *([] if self._reactive is None else self._reactive.notes())]
 
     def close(self) -> None:
         """Hold nothing outside this process."""
@@ -89,7 +98,7 @@ class Fleet:
     @property
     def route_nbytes(self) -> int:
         """Bytes held for routes."""
-        return self._routes.nbytes
+        return self._book.nbytes
 
     def start(self, env: simpy.Environment) -> None:
         """Put the process that owns the fleet into `env`."""
@@ -117,18 +126,42 @@ class Fleet:
 
     def advance_to(self, tick: int) -> None:
         """Work every tick up to and including `tick`; nothing if that is past."""
-        if tick < self._next_tick:
-            return
-        self._work(self._next_tick, tick + 1)
-        self._next_tick = tick + 1
+        while self._next_tick <= tick:
+            stop = tick + 1
+            if self._reactive is not None:
+                every = self._reactive.every_ticks
+                if self._next_tick % every == 0 and self._next_tick > 0:
+                    self._reroute(self._reactive)
+                stop = min(stop, (self._next_tick // every + 1) * every)
+            self._work(self._next_tick, stop)
+            self._next_tick = stop
+
+    def _reroute(self, reactive: ReactiveRouting) -> None:
+        """Let vehicles look for another way; the words of those that take one are filled anew."""
+        links, (state, _, _) = self._links, self._entries_now()
+        position = kernel.positions(self._vehicles, self._cursor, len(state), self._bits)
+        entry = self._vehicles["entry"][links["head"]]
+        flow = Flow(
+            left=links["passed"] // kernel.ONE_PASSED,
+            spent_ticks=links["passed"] % kernel.ONE_PASSED,
+            head_entry=np.where(links["head"] >= 0, entry, -1),
+            state=state,
+            position=position,
+        )
+        turned = reactive.reroute(self._next_tick, self._book, flow)
+        self._cursor[turned] = position[turned] + 1
+        self._vehicles["turns"][turned] = 0
+        if len(self._log) and self._book.live > len(self._log):
+            self._log = np.concatenate([self._log, np.zeros((self._book.live - len(self._log), 3), dtype=np.int32)])
 
     def _work(self, start: int, stop: int) -> None:
         kernel.advance(
             self._links,
             self._vehicles,
             self._cursor,
-            self._routes.offsets,
-            self._routes.links,
+            self._book.start,
+            self._book.end,
+            self._book.links,
             self._trips.departure_tick,
             self._ring,
             self._origins,
@@ -167,7 +200,7 @@ class Fleet:
         """Return the state, link and entry tick of every departed vehicle."""
         departed = int(self._counts["departed"][0])
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
-        where = self._routes.links[self._routes.offsets[1 : departed + 1] - 1]
+        where = self._book.last(departed)
         entry = np.zeros(departed, dtype=np.int32)
         kernel.survey(self._links, self._vehicles, state, where, entry)
         return state, where, entry
@@ -181,7 +214,8 @@ class Fleet:
             on_road=int(counts["on_road"]),
             arrived=int(counts["arrived"]),
             stuck_released=int(counts["stuck"]),
-            link_crossings=int(counts["crossings"]),
+            link_crossings=int((self._links["passed"] // kernel.ONE_PASSED).sum()),
+            trip_time_s=int(counts["trip_ticks"]) * self._clock.step_s,
         )
 
     @property

@@ -43,7 +43,7 @@ LINK = np.dtype(
         ("freed_count", np.int32),
         ("origin_head", np.int32),  # queue of trips that wait to enter
         ("origin_tail", np.int32),
-        ("padding", np.int64),
+        ("passed", np.int64),  # vehicles that have left it so far, times ONE_PASSED, plus the ticks they spent on it
     ]
 )
 assert LINK.itemsize == 64  # noqa: S101  # one cache line; a fault here is ours, not a user's
@@ -56,11 +56,14 @@ COUNTS = np.dtype(
         ("waiting", np.int64),
         ("on_road", np.int64),
         ("arrived", np.int64),
-        ("crossings", np.int64),
         ("stuck", np.int64),
         ("logged", np.int64),
+        ("trip_ticks", np.int64),  # from departure to arrival, summed over those that have arrived
     ]
 )
+
+ONE_PASSED = 1 << 36
+"""Two counters in one word, so that a crossing costs one addition: 2²⁷ vehicles, and 2³⁶ ticks in all."""
 
 RING = 64
 """Ticks the calendar reaches ahead, its own included."""
@@ -91,10 +94,13 @@ def _schedule(ring: Bitmap, link: Index, due: int, now: int) -> None:
 
 
 @compiled
-def _refill(vehicle: Index, cursor: Longs, offsets: Longs, route: Ints, links: Records, bits: int) -> np.uint64:
+def _refill(
+    vehicle: Index, cursor: Ints, starts: Longs, ends: Longs, route: Ints, links: Records, bits: int
+) -> np.uint64:
     """Pack the next turns of `vehicle` into a word, the first in the lowest bits."""
-    at = cursor[vehicle]
-    end = offsets[vehicle + 1]
+    start = starts[vehicle]
+    at = start + cursor[vehicle]
+    end = ends[vehicle]
     arrive = np.uint64((1 << bits) - 1)
     word = _LOW
     shift = 0
@@ -106,7 +112,7 @@ def _refill(vehicle: Index, cursor: Longs, offsets: Longs, route: Ints, links: R
         word |= turn << np.uint64(shift)
         shift += bits
         at += 1
-    cursor[vehicle] = at
+    cursor[vehicle] = at - start
     return word
 
 
@@ -146,8 +152,9 @@ def _log(log: Ints, counts: Record, vehicle: Index, link: Index, tick: int) -> N
 def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost more than they explain
     links: Records,
     vehicles: Records,
-    cursor: Longs,
-    offsets: Longs,
+    cursor: Ints,
+    starts: Longs,
+    ends: Longs,
     route: Ints,
     departure: Ints,
     ring: Bitmap,
@@ -168,9 +175,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost m
     vehicles
         (vehicles,) `VEHICLE` records.
     cursor
-        (vehicles,) int64, where in `route` the next refill begins.
-    offsets, route
-        As in `Routes`.
+        (vehicles,) int32, where in its row a vehicle's next refill begins.
+    starts, ends, route
+        As `start`, `end` and `links` of a `RouteBook`.
     departure
         (vehicles,) int32, ascending ticks.
     ring
@@ -198,8 +205,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost m
 
         while counts.departed < fleet and departure[counts.departed] <= tick:
             vehicle = counts.departed
-            first = route[offsets[vehicle]]
-            cursor[vehicle] = offsets[vehicle] + 1
+            first = route[starts[vehicle]]
+            cursor[vehicle] = 1
             link = links[first]
             vehicles[vehicle].next = -1
             if link.origin_head < 0:
@@ -229,7 +236,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost m
                         break
                     turns = mover.turns
                     if turns & low_bits == _LOW:
-                        turns = _refill(vehicle, cursor, offsets, route, links, bits)
+                        turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
                         mover.turns = turns
                     code = np.int64(turns & low_bits)
                     onto = np.int64(link.first_out) + code - 1
@@ -252,7 +259,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost m
                         link.freed_count = 1
                     link.discharge = max(link.discharge, now) + link.headway
                     link.blocked_since = -1
-                    counts.crossings += 1
+                    link.passed += ONE_PASSED + tick - mover.entry
                     if code != arrive:
                         mover.turns = turns >> turn_shift
                         _enter(vehicle, onto, links[onto], vehicles, ring, tick)
@@ -261,6 +268,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost m
                     else:
                         counts.on_road -= 1
                         counts.arrived += 1
+                        counts.trip_ticks += tick - departure[vehicle]
                     vehicle = follower
                 if blocked:
                     _schedule(ring, at, tick + 1, tick)
@@ -313,6 +321,24 @@ def survey(links: Records, vehicles: Records, state: npt.NDArray[np.uint8], wher
             state[vehicle] = 1
             where[vehicle] = at
             vehicle = vehicles[vehicle].next
+
+
+@compiled
+def positions(vehicles: Records, cursor: Ints, departed: int, bits: int) -> Ints:
+    """Return where in its row the link is that each vehicle is on, or waits to enter: (departed,) int32.
+
+    A refill reads ahead of the vehicle by as many links as there are turns left in its word.
+    """
+    low_bits = np.uint64((1 << bits) - 1)
+    at = np.empty(departed, dtype=np.int32)
+    for vehicle in range(departed):
+        turns = vehicles[vehicle].turns
+        unread = 0
+        while turns & low_bits != _LOW and turns & low_bits != low_bits:
+            turns >>= np.uint64(bits)
+            unread += 1
+        at[vehicle] = cursor[vehicle] - 1 - unread
+    return at
 
 
 def empty_calendar(link_count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:

@@ -23,24 +23,44 @@ IntArray = npt.NDArray[np.int32]
 
 
 class NoPathError(ValueError):
-    """Two places between which no path leads."""
+    """Two nodes between which no path leads.
+
+    Attributes
+    ----------
+    origin, destination
+        Their indices.
+    """
+
+    def __init__(self, origin: int, destination: int) -> None:
+        self.origin, self.destination = origin, destination
+        super().__init__(f"no path leads from node {origin} to node {destination}")
 
 
 class ShortestPaths:
     """Shortest-time trees of a network by `scipy.sparse.csgraph`, one origin a row.
 
-    Of parallel links between two nodes the quickest is driven, the lowest id among equals.
+    Of parallel links between two nodes the quickest is driven, the lowest id among equals. A route may begin or
+    end at a node that is not for through traffic (a zone's centroid), but never passes through one.
 
     Parameters
     ----------
     links
         The compiled network.
+    through
+        (nodes,) bool: whether routes may pass through a node; left out, through every one.
+    time_s
+        (links,) float64, above 0: seconds to cross each link; left out, those of empty roads.
     """
 
-    def __init__(self, links: Links) -> None:
-        self._links = links
+    def __init__(
+        self,
+        links: Links,
+        *,
+        through: npt.NDArray[np.bool_] | None = None,
+        time_s: FloatArray | None = None,
+    ) -> None:
         self._nodes = len(links.first_out) - 1
-        time = links.free_flow_s
+        time = links.free_flow_s if time_s is None else time_s
         order = np.lexsort((np.arange(len(time)), time, links.to_node, links.from_node))
         first = np.ones(len(order), dtype=bool)
         ends = np.stack([links.from_node[order], links.to_node[order]])
@@ -49,8 +69,14 @@ class ShortestPaths:
         ends = ends[:, first]
         self._row_start = np.searchsorted(ends[0], np.arange(self._nodes + 1)).astype(np.int32)
         self._to = ends[1]
+        # A node that is not for through traffic keeps the links that enter it; those that leave it leave its twin,
+        # which no link enters and where its own trips begin. So no tree grows through it, at no cost to the others.
+        closed = np.empty(0, dtype=np.int64) if through is None else np.flatnonzero(~through)
+        self._start = np.arange(self._nodes, dtype=np.int32)
+        self._start[closed] = self._nodes + np.arange(len(closed), dtype=np.int32)
+        size = self._nodes + len(closed)
         self._graph = csr_array(
-            (time[self._quickest], (ends[0], ends[1])), shape=(self._nodes, self._nodes), dtype=np.float64
+            (time[self._quickest], (self._start[ends[0]], ends[1])), shape=(size, size), dtype=np.float64
         )
         self._kept: dict[int, IntArray] = {}
 
@@ -68,16 +94,39 @@ class ShortestPaths:
 
     def times(self, origins: npt.NDArray[np.int32]) -> FloatArray:
         """Return shortest times in seconds, (origins, nodes) float64; inf where no path leads."""
-        times, before = dijkstra(self._graph, indices=origins, return_predecessors=True)
+        times, before = self._grow(origins)
         if (len(self._kept) + len(origins)) * self._nodes <= _KEEP_CELLS:
-            self._kept.update(zip(origins.tolist(), before.astype(np.int32, copy=False), strict=True))
-        return np.asarray(times)
+            self._kept.update(zip(origins.tolist(), before, strict=True))
+        return times
+
+    def reached(self, origin: IntArray, destination: IntArray) -> npt.NDArray[np.bool_]:
+        """Return whether a path leads from each origin to the destination beside it, (trips,) bool."""
+        found = np.empty(len(origin), dtype=np.bool_)
+        by_origin = np.argsort(origin, kind="stable")
+        sorted_origin = origin[by_origin]
+        for block in self.blocks(origin):
+            chosen = by_origin[
+                np.searchsorted(sorted_origin, block[0]) : np.searchsorted(sorted_origin, block[-1], "right")
+            ]
+            row = np.searchsorted(block, origin[chosen])
+            found[chosen] = np.isfinite(self.times(block)[row, destination[chosen]])
+        return found
 
     def _before(self, origins: npt.NDArray[np.int32]) -> IntArray:
         """Return predecessors (origins, nodes) int32, from what was kept where it was."""
         if all(origin in self._kept for origin in origins.tolist()):
             return np.stack([self._kept[origin] for origin in origins.tolist()])
-        return np.asarray(dijkstra(self._graph, indices=origins, return_predecessors=True)[1], dtype=np.int32)
+        return self._grow(origins)[1]
+
+    def _grow(self, origins: npt.NDArray[np.int32]) -> tuple[FloatArray, IntArray]:
+        """Return times and predecessors, (origins, nodes) each, without the twins."""
+        times, before = dijkstra(self._graph, indices=self._start[origins], return_predecessors=True)
+        times, before = times[:, : self._nodes], before[:, : self._nodes].astype(np.int32, copy=False)
+        if len(self._graph.indptr) - 1 > self._nodes:
+            # Of the twins only the one a tree grew from is in it, and a way back to its node goes nowhere.
+            before = np.where(before >= self._nodes, origins[:, None], before)
+            times[np.arange(len(origins)), origins] = 0.0
+        return times, before
 
     def routes(self, trips: Trips) -> Routes:
         """Return each trip's shortest-time route.
@@ -86,7 +135,12 @@ class ShortestPaths:
         ------
         NoPathError
             If no path leads from some trip's origin to its destination.
+        ValueError
+            If a trip goes nowhere: there is no way to drive from a node to itself that is the shortest.
         """
+        nowhere = np.flatnonzero(trips.origin == trips.destination)
+        if len(nowhere):
+            raise ValueError(f"destination must differ from origin, received trip {nowhere[0]} that goes nowhere")
         lengths = np.zeros(len(trips), dtype=np.int64)
         by_origin = np.argsort(trips.origin, kind="stable")
         sorted_origin = trips.origin[by_origin]
@@ -100,7 +154,7 @@ class ShortestPaths:
             count = _count_links(before, row, trips.origin[chosen], trips.destination[chosen])
             if np.any(count < 0):
                 lost = int(chosen[np.flatnonzero(count < 0)[0]])
-                raise NoPathError(f"no path leads from node {trips.origin[lost]} to node {trips.destination[lost]}")
+                raise NoPathError(int(trips.origin[lost]), int(trips.destination[lost]))
             lengths[chosen] = count
             parts.append(
                 (

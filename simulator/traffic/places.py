@@ -36,12 +36,15 @@ class Places:
     xy
         (departed, 2) float64, metres in the city's coordinate system, NaN where unknown; of engines that know
         coordinates. None where links and fractions say it all.
+    site
+        (departed,) int32: which of the recording's sites it is at; of engines whose vehicles are at known sites.
     """
 
     state: npt.NDArray[np.uint8]
     link: npt.NDArray[np.int32]
     fraction: npt.NDArray[np.float64]
     xy: npt.NDArray[np.float64] | None = None
+    site: npt.NDArray[np.int32] | None = None
 
     @classmethod
     def from_coordinates(

@@ -18,14 +18,15 @@ class Trips:
     Parameters
     ----------
     origin, destination
-        (vehicles,) int32, node indices; never equal.
+        (vehicles,) int32, node indices. Equal only where a trip's route is given and leads back to where it began:
+        no shortest path does, and the search for one refuses such a trip.
     departure_tick
         (vehicles,) int32, ascending.
 
     Raises
     ------
     ValueError
-        If lengths differ, a trip goes nowhere, or departures are not ascending from 0.
+        If lengths differ, or departures are not ascending from 0.
     """
 
     origin: IntArray
@@ -38,9 +39,6 @@ class Trips:
                 "origin, destination and departure_tick must have one length, received "
                 f"{len(self.origin)}, {len(self.destination)}, {len(self.departure_tick)}"
             )
-        if np.any(self.origin == self.destination):
-            where = int(np.flatnonzero(self.origin == self.destination)[0])
-            raise ValueError(f"destination must differ from origin, received trip {where} that goes nowhere")
         if len(self) and (self.departure_tick[0] < 0 or np.any(np.diff(self.departure_tick) < 0)):
             raise ValueError("departure_tick must ascend from 0 on")
 

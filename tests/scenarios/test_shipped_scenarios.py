@@ -14,8 +14,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAMES = [
+    "anaheim",
+    "bay-area-pems",
+    "beijing-taxis",
+    "bologna-fcd",
+    "bologna-sumo",
+    "breast-cancer",
+    "cabs-san-francisco",
     "collusion",
+    "gowalla-nyc",
     "grid20",
+    "helsinki-osm",
     "highway",
     "longitudinal",
     "lossy",
@@ -26,6 +35,7 @@ NAMES = [
     "refined",
     "releases",
     "rivals",
+    "sioux-falls",
     "speeds",
     "tiny",
 ]

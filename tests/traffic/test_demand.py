@@ -61,6 +61,17 @@ def test_gravity_survives_a_scale_far_below_every_travel_time(roads):
     np.testing.assert_allclose(time[origin, destination], time.min(axis=1)[origin])
 
 
+def test_gravity_on_a_way_that_only_leads_out():
+    # From 1 a way leads to 2 and ends there: no link leaves 2, so it has no mass.
+    roads = network(
+        {0: (0.0, 0.0), 1: (1.0, 0.0), 2: (2.0, 0.0)},
+        [(0, 1, {"length_m": 100.0}), (1, 2, {"length_m": 100.0})],
+    )
+    paths = ShortestPaths(roads.links)
+    origin, destination = draw_gravity(200, links=roads.links, paths=paths, scale_s=60.0, rng=np.random.default_rng(2))
+    assert set(zip(origin.tolist(), destination.tolist(), strict=True)) == {(0, 1), (1, 2)}
+
+
 @pytest.mark.parametrize(
     ("departures", "law"),
     [
@@ -97,8 +108,11 @@ def test_trips_are_numbered_by_departure(roads):
     )
     assert (np.diff(trips.departure_tick) >= 0).all()
     assert trips.departure_tick.max() < 200
+
+
+def test_a_trip_that_goes_nowhere_has_no_shortest_path(roads):
     with pytest.raises(ValueError, match="trip 1 that goes nowhere"):
-        Trips.from_unsorted([0, 2], [1, 2], [0, 5])
+        ShortestPaths(roads.links).routes(Trips.from_unsorted([0, 2], [1, 2], [0, 5]))
 
 
 def test_routes_are_as_short_as_networkx_finds_them(roads):

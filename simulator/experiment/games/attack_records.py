@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from mechanisms.local import LocalMechanism
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.attacks import corrupted_in
 from simulator.aggregation.coalition import Coalition
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.games.challenge import CampaignRecord, Challenged, QueryRecord, challenge
@@ -47,6 +48,23 @@ def check_attacks(
         if not fits and there:
             words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(there))}"
             faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(attack.coalition)))
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+
+
+def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
+    """Refuse coalitions of more vehicles than there are: the schema does not know how many a file of trips holds.
+
+    Raises
+    ------
+    ScenarioError
+        Naming how many there are.
+    """
+    faults = [
+        Fault(f"attacks.{attack.name}.coalition", f"there are only {vehicles:,} vehicles", list(attack.coalition))
+        for attack in scenario.attacks
+        if corrupted_in(attack.coalition) > vehicles
+    ]
     if faults:
         raise ScenarioError(scenario.name, faults)
 

@@ -1,0 +1,23 @@
+"""The composition root: the one place that names concrete parts."""
+
+from simulator.experiment.build.beside import build_beside
+from simulator.experiment.build.city import build_city
+from simulator.experiment.build.demand import check_demand
+from simulator.experiment.build.engine import build_engine
+from simulator.experiment.build.fcd import build_sampler
+from simulator.experiment.build.flow_check import build_flow_check
+from simulator.experiment.build.mechanisms import build_mechanisms
+from simulator.experiment.build.queries import build_population, build_schedules, check_schedules
+
+__all__ = [
+    "build_beside",
+    "build_city",
+    "build_engine",
+    "build_flow_check",
+    "build_mechanisms",
+    "build_population",
+    "build_sampler",
+    "build_schedules",
+    "check_demand",
+    "check_schedules",
+]

@@ -1,0 +1,49 @@
+"""The engine a scenario names, with its traffic in it."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from scenarios import Fault, Scenario, ScenarioError
+from simulator.experiment.build.driven import build_driven
+from simulator.experiment.build.static import build_static
+from simulator.experiment.build.sumo_traffic import build_sumo
+from simulator.experiment.build.trace import build_trace
+from simulator.experiment.city import City
+from simulator.stopwatch import Stopwatch
+from simulator.streams import Streams
+from simulator.traffic.engine import Engine
+from simulator.traffic.errors import TrafficError
+
+
+class _Builder(Protocol):
+    """Makes one kind of engine; its time goes to the stopwatch's phases."""
+
+    def __call__(self, scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine: ...
+
+
+def build_engine(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine:
+    """Make what moves the vehicles.
+
+    Raises
+    ------
+    ScenarioError
+        If the traffic cannot be had: no path between two places that a trip joins, a file that does not fit.
+    """
+    build = _ENGINES[scenario.traffic.engine]
+    try:
+        return build(scenario, city, streams=streams, stopwatch=stopwatch)
+    except TrafficError as error:
+        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
+
+
+def _driven(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine:
+    return build_driven(scenario, city.roads, streams=streams, stopwatch=stopwatch)
+
+
+_ENGINES: Mapping[str, _Builder] = {
+    "fleet": _driven,
+    "agents": _driven,
+    "sumo": build_sumo,
+    "static": build_static,
+    "trace": build_trace,
+}

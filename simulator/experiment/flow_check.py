@@ -1,0 +1,158 @@
+"""Flow check: link volumes of a run beside a published equilibrium, and beside one computed here."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.roads import RoadNetwork
+from simulator.traffic.agents import Agents
+from simulator.traffic.assignment import Bpr, Equilibrium, OdPairs, PublishedFlows, find_equilibrium, relative_gap
+from simulator.traffic.fleet import Fleet
+
+FloatArray = npt.NDArray[np.float64]
+
+GAP = 1e-5
+MOST_STEPS, LEAST_STEPS = 500, 50
+MOST_LOADED = 5_000_000
+"""Where our own assignment stops: at this gap, or after so many pairs were loaded, a few seconds' work."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlowCheck:
+    """What a run's link volumes are held against.
+
+    Attributes
+    ----------
+    file, trips_file
+        Published flows and trips, as the scenario names them.
+    hours
+        Time that trips, capacities and flows are for.
+    time_unit_s
+        Seconds that one unit of published costs is.
+    roads, bpr, pairs, published
+        The network, its travel times by volume, all trips of the file, the published flows.
+    routing
+        How the run's vehicles choose their ways, as the scenario names it.
+    notes
+        What was left out.
+    """
+
+    file: str
+    trips_file: str
+    hours: float
+    time_unit_s: float
+    roads: RoadNetwork
+    bpr: Bpr
+    pairs: OdPairs
+    published: PublishedFlows
+    routing: str
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def assignment(self) -> Equilibrium:
+        """The user equilibrium of the file's trips, computed here from the network as it was read."""
+        steps = min(MOST_STEPS, max(LEAST_STEPS, MOST_LOADED // len(self.pairs)))
+        links, through = self.roads.links, self.roads.through
+        return find_equilibrium(self.bpr, self.pairs, links=links, through=through, gap=GAP, iterations=steps)
+
+    def facts(self, engine: Fleet | Agents) -> dict[str, Any]:
+        """Compare a finished run with the published flows; what `run.json` says under `flow_check`.
+
+        A vehicle stands for as many trips as there are in the file for each vehicle of the run. Its links are those
+        it has driven and, if it is still under way, those it means to: so volumes carry every trip that departed.
+
+        Returns
+        -------
+        dict
+            `published`, `assignment` and `run`, each with the relative `gap` of its volumes under the file's travel
+            times; of the last two also `correlation`, `slope`, `ratio`, `rmse` and `rmse_percent` against the first;
+            and `volumes` by link.
+        """
+        totals, published = engine.totals(), self.published.volume
+        stands_for = self.pairs.total / max(engine.vehicles, 1)
+        driven = engine.routes.links[: engine.routes.offsets[totals.departed]]
+        volume = np.bincount(driven, minlength=len(published)).astype(np.float64) * stands_for
+        departed = OdPairs.of_trips(engine.trips, departed=totals.departed, share=1.0 / stands_for)
+        load = self.bpr.load(published)
+        return {
+            "file": self.file,
+            "trips_file": self.trips_file,
+            "hours": self.hours,
+            "routing": self.routing,
+            "links": len(published),
+            "trips": self.pairs.total,
+            "vehicles": engine.vehicles,
+            "departed": totals.departed,
+            "unfinished": totals.departed - totals.arrived,
+            "stands_for": stands_for,
+            "published": {
+                "gap": self._gap(published, self.pairs),
+                "mean_trip_s": float(published @ self.bpr.time_s(published)) / self.pairs.total,
+                "cost_difference": self._cost_difference(),
+                "over_capacity": int(np.count_nonzero(load > 1.0)),
+                "highest_load": float(load.max()),
+            },
+            "assignment": {
+                "gap": self.assignment.gap,
+                "mean_trip_s": float(self.assignment.volume @ self.bpr.time_s(self.assignment.volume))
+                / self.pairs.total,
+                "iterations": self.assignment.iterations,
+                **compare(self.assignment.volume, published),
+            },
+            "run": {
+                "gap": self._gap(volume, departed) if len(departed) else None,
+                "mean_trip_s": totals.mean_trip_s if totals.arrived else None,
+                **compare(volume, published),
+            },
+            "notes": list(self.notes),
+            "volumes": {
+                "from": [str(self.roads.node_names[node]) for node in self.roads.links.from_node.tolist()],
+                "to": [str(self.roads.node_names[node]) for node in self.roads.links.to_node.tolist()],
+                "capacity": _rounded(self.bpr.capacity),
+                "published": _rounded(published),
+                "assignment": _rounded(self.assignment.volume),
+                "run": _rounded(volume),
+            },
+        }
+
+    def _gap(self, volume: FloatArray, pairs: OdPairs) -> float:
+        return relative_gap(volume, self.bpr, pairs, links=self.roads.links, through=self.roads.through)
+
+    def _cost_difference(self) -> float | None:
+        """Return the largest relative difference between our times at the published volumes and published costs."""
+        cost_s = self.published.cost * self.time_unit_s
+        known = cost_s > 0
+        if not known.any():
+            return None
+        ours_s = self.bpr.time_s(self.published.volume)
+        return float(np.max(np.abs(ours_s[known] - cost_s[known]) / cost_s[known]))
+
+
+def compare(volume: FloatArray, published: FloatArray) -> dict[str, float | None]:
+    """Compare two volumes of every link.
+
+    Returns
+    -------
+    dict
+        `correlation`: Pearson's; `slope`: of the least-squares line of `volume` over `published`; `ratio` of their
+        sums; `rmse`: root mean square difference, vehicles; `rmse_percent`: of the mean published volume. None where
+        there is none.
+    """
+    spread, other = published - published.mean(), volume - volume.mean()
+    together, both = float(spread @ other), float(np.sqrt((spread @ spread) * (other @ other)))
+    rmse = float(np.sqrt(np.mean((volume - published) ** 2)))
+    mean = float(published.mean())
+    return {
+        "correlation": together / both if both > 0 else None,
+        "slope": together / float(spread @ spread) if spread.any() else None,
+        "ratio": float(volume.sum()) / float(published.sum()) if mean > 0 else None,
+        "rmse": rmse,
+        "rmse_percent": 100.0 * rmse / mean if mean > 0 else None,
+    }
+
+
+def _rounded(volume: FloatArray) -> list[float]:
+    return [round(value, 2) for value in volume.tolist()]

@@ -1,0 +1,90 @@
+"""The part of a road graph in which every trip can be made, where routes may not pass every node."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from simulator.roads.component import Loss, largest_strong_component
+from simulator.roads.errors import RoadsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+
+    Neighbours = Callable[[Hashable], Iterable[Hashable]]
+
+
+def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
+    """Keep the largest part of a road graph between whose places routes lead, past no node that none may pass.
+
+    A route passes only nodes whose ``through`` is not False. The core of the part is the largest strongly connected
+    set of those. Each other node stays that a route leads to from the core and another from there to the core, and
+    with it whatever lies on these two: a slip road that serves one centroid is part of routes to it, though nothing
+    comes back along it.
+
+    Parameters
+    ----------
+    graph
+        A road graph whose edges have ``length_m``. It is left as it is.
+
+    Returns
+    -------
+    graph : networkx.MultiDiGraph
+        A copy without the other nodes and their edges, in the same order. Of two cores with as many nodes, the one
+        with the node that comes first.
+    loss : Loss
+        What was removed.
+
+    Raises
+    ------
+    RoadsError
+        If no route leads both ways between any two nodes.
+    """
+    closed = {node for node, data in graph.nodes(data=True) if not data.get("through", True)}
+    if not closed:
+        return largest_strong_component(graph)
+    order = {node: position for position, node in enumerate(graph)}
+    passable = graph.subgraph([node for node in graph if node not in closed])
+    none: set[Hashable] = set()
+    core = max(
+        nx.strongly_connected_components(passable),
+        key=lambda part: (len(part), -min(order[node] for node in part)),
+        default=none,
+    )
+    after, before = _spread(core, passable.successors), _spread(core, passable.predecessors)
+    served = {
+        node
+        for node in closed
+        if not after.isdisjoint(graph.predecessors(node)) and not before.isdisjoint(graph.successors(node))
+    }
+    approaches = after & _spread(served, lambda node: _outside(graph.predecessors(node), closed))
+    departures = before & _spread(served, lambda node: _outside(graph.successors(node), closed))
+    kept = core | served | approaches | departures
+    if len(core | served) < 2:
+        fault = (
+            f"the road network is empty: of its {graph.number_of_nodes()} nodes and {graph.number_of_edges()} links, "
+            f"no route leads both ways between any two nodes without passing one of {len(closed)} that none may pass"
+        )
+        raise RoadsError([fault])
+    part = graph.copy()
+    part.remove_nodes_from([node for node in graph if node not in kept])
+    lengths = [data["length_m"] for start, end, data in graph.edges(data=True) if start not in kept or end not in kept]
+    nodes = graph.number_of_nodes() - part.number_of_nodes()
+    return part, Loss(nodes, graph.number_of_edges() - part.number_of_edges(), math.fsum(lengths))
+
+
+def _spread(start: set[Hashable], neighbours: Neighbours) -> set[Hashable]:
+    """Go on from nodes to their neighbours until there is nothing new; the start is part of it."""
+    found, waiting = set(start), list(start)
+    while waiting:
+        for node in neighbours(waiting.pop()):
+            if node not in found:
+                found.add(node)
+                waiting.append(node)
+    return found
+
+
+def _outside(nodes: Iterable[Hashable], closed: set[Hashable]) -> list[Hashable]:
+    return [node for node in nodes if node not in closed]

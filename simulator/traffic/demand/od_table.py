@@ -1,0 +1,139 @@
+"""Origin-destination tables in CSV or Parquet: one row a pair, or one row a trip."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.node_ids import node_ids
+from simulator.roads.table import Table
+from simulator.traffic.demand.od_columns import columns_of
+from simulator.traffic.demand.sumo_times import seconds
+from simulator.traffic.demand.trip_table import TripTable
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.packed import check_unpacked
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+_HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")
+_TIME = "seconds, HH:MM or HH:MM:SS, 0 or more"
+
+
+def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None) -> TripTable:
+    """Read trips between zones or nodes; GMNS's ``demand.csv`` is such a table.
+
+    Parameters
+    ----------
+    file
+        ``.csv``, ``.csv.gz`` or ``.parquet``. Columns ``origin`` and ``destination``; ``trips``, without which each row
+        is one trip; ``departure_s``, when the trips of a row depart, or ``from_s`` and ``to_s``, between which they do.
+        Times are seconds, HH:MM or HH:MM:SS. Other usual names are known: see
+        :data:`~simulator.traffic.demand.od_columns.NAMES`.
+    columns
+        Our name of a column to the file's, where it has another.
+
+    Returns
+    -------
+    TripTable
+        Rows of one origin, destination and time added up; rows without trips left out.
+
+    Raises
+    ------
+    TrafficError
+        If the file cannot be read, lacks a column, or a row has no origin or destination, trips that are no number or
+        negative, or a time that is none.
+    """
+    path = Path(file)
+    try:
+        check_unpacked(path)
+        found = columns_of(path, columns or {})
+        return _checked(Table.from_file(path, columns=found, ids=("origin", "destination")))
+    except RoadsError as error:
+        raise TrafficError(error.faults) from error
+
+
+def _checked(table: Table) -> TripTable:
+    faults: list[str] = []
+    ends = [_codes(table, name) for name in ("origin", "destination")]
+    for name, (code, ids) in zip(("origin", "destination"), ends, strict=True):
+        absent = np.array([known is None for known in [*ids, None]])[code]
+        faults += table.faults(name, absent, "the identifier of a zone or node")
+    trips = np.ones(len(table))
+    if table.has("trips"):
+        trips = table.numbers("trips")
+        fine = np.isfinite(trips) & (trips >= 0) & _is_number(table, "trips")
+        faults += table.faults("trips", ~fine, "a finite number, 0 or more")
+    from_s, to_s = _times(table, faults)
+    if faults:
+        raise TrafficError(faults)
+    (origin, origins), (destination, destinations) = ends
+    places = list(dict.fromkeys(known for known in [*origins, *destinations] if known is not None))
+    at = {place: number for number, place in enumerate(places)}
+    origin, destination = (
+        np.array([at.get(known or "", -1) for known in ids], dtype=np.int32)[code]
+        for code, ids in ((origin, origins), (destination, destinations))
+    )
+    driven = trips > 0
+    row = np.arange(1, len(table) + 1, dtype=np.int64)
+    if from_s is not None and to_s is not None:
+        from_s, to_s = from_s[driven], to_s[driven]
+    build = TripTable.summed if table.has("trips") else TripTable.sorted
+    return build(
+        table.file,
+        places,
+        origin[driven],
+        destination[driven],
+        trips[driven],
+        row[driven],
+        unit="row",
+        from_s=from_s,
+        to_s=to_s,
+    )
+
+
+def _codes(table: Table, name: str) -> tuple[IntArray, list[str | None]]:
+    """Return the number of each row's identifier, −1 where there is none, and the identifiers."""
+    code, values = pd.factorize(table.frame[table.columns[name]])
+    return code.astype(np.int32), node_ids(values.tolist())
+
+
+def _is_number(table: Table, name: str) -> npt.NDArray[np.bool_]:
+    """Return whether a column is one that holds numbers at all: dates and yes/no are none."""
+    kind = table.frame[table.columns[name]].dtype
+    fine = not (pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_bool_dtype(kind))
+    return np.full(len(table), fine and not pd.api.types.is_timedelta64_dtype(kind))
+
+
+def _times(table: Table, faults: list[str]) -> tuple[FloatArray | None, FloatArray | None]:
+    if table.has("departure_s"):
+        leave = _seconds(table, "departure_s", faults)
+        return leave, leave
+    if not table.has("from_s") or not table.has("to_s"):
+        return None, None
+    from_s, to_s = (_seconds(table, name, faults) for name in ("from_s", "to_s"))
+    faults += table.faults("to_s", to_s <= from_s, "after from_s")
+    return from_s, to_s
+
+
+def _seconds(table: Table, name: str, faults: list[str]) -> FloatArray:
+    """Read a column of times; NaN where there is none."""
+    column = table.frame[table.columns[name]]
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        read = table.numbers(name)
+    else:
+        code, values = pd.factorize(column)
+        read = np.array([*(_one_time(value) for value in values), np.nan])[code]
+    fine = np.isfinite(read) & (read >= 0)
+    faults += table.faults(name, ~fine, _TIME)
+    return np.where(fine, read, np.nan)
+
+
+def _one_time(value: object) -> float:
+    text = str(value)
+    read = seconds(f"{text.strip()}:00" if _HOURS_AND_MINUTES.fullmatch(text) else text)
+    return np.nan if read is None else read

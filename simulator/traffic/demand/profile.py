@@ -1,0 +1,89 @@
+"""Profiles: which share of the trips leaves in which hours of the day."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.table import Table
+from simulator.traffic.demand.departures import Interval
+from simulator.traffic.demand.od_columns import header_of
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.packed import check_unpacked
+
+_HOUR_S = 3600.0
+_SHARES = ("share", "trips", "vehicles", "volume", "flow", "count")
+
+
+def read_profile(file: str | Path) -> tuple[Interval, ...]:
+    """Read how departures are spread over the day.
+
+    Parameters
+    ----------
+    file
+        ``.csv``, ``.csv.gz`` or ``.parquet`` with the columns ``hour``, 0 to 23, or ``from_s`` and ``to_s``, seconds of
+        the day or of whatever clock the run's begin is told by; and ``share``, or ``trips``, ``vehicles``, ``volume``,
+        ``flow`` or ``count``: what matters is how large one is beside the others.
+
+    Returns
+    -------
+    tuple of Interval
+        In the order of time, not overlapping, shares summing to 1; those without a share left out.
+
+    Raises
+    ------
+    TrafficError
+        If the file cannot be read, lacks a column, or a row is no hour, no number of trips, or overlaps another.
+    """
+    path = Path(file)
+    try:
+        check_unpacked(path)
+        header = header_of(path)
+        by_hour = "hour" in header or not {"from_s", "to_s"} <= set(header)
+        share = next((name for name in _SHARES if name in header), "share")
+        columns = {name: name for name in (("hour",) if by_hour else ("from_s", "to_s"))} | {"share": share}
+        return _checked(Table.from_file(path, columns=columns, ids=()), by_hour=by_hour)
+    except RoadsError as error:
+        raise TrafficError(error.faults) from error
+
+
+def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
+    faults = []
+    share = table.numbers("share")
+    faults += table.faults("share", ~(np.isfinite(share) & (share >= 0)), "a finite number, 0 or more")
+    if by_hour:
+        hour = table.numbers("hour")
+        fine = np.isin(hour, np.arange(24.0))
+        faults += table.faults("hour", ~fine, "a whole number from 0 to 23")
+        from_s, to_s, last = hour * _HOUR_S, (hour + 1.0) * _HOUR_S, "hour"
+    else:
+        from_s, to_s, last = table.numbers("from_s"), table.numbers("to_s"), "to_s"
+        faults += table.faults("from_s", ~(np.isfinite(from_s) & (from_s >= 0)), "a finite number, 0 or more")
+        faults += table.faults("to_s", ~(np.isfinite(to_s) & (to_s > from_s)), "a finite number above from_s")
+    if faults:
+        raise TrafficError(faults)
+    order = np.argsort(from_s, kind="stable")
+    again = np.zeros(len(table), dtype=np.bool_)
+    again[order[1:]] = from_s[order[1:]] < np.maximum.accumulate(to_s[order])[:-1]
+    if again.any():
+        raise TrafficError(table.faults(last, again, "of a time that no other row has"))
+    total = float(share.sum())
+    if not 0 < total < np.inf:
+        raise TrafficError([f"{table.file}: shares must sum to more than 0, and to a finite number, got {total:g}"])
+    return tuple(
+        Interval(float(from_s[row]), float(to_s[row]), float(share[row]) / total)
+        for row in order.tolist()
+        if share[row] > 0
+    )
+
+
+def within_run(profile: Sequence[Interval], *, begin_s: float, duration_s: float) -> list[Interval]:
+    """Cut a profile to the run, in seconds of the run; shares are still those of all trips of the profile."""
+    cut = []
+    for interval in profile:
+        from_s, to_s = max(interval.from_s - begin_s, 0.0), min(interval.to_s - begin_s, duration_s)
+        if to_s > from_s:
+            share = interval.share * (to_s - from_s) / (interval.to_s - interval.from_s)
+            cut.append(Interval(from_s, to_s, share))
+    return cut

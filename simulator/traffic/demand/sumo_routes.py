@@ -1,0 +1,189 @@
+"""Demand from SUMO's route files: vehicles on their given routes, trips between edges, flows."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.roads.network import RoadNetwork
+from simulator.traffic.clock import Clock
+from simulator.traffic.demand.sumo_courses import Course
+from simulator.traffic.demand.sumo_file import SumoFile
+from simulator.traffic.demand.sumo_links import CourseLinks
+from simulator.traffic.demand.sumo_times import MOST_VEHICLES
+from simulator.traffic.demand.whole_vehicles import whole_vehicles
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.routes import Routes
+from simulator.traffic.trips import Trips
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+
+class SumoRoutes(NamedTuple):
+    """Who drives where.
+
+    Attributes
+    ----------
+    trips
+        In the order of departure; a round trip has one node for origin and destination.
+    routes
+        One a trip.
+    ids
+        SUMO's, one a trip; the vehicles of flow "f" are "f.0", "f.1", …; a vehicle driven more than once, with a
+        share above 1, has its further copies called "id.1", "id.2", …, as SUMO's --scale calls them.
+    notes
+        What was left out and why, one sentence each.
+    """
+
+    trips: Trips
+    routes: Routes
+    ids: list[str]
+    notes: list[str]
+
+
+def read_sumo_routes(
+    files: Iterable[str | Path],
+    network: RoadNetwork,
+    *,
+    clock: Clock,
+    duration_s: float = np.inf,
+    begin_s: float = 0.0,
+    share: float = 1.0,
+    vehicles: int | None = None,
+    paths: ShortestPaths | None = None,
+    rng: np.random.Generator,
+) -> SumoRoutes:
+    """Read SUMO's vehicles, trips and flows onto roads that came from its network.
+
+    A vehicle with a route drives that route; a trip drives its first edge, its edges on the way and its last, and
+    the shortest-time path on empty roads between them. Vehicles need not be sorted by departure. Where a vehicle
+    begins and ends along its edge, its lane, its type and its stops are not looked at.
+
+    Parameters
+    ----------
+    files
+        Route files, and additional files with routes, plain or gzipped. An ``<include>`` is not followed.
+    network
+        Roads whose edges carry ``sumo_edge``, SUMO's id.
+    clock
+        Ticks to seconds.
+    duration_s
+        Length of the run: who leaves later is left out.
+    begin_s
+        Second of the files at which the run starts: who leaves earlier is left out.
+    share
+        How many vehicles each becomes on average; the total is within 1 of share × those that can be driven.
+    vehicles
+        Instead of a share: so many in all.
+    paths
+        Shortest paths of the network, if there are some already.
+    rng
+        Draws from distributions of routes, flows by chance, and whom a share takes.
+
+    Returns
+    -------
+    SumoRoutes
+        Trips, routes, ids and notes.
+
+    Raises
+    ------
+    TrafficError
+        If a file cannot be used, the roads carry no SUMO edges, or no vehicle is left.
+    """
+    listed = list(files)
+    held = SumoFile.read(listed)
+    ids, depart_s, number = _all_vehicles(held, begin_s=begin_s, end_s=begin_s + duration_s, rng=rng)
+    courses, course = held.courses.of(number, rng=rng)
+    ways = CourseLinks.build(courses, network, paths=paths)
+    unused = Counter(held.unhandled)
+    fits = _count_unfit(unused, depart_s, course, ways, courses, begin_s=begin_s, end_s=begin_s + duration_s)
+    named = ", ".join(str(file) for file in listed)
+    notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
+    if not fits.any():
+        raise TrafficError([f"{named}: no vehicle of {len(ids):,} can be driven on these roads", *notes])
+    order = np.flatnonzero(fits)[np.argsort(depart_s[fits], kind="stable")]
+    copies = whole_vehicles(
+        np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng
+    )
+    if not copies.any():
+        raise TrafficError([f"{named}: a share of {share:g} of {len(order):,} vehicles leaves none"])
+    if copies.sum() > MOST_VEHICLES:
+        rule = f"must come to at most {MOST_VEHICLES:,} vehicles"
+        raise TrafficError([f"{named}: share × vehicles {rule}, got {copies.sum():,}"])
+    chosen = np.repeat(order, copies)
+    ticks = np.floor((depart_s[chosen] - begin_s) / clock.step_s)
+    if ticks[-1] > np.iinfo(np.int32).max:
+        raise TrafficError([f"{named}: departures must be before tick 2³¹, got second {depart_s[chosen[-1]]:g}"])
+    tick = ticks.astype(np.int32)
+    routes = ways.routes_of(course[chosen])
+    links = network.links
+    trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
+    return SumoRoutes(trips, routes, _names(ids, order, copies), [_without_folders(note, listed) for note in notes])
+
+
+def _all_vehicles(
+    held: SumoFile, *, begin_s: float, end_s: float, rng: np.random.Generator
+) -> tuple[list[str], FloatArray, IntArray]:
+    """Return id, departure and number of the course of every vehicle, those of flows after the others."""
+    ids = list(held.ids)
+    leave = np.array(held.depart_s, dtype=np.float64)
+    leave[leave < 0] = begin_s
+    departures, courses = [leave], [np.array(held.course, dtype=np.int32)]
+    for flow in held.flows:
+        of_flow = flow.departures(end_s=end_s, rng=rng)
+        ids.extend(f"{flow.name}.{i}" for i in range(len(of_flow)))
+        departures.append(of_flow)
+        courses.append(np.full(len(of_flow), flow.course, dtype=np.int32))
+        if len(ids) > MOST_VEHICLES:
+            raise TrafficError([f"{flow.where}: flows must come to at most {MOST_VEHICLES:,} vehicles"])
+    return ids, np.concatenate(departures), np.concatenate(courses)
+
+
+def _count_unfit(
+    unused: Counter[str],
+    depart_s: FloatArray,
+    course: IntArray,
+    ways: CourseLinks,
+    courses: Sequence[Course],
+    *,
+    begin_s: float,
+    end_s: float,
+) -> npt.NDArray[np.bool_]:
+    """Return who can be driven in the run, (vehicles,) bool, and count the others by their reason."""
+    early, late = depart_s < begin_s, depart_s >= end_s
+    for words, which in (
+        (f"departs before the run starts, at second {begin_s:g} of the file", early),
+        (f"departs after the run ends, at second {end_s:g} of the file", late),
+    ):
+        if which.any():
+            unused[words] += int(which.sum())
+    fits = ~(early | late)
+    for reason in ways.reasons:
+        which = fits & np.isin(course, reason.courses)
+        if which.any():
+            first = courses[int(course[np.flatnonzero(which)[0]])]
+            unused[f"{reason.words} (as in {first.where}: {reason.example(first)})"] += int(which.sum())
+            fits &= ~which
+    return fits
+
+
+def _without_folders(note: str, files: Sequence[str | Path]) -> str:
+    """Name files without their folders: notes are read elsewhere."""
+    for file in files:
+        note = note.replace(str(file), Path(file).name)
+    return note
+
+
+def _names(ids: list[str], order: npt.NDArray[np.int64], copies: npt.NDArray[np.int64]) -> list[str]:
+    if (copies == 1).all():
+        return [ids[place] for place in order.tolist()]
+    return [
+        ids[place] if copy == 0 else f"{ids[place]}.{copy}"
+        for place, total in zip(order.tolist(), copies.tolist(), strict=True)
+        for copy in range(total)
+    ]

@@ -1,0 +1,145 @@
+"""Trip tables of the Transportation Networks test problems (TNTP)."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.tntp.metadata import Line, finite_number, lines_of, read_metadata, shown
+from simulator.traffic.demand.trip_table import SHOWN, TripTable
+from simulator.traffic.errors import TrafficError
+
+_ORIGIN = re.compile(r"origin\b\s*(.*)", re.IGNORECASE)
+_ZONE = re.compile(r"\d{1,18}")
+_ZONES, _TOTAL = "NUMBER OF ZONES", "TOTAL OD FLOW"
+_SIGMAS = 6.0
+
+
+def read_tntp_trips(file: str | Path) -> TripTable:
+    """Read a trip table: blocks ``Origin n`` of pairs ``destination : trips;``, any number a line.
+
+    Where the metadata have ``<NUMBER OF ZONES>``, zones must be among 1 … that number; where they have ``<TOTAL OD
+    FLOW>``, trips must sum to it within what rounding each to the digits it is written with can do.
+
+    Parameters
+    ----------
+    file
+        Plain text or gzipped.
+
+    Returns
+    -------
+    TripTable
+        Pairs with no trips left out; those within a zone kept.
+
+    Raises
+    ------
+    TrafficError
+        If the file is not of this form, a number is none or negative, or the sum is not the one declared.
+    """
+    try:
+        return _Reading(str(file)).run()
+    except RoadsError as error:
+        raise TrafficError(error.faults) from error
+
+
+class _Reading:
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._faults: list[str] = []
+        self._origin: list[int] = []
+        self._destination: list[int] = []
+        self._trips: list[float] = []
+        self._line: list[int] = []
+        self._variance = 0.0
+        """Of the rounding error of the sum, where each number was rounded to its last digit."""
+
+    def run(self) -> TripTable:
+        lines = lines_of(self._file)
+        metadata = read_metadata(lines, file=self._file)
+        zones = metadata.whole(_ZONES, at_least=1) if metadata.has(_ZONES) else None
+        declared = metadata.number(_TOTAL) if metadata.has(_TOTAL) else None
+        origin: int | None = None
+        blocks = 0
+        for line in lines:
+            opening = _ORIGIN.fullmatch(line.text)
+            if opening:
+                blocks += 1
+                origin = self._zone(opening[1], line, zones)
+            elif blocks == 0:
+                self._faults.append(f"{self._at(line)}: must be the Origin of a block, got {shown(line.text)}")
+            else:
+                self._pairs(line, origin, zones)
+            if len(self._faults) >= SHOWN:
+                break
+        if self._faults:
+            raise TrafficError(self._faults)
+        if not blocks:
+            raise TrafficError([f"{self._file}: it holds no trips: no line begins with Origin"])
+        if declared is not None:
+            self._check_total(declared)
+        return self._table()
+
+    def _at(self, line: Line) -> str:
+        return f"{self._file}: line {line.number}"
+
+    def _zone(self, text: str, line: Line, zones: int | None) -> int | None:
+        text = text.strip()
+        if not _ZONE.fullmatch(text):
+            self._faults.append(f"{self._at(line)}: a zone must be a whole number, got {shown(text)}")
+            return None
+        zone = int(text)
+        if zones is not None and not 1 <= zone <= zones:
+            self._faults.append(f"{self._at(line)}: a zone must be from 1 to <{_ZONES}> = {zones}, got {zone}")
+            return None
+        return zone
+
+    def _pairs(self, line: Line, origin: int | None, zones: int | None) -> None:
+        for pair in line.text.split(";"):
+            if not pair.strip():
+                continue
+            name, colon, amount = pair.partition(":")
+            if not colon:
+                rule = "must be pairs of destination : trips, each ended by a semicolon"
+                self._faults.append(f"{self._at(line)}: {rule}, got {shown(pair.strip())}")
+                return
+            destination = self._zone(name, line, zones)
+            amount = amount.strip()
+            trips = finite_number(amount)
+            if trips is None or trips < 0:
+                rule = f"trips to zone {name.strip()} must be a finite number, 0 or more"
+                self._faults.append(f"{self._at(line)}: {rule}, got {shown(amount)}")
+            elif origin is not None and destination is not None:
+                self._variance += 100.0 ** -_decimals(amount) / 12.0
+                if trips > 0:
+                    self._origin.append(origin)
+                    self._destination.append(destination)
+                    self._trips.append(trips)
+                    self._line.append(line.number)
+
+    def _check_total(self, declared: float) -> None:
+        total = math.fsum(self._trips)
+        if abs(total - declared) > _SIGMAS * math.sqrt(self._variance) + 1e-9 * max(total, declared):
+            rule = f"<{_TOTAL}> must be the sum of the trips, {total:,.10g}, within rounding"
+            raise TrafficError([f"{self._file}: {rule}; got {declared:,.10g}"])
+
+    def _table(self) -> TripTable:
+        ends = np.array([self._origin, self._destination], dtype=np.int64).reshape(2, -1)
+        zones, codes = np.unique(ends, return_inverse=True)
+        origin, destination = codes.reshape(2, -1).astype(np.int32)
+        return TripTable.summed(
+            self._file,
+            [str(zone) for zone in zones.tolist()],
+            origin,
+            destination,
+            np.array(self._trips, dtype=np.float64),
+            np.array(self._line, dtype=np.int64),
+            unit="line",
+        )
+
+
+def _decimals(written: str) -> int:
+    """Digits after the point; 0 of a number with an exponent, whose rounding is taken for coarser than it is."""
+    _, _, digits = written.partition(".")
+    return min(len(digits), 18) if digits.isdecimal() else 0

@@ -1,0 +1,227 @@
+"""Gravity demand between zones: from what each produces and attracts to a trip table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.network import RoadNetwork
+from simulator.roads.node_ids import node_ids
+from simulator.roads.table import Table
+from simulator.traffic.demand.od_columns import header_of
+from simulator.traffic.demand.trip_table import TripTable, capped
+from simulator.traffic.demand.zones import Zones
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.packed import check_unpacked
+from simulator.traffic.paths import ShortestPaths
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_ZONES = 5_000
+_TOLERANCE = 1e-9
+_MOST_ROUNDS = 10_000
+_NAMES = {
+    "zone": ("zone", "zone_id", "node", "node_id", "id"),
+    "production": ("production", "productions", "origins", "produced"),
+    "attraction": ("attraction", "attractions", "destinations", "attracted"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ZoneMasses:
+    """Trips that begin and end in each zone.
+
+    Attributes
+    ----------
+    file
+        Where they are from.
+    names
+        Of the zones, no two alike.
+    production, attraction
+        (zones,) float64, 0 or more, each with a sum above 0.
+    """
+
+    file: str
+    names: list[str]
+    production: FloatArray
+    attraction: FloatArray
+
+    @classmethod
+    def read(cls, file: str | Path) -> "ZoneMasses":
+        """Read a table (``.csv``, ``.csv.gz`` or ``.parquet``) with ``zone``, ``production`` and ``attraction``.
+
+        Raises
+        ------
+        TrafficError
+            If the file cannot be read, lacks a column, or a row has no zone, one that another has, or numbers of trips
+            that are none.
+        """
+        path = Path(file)
+        try:
+            check_unpacked(path)
+            header = {name.lower(): name for name in reversed(header_of(path))}
+            columns = {
+                ours: next((header[name] for name in known if name in header), ours) for ours, known in _NAMES.items()
+            }
+            table = Table.from_file(path, columns=columns, ids=("zone",))
+        except RoadsError as error:
+            raise TrafficError(error.faults) from error
+        names = node_ids(table.values("zone"))
+        absent = np.array([name is None for name in names])
+        faults = table.faults("zone", absent, "the identifier of a zone")
+        twice = pd.Series(names, dtype="object").duplicated().to_numpy(dtype=np.bool_) & ~absent
+        faults += table.faults("zone", twice, "a zone that no earlier row has")
+        masses = {name: table.numbers(name) for name in ("production", "attraction")}
+        for name, values in masses.items():
+            fine = np.isfinite(values) & (values >= 0)
+            faults += table.faults(name, ~fine, "a finite number of trips, 0 or more")
+            if fine.all() and not 0 < values.sum() < np.inf:
+                faults.append(f"{file}: the {name}s must sum to more than 0, got {values.sum():g}")
+        if len(table) > MOST_ZONES:
+            faults.append(f"{file}: gravity takes at most {MOST_ZONES:,} zones, got {len(table):,}")
+        if faults:
+            raise TrafficError(faults)
+        return cls(str(file), [str(name) for name in names], masses["production"], masses["attraction"])
+
+
+def gravity_table(
+    masses: ZoneMasses,
+    network: RoadNetwork,
+    paths: ShortestPaths,
+    *,
+    scale_s: float,
+    constraint: Literal["doubly", "singly"],
+) -> TripTable:
+    """Spread the trips of zones over pairs of different zones: T_ij = a_i P_i b_j A_j exp(−t_ij / scale_s).
+
+    t_ij is the shortest time between the zones, the mean over their pairs of nodes that a path joins. Singly
+    constrained, b = 1 and each a_i is such that zone i sends out its production P_i. Doubly constrained, each zone also
+    receives its attraction A_j: a and b by iterative proportional fitting (Furness), to 1 part in 10⁹; attractions are
+    first scaled to the sum of productions.
+
+    Parameters
+    ----------
+    masses
+        What zones produce and attract.
+    network, paths
+        Roads, and shortest paths over them.
+    scale_s
+        Travel time over which demand falls by a factor e, seconds, above 0.
+    constraint
+        "doubly" or "singly".
+
+    Returns
+    -------
+    TripTable
+        Trips between every two zones; their sum is that of the productions.
+
+    Raises
+    ------
+    TrafficError
+        If a zone is not among the roads, one that produces (or attracts) can reach (or be reached from) no other, or
+        no spread has both sums.
+
+    References
+    ----------
+    A. G. Wilson, A statistical theory of spatial distribution models, Transportation Research 1 (1967) 253-269;
+    K. P. Furness, Time function iteration, Traffic Engineering and Control 7 (1965) 458-460.
+    """
+    zones = Zones.named_by(masses.names, network)
+    number = zones.find(masses.names)
+    if np.any(number < 0):
+        lost = [masses.names[row] for row in np.flatnonzero(number < 0).tolist()]
+        words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
+        raise TrafficError(capped([f"{masses.file}: zone {name!r} {words}" for name in lost]))
+    times = zones.mean_times(number, paths)
+    np.fill_diagonal(times, np.inf)
+    notes = []
+    attraction = masses.attraction
+    if constraint == "doubly":
+        factor = masses.production.sum() / attraction.sum()
+        if abs(factor - 1.0) > _TOLERANCE:
+            notes.append(
+                f"{Path(masses.file).name}: attractions are scaled by {factor:.6g} to the sum of the productions"
+            )
+        attraction = attraction * factor
+        _check_elsewhere(masses, attraction)
+    weights = _deterrence(times, masses, attraction, scale_s=scale_s)
+    if constraint == "doubly":
+        trips = _balanced(weights, masses, attraction)
+    else:
+        trips = (
+            weights
+            * np.divide(masses.production, weights.sum(axis=1), out=np.zeros(len(number)), where=masses.production > 0)[
+                :, None
+            ]
+        )
+    origin, destination = np.nonzero(trips > 0)
+    return TripTable(
+        masses.file,
+        masses.names,
+        origin.astype(np.int32),
+        destination.astype(np.int32),
+        trips[origin, destination],
+        origin.astype(np.int64) + 1,
+        notes=notes,
+    )
+
+
+def _check_elsewhere(masses: ZoneMasses, attraction: FloatArray) -> None:
+    """Refuse a zone so large that what it sends and receives cannot all be of other zones."""
+    total = float(masses.production.sum())
+    large = np.flatnonzero(masses.production + attraction > total * (1.0 + _TOLERANCE)).tolist()
+    if large:
+        words = "no spread over different zones has both sums: there are not so many trips that begin or end elsewhere"
+        faults = [
+            f"{masses.file}: row {row + 1}: zone {masses.names[row]} produces {masses.production[row]:,.10g} and "
+            f"attracts {attraction[row]:,.10g} of {total:,.10g} trips, and {words}"
+            for row in large
+        ]
+        raise TrafficError(capped(faults))
+
+
+def _deterrence(times: FloatArray, masses: ZoneMasses, attraction: FloatArray, *, scale_s: float) -> FloatArray:
+    """Return A_j exp(−t_ij / scale_s), rows scaled at will; (zones, zones) float64."""
+    sends, receives = masses.production > 0, attraction > 0
+    times = np.where(receives[None, :] & sends[:, None], times, np.inf)
+    nearest, closest = times.min(axis=1), times.min(axis=0)
+    faults = [
+        f"{masses.file}: row {row + 1}: zone {masses.names[row]} {words}"
+        for bad, words in (
+            (sends & ~np.isfinite(nearest), "produces trips, and no path leads from it to a zone that attracts any"),
+            (receives & ~np.isfinite(closest), "attracts trips, and no path leads to it from a zone that produces any"),
+        )
+        for row in np.flatnonzero(bad).tolist()
+    ]
+    if faults:
+        raise TrafficError(capped(faults))
+    # Relative to the nearest of each row, so that a small scale cannot underflow every weight of it to 0.
+    relative = times - np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
+    return np.exp(-relative / scale_s) * attraction
+
+
+def _balanced(weights: FloatArray, masses: ZoneMasses, attraction: FloatArray) -> FloatArray:
+    """Fit rows to productions and columns to attractions."""
+    trips = weights.copy()
+    production = masses.production
+    for _ in range(_MOST_ROUNDS):
+        trips *= _ratio(production, trips.sum(axis=1))[:, None]
+        trips *= _ratio(attraction, trips.sum(axis=0))
+        off = np.abs(trips.sum(axis=1) - production)
+        if np.all(off <= _TOLERANCE * production):
+            return trips
+    worst = int(np.argmax(off / np.maximum(production, np.finfo(float).tiny)))
+    fault = (
+        f"{masses.file}: row {worst + 1}: no spread over different zones was found that has both sums: zone "
+        f"{masses.names[worst]} produces {production[worst]:,.10g} trips and comes to {trips[worst].sum():,.10g}; "
+        'take a larger gravity_scale_s, or gravity_constraint = "singly"'
+    )
+    raise TrafficError([fault])
+
+
+def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
+    return np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)

@@ -1,0 +1,171 @@
+"""Reactive routing: new ways by the travel times of the moment; one decision, taken for every engine."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.roads.links import Links
+from simulator.stopwatch import Stopwatch
+from simulator.traffic.clock import Clock
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.places import State
+from simulator.traffic.route_book import RouteBook
+from simulator.traffic.trips import Trips
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """What an engine has seen on its roads when it comes to a moment of re-routing.
+
+    Attributes
+    ----------
+    left
+        (links,) int64: vehicles that have left each link so far.
+    spent_ticks
+        (links,) int64: ticks those spent on it.
+    head_entry
+        (links,) int32: when the first vehicle still on the link entered it; -1 of an empty link.
+    state
+        (departed,) uint8, a `State`.
+    position
+        (departed,) int32: place in its row of the link a vehicle is on or waits to enter; anything once arrived.
+    """
+
+    left: npt.NDArray[np.int64]
+    spent_ticks: npt.NDArray[np.int64]
+    head_entry: IntArray
+    state: npt.NDArray[np.uint8]
+    position: IntArray
+
+
+class ReactiveRouting:
+    """Gives vehicles the way that is shortest by the times last measured.
+
+    Every `every_s`, before the vehicles of that tick move, each link's delay over its free-flow time is measured:
+    the mean over the vehicles that left it since the last time, or how long the first vehicle still on it has been
+    there, whichever is more; none where nobody was. A link's travel time is its free-flow time plus its delay, so
+    that on empty roads nobody drives otherwise than without re-routing. Vehicles that depart before the next time
+    take the shortest way by these times; of those on the road or waiting to enter, each with probability `share`
+    takes a new way from the end of the link it is on or waits for.
+
+    Travel times averaged over the last stretch of time, and a share of drivers that look at them, are what SUMO's
+    `device.rerouting` has too; MATSim averages link times over such intervals (its `TravelTimeCalculator`). There
+    is no smoothing over several intervals: on Sioux Falls it made queues longer and flows less like equilibrium.
+
+    Parameters
+    ----------
+    links, physics, trips, clock
+        As the engine has them.
+    every_s
+        Seconds between two measurements, at least a tick.
+    share
+        Probability with which a vehicle on its way looks, 0 to 1.
+    through
+        (nodes,) bool: whether routes may pass through a node; left out, through every one.
+    at_departure
+        Whether vehicles about to depart choose too. Where their routes are given, by a file, they keep those until
+        they look on their way.
+    rng
+        The routing stream.
+    stopwatch
+        Told what time re-routing takes, as phase "rerouting"; left out, nobody is.
+
+    Raises
+    ------
+    ValueError
+        If `every_s` is less than a tick or `share` is no probability.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        physics: LinkPhysics,
+        trips: Trips,
+        *,
+        clock: Clock,
+        every_s: float,
+        share: float,
+        through: npt.NDArray[np.bool_] | None = None,
+        at_departure: bool = True,
+        rng: np.random.Generator,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        every_ticks = clock.whole_ticks(every_s)
+        if every_ticks < 1:
+            raise ValueError(f"every_s must be at least a tick of {clock.step_s:g} s, received {every_s!r}")
+        if not 0 <= share <= 1:
+            raise ValueError(f"share must be between 0 and 1, received {share!r}")
+        self._links, self._physics, self._trips, self._clock = links, physics, trips, clock
+        self._every, self._share, self._through, self._rng = every_ticks, share, through, rng
+        self._at_departure = at_departure
+        self._left = np.zeros(len(links), dtype=np.int64)
+        self._spent = np.zeros(len(links), dtype=np.int64)
+        self._delay_s = np.zeros(len(links))
+        self._asked = self._changed = 0
+        self._stopwatch = stopwatch or Stopwatch()
+
+    @property
+    def every_ticks(self) -> int:
+        """Ticks between two moments of re-routing; the first is this many ticks after the start."""
+        return self._every
+
+    @property
+    def time_s(self) -> FloatArray:
+        """(links,) float64: seconds that crossing each link takes, as last measured."""
+        return self._links.free_flow_s + self._delay_s
+
+    def reroute(self, tick: int, book: RouteBook, flow: Flow) -> npt.NDArray[np.int64]:
+        """Measure, and write new ways into `book`, before the vehicles of `tick` move.
+
+        Returns
+        -------
+        numpy.ndarray
+            The departed vehicles whose way is another now, ascending.
+        """
+        with self._stopwatch.phase("rerouting"):
+            self._measure(tick, flow)
+            return self._choose(tick, book, flow)
+
+    def _choose(self, tick: int, book: RouteBook, flow: Flow) -> npt.NDArray[np.int64]:
+        """Let those who look take the way that is shortest now; return the departed ones whose way is another."""
+        departed, links, trips = len(flow.state), self._links, self._trips
+        on_way = np.flatnonzero(flow.state != State.ARRIVED)
+        looking = on_way[self._rng.random(len(on_way)) < self._share]
+        ahead = links.to_node[book.at(looking, flow.position[looking])]
+        until = np.searchsorted(trips.departure_tick, tick + self._every) if self._at_departure else departed
+        leaving = np.arange(departed, until, dtype=np.int64)
+        vehicles: npt.NDArray[np.int64] = np.concatenate([looking, leaving])
+        node = np.concatenate([ahead, trips.origin[leaving]])
+        keep = np.concatenate([flow.position[looking].astype(np.int64) + 1, np.zeros(len(leaving), dtype=np.int64)])
+        going = node != trips.destination[vehicles]
+        vehicles, node, keep = vehicles[going], node[going], keep[going]
+        if not len(vehicles):
+            return vehicles
+        asking = Trips(node, trips.destination[vehicles], np.zeros(len(node), dtype=np.int32))
+        rest = ShortestPaths(links, through=self._through, time_s=self.time_s).routes(asking)
+        changed = vehicles[book.replace(vehicles, keep, rest)]
+        under_way: npt.NDArray[np.int64] = changed[changed < departed]
+        self._asked += int(np.count_nonzero(vehicles < departed))
+        self._changed += len(under_way)
+        return under_way
+
+    def _measure(self, tick: int, flow: Flow) -> None:
+        free = self._physics.free_ticks
+        left = flow.left - self._left
+        ticks = np.divide(flow.spent_ticks - self._spent, left, out=np.zeros(len(free)), where=left > 0)
+        waited = np.where(flow.head_entry >= 0, tick - flow.head_entry, 0)
+        self._delay_s = np.maximum(np.maximum(ticks, waited) - free, 0.0) * self._clock.step_s
+        self._left, self._spent = flow.left, flow.spent_ticks
+
+    def notes(self) -> list[str]:
+        """Say how often vehicles looked and what came of it."""
+        looked = f"Vehicles under way looked for a quicker way {self._asked:,} times"
+        return [f"{looked}, and took another one {self._changed:,} times."]
+
+    def __repr__(self) -> str:
+        return f"<ReactiveRouting: every {self._every} ticks, share {self._share:g}>"

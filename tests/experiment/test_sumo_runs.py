@@ -1,0 +1,204 @@
+"""Scenarios that SUMO drives: from the file to the run directory, and the fleet engine beside it."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scenarios
+from scenarios import ScenarioError
+from simulator import run
+from simulator.cli import main
+from simulator.experiment import build
+from simulator.streams import Streams
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
+
+from sumo_by_hand import ROUTES, make_net, plain_run
+
+from simulator.stopwatch import Stopwatch
+
+SCENARIO = """
+[scenario]
+name = "small-sumo"
+duration_s = 300
+warmup_s = 60
+
+[roads]
+source = "sumo"
+path = "small.net.xml"
+
+[cells]
+kind = "square"
+size_m = 100
+
+[traffic]
+engine = "sumo"
+routes = ["small.rou.xml"]
+beside = "fleet"
+
+[[campaigns]]
+name = "occupancy"
+start_s = 100
+queries = 2
+every_s = 100
+round_gap_s = 20
+deadline_s = 20
+
+[[mechanisms]]
+name = "baseline"
+kind = "no_privacy"
+"""
+
+
+@pytest.fixture
+def folder(small_net, tmp_path):
+    (tmp_path / "small.net.xml").write_bytes(small_net.read_bytes())
+    (tmp_path / "small.rou.xml").write_text(ROUTES)
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def small_net(tmp_path_factory):
+    return make_net(tmp_path_factory.mktemp("net"))
+
+
+def test_the_campaign_counts_the_vehicles_that_sumo_has_in_each_cell(folder):
+    result = run(folder / "small.toml", overrides=["traffic.seed=5"])
+    scenario = scenarios.load(folder / "small.toml", overrides=["traffic.seed=5"])
+    city = build.build_city(scenario)
+    engine = build.build_engine(scenario, city, streams=Streams(0), stopwatch=Stopwatch())
+    seen, trips = plain_run(engine._inputs, until_s=300)
+    for query, asked_s in enumerate((100.0, 200.0), start=1):
+        moment_s = asked_s + 20.0
+        truth = result.estimates.query(f"query == {query} and mechanism == 'baseline'").sort_values("cell")["truth"]
+        # Asked at the first moment and on the road at the second: they are where SUMO writes them.
+        both = [there for vehicle, there in seen[moment_s].items() if vehicle in seen[asked_s]]
+        at = engine._frame.to_city(np.array([(there.x, there.y) for there in both]))
+        least = np.bincount(city.cells.cell_of(at), minlength=city.cells.count + 1)[1:]
+        assert (truth.to_numpy() >= least).all()
+        here = next(q for q in result.facts["traffic_at_queries"] if q["query"] == query)
+        assert here["on_road"] == len(seen[asked_s]) > 20
+        assert here["arrived"] == sum(trip["arrival"] <= asked_s for trip in trips)
+        # Everybody asked is somewhere: waiting or on the road then, none of them outside every cell.
+        assert truth.sum() == here["on_road"] + here["waiting"]
+
+
+def test_the_fleet_engine_drives_the_same_vehicles_beside_it(folder):
+    traffic = run(folder / "small.toml").facts["traffic"]
+    (beside,) = traffic["beside"]
+    assert (traffic["engine"], beside["engine"]) == ("sumo", "fleet")
+    assert beside["times_s"] == traffic["times_s"]
+    # Flows by chance are drawn anew; all others are the same.
+    sure = 62 + 2
+    assert min(traffic["departed"][-1], beside["departed"][-1]) > sure
+    at_60_s = traffic["times_s"].index(60.0)
+    assert beside["mean_trip_s"][-1] < traffic["mean_trip_s"][-1], "signals are SUMO's"
+    assert beside["departed"][at_60_s] == pytest.approx(traffic["departed"][at_60_s], abs=15)
+    assert "with 16 signals" in traffic["notes"][0]
+
+
+def test_a_run_is_the_same_again_and_another_with_another_seed(folder):
+    first, again, other = (run(folder / "small.toml", seed=seed) for seed in (1, 1, 2))
+    assert first.facts["traffic"] == again.facts["traffic"]
+    assert first.estimates.equals(again.estimates)
+    assert first.facts["traffic"]["on_road"] != other.facts["traffic"]["on_road"]
+
+
+def test_another_campaign_changes_no_traffic_and_no_other_campaign(folder):
+    text = SCENARIO + '\n[[campaigns]]\nname = "more"\nstart_s = 130\n'
+    (folder / "more.toml").write_text(text)
+    one, two = run(folder / "small.toml"), run(folder / "more.toml")
+    assert one.facts["traffic"] == two.facts["traffic"]
+    rows = two.estimates.query("campaign == 'occupancy'").reset_index(drop=True)
+    assert rows["truth"].tolist() == one.estimates["truth"].tolist()
+
+
+def test_a_configuration_file_does_as_well(folder):
+    (folder / "small.sumocfg").write_text(
+        '<configuration><net-file value="small.net.xml"/><route-files value="small.rou.xml"/></configuration>'
+    )
+    text = SCENARIO.replace('routes = ["small.rou.xml"]', 'config = "small.sumocfg"')
+    (folder / "config.toml").write_text(text)
+    assert run(folder / "config.toml").facts["traffic"] == run(folder / "small.toml").facts["traffic"]
+
+
+def test_roads_of_another_source_give_places_without_links(folder):
+    grid = 'source = "grid"\nrows = 6\ncolumns = 6\nspacing_m = 120\nspeed_mps = 10'
+    text = SCENARIO.replace('source = "sumo"\npath = "small.net.xml"', grid).replace('beside = "fleet"', "")
+    (folder / "grid.toml").write_text(text)
+    with pytest.raises(ScenarioError, match="net is required where"):
+        run(folder / "grid.toml")
+    (folder / "grid.toml").write_text(text.replace('engine = "sumo"', 'engine = "sumo"\nnet = "small.net.xml"'))
+    result = run(folder / "grid.toml")
+    assert result.estimates["truth"].sum() > 30
+    assert "beside" not in result.facts["traffic"]
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        (('routes = ["small.rou.xml"]', ""), "traffic.routes", "is required"),
+        (('routes = ["small.rou.xml"]', 'routes = ["no.rou.xml"]'), "traffic.routes[0]", "no such file"),
+        (('beside = "fleet"', 'beside = "agents"'), "traffic.beside", "fleet"),
+        (('beside = "fleet"', "step_s = 0.00051"), "traffic.step_s", "whole milliseconds"),
+        (('beside = "fleet"', "step_s = 0.0001"), "traffic.step_s", "whole milliseconds"),
+        (('beside = "fleet"', "seed = 2147483648"), "traffic.seed", "2147483647"),
+        (('beside = "fleet"', 'config = "small.rou.xml"'), "traffic.config", "leave out routes"),
+        (('beside = "fleet"', "vehicles = 5"), "traffic.vehicles", "unknown"),
+    ],
+    ids=["none", "missing", "beside", "step", "tiny", "seed", "both", "vehicles"],
+)
+def test_what_is_wrong_with_the_section_is_told_with_its_key(folder, change, path, words):
+    (folder / "wrong.toml").write_text(SCENARIO.replace(*change))
+    with pytest.raises(ScenarioError) as caught:
+        scenarios.load(folder / "wrong.toml")
+    assert any(path in str(fault) and words in str(fault) for fault in caught.value.faults), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("routes", "words"),
+    [
+        ('<routes><trip id="v" depart="0" from="A0B0" to="A9B9"/></routes>', "A9B9"),
+        ("<routes/>", "no vehicle, trip or flow"),
+        ("<routes><trip", "not well-formed"),
+        ('<routes><flow id="f" begin="0" period="often" from="A0B0" to="B0C0"/></routes>', "period"),
+    ],
+    ids=["edge", "empty", "cut", "period"],
+)
+def test_a_bad_route_file_exits_with_2_and_leaves_nothing(folder, routes, words, monkeypatch, capfd):
+    (folder / "small.rou.xml").write_text(routes)
+    before = sorted(folder.iterdir())
+    monkeypatch.setattr(sys, "argv", ["crowdveil", "run", str(folder / "small.toml"), "--out", str(folder / "out")])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 2
+    said = capfd.readouterr().err
+    assert words in said
+    assert "traffic" in said
+    assert "Traceback" not in said
+    assert sorted(folder.iterdir()) == before
+
+
+DATA = Path(os.environ.get("CROWDVEIL_DATA", "/nowhere"), "sumo", "acosta")
+
+
+@pytest.mark.skipif(
+    not DATA.is_dir(), reason="CROWDVEIL_DATA names no folder with sumo/acosta: real data is not part of the project"
+)
+def test_bologna_runs_with_the_fleet_engine_beside_it(tmp_path):
+    short = ["scenario.duration_s=600", "scenario.warmup_s=120", "campaigns.occupancy.start_s=240"]
+    short += ["campaigns.occupancy.queries=2", "campaigns.occupancy.every_s=150", "traffic.seed=1"]
+    result = run("bologna-sumo", overrides=short)
+    facts = json.loads((result.save(tmp_path / "run") / "run.json").read_text(encoding="utf-8"))
+    traffic, (beside,) = facts["traffic"], facts["traffic"]["beside"]
+    assert facts["vehicles"] < 8779, "those who depart after the run are not counted"
+    assert traffic["departed"][-1] > 1400
+    assert 0.97 < beside["departed"][-1] / traffic["departed"][-1] < 1
+    assert traffic["mean_trip_s"][-1] > 1.2 * beside["mean_trip_s"][-1], "signals are SUMO's"
+    assert traffic["on_road"][-1] > beside["on_road"][-1]
+    assert result.estimates.query("mechanism == 'baseline'")["truth"].sum() > 600

@@ -1,0 +1,200 @@
+"""Runs of engine ``trace``: the shipped scenarios over real recordings, matched ones, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import scenarios
+from scenarios import ScenarioError
+from simulator import run
+from simulator.traffic.trace import read_trace
+
+SCENARIO = """
+[scenario]
+name = "replay"
+duration_s = 300
+
+[roads]
+ROADS
+
+[cells]
+CELLS
+
+[traffic]
+engine = "trace"
+trace = "cabs.csv"
+gap_s = 60
+TRAFFIC
+
+[[campaigns]]
+start_s = 60
+queries = 4
+every_s = 50
+round_gap_s = 10
+deadline_s = 10
+
+[[mechanisms]]
+kind = "no_privacy"
+"""
+GRID = 'source = "grid"\nrows = 3\ncolumns = 3\nspacing_m = 200\nanchor = {lon = 11.3, lat = 44.5}'
+SQUARES = 'kind = "square"\nsize_m = 150'
+CABS = "".join(
+    f"{cab},{time},{11.3 + 0.00002 * time:.6f},{44.5 + 0.0018 * cab:.6f}\n"
+    for cab in (0, 1, 2)
+    for time in range(0, 240, 10)
+)
+
+
+def _write(folder: Path, *, roads: str = GRID, cells: str = SQUARES, traffic: str = "", cabs: str = CABS) -> Path:
+    (folder / "cabs.csv").write_text("cab,time,lon,lat\n" + cabs, encoding="utf-8")
+    file = folder / "replay.toml"
+    text = SCENARIO.replace("ROADS", roads).replace("CELLS", cells).replace("TRAFFIC", traffic)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def _data(*inside: str) -> None:
+    root = os.environ.get("CROWDVEIL_DATA")
+    missing = [name for name in inside if not root or not (Path(root) / name).exists()]
+    if missing:
+        pytest.skip(f"CROWDVEIL_DATA holds no {missing[0]}")
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "vehicles"),
+    [
+        ("bologna-fcd", "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz", 4124),
+        ("cabs-san-francisco", "sf_cabspotting/new_abboip.txt.gz", 3),
+        ("beijing-taxis", "beijing_tdrive_sample/Beijing_taxi.csv.gz", 72),
+    ],
+)
+def test_shipped_recordings_run(name, inside, vehicles, tmp_path):
+    _data(inside)
+    result = run(name)
+    assert result.facts["vehicles"] == vehicles
+    assert result.facts["warnings"] == []
+    assert result.facts["memory_bytes"]["routes"] > 0
+    assert result.facts["data"]
+    directory = result.save(tmp_path / "run")
+    pd.testing.assert_frame_equal(run(directory / "scenario.toml").estimates, result.estimates)
+    rmse = result.scores.set_index("mechanism")["rmse"]
+    assert 0 == rmse["baseline"] < rmse["sampling"] < rmse["randomized"]
+    for query in result.facts["traffic_at_queries"]:
+        assert query["departed"] == query["on_road"] + query["arrived"] + query["absent"]
+
+
+def test_truth_is_counted_from_the_file_itself():
+    """Bologna's truth at a moment of the file, counted by hand from its rows."""
+    inside = "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz"
+    _data(inside)
+    overrides = [
+        "campaigns.occupancy.start_s=310",
+        "campaigns.occupancy.every_s=100",
+        "campaigns.occupancy.round_gap_s=0.001",
+    ]
+    scenario = scenarios.load("bologna-fcd", overrides=[*overrides, "campaigns.occupancy.deadline_s=0.001"])
+    result = run(scenario)
+    truth = result.estimates.query("mechanism == 'baseline'").groupby("time_s")["truth"].sum()
+    rows = pd.read_csv(Path(os.environ["CROWDVEIL_DATA"]) / inside).groupby("time").size()
+    assert len(truth) == 14
+    for time_s, count in truth.items():
+        assert count == rows[round(time_s)]
+
+
+def test_an_empty_cell_is_estimated_as_exactly_empty():
+    """What the comment of cabs-san-francisco says."""
+    _data("sf_cabspotting/new_abboip.txt.gz")
+    rows = run("cabs-san-francisco").estimates.query("mechanism == 'sampling'")
+    assert (rows.query("truth == 0")["estimate"] == 0).all()
+    assert (rows.query("truth > 0")["estimate"] > 0).mean() > 0.3
+
+
+def test_matched_vehicles_are_on_road_cells(tmp_path):
+    file = _write(tmp_path, cells='kind = "roads"', traffic='match = "nearest"\nmatch_m = 20')
+    result = run(file)
+    truth = result.estimates.groupby("query")["truth"].sum()
+    assert truth.tolist() == [3, 3, 3, 3]
+    notes = " ".join(result.facts["city"]["notes"])
+    assert "72 of 72 fixes are matched to roads (nearest)" in notes
+
+
+def test_notes_say_the_rule_and_what_was_left_out(tmp_path):
+    result = run(_write(tmp_path, traffic='start = 50\norder = "ascending"'))
+    notes = " ".join([*result.facts["city"]["notes"], *result.facts["traffic"]["notes"]])
+    assert "second 0 is 50 s" in notes
+    assert "15 fixes are before second 0 and left out" in notes
+    assert "a vehicle moves evenly between fixes at most 60 s apart" in notes
+
+
+def test_speeds_can_be_asked_for(tmp_path):
+    file = _write(tmp_path)
+    text = file.read_text().replace(
+        "queries = 4", 'queries = 4\nstatistic = "mean_speed"\nlower_mps = 0\nupper_mps = 20\nmin_vehicles = 1'
+    )
+    text = text.replace("[[mechanisms]]", '[release]\nkind = "none"\n\n[[mechanisms]]')
+    file.write_text(text)
+    estimates = run(file).estimates
+    assert len(estimates) > 0
+    # 0.00002 degrees of longitude a second at latitude 44.5 are 1.59 m/s.
+    np.testing.assert_allclose(estimates["truth"], 1.59, atol=0.01)
+
+
+BROKEN = {
+    "swapped": (
+        {"cabs": "0,0,44.5,111.3\n"},
+        "cabs.csv: line 2: lat must be -90 … 90 degrees; longitude and latitude look",
+    ),
+    "elsewhere": ({"cabs": "0,0,44.5,11.3\n"}, "no fix is where the roads are"),
+    "clock": (
+        {"cabs": "0,5,11.3,44.5\n0,9,11.3,44.5\n0,7,11.3,44.5\n"},
+        "cabs.csv: line 4: the clock of vehicle '0' must",
+    ),
+    "empty": ({"cabs": ""}, "cabs.csv: it holds no rows"),
+    "no roads": ({"roads": 'source = "none"', "traffic": 'match = "hmm"'}, "match needs roads"),
+    "column": (
+        {"traffic": 'columns = {vehicle = "taxi"}'},
+        "no column 'taxi' for vehicle; its columns are 'cab', 'time'",
+    ),
+    "format": ({"traffic": 'format = "gpx"'}, "cabs.csv: line 1: must be well-formed XML"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_faults_name_the_section(tmp_path, case):
+    change, words = BROKEN[case]
+    with pytest.raises(ScenarioError) as caught:
+        run(_write(tmp_path, **change))
+    assert {fault.path for fault in caught.value.faults} == {"traffic"}
+    assert words in str(caught.value)
+
+
+def test_the_command_says_what_is_wrong_and_writes_nothing(tmp_path):
+    change, words = BROKEN["clock"]
+    file = _write(tmp_path, **change)
+    command = [Path(sys.executable).with_name("crowdveil"), "run", file, "--out", tmp_path / "out", "--quiet"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, "COLUMNS": "400"})
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("*out*"))
+
+
+def test_a_run_directory_with_fcd_is_replaced_whole(tmp_path):
+    """What an earlier run wrote as floating-car data does not stay behind in a later one without."""
+    file = _write(tmp_path)
+    plain = file.read_text()
+    file.write_text(plain + "\n[fcd]\nevery_s = 10\n")
+    directory = run(file).save(tmp_path / "run")
+    assert read_trace(directory / "fcd.xml.gz").vehicles == 3
+    file.write_text(plain)
+    run(file).save(directory, overwrite=True)
+    assert not (directory / "fcd.xml.gz").exists()
+    shutil.rmtree(directory)

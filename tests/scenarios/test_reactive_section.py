@@ -1,0 +1,46 @@
+"""[traffic] routing: when drivers choose their ways anew."""
+
+import pytest
+from conftest import VALID
+
+import scenarios
+
+
+@pytest.fixture
+def load(tmp_path):
+    def loaded(**traffic):
+        path = tmp_path / "s.toml"
+        lines = "".join(f"{name} = {value!r}\n".replace("'", '"') for name, value in traffic.items())
+        path.write_text(VALID.replace("vehicles = 50\n", f"vehicles = 50\n{lines}"), encoding="utf-8")
+        return scenarios.load(path)
+
+    return loaded
+
+
+def test_what_is_left_out_stays_out(load):
+    traffic = load(routing="reactive").traffic
+    assert (traffic.reroute_every_s, traffic.reroute_share) == (None, None)
+
+
+def test_both_can_be_said(load):
+    traffic = load(routing="reactive", reroute_every_s=60.0, reroute_share=0.0).traffic
+    assert (traffic.reroute_every_s, traffic.reroute_share) == (60, 0)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "path", "rule"),
+    [
+        ({"reroute_every_s": 60.0}, "traffic.reroute_every_s", 'goes with routing = "reactive"'),
+        ({"reroute_share": 0.5}, "traffic.reroute_share", 'goes with routing = "reactive"'),
+        ({"routing": "reactive", "reroute_every_s": 0.5}, "traffic.reroute_every_s", "must be at least step_s = 1"),
+        ({"routing": "reactive", "reroute_every_s": 3.0, "step_s": 4.0}, "traffic.reroute_every_s", "step_s = 4"),
+        ({"routing": "reactive", "reroute_share": 1.5}, "traffic.reroute_share", "must be at most 1"),
+        ({"routing": "reactive", "reroute_every_s": -1.0}, "traffic.reroute_every_s", "must be above 0"),
+    ],
+)
+def test_what_is_refused(load, traffic, path, rule):
+    with pytest.raises(scenarios.ScenarioError) as caught:
+        load(**traffic)
+    (fault,) = caught.value.faults
+    assert fault.path == path
+    assert rule in fault.rule

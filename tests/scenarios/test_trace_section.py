@@ -1,0 +1,135 @@
+"""What ``[traffic] engine = "trace"`` and ``[fcd]`` take, and what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+import scenarios
+from scenarios import ScenarioError
+
+RUN = """
+[scenario]
+name = "replay"
+duration_s = 600
+
+[roads]
+source = "none"
+
+[cells]
+kind = "square"
+size_m = 500
+
+[traffic]
+engine = "trace"
+trace = "cab.csv"
+
+[[campaigns]]
+start_s = 120
+
+[[mechanisms]]
+kind = "no_privacy"
+"""
+
+
+@pytest.fixture
+def load_trace(load, tmp_path):
+    (tmp_path / "cab.csv").write_text("vehicle,time,lon,lat\n")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "bus.csv").write_text("vehicle,time,lon,lat\n")
+
+    def with_lines(*lines: str, after: str = "") -> scenarios.Scenario:
+        text = RUN.replace(
+            'trace = "cab.csv"', "\n".join(['trace = "cab.csv"', *lines]) if lines else 'trace = "cab.csv"'
+        )
+        return load(text + after)
+
+    return with_lines
+
+
+def _faults(load, *lines, after=""):
+    with pytest.raises(ScenarioError) as caught:
+        load(*lines, after=after)
+    return {fault.path: fault.rule for fault in caught.value.faults}
+
+
+def test_one_file_a_list_and_a_folder(load_trace, load, tmp_path):
+    assert load_trace().traffic.trace == (str(tmp_path / "cab.csv"),)
+    several = load(RUN.replace('"cab.csv"', '["cab.csv", "more"]'))
+    assert several.traffic.trace == (str(tmp_path / "cab.csv"), str(tmp_path / "more"))
+    found = dict(scenarios.files_of(several.traffic))
+    assert sorted(path.name for path in found.values()) == ["bus.csv", "cab.csv"]
+    assert load(RUN, overrides=["traffic.trace=more"]).traffic.trace == (str(tmp_path / "more"),)
+
+
+def test_it_comes_back_equal(load_trace, tmp_path):
+    scenario = load_trace(
+        'columns = {vehicle = "v", time = "t", lon = "x", lat = "y", speed_kph = "s"}',
+        'start = "2008-05-17T10:00:00Z"',
+        'time_unit = "min"',
+        'match = "hmm"',
+        "match_noise_m = 5",
+        after='\n[fcd]\nevery_s = 5\nformats = ["sumo", "kepler"]\n',
+    )
+    again = tmp_path / "again.toml"
+    again.write_text(scenarios.dump(scenario), encoding="utf-8")
+    assert scenarios.load(again) == scenario
+    assert scenario.traffic.columns.mapping() == {
+        "vehicle": "v", "time": "t", "lon": "x", "lat": "y", "speed_kph": "s"
+    }  # fmt: skip
+    assert scenario.fcd.epoch_s == 1_577_836_800
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "words"),
+    [
+        ("gap_s = 0", "traffic.gap_s", "0"),
+        ("hold_s = -1", "traffic.hold_s", "0"),
+        ('format = "excel"', "traffic.format", "auto"),
+        ('order = "down"', "traffic.order", "any"),
+        ("start = true", "traffic.start", "recorded time"),
+        ('crs = "EPSG:32632"\ncolumns = {lon = "a", lat = "b"}', "traffic.crs", "goes with x and y"),
+        ('columns = {x = "a", y = "b"}', "traffic.crs", "need a coordinate reference system"),
+        ('crs = "nowhere"', "traffic.crs", "PROJ"),
+        ('columns = {x = "a", lon = "b"}', "traffic.columns", "lon and lat, or x and y"),
+        ('columns = {speed_mps = "a", speed_kph = "b"}', "traffic.columns", "one speed"),
+        ("match_m = 5", "traffic.match_m", "goes with match = nearest or hmm"),
+        ('match = "nearest"\nmatch_noise_m = 5', "traffic.match_noise_m", "goes with match = hmm"),
+        ("vehicles = 5", "traffic.vehicles", "unknown key"),
+    ],
+)
+def test_refused(load_trace, line, path, words):
+    faults = _faults(load_trace, line)
+    assert words in faults[path]
+
+
+def test_a_file_that_is_not_there(load):
+    with pytest.raises(ScenarioError, match=r"traffic\.trace.*there is no such file"):
+        load(RUN.replace("cab.csv", "none.csv"))
+    with pytest.raises(ScenarioError, match=r"traffic\.trace"):
+        load(RUN.replace('trace = "cab.csv"', "trace = []"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "words"),
+    [
+        ("every_s = 0", "fcd.every_s", "0"),
+        ("formats = []\nevery_s = 1", "fcd.formats", ""),
+        ('formats = ["sumo", "sumo"]\nevery_s = 1', "fcd.formats", "must differ"),
+        ('formats = ["excel"]\nevery_s = 1', "fcd.formats[0]", "kepler"),
+        ('formats = ["kepler"]\nevery_s = 0.5', "fcd.every_s", "whole seconds"),
+        ("every_s = 1\nfrom_s = 30\nto_s = 20", "fcd.from_s", "at most to_s = 20"),
+        ("every_s = 1\nto_s = 601", "fcd.to_s", "at most scenario.duration_s = 600"),
+        ("every_s = 1e-6", "fcd.every_s", "at most 1,000,000 moments"),
+        ('every_s = 1\nepoch = "soon"', "fcd.epoch", "ISO 8601"),
+        ('every_s = 1\nepoch = "1969-01-01T00:00:00Z"', "fcd.epoch", "from 1970 on"),
+        ("", "fcd.every_s", "required"),
+        ("every_s = 1\ncolour = 3", "fcd.colour", "unknown key"),
+    ],
+)
+def test_fcd_refused(load_trace, lines, path, words):
+    faults = _faults(load_trace, after=f"\n[fcd]\n{lines}\n")
+    assert words in faults[path]
+
+
+def test_without_the_section_nothing_is_written(load_trace):
+    assert load_trace().fcd is None

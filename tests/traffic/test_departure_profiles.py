@@ -1,0 +1,71 @@
+"""Profiles of the day: what a file says, and the part of it that a run covers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from simulator.traffic.demand import Interval, draw_departures, read_profile, within_run
+from simulator.traffic.errors import TrafficError
+
+LEVEL = 1e-6
+
+
+def written(tmp_path, text):
+    file = tmp_path / "profile.csv"
+    file.write_text(text)
+    return file
+
+
+def test_hours_in_any_order(tmp_path):
+    profile = read_profile(written(tmp_path, "hour,vehicles\n8,300\n7,100\n9,0\n"))
+    assert profile == (Interval(25200.0, 28800.0, 0.25), Interval(28800.0, 32400.0, 0.75))
+
+
+def test_windows_in_parquet(tmp_path):
+    file = tmp_path / "profile.parquet"
+    pd.DataFrame({"from_s": [0, 100], "to_s": [50, 200], "share": [0.5, 1.5]}).to_parquet(file)
+    assert read_profile(file) == (Interval(0.0, 50.0, 0.25), Interval(100.0, 200.0, 0.75))
+
+
+def test_the_part_within_the_run():
+    profile = (Interval(0.0, 100.0, 0.4), Interval(100.0, 200.0, 0.4), Interval(900.0, 1000.0, 0.2))
+    assert within_run(profile, begin_s=50.0, duration_s=100.0) == [
+        Interval(0.0, 50.0, 0.2),
+        Interval(50.0, 100.0, 0.2),
+    ]
+    assert within_run(profile, begin_s=2000.0, duration_s=100.0) == []
+
+
+def test_departures_by_a_profile(tmp_path):
+    profile = read_profile(written(tmp_path, "hour,share\n0,1\n1,3\n"))
+    windows = within_run(profile, begin_s=1800.0, duration_s=3600.0)
+    leave = draw_departures(20_000, windows, duration_s=3600.0, rng=np.random.default_rng(1))
+    assert stats.binomtest(int((leave < 1800).sum()), 20_000, 0.25).pvalue > LEVEL
+    assert leave.max() < 3600
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "No columns to parse"),
+        ("hour,share\n", "it holds no rows"),
+        ("time,share\n1,2\n", "no column 'hour' for hour"),
+        ("hour,part\n1,2\n", "no column 'share' for share"),
+        ("hour,share\n24,2\n", "row 1: hour (column 'hour') must be a whole number from 0 to 23, got"),
+        ("hour,share\n1.5,2\n", "row 1: hour (column 'hour') must be a whole number from 0 to 23, got"),
+        ("hour,share\n1,-2\n", "row 1: share (column 'share') must be a finite number, 0 or more"),
+        ("hour,share\n1,x\n", "row 1: share (column 'share') must be a finite number, 0 or more"),
+        ("hour,share\n1,2\n1,3\n", "row 2: hour (column 'hour') must be of a time that no other row has"),
+        ("hour,share\n1,0\n", "shares must sum to more than 0"),
+        ("from_s,to_s,share\n5,5,1\n", "row 1: to_s (column 'to_s') must be a finite number above from_s"),
+        ("from_s,to_s,share\n5,9,1\n0,6,1\n", "row 1: to_s (column 'to_s') must be of a time that no other row has"),
+        ("from_s,to_s,share\n-5,9,1\n", "row 1: from_s (column 'from_s') must be a finite number, 0 or more"),
+    ],
+)
+def test_faults(tmp_path, text, words):
+    file = written(tmp_path, text)
+    with pytest.raises(TrafficError) as told:
+        read_profile(file)
+    assert words in "\n".join(told.value.faults)
+    assert str(file) in told.value.faults[0]

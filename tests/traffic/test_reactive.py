@@ -1,0 +1,239 @@
+"""Reactive routing: what is measured, who takes another way, and what that does to traffic."""
+
+import numpy as np
+import pytest
+import simpy
+from roads_by_hand import ENGINES, network
+
+from simulator.roads import build_grid
+from simulator.traffic.clock import Clock
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.reactive import Flow, ReactiveRouting
+from simulator.traffic.route_book import RouteBook
+from simulator.traffic.routes import Routes
+from simulator.traffic.trips import Trips
+
+
+def two_ways(bottleneck_vph=600.0):
+    """From 0 to 3 by 1 (100 s, then a bottleneck of 10 s) or by 2 (120 s, wide)."""
+    return network(
+        {0: (0, 0), 1: (1000, 50), 2: (1000, -300), 3: (1200, 0), 4: (-100, 0)},
+        [
+            (4, 0, {"length_m": 100.0, "lanes": 4}),
+            (0, 1, {"length_m": 1000.0, "lanes": 4}),
+            (1, 3, {"length_m": 100.0, "lanes": 1, "capacity_vph": bottleneck_vph}),
+            (0, 2, {"length_m": 1100.0, "lanes": 4}),
+            (2, 3, {"length_m": 200.0, "lanes": 4}),
+        ],
+    )
+
+
+def link_number(roads, u, v):
+    return int(np.flatnonzero((roads.links.from_node == u) & (roads.links.to_node == v))[0])
+
+
+def drive(engine, roads, trips, *, until, reactive=None, step_s=1.0):
+    clock, links = Clock(step_s), roads.links
+    physics = LinkPhysics.build(links, clock)
+    routing = None
+    if reactive is not None:
+        routing = ReactiveRouting(links, physics, trips, clock=clock, rng=np.random.default_rng(8), **reactive)
+    routes = ShortestPaths(links).routes(trips)
+    built = engine(links, physics, trips, routes, clock=clock, reactive=routing, record_entries=True)
+    env = simpy.Environment()
+    built.start(env)
+    env.run(until=until + 0.5)
+    built.advance()
+    return built
+
+
+def entered(engine, link):
+    return int(np.count_nonzero(engine.entries[:, 1] == link))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_bottleneck_splits_the_flow(engine):
+    """1,800 vehicles an hour for a way that takes 600: free flow sends all there, reactive about two thirds around."""
+    roads = two_ways()
+    departure = np.arange(0, 3600, 2, dtype=np.int32)
+    trips = Trips(np.full(1800, 4, np.int32), np.full(1800, 3, np.int32), departure)
+    around = link_number(roads, 0, 2)
+    stubborn = drive(engine, roads, trips, until=12_000)
+    reacting = drive(engine, roads, trips, until=12_000, reactive={"every_s": 60.0, "share": 0.3})
+    assert entered(stubborn, around) == 0
+    assert 900 < entered(reacting, around) < 1450
+    assert stubborn.totals().arrived == reacting.totals().arrived == 1800
+    assert reacting.totals().mean_trip_s < 0.2 * stubborn.totals().mean_trip_s
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_without_queues_nobody_drives_otherwise(engine):
+    roads = build_grid(
+        rows=5, columns=5, spacing_x_m=130.0, spacing_y_m=90.0, speed_mps=9.0, lanes=2, anchor=(0.0, 0.0)
+    )
+    rng = np.random.default_rng(3)
+    origin = rng.integers(25, size=60)
+    trips = Trips.from_unsorted(origin, (origin + rng.integers(1, 25, size=60)) % 25, np.arange(0, 1200, 20))
+    free = drive(engine, roads, trips, until=2000)
+    reacting = drive(engine, roads, trips, until=2000, reactive={"every_s": 10.0, "share": 1.0})
+    np.testing.assert_array_equal(free.entries, reacting.entries)
+    assert free.notes() == []
+    assert "took another one 0 times" in reacting.notes()[0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_those_under_way_only_a_share_looks(engine):
+    """All depart at once, before anything can be measured; then the share decides how many turn."""
+    roads = two_ways()
+    trips = Trips(np.full(600, 4, np.int32), np.full(600, 3, np.int32), np.zeros(600, np.int32))
+    around = link_number(roads, 0, 2)
+    turned = [
+        entered(drive(engine, roads, trips, until=9000, reactive={"every_s": 30.0, "share": share}), around)
+        for share in (0.0, 0.05, 1.0)
+    ]
+    assert turned[0] == 0
+    assert 0 < turned[1] < turned[2]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_those_waiting_to_enter_keep_their_first_link_only(engine):
+    """Their first link is full and leads to both ways; whoever waits may change what comes after it."""
+    roads = two_ways()
+    trips = Trips(np.full(400, 4, np.int32), np.full(400, 3, np.int32), np.zeros(400, np.int32))
+    built = drive(engine, roads, trips, until=40, reactive={"every_s": 30.0, "share": 1.0})
+    assert built.totals().waiting > 200
+    first = link_number(roads, 4, 0)
+    assert (built.routes.first == first).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_given_routes_are_kept_until_somebody_looks(engine):
+    """With a share of 0 nobody does, so all drive what they were given, however slow it is."""
+    roads = two_ways()
+    trips = Trips(np.full(300, 4, np.int32), np.full(300, 3, np.int32), np.arange(0, 900, 3, dtype=np.int32))
+    around = link_number(roads, 0, 2)
+    reactive = {"every_s": 30.0, "at_departure": False}
+    assert entered(drive(engine, roads, trips, until=9000, reactive={**reactive, "share": 0.0}), around) == 0
+    assert entered(drive(engine, roads, trips, until=9000, reactive={**reactive, "share": 0.5}), around) > 20
+
+
+def measured(flow, *, tick, every_s=10.0, step_s=1.0):
+    """Travel times of `two_ways` after one look at `flow`; nobody drives."""
+    roads, clock = two_ways(), Clock(step_s)
+    physics = LinkPhysics.build(roads.links, clock)
+    trips = Trips(np.array([4], np.int32), np.array([3], np.int32), np.array([10**6], np.int32))
+    routing = ReactiveRouting(
+        roads.links, physics, trips, clock=clock, every_s=every_s, share=1.0, rng=np.random.default_rng(1)
+    )
+    book = RouteBook(ShortestPaths(roads.links).routes(trips))
+    for look in flow:
+        routing.reroute(tick, book, look)
+    return roads, routing.time_s
+
+
+def seen(left, spent, head_entry):
+    none = np.empty(0, dtype=np.int32)
+    return Flow(np.array(left), np.array(spent), np.array(head_entry, dtype=np.int32), none.astype(np.uint8), none)
+
+
+def test_a_link_is_as_slow_as_those_who_left_it_or_as_its_head_has_waited():
+    roads, time_s = measured([seen([2, 0, 0, 4, 0], [300, 0, 0, 40, 0], [-1, 40, 95, 20, -1])], tick=100)
+    assert roads.links.free_flow_s.tolist() == pytest.approx([100, 110, 10, 20, 10])
+    # Means 150 and 10; heads have been there for 60, 5 and 80 ticks. Free flow is the least there is.
+    assert time_s.tolist() == pytest.approx([150, 110, 10, 80, 10])
+
+
+def test_only_those_who_left_since_the_last_look_count():
+    first = seen([2, 0, 0, 0, 0], [600, 0, 0, 0, 0], [-1] * 5)
+    second = seen([3, 0, 0, 0, 0], [720, 0, 0, 0, 0], [-1] * 5)
+    _, time_s = measured([first, second], tick=100)
+    assert time_s[0] == pytest.approx(120)
+    _, time_s = measured([first, first], tick=100)
+    assert time_s[0] == pytest.approx(100)
+
+
+def test_ticks_become_seconds():
+    _, time_s = measured([seen([1, 0, 0, 0, 0], [700, 0, 0, 0, 0], [-1] * 5)], tick=800, step_s=0.5)
+    assert time_s[0] == pytest.approx(350)
+
+
+def test_nobody_is_sent_through_a_closed_node():
+    """Node 1 is a zone's: the way through it is the quickest, and not allowed."""
+    roads, clock = two_ways(bottleneck_vph=3600.0), Clock()
+    through = np.array([True, False, True, True, True])
+    physics = LinkPhysics.build(roads.links, clock)
+    trips = Trips(np.array([4, 4], np.int32), np.array([3, 1], np.int32), np.array([0, 50], np.int32))
+    routing = ReactiveRouting(
+        roads.links, physics, trips, clock=clock, every_s=5.0, share=1.0, through=through, rng=np.random.default_rng(1)
+    )
+    routes = ShortestPaths(roads.links, through=through).routes(trips)
+    for engine in ENGINES:
+        built = engine(roads.links, physics, trips, routes, clock=clock, reactive=routing, record_entries=True)
+        env = simpy.Environment()
+        built.start(env)
+        env.run(until=500)
+        built.advance()
+        assert entered(built, link_number(roads, 1, 3)) == 0
+        assert built.totals().arrived == 2
+        routing = ReactiveRouting(
+            roads.links,
+            physics,
+            trips,
+            clock=clock,
+            every_s=5.0,
+            share=1.0,
+            through=through,
+            rng=np.random.default_rng(1),
+        )
+
+
+@pytest.mark.parametrize(
+    ("every_s", "share", "named"), [(0.9, 0.1, "every_s"), (5.0, 1.1, "share"), (5.0, -1, "share")]
+)
+def test_what_it_refuses(every_s, share, named):
+    roads = two_ways()
+    trips = Trips(np.array([4], np.int32), np.array([3], np.int32), np.array([0], np.int32))
+    with pytest.raises(ValueError, match=named):
+        ReactiveRouting(
+            roads.links,
+            LinkPhysics.build(roads.links, Clock()),
+            trips,
+            clock=Clock(),
+            every_s=every_s,
+            share=share,
+            rng=np.random.default_rng(1),
+        )
+
+
+class TestRouteBook:
+    def test_rows_change_and_the_rest_stay(self):
+        book = RouteBook(Routes.from_lists([[1, 2, 3], [4], [5, 6]]))
+        changed = book.replace(np.array([2, 0]), np.array([1, 1]), Routes.from_lists([[6], [9, 8, 7]]))
+        assert changed.tolist() == [False, True]
+        assert [book.of(i).tolist() for i in range(3)] == [[1, 9, 8, 7], [4], [5, 6]]
+        assert book.last(3).tolist() == [7, 4, 6]
+        assert book.routes.links.tolist() == [1, 9, 8, 7, 4, 5, 6]
+
+    def test_the_given_routes_are_left_alone(self):
+        routes = Routes.from_lists([[1, 2], [3, 4]])
+        book = RouteBook(routes)
+        assert book.routes is routes
+        book.replace(np.array([0]), np.array([0]), Routes.from_lists([[7, 8, 9]]))
+        assert routes.links.tolist() == [1, 2, 3, 4]
+        assert routes.offsets.tolist() == [0, 2, 4]
+
+    def test_memory_is_bounded_however_often_rows_change(self):
+        rng = np.random.default_rng(4)
+        rows = [list(range(20)) for _ in range(300)]
+        book = RouteBook(Routes.from_lists(rows))
+        for _ in range(200):
+            vehicles = rng.permutation(300)[:60]
+            keep = np.array([rng.integers(0, min(len(rows[vehicle]), 10)) for vehicle in vehicles])
+            rest = [rng.integers(1000, size=rng.integers(1, 15)).tolist() for _ in vehicles]
+            for vehicle, kept, tail in zip(vehicles.tolist(), keep.tolist(), rest, strict=True):
+                rows[vehicle] = [*rows[vehicle][:kept], *tail]
+            book.replace(vehicles, keep, Routes.from_lists(rest))
+            assert len(book.links) <= 1.25 * 300 * 24 + 60 * 24
+        assert [book.of(i).tolist() for i in range(300)] == rows
+        assert book.live == sum(map(len, rows))

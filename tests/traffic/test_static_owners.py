@@ -1,0 +1,374 @@
+"""Tables of data owners: read as they are, and refused where they are not what they should be."""
+
+import bz2
+import gzip
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.static import FileFormat, Owners, Reading
+from simulator.traffic.static.text_file import read_frame
+
+STATIONS = """station,type,hour,flow,latitude,longitude
+10,ML,7,5,37.80,-122.40
+10,ML,8,3,37.80,-122.40
+9,ML,7,0,37.81,-122.41
+2,OR,7,9,37.82,-122.42
+2,OR,8,1,,
+11,ML,8,4,37.83,-122.43
+"""
+COLUMNS = {"place": "station", "count": "flow", "lon": "longitude", "lat": "latitude", "period": "hour"}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(text, name="owners.csv"):
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return to_file
+
+
+def read(path, columns=COLUMNS, *, separator=None, header=True, where=None, **how):
+    return Owners.from_file(path, Reading(columns, FileFormat(separator, header, where or {}), **how))
+
+
+def by_name(owners):
+    return dict(zip(owners.sites.names, owners.at_sites().tolist(), strict=True))
+
+
+def faults(path, columns=COLUMNS, **how):
+    with pytest.raises(TrafficError) as caught:
+        read(path, columns, **how)
+    said = caught.value.faults
+    assert all(str(path) in fault for fault in said)
+    return "\n".join(said)
+
+
+def test_a_place_with_a_count_is_so_many_owners(write):
+    owners = read(write(STATIONS))
+    assert owners.sites.names == ["2", "9", "10", "11"], "in the order of numbers"
+    assert by_name(owners) == {"2": 9, "9": 0, "10": 8, "11": 4}
+    assert len(owners) == 21
+    assert owners.arrive_s is None
+    assert owners.crs.to_epsg() == 32610
+    assert len(owners.notes()) == 1
+    assert "left out 1 rows without lon and lat: row 5" in owners.notes()[0]
+    x_min, y_min, x_max, y_max = owners.bounds
+    assert 2000 < x_max - x_min < 3000
+    assert 3000 < y_max - y_min < 4000
+
+
+def test_rows_are_chosen_by_number_text_or_several(write):
+    path = write(STATIONS)
+    assert by_name(read(path, where={"hour": (8,)}))["10"] == 3
+    assert len(read(path, where={"hour": (8.0,), "type": ("ML",)})) == 7
+    assert len(read(path, where={"station": (10, "11")})) == 12
+    assert len(read(path, where={"station": ("2", 9)})) == 9
+    assert "none of its 6 rows has hour = 9, type = 'ML' or 'OR'" in faults(
+        path, where={"hour": (9,), "type": ("ML", "OR")}
+    )
+
+
+@pytest.mark.parametrize("pack", ["csv", "csv.gz", "csv.bz2", "tsv", "no header", "parquet"])
+def test_every_kind_of_file_is_read_alike(write, tmp_path, pack):
+    columns, how = COLUMNS, {}
+    if pack == "csv.gz":
+        path = write(gzip.compress(STATIONS.encode()), "owners.csv.gz")
+    elif pack == "csv.bz2":
+        path = write(bz2.compress(STATIONS.encode()), "owners.csv.bz2")
+    elif pack == "tsv":
+        path = write(STATIONS.replace(",", "\t"), "owners.tsv")
+    elif pack == "no header":
+        path = write("\ufeff" + STATIONS.partition("\n")[2].replace(",", ";"), "owners.txt")
+        columns = {"place": 1, "count": 4, "lon": 6, "lat": 5, "period": 3}
+        how = {"separator": ";", "header": False}
+    elif pack == "parquet":
+        path = tmp_path / "owners.parquet"
+        pd.read_csv(write(STATIONS)).to_parquet(path)
+    else:
+        path = write(STATIONS)
+    owners = read(path, columns, **how)
+    assert by_name(owners) == {"2": 9, "9": 0, "10": 8, "11": 4}
+    if pack == "no header":
+        assert len(read(path, columns, where={"2": ("ML",)}, **how)) == 12
+
+
+def test_arff_is_read_with_its_names_and_quotes(write):
+    text = "% words\n@relation 'r'\n@attribute 'tumor-size' {'0-4','5-9'}\n@ATTRIBUTE Class {'a','b'}\n@data\n"
+    path = write(text + "'5-9','a'\n% more words\n'0-4','b'\n?,'b'\n'5-9','b'\n", "owners.arff")
+    assert by_name(read(path, {"place": "tumor-size"})) == {"0-4": 1, "5-9": 2}
+    assert by_name(read(path, {"place": "tumor-size"}, where={"Class": ("b",)})) == {"0-4": 1, "5-9": 1}
+    assert "it has no @data" in faults(write("@relation r\n", "n.arff"), {"place": 1})
+
+
+def test_places_without_coordinates_stand_in_a_row(write):
+    path = write("group,back\n10-14,y\n5-9,n\n0-4,y\n10-14,y\n15-19,n\n")
+    owners = read(path, {"place": "group"}, where={"back": ("y",)})
+    assert by_name(owners) == {"0-4": 1, "5-9": 0, "10-14": 2, "15-19": 0}
+    assert owners.bounds == (0.0, 0.0, 4000.0, 1000.0)
+    assert owners.sites.xy[:, 0].tolist() == [500.0, 1500.0, 2500.0, 3500.0]
+
+
+def test_a_place_is_where_its_first_row_says(write):
+    path = write("p,x,y\na,0,0\na,5,5\nb,9,9\na,0,0\n")
+    owners = read(path, {"place": "p", "x": "x", "y": "y"}, crs="EPSG:32610")
+    assert owners.sites.xy.tolist() == [[0.0, 0.0], [9.0, 9.0]]
+    assert owners.notes() == [f"{path}: 1 place has more than one coordinate; each is where it is first"]
+    nameless = read(path, {"x": "x", "y": "y"}, crs="EPSG:32610")
+    assert nameless.sites.names is None
+    assert nameless.at_sites().tolist() == [2, 1, 1]
+
+
+DOUBLE = "place,n,hour\na,2,1\na,7,1\na,5,2\nb,1,1\na,4,1\n"
+
+
+@pytest.mark.parametrize(("rule", "there"), [("first", 7), ("last", 9), ("greatest", 12), ("sum", 18)])
+def test_duplicates_are_dealt_with_as_said_and_counted(write, rule, there):
+    path = write(DOUBLE)
+    owners = read(path, {"place": "place", "count": "n", "period": "hour"}, duplicates=rule)
+    assert by_name(owners) == {"a": there, "b": 1}
+    assert owners.notes()[0].startswith(f"{path}: 2 rows of the same place and period as an earlier one: ")
+
+
+def test_duplicates_of_counts_are_refused_unless_said(write):
+    path = write(DOUBLE)
+    assert "2 rows of the same place and period as an earlier one: rows 2, 5" in faults(
+        path, {"place": "place", "count": "n", "period": "hour"}
+    )
+    assert "columns.period" in faults(path, {"place": "place", "count": "n"})
+
+
+def test_rows_that_are_owners_count_however_often_they_come(write):
+    path = write("who,when,place\n1,5,a\n1,5,a\n2,5,a\n1,6,b\n")
+    assert by_name(read(path, {"place": "place"})) == {"a": 3, "b": 1}
+    owners = read(path, {"place": "place", "owner": "who", "period": "when"})
+    assert by_name(owners) == {"a": 3, "b": 1}
+    assert owners.notes() == [f"{path}: 1 rows of the same place and period and owner as an earlier one: each counts"]
+    once = read(path, {"place": "place", "owner": "who", "period": "when"}, duplicates="first")
+    assert by_name(once) == {"a": 2, "b": 1}
+
+
+def test_one_owner_is_where_it_was_last(write):
+    path = write("who,when,place\n1,2020-01-03,a\n1,2020-01-02,b\n2,2020-01-01,b\n3,2020-01-01,b\n3,2020-01-01,c\n")
+    owners = read(path, {"place": "place", "owner": "who", "time": "when"}, one_per="owner")
+    assert by_name(owners) == {"a": 1, "b": 1, "c": 1}
+    assert "3 owners, each where it was last in 5 rows" in owners.notes()[-1]
+    untimed = read(path, {"place": "place", "owner": "who"}, one_per="owner")
+    assert by_name(untimed) == {"a": 0, "b": 2, "c": 1}
+
+
+def test_times_are_seconds_of_the_run(write):
+    path = write("place,t\na,2020-01-01T00:01:00Z\nb,2020-01-01T01:00:30+01:00\na,\nc,2020-01-01T00:00:00Z\n")
+    owners = read(path, {"place": "place", "time": "t"}, dwell_s=45.0)
+    assert owners.arrive_s.tolist() == [0.0, 30.0, 60.0]
+    assert owners.leave_s.tolist() == [45.0, 75.0, 105.0]
+    assert [owners.sites.names[site] for site in owners.site] == ["c", "b", "a"]
+    assert "left out 1 rows without a time: row 3" in owners.notes()[0]
+    later = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:40", dwell_s=45.0)
+    assert later.arrive_s.tolist() == [-40.0, -10.0, 20.0]
+    latest = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:46", dwell_s=45.0)
+    assert latest.arrive_s.tolist() == [-16.0, 14.0]
+    assert "1 rows whose time is over before the run starts" in latest.notes()[1]
+    assert "start must be one, as ISO 8601" in faults(path, {"place": "place", "time": "t"}, start="noon")
+
+
+def test_times_may_be_numbers_of_a_unit(write):
+    path = write("place,h,n\na,7,2\nb,8,1\na,8.5,3\n")
+    owners = read(path, {"place": "place", "time": "h", "count": "n"}, time_unit_s=3600.0, start=7)
+    assert owners.arrive_s.tolist() == [0.0, 0.0, 3600.0, 5400.0, 5400.0, 5400.0]
+    assert np.isinf(owners.leave_s).all()
+    assert "start must be one" in faults(path, {"place": "place", "time": "h"}, start="seven")
+
+
+def test_fractions_are_refused_or_rounded_place_by_place(write):
+    path = write("place,n,hour\na,0.5,1\nb,1.5,1\na,0.25,2\na,0.75,3\nb,2,2\n")
+    columns = {"place": "place", "count": "n", "period": "hour"}
+    assert "rows 1, 2, 3, 4: count (column 'n') must be whole" in faults(path, columns)
+    assert by_name(read(path, columns, fractions="nearest")) == {"a": 2, "b": 4}  # 1.5 and 3.5, halves to the even
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 300).map(lambda n: n / 8)), min_size=1, max_size=40),
+    timed=st.booleans(),
+)
+def test_rounded_totals_are_the_totals_rounded(counts, timed, tmp_path_factory):
+    path = tmp_path_factory.mktemp("f") / "o.csv"
+    rows = [(f"p{place}", n, i % 3) for i, (place, n) in enumerate(counts)]
+    path.write_text("place,n,t,i\n" + "".join(f"{p},{n},{t},{i}\n" for i, (p, n, t) in enumerate(rows)))
+    columns = {"place": "place", "count": "n", "period": "i", **({"time": "t"} if timed else {})}
+    total = {}
+    for place, n, t in rows:
+        total[place, t if timed else 0] = total.get((place, t if timed else 0), 0.0) + n
+    expected = {key: round(value) for key, value in total.items()}
+    if not sum(expected.values()):
+        return
+    owners = read(path, columns, fractions="nearest", start=0 if timed else None)
+    assert len(owners) == sum(expected.values())
+    for place in owners.sites.names:
+        assert by_name(owners)[place] == sum(n for (p, _), n in expected.items() if p == place)
+
+
+def test_a_window_takes_what_lies_in_it(write):
+    path = write("lon,lat\n-74,40.7\n-73.9,40.8\n2.3,48.9\n139.7,35.7\n")
+    owners = read(path, {"lon": "lon", "lat": "lat"}, window=(-75.0, 40.0, -73.0, 41.0))
+    assert len(owners) == 2
+    assert "left out 2 rows outside the window: rows 3, 4" in owners.notes()[0]
+    assert "within 1,000 km of their middle" in faults(path, {"lon": "lon", "lat": "lat"})
+    assert "none of those that count says where it is in the window" in faults(
+        path, {"lon": "lon", "lat": "lat"}, window=(0.0, 0.0, 1.0, 1.0)
+    )
+
+
+def test_swapped_coordinates_are_guessed_at(write):
+    path = write("a,b\n-122.4,37.8\n-122.5,37.9\n")
+    said = faults(path, {"lon": "b", "lat": "a"})
+    assert "rows 1, 2: lat (column 'a') must be within -90 and 90: are lon and lat swapped?, got '-122.4'" in said
+    new_york = write("a,b\n-73.9,40.7\n", "ny.csv")
+    assert "every latitude is beyond -60" in faults(new_york, {"lon": "b", "lat": "a"})
+
+
+BAD = {
+    "count (column 'flow') must be a number, got 'many'": STATIONS.replace("ML,7,5", "ML,7,many"),
+    "count (column 'flow') is missing, got nothing": STATIONS.replace("ML,7,5", "ML,7,"),
+    "count (column 'flow') must be at least 0, got '-5'": STATIONS.replace("ML,7,5", "ML,7,-5"),
+    "count (column 'flow') must be at most 100,000,000": STATIONS.replace("ML,7,5", "ML,7,1e12"),
+    "it makes 90,000,020": STATIONS.replace("ML,7,5", "ML,7,90000007"),
+    "lat (column 'latitude') must be a number of degrees, got 'north'": STATIONS.replace("37.81", "north"),
+    "lon (column 'longitude') must be within -180 and 180, got '-1122.41'": STATIONS.replace("-122.41", "-1122.41"),
+    "it is empty": "",
+    "it holds no rows": STATIONS.splitlines()[0] + "\n",
+    "no column 'flow'; its columns are 'station', 'type', 'hour', 'flows'": STATIONS.replace("flow", "flows"),
+    "all values are in one column": STATIONS.replace(",", ";"),
+    "Expected 6 columns, got 9": STATIONS.replace("10,ML,7", "10,ML,7,7,7,7"),
+    "Expected 6 columns, got 3": STATIONS + "11,ML,9\n",
+    "2 columns are called 'hour': say which by its number": STATIONS.replace("type", "hour"),
+    "cannot be read as a table": STATIONS.encode() + b"\xff\xfe\x00\x81",
+    "it holds no data owner: every count is 0": "station,hour,flow,latitude,longitude\n1,1,0,37,-122\n",
+    "no row is left": "station,hour,flow,latitude,longitude\n1,1,5,,\n,1,4,37,-122\n",
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_what_is_wrong_is_named(write, words):
+    if words.startswith("it makes"):
+        path = write(BAD[words].replace("OR,7,9", "OR,7,90000009").replace("ML,7,90000007", "ML,7,5"))
+        path.write_text(path.read_text().replace("ML,8,4", "ML,8,90000004"))
+        assert "it makes 180,000,021 data owners, more than 100,000,000" in faults(path)
+        return
+    assert words in faults(write(BAD[words]))
+
+
+def test_packed_files_are_cut_short_or_blown_up(write):
+    packed = gzip.compress(STATIONS.encode() * 200)
+    assert "cannot be read as a table" in faults(write(packed[: len(packed) // 2], "cut.csv.gz"))
+    assert "cannot be read as a table" in faults(write(STATIONS, "plain.csv.gz"))
+    bomb = write(gzip.compress(STATIONS.encode() + b"1,ML,9,1,37,-122\n" * 200_000), "bomb.csv.gz")
+    with pytest.raises(TrafficError, match="it unpacks to more than 100,000 bytes"):
+        read_frame(bomb, separator=None, header=True, wanted=["station"], most_nbytes=100_000)
+    line = write(b"x" * (1 << 21))
+    assert "its first row is too long to be one of a table" in faults(line)
+
+
+def test_columns_without_a_header_are_numbers(write):
+    path = write("a,1\n")
+    said = faults(path, {"place": "name"}, header=False)
+    assert "columns of a file without header are known by number, not by name, got 'name'" in said
+    assert "no column 3; it has 2" in faults(path, {"place": 3}, header=False)
+    assert "got 'type' in where" in faults(path, {"place": 1}, header=False, where={"type": (1,)})
+
+
+def test_no_such_file(tmp_path):
+    assert "no such file" in faults(tmp_path / "none.csv")
+    assert "cannot be read as" in faults(tmp_path)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_whatever_is_in_a_file_it_is_read_or_refused(data, tmp_path_factory):
+    name = data.draw(st.sampled_from(["o.csv", "o.csv.gz", "o.tsv", "o.arff", "o.parquet"]))
+    body = STATIONS.encode()
+    if name.endswith(".arff"):
+        body = b"@relation r\n@attribute station {1}\n@attribute flow numeric\n@data\n1,5\n2,3\n"
+    if name.endswith(".gz"):
+        body = gzip.compress(body)
+    raw = bytearray(body)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, max(len(raw) - 1, 0)))
+        what = data.draw(st.sampled_from(["cut", "change", "insert"]))
+        if what == "cut":
+            del raw[at:]
+        elif what == "change" and raw:
+            raw[at] = data.draw(st.integers(0, 255))
+        else:
+            raw[at:at] = data.draw(
+                st.binary(max_size=12) | st.sampled_from([b'"', b",", b"\n", b"nan", b"1e400", b"-"])
+            )
+    path = tmp_path_factory.getbasetemp() / name
+    path.write_bytes(bytes(raw))
+    columns = {"place": "station", "count": "flow"} if name.endswith(".arff") else COLUMNS
+    said, owners = [str(path)], None
+    try:
+        owners = read(path, columns, duplicates="sum", fractions="nearest")
+    except TrafficError as error:
+        said = error.faults
+    assert said
+    assert all(str(path) in fault for fault in said)
+    if owners is not None:
+        assert len(owners) == owners.at_sites().sum() > 0
+        assert math.isfinite(sum(owners.bounds))
+
+
+ODD = {
+    "list": [[1], [2], None],
+    "flag": [True, False, None],
+    "moment": pa.array([1, None, 3], pa.timestamp("s", "America/New_York")),
+    "day": pa.array([1, None, 3], pa.date32()),
+    "lasting": pa.array([1, None, 3], pa.duration("s")),
+    "bytes": [b"\xff", b"a", None],
+    "coded": pa.array(["a", "b", None]).dictionary_encode(),
+    "decimal": pa.array([1, 2, None]).cast(pa.decimal128(25, 1)),
+    "pair": [{"a": 1}, {"a": 2}, None],
+    "endless": [math.inf, 1.0, -math.inf],
+    "huge": [1e300, 2.0**62, 2.0],
+    "text": ["x", "y", None],
+}
+ROLES = [("place", "count", "time"), ("place", "lon", "lat"), ("place", "owner", "period"), ("x", "y", "count")]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    columns=st.tuples(*[st.sampled_from(list(ODD))] * 3),
+    roles=st.sampled_from(ROLES),
+    wanted=st.none() | st.sampled_from([1, "a", True, 1e300]),
+)
+def test_whatever_a_parquet_file_holds_it_is_read_or_refused(columns, roles, wanted, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "odd.parquet"
+    if not path.exists():
+        pq.write_table(pa.table(ODD), path)
+    where = {} if wanted is None else {columns[0]: (wanted,)}
+    mapping = dict(zip(roles, columns, strict=True))
+    said = [str(path)]
+    try:
+        assert len(read(path, mapping, where=where, duplicates="sum", fractions="nearest", crs="EPSG:32618")) > 0
+    except TrafficError as error:
+        said = error.faults
+    assert said
+    assert all(str(path) in fault for fault in said)
+
+
+def test_millions_of_owners_are_arrays(write):
+    path = write("place,n,lon,lat\n" + "".join(f"s{i},40000,-122.{i},37.{i}\n" for i in range(100, 300)))
+    owners = read(path, {"place": "place", "count": "n", "lon": "lon", "lat": "lat"})
+    assert len(owners) == 8_000_000
+    assert owners.site.nbytes == 32_000_000
+    assert (owners.at_sites() == 40_000).all()

@@ -1,0 +1,265 @@
+"""SUMO's route files on our roads: against plain parsing, and by hand."""
+
+import gzip
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import simpy
+from roads_by_hand import ENGINES
+from scipy import stats
+from zoned_roads import ring, roads_of
+
+from simulator.roads.sumo import read_sumo_net
+from simulator.traffic.clock import Clock
+from simulator.traffic.demand import read_sumo_routes
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.physics import LinkPhysics
+
+LEVEL = 1e-6
+SUMO = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "sumo")
+
+
+def edges_of_sumo(*names):
+    """Edge "ab" from node a to node b, of the ids given; a doubled one is "ab2"."""
+    return roads_of([(name[0], name[1], {"sumo_edge": name}) for name in names])
+
+
+#: a → b → c → d → a, and back along each
+ROADS = edges_of_sumo("ab", "bc", "cd", "da", "ba", "cb", "dc", "ad")
+
+
+def read(tmp_path, body, *, roads=ROADS, root="routes", seed=1, **options):
+    file = tmp_path / "demand.rou.xml"
+    file.write_text(f"<{root}>{body}</{root}>")
+    return read_sumo_routes([file], roads, clock=Clock(1.0), rng=np.random.default_rng(seed), **options)
+
+
+def edges_driven(read_, roads=ROADS):
+    """Route of each vehicle as edge ids."""
+    names = {data["link"]: data["sumo_edge"] for _, _, data in roads.graph.edges(data=True)}
+    return [[names[link] for link in read_.routes.of(i).tolist()] for i in range(len(read_.ids))]
+
+
+def test_vehicles_drive_the_routes_they_are_given(tmp_path):
+    found = read(
+        tmp_path,
+        """
+        <vType id="car"/>
+        <route id="round" edges="ab bc cd da"/>
+        <vehicle id="late" depart="00:01:05.5"><route edges="ab ba ab bc"/></vehicle>
+        <vehicle id="early" depart="3" route="round"/>
+        <vehicle id="begin" depart="begin" type="car"><route edges="cd"/><stop lane="cd_0" duration="9"/></vehicle>
+        """,
+    )
+    assert found.ids == ["begin", "early", "late"]
+    assert found.trips.departure_tick.tolist() == [0, 3, 65]
+    assert edges_driven(found) == [["cd"], ["ab", "bc", "cd", "da"], ["ab", "ba", "ab", "bc"]]
+    assert found.trips.origin.tolist() == [ROADS.node_names.index(node) for node in "caa"]
+    assert found.trips.destination.tolist() == [ROADS.node_names.index(node) for node in "dac"]
+    assert found.notes == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_round_trip_is_driven(tmp_path, engine):
+    found = read(tmp_path, '<vehicle id="v" depart="0"><route edges="ab bc cd da"/></vehicle>')
+    assert found.trips.origin[0] == found.trips.destination[0]
+    clock = Clock(1.0)
+    physics = LinkPhysics.build(ROADS.links, clock, stuck_s=30.0)
+    driven = engine(ROADS.links, physics, found.trips, found.routes, clock=clock, record_entries=True)
+    env = simpy.Environment()
+    driven.start(env)
+    env.run(until=100.5)
+    driven.advance()
+    assert driven.totals().arrived == 1
+    assert driven.entries[:, 1].tolist() == found.routes.of(0).tolist()
+
+
+def test_trips_drive_their_edges_and_the_shortest_way_between(tmp_path):
+    found = read(
+        tmp_path,
+        """
+        <trip id="t" depart="0" from="ab" to="cd"/>
+        <trip id="same" depart="1" from="ab" to="ab"/>
+        <trip id="next" depart="2" from="ab" to="bc"/>
+        <trip id="via" depart="3" from="ab" to="ba" via="cb ba"/>
+        """,
+    )
+    assert edges_driven(found) == [["ab", "bc", "cd"], ["ab"], ["ab", "bc"], ["ab", "bc", "cb", "ba"]]
+
+
+def test_what_is_not_driven_is_counted_by_its_reason(tmp_path):
+    roads = edges_of_sumo("ab", "bc", "cb", "xy", "yx", "ba")
+    found = read(
+        tmp_path,
+        """
+        <vehicle id="1" depart="0"><route edges="ab bc"/></vehicle>
+        <vehicle id="2" depart="0"><route edges="ab bus bc"/></vehicle>
+        <vehicle id="3" depart="0"><route edges="bus"/></vehicle>
+        <vehicle id="4" depart="0"><route edges="ab xy"/></vehicle>
+        <trip id="5" depart="0" from="ab" to="xy"/>
+        <vehicle id="6" depart="triggered"><route edges="ab"/></vehicle>
+        <trip id="7" depart="0" fromTaz="1" toTaz="2"/>
+        <trip id="8" depart="0" fromJunction="a" toJunction="b"/>
+        <vehicle id="9" depart="100"><route edges="ab"/></vehicle>
+        <person id="10" depart="0"><walk edges="ab"/></person>
+        <include href="other.rou.xml"/>
+        """,
+        roads=roads,
+        duration_s=100.0,
+    )
+    assert found.ids == ["1"]
+    notes = "\n".join(found.notes)
+    for words in (
+        "2 not driven: its edges are not all among the roads (as in",
+        "line 3: edge 'bus')",
+        "1 not driven: its edges do not follow on one another (as in",
+        "line 5: edge 'xy' after edge 'ab')",
+        "1 not driven: no path leads along its edges (as in",
+        "line 6: trip '5': from edge 'ab' to edge 'xy')",
+        "1 not driven: departs when something else does (depart='triggered')",
+        "1 not driven: goes between zones (fromTaz, toTaz)",
+        "1 not driven: goes between junctions",
+        "1 not driven: departs after the run ends, at second 100 of the file",
+        "1 not driven: a person, which is no vehicle on the road",
+        "1 not driven: an <include> of another file",
+    ):
+        assert words in notes
+    assert len(found.notes) == 9
+
+
+@pytest.mark.parametrize(
+    ("rates", "ticks"),
+    [
+        ('begin="10" end="20" number="5"', [10, 12, 14, 16, 18]),
+        ('begin="10" end="20" period="4"', [10, 14, 18]),
+        ('begin="10" end="20" period="4" number="2"', [10, 14]),
+        ('begin="10" vehsPerHour="360"', [10, 20, 30, 40, 50]),
+        ('end="6" perHour="1800"', [0, 2, 4]),
+        ('begin="0:00:57" probability="1"', [57, 58, 59]),
+        ('begin="10" end="70" number="3"', [10, 30, 50]),
+        ('end="6" probability="1" number="2"', [0, 1]),
+    ],
+)
+def test_flows(tmp_path, rates, ticks):
+    found = read(tmp_path, f'<flow id="f" from="ab" to="bc" {rates}/>', duration_s=60.0)
+    assert found.trips.departure_tick.tolist() == ticks
+    assert found.ids == [f"f.{i}" for i in range(len(ticks))]
+
+
+def test_flows_by_chance(tmp_path):
+    found = read(
+        tmp_path,
+        '<flow id="p" begin="0" probability="0.25"><route edges="ab"/></flow>'
+        '<flow id="e" begin="0" period="exp(0.25)" from="bc" to="bc"/>',
+        duration_s=40_000.0,
+    )
+    bernoulli = found.trips.departure_tick[[name.startswith("p.") for name in found.ids]]
+    poisson = found.trips.departure_tick[[name.startswith("e.") for name in found.ids]]
+    assert len(set(bernoulli.tolist())) == len(bernoulli)
+    assert stats.binomtest(len(bernoulli), 40_000, 0.25).pvalue > LEVEL
+    assert stats.poisson(10_000).cdf(len(poisson)) == pytest.approx(0.5, abs=0.5 - LEVEL)
+    assert stats.kstest(poisson / 40_000, "uniform").pvalue > LEVEL
+
+
+def test_routes_drawn_from_a_distribution(tmp_path):
+    found = read(
+        tmp_path,
+        """
+        <route id="one" edges="ab"/>
+        <routeDistribution id="by name" routes="one two" probabilities="3 1"/>
+        <routeDistribution id="inside">
+            <route edges="cd" probability="1"/>
+            <route refId="one" probability="1"/>
+        </routeDistribution>
+        <route id="two" edges="bc"/>
+        <flow id="f" begin="0" end="4000" period="1" route="by name"/>
+        <flow id="g" begin="0" end="4000" period="1" route="inside"/>
+        <vehicle id="v" depart="0">
+            <routeDistribution last="1"><route edges="ab"/><route edges="dc"/></routeDistribution>
+        </vehicle>
+        """,
+    )
+    driven = dict(zip(found.ids, edges_driven(found), strict=True))
+    assert driven["v"] == ["dc"]
+    first = [driven[f"f.{i}"] for i in range(4000)]
+    assert stats.binomtest(first.count(["ab"]), 4000, 0.75).pvalue > LEVEL
+    assert first.count(["ab"]) + first.count(["bc"]) == 4000
+    second = [driven[f"g.{i}"] for i in range(4000)]
+    assert stats.binomtest(second.count(["cd"]), 4000, 0.5).pvalue > LEVEL
+
+
+def test_shares_and_numbers_of_vehicles(tmp_path):
+    body = "".join(f'<vehicle id="{i}" depart="{i}"><route edges="ab"/></vehicle>' for i in range(101))
+    assert len(read(tmp_path, body, share=0.25).ids) in {25, 26}
+    more = read(tmp_path, body, share=2.5)
+    assert len(more.ids) in {252, 253}
+    assert len(set(more.ids)) == len(more.ids)
+    assert {"0", "0.1"} <= set(more.ids)
+    assert len(read(tmp_path, body, vehicles=17).ids) == 17
+    halves = [read(tmp_path, body, vehicles=50, seed=seed).ids for seed in (1, 1, 2)]
+    assert halves[0] == halves[1] != halves[2]
+
+
+def test_the_clock_of_the_file(tmp_path):
+    body = "".join(f'<vehicle id="{i}" depart="{100 * i}"><route edges="ab"/></vehicle>' for i in range(6))
+    found = read(tmp_path, body, begin_s=200.0, duration_s=200.0)
+    assert found.ids == ["2", "3"]
+    assert found.trips.departure_tick.tolist() == [0, 100]
+    notes = "\n".join(found.notes)
+    assert "2 not driven: departs before the run starts, at second 200 of the file" in notes
+    assert "2 not driven: departs after the run ends, at second 400 of the file" in notes
+
+
+def test_several_files_packed_and_plain(tmp_path):
+    routes = tmp_path / "routes.add.xml"
+    routes.write_text('<additional><route id="r" edges="ab bc"/></additional>')
+    packed = tmp_path / "v.rou.xml.gz"
+    packed.write_bytes(gzip.compress(b'<routes><vehicle id="v" route="r" depart="1"/></routes>'))
+    found = read_sumo_routes([packed, routes], ROADS, clock=Clock(1.0), rng=np.random.default_rng(1))
+    assert edges_driven(found) == [["ab", "bc"]]
+
+
+@pytest.mark.parametrize(
+    ("place", "net", "files"),
+    [
+        ("acosta", "acosta_buslanes", ("acosta", "acosta_busses")),
+        ("pasubio", "pasubio_buslanes", ("pasubio", "pasubio_busses")),
+        ("cologne8", "cologne8", ("cologne8",)),
+    ],
+)
+def test_real_demand_against_plain_parsing(place, net, files):
+    if not (SUMO / place).is_dir():
+        pytest.skip(f"set CROWDVEIL_DATA to a folder with sumo/{place} to read it")
+    roads, _ = read_sumo_net(SUMO / place / f"{net}.net.xml.gz")
+    routes = [SUMO / place / f"{file}.rou.xml.gz" for file in files]
+    found = read_sumo_routes(routes, roads, clock=Clock(1.0), rng=np.random.default_rng(1))
+    found.routes.check_connected(roads.links)
+    text = "".join(gzip.decompress(file.read_bytes()).decode() for file in routes)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    plain = re.findall(r"<(?:vehicle|trip)\b[^>]*>", text)
+    dropped = sum(int(re.search(r"([\d,]+) not driven", note)[1].replace(",", "")) for note in found.notes)
+    assert len(found.ids) + dropped == len(plain)
+    departs = {re.search(r'\bid="([^"]*)"', tag)[1]: float(re.search(r'depart="([^"]*)"', tag)[1]) for tag in plain}
+    assert found.trips.departure_tick.tolist() == [int(departs[name]) for name in found.ids]
+    known = {data["sumo_edge"]: data["link"] for _, _, data in roads.graph.edges(data=True)}
+    given = dict(re.findall(r'<vehicle\b[^>]*\bid="([^"]*)"[^>]*>\s*<route edges="([^"]*)"', text))
+    given = {name: [known.get(edge) for edge in edges.split()] for name, edges in given.items()}
+    assert {name for name in given if None not in given[name]} == set(found.ids) & set(given)
+    ends = {
+        re.search(r'\bid="([^"]*)"', tag)[1]: [re.search(rf'{end}="([^"]*)"', tag)[1] for end in ("from", "to")]
+        for tag in plain
+        if tag.startswith("<trip")
+    }
+    for i, name in enumerate(found.ids):
+        if name in given:
+            assert found.routes.of(i).tolist() == given[name]
+        else:
+            assert found.routes.of(i)[[0, -1]].tolist() == [known[edge] for edge in ends[name]]
+
+
+def test_roads_that_did_not_come_from_sumo(tmp_path):
+    with pytest.raises(TrafficError, match="need roads read from SUMO's network"):
+        read(tmp_path, '<vehicle id="v" depart="0"><route edges="ab"/></vehicle>', roads=ring(3))

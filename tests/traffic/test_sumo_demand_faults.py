@@ -1,0 +1,150 @@
+"""What is wrong with SUMO's route files: said with file, line and rule; and nothing else ever comes out."""
+
+import contextlib
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from zoned_roads import roads_of
+
+from simulator.traffic.clock import Clock
+from simulator.traffic.demand import read_sumo_routes
+from simulator.traffic.errors import TrafficError
+
+ROADS = roads_of([("a", "b", {"sumo_edge": "ab"}), ("b", "a", {"sumo_edge": "ba"})])
+VEHICLE = '<vehicle id="v" depart="0"><route edges="ab"/></vehicle>'
+
+
+def read(file, **options):
+    return read_sumo_routes([file], ROADS, clock=Clock(1.0), rng=np.random.default_rng(1), **options)
+
+
+def faults_of(tmp_path, text, **options):
+    file = tmp_path / "demand.rou.xml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(TrafficError) as told:
+        read(file, **options)
+    assert str(file) in "\n".join(told.value.faults)
+    return "\n".join(told.value.faults)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('<vehicle depart="0"><route edges="ab"/></vehicle>', "line 2: a vehicle must have an id"),
+        ('<vehicle id="v"><route edges="ab"/></vehicle>', "line 2: vehicle 'v': depart must be seconds, 0 or more"),
+        ('<vehicle id="v" depart="-3"><route edges="ab"/></vehicle>', "depart must be seconds, 0 or more, got '-3'"),
+        ('<vehicle id="v" depart="nan"><route edges="ab"/></vehicle>', "depart must be seconds, 0 or more, got 'nan'"),
+        ('<vehicle id="v" depart="soon"><route edges="ab"/></vehicle>', "depart must be seconds, 0 or more, got 's"),
+        (VEHICLE + "\n" + VEHICLE, "line 3: vehicle 'v': another vehicle, trip or flow has this id"),
+        ('<vehicle id="v" depart="0"/>', "line 2: vehicle 'v' must have a route, or from and to"),
+        ('<vehicle id="v" depart="0"><route edges=" "/></vehicle>', "line 2: a route must have at least one edge"),
+        ('<vehicle id="v" depart="0"><route/></vehicle>', "line 2: a route must have edges, got nothing"),
+        ('<vehicle id="v" depart="0" route="r"/>', "line 2: vehicle 'v': there is no route with the id 'r'"),
+        ('<route id="r" edges="ab"/>\n<route id="r" edges="ba"/>', "line 3: another route has the id 'r'"),
+        ('<routeDistribution id="d"/>', "a distribution must have a route with a probability above 0"),
+        ('<routeDistribution id="d" routes="a" probabilities="1 2"/>', "probabilities must be as many as routes, 1"),
+        ('<routeDistribution id="d" routes="d"/><vehicle id="v" depart="0" route="d"/>', "in a circle"),
+        ('<flow id="f" from="ab" to="ab"/>', "line 2: flow 'f': a flow must have one of period"),
+        ('<flow id="f" from="ab" to="ab" number="3"/>', "or number and end"),
+        ('<flow id="f" from="ab" to="ab" period="3" probability="0.1"/>', "got period and probability"),
+        ('<flow id="f" from="ab" to="ab" period="0"/>', "period must be a number above 0, got '0'"),
+        ('<flow id="f" from="ab" to="ab" period="exp(x)"/>', "period must be a number above 0, got 'exp(x)'"),
+        ('<flow id="f" from="ab" to="ab" probability="2"/>', "probability must be a number from above 0 to 1, got '2'"),
+        ('<flow id="f" from="ab" to="ab" end="9" number="1.5"/>', "number must be whole, got '1.5'"),
+        ('<flow id="f" from="ab" to="ab" begin="9" end="3" number="1"/>', "end must not be before begin = 9, got '3'"),
+        ('<flow id="f" from="ab" to="ab" period="1"/>', "a flow without an end needs a run that ends"),
+        ('<flow id="f" from="ab" to="ab" end="9" number="1e12"/>', "a flow must have at most 100,000,000 vehicles"),
+        ('<flow id="f" from="ab" to="ab" end="9" period="1e-300"/>', "a flow must have at most 100,000,000 vehicles"),
+        ('<trip id="t" depart="0" from="ab" to="zz"/>', "no vehicle of 1 can be driven on these roads"),
+        ('<vehicle id="v" depart="1e300"><route edges="ab"/></vehicle>', "must be before tick 2³¹, got second 1e+300"),
+        ("", "no vehicle of 0 can be driven on these roads"),
+    ],
+)  # fmt: skip
+def test_route_files(tmp_path, body, words):
+    assert words in faults_of(tmp_path, f"<routes>\n{body}\n</routes>")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not well-formed XML: no element found"),
+        ("once upon a time", "line 1: not well-formed XML"),
+        ("<routes>", "not well-formed XML: no element found"),
+        (f"<routes>\n{VEHICLE}", "line 2: not well-formed XML"),
+        ("<net/>", "line 1: the outermost element must be one of routes, additional,"),
+        ('<!DOCTYPE r [<!ENTITY a "b">]><routes/>', "line 1: must not declare a document type or entities"),
+        ('<?xml version="1.0" encoding="klingon"?><routes/>', "line 1: "),
+        (b"\x1f\x8b\x08 no gzip", "cannot be read"),
+        (gzip.compress(f"<routes>{VEHICLE * 99}</routes>".encode())[:-30], "cannot be read"),
+        (b"\x00\x01\x02\xff", "not well-formed XML"),
+    ],
+)
+def test_files_that_are_none(tmp_path, text, words):
+    assert words in faults_of(tmp_path, text)
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(TrafficError, match=r"none\.xml: no such file"):
+        read(tmp_path / "none.xml")
+
+
+def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("simulator.traffic.packed.FREE_BYTES", 1 << 20)
+    assert "must not unpack to more than" in faults_of(tmp_path, gzip.compress(b"<routes>" + b" " * (1 << 25)))
+
+
+def test_a_tag_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("simulator.traffic.xml_elements.MOST_BYTES_A_TAG", 1 << 21)
+    assert "a tag must not be longer than" in faults_of(tmp_path, b'<routes x="' + b"y" * (1 << 23))
+
+
+def test_a_share_that_leaves_none(tmp_path):
+    words = "a share of 1e-12 of 1 vehicles leaves none"
+    assert words in faults_of(tmp_path, f"<routes>{VEHICLE}</routes>", share=1e-12)
+
+
+WHOLE = f"""<?xml version="1.0" encoding="UTF-8"?>
+<routes>
+<route id="r" edges="ab ba"/>
+<routeDistribution id="d" routes="r" probabilities="1"/>
+{VEHICLE}
+<trip id="t" depart="0:00:09" from="ab" to="ba" via="ba"/>
+<flow id="f" begin="1" end="9" period="exp(2)" route="d"/>
+<flow id="g" begin="1" number="3" period="4" from="ba" to="ab"/>
+</routes>
+""".encode()
+
+
+class NamedFaultsError(Exception):
+    """The room's error, whose faults name the file."""
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
+@given(
+    cut=st.integers(0, len(WHOLE)),
+    places=st.lists(
+        st.tuples(
+            st.integers(0, len(WHOLE)),
+            st.one_of(st.binary(max_size=3), st.sampled_from([b'"', b"<", b"/>", b"-", b"9", b"e", b"nan", b"id"])),
+        ),
+        max_size=4,
+    ),
+    packed=st.booleans(),
+)
+@example(cut=len(WHOLE), places=[], packed=False)
+def test_junk_gives_faults_and_nothing_else(tmp_path, cut, places, packed):
+    junk = bytearray(gzip.compress(WHOLE, mtime=0) if packed else WHOLE)[:cut]
+    for at, piece in places:
+        junk[at % (len(junk) + 1) : at % (len(junk) + 1) + len(piece)] = piece
+    file = tmp_path / "demand.rou.xml"
+    file.write_bytes(bytes(junk))
+    with contextlib.suppress(NamedFaultsError):
+        try:
+            read(file, duration_s=100.0)
+        except TrafficError as error:
+            if str(file) in "\n".join(error.faults):
+                raise NamedFaultsError from error
+            raise

@@ -1,0 +1,259 @@
+"""What the engine says of SUMO's vehicles is what SUMO itself writes of the same run."""
+
+import dataclasses
+import gzip
+from collections import Counter
+
+import numpy as np
+import pytest
+import simpy
+from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net, plain_run, tool
+
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.places import State
+from simulator.traffic.sumo import SumoInputs
+
+MOMENTS = (0, 1, 30, 77, 150, 299)
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory):
+    return make_net(tmp_path_factory.mktemp("net"))
+
+
+@pytest.fixture
+def own_net(net, tmp_path):
+    copy = tmp_path / net.name
+    copy.write_bytes(net.read_bytes())
+    return copy
+
+
+def assert_agrees(given, moments, *, until_s):
+    """Compare vehicle by vehicle with SUMO's own FCD output and trip information."""
+    seen, trips = plain_run(given, until_s=until_s)
+    tallies = Counter()
+    with Driven(engine(given, until_s=until_s)) as driven:
+        for tick in moments:
+            sumo = driven.to(tick)
+            now_s = given.begin_s + tick * given.step_s
+            places, speeds, totals, rows = sumo.places(), sumo.speeds(), sumo.totals(), driven.rows()
+            on_road = {v: row for v, row in rows.items() if places.state[row] == State.ON_ROAD}
+            assert on_road.keys() == seen[now_s].keys()
+            for vehicle, row in on_road.items():
+                there = seen[now_s][vehicle]
+                assert places.xy[row] == pytest.approx((there.x, there.y), abs=1e-4)
+                assert speeds[row] == pytest.approx(there.speed, abs=1e-4)
+            over = [trip for trip in trips if trip["arrival"] <= now_s]
+            assert totals.arrived == len(over)
+            assert totals.trip_time_s == pytest.approx(sum(t["duration"] + t["departDelay"] for t in over), abs=0.01)
+            assert totals.departed == totals.waiting + totals.on_road + totals.arrived + totals.absent == len(places)
+            assert np.isfinite(places.xy[places.state != State.ABSENT]).all()
+            assert (speeds[places.state != State.ON_ROAD] == 0).all()
+            tallies += Counter(waiting=totals.waiting, on_road=totals.on_road, arrived=totals.arrived)
+    return tallies
+
+
+def test_every_vehicle_is_where_sumo_itself_writes_it(own_net):
+    tallies = assert_agrees(inputs(own_net), MOMENTS, until_s=300)
+    assert min(tallies["waiting"], tallies["on_road"], tallies["arrived"]) > 20, "each state was there to be compared"
+
+
+def test_half_steps_and_a_later_begin(own_net):
+    assert assert_agrees(inputs(own_net, step_s=0.5, begin_s=40.0), (0, 11, 200, 399), until_s=200)["arrived"] > 20
+
+
+def test_the_mesoscopic_model(own_net):
+    given = inputs(own_net, mesoscopic=True)
+    _, trips = plain_run(given, until_s=200)
+    with Driven(engine(given, until_s=200)) as driven:
+        totals = driven.to(199).totals()
+        assert totals.arrived == sum(trip["arrival"] <= 199 for trip in trips) > 20
+        assert totals.trip_time_s == pytest.approx(sum(t["duration"] + t["departDelay"] for t in trips), abs=1.0)
+        assert np.isfinite(driven.sumo.places().xy).all()
+        assert "mesoscopic" in driven.sumo.notes()[0]
+
+
+def test_another_seed_is_another_run(own_net):
+    def total(seed):
+        with Driven(engine(inputs(own_net, seed=seed))) as driven:
+            return driven.to(250).totals()
+
+    assert total(5) == total(5) != total(6)
+
+
+def test_who_asks_when_changes_no_number(own_net):
+    given = inputs(own_net)
+    with Driven(engine(given)) as often:
+        for tick in range(0, 120, 3):
+            often.to(tick).places()
+        often.to(120)
+        with Driven(engine(given)) as once:
+            once.to(120)
+            assert once.rows() == often.rows()
+            assert once.sumo.totals() == often.sumo.totals()
+            np.testing.assert_array_equal(once.sumo.places().xy, often.sumo.places().xy)
+
+
+def test_rows_are_only_added_and_in_the_order_of_departure(own_net):
+    with Driven(engine(inputs(own_net))) as driven:
+        known = {}
+        for tick in range(0, 60, 5):
+            driven.to(tick)
+            rows = driven.rows()
+            assert all(known.get(vehicle, row) == row for vehicle, row in rows.items())
+            fresh = [row for vehicle, row in rows.items() if vehicle not in known]
+            assert not known or not fresh or min(fresh) > max(known.values())
+            known.update(rows)
+        queue = [row for vehicle, row in sorted(known.items()) if vehicle.startswith("queue.")]
+        assert len(queue) > 30
+    numbered = sorted((row, vehicle) for vehicle, row in known.items() if vehicle.startswith("queue."))
+    assert [int(vehicle.split(".")[1]) for _, vehicle in numbered] == sorted(
+        int(vehicle.split(".")[1]) for _, vehicle in numbered
+    )
+
+
+def test_waiting_is_at_the_start_of_the_first_edge_and_arrived_at_the_end_of_the_last(own_net):
+    with Driven(engine(inputs(own_net), link_of={"A1B1": 7, "C1D1": 9})) as driven:
+        sumo = driven.to(150)
+        places, rows = sumo.places(), driven.rows()
+        waiting = [row for v, row in rows.items() if places.state[row] == State.WAITING and v.startswith("queue.")]
+        assert waiting
+        assert (places.link[waiting] == 7).all()
+        (start,) = np.unique(places.xy[waiting], axis=0)
+        arrived = np.flatnonzero((places.state == State.ARRIVED) & (places.link == 9))
+        assert len(arrived) > 3
+        (end,) = np.unique(places.xy[arrived], axis=0)
+        # A grid of 120 m: from A1 to D1 it is three blocks due east, less what two junctions take.
+        assert end[1] == pytest.approx(start[1])
+        assert 330 < end[0] - start[0] < 360
+
+
+def test_a_vehicle_has_its_link_on_known_edges_only(own_net):
+    seen, _ = plain_run(inputs(own_net), until_s=101)
+    link_of = {"A1B1": 0, "B1C1": 1, "C1D1": 2}
+    with Driven(engine(inputs(own_net), link_of=link_of)) as driven:
+        places, rows = driven.to(100).places(), driven.rows()
+        for vehicle, there in seen[100.0].items():
+            edge = there.lane.rpartition("_")[0]
+            assert places.link[rows[vehicle]] == link_of.get(edge, -1)
+        assert "45 edges of SUMO's network are not among the roads" in " ".join(driven.sumo.notes())
+
+
+def test_another_networks_roads_are_refused(own_net):
+    with (
+        pytest.raises(TrafficError, match="must be the one the roads were read from"),
+        Driven(engine(inputs(own_net), link_of={"nowhere": 0})),
+    ):
+        pass
+
+
+def test_gzipped_routes_and_additional_files(own_net):
+    given = inputs(own_net)
+    packed = own_net.parent / "packed.rou.xml.gz"
+    types = own_net.parent / "types.add.xml.gz"
+    text = ROUTES.replace('<vType id="slow" maxSpeed="6" sigma="0.5"/>', "")
+    packed.write_bytes(gzip.compress(text.encode()))
+    types.write_bytes(gzip.compress(b'<add><vType id="slow" maxSpeed="6" sigma="0.5"/></add>'))
+    split = SumoInputs(net=own_net, routes=(packed,), additional=(types,), seed=5)
+    with Driven(engine(given)) as whole, Driven(engine(split)) as parts:
+        assert parts.to(120).totals() == whole.to(120).totals()
+
+
+def test_a_configuration_gives_files_begin_and_scale(own_net):
+    given = inputs(own_net)
+    config = own_net.parent / "run.sumocfg"
+    config.write_text(
+        '<configuration><n value="small.net.xml"/><route-files value="by_hand.rou.xml"/><b value="0:00:20"/>'
+        '<scale value="2"/></configuration>'
+    )
+    read = SumoInputs.from_config(config, seed=5, step_s=1.0)
+    assert (read.net, read.routes, read.begin_s, read.scale) == (own_net, given.routes, 20.0, 2.0)
+    assert assert_agrees(read, (0, 100), until_s=101)["on_road"] > 20
+
+
+def test_vehicles_that_sumo_gives_up_are_absent(own_net):
+    given = inputs(own_net)
+    config = own_net.parent / "impatient.sumocfg"
+    config.write_text(
+        '<configuration><net-file value="small.net.xml"/><route-files value="by_hand.rou.xml"/>'
+        '<max-depart-delay value="5"/></configuration>'
+    )
+    with Driven(engine(SumoInputs.from_config(config, seed=5, step_s=1.0))) as driven:
+        sumo = driven.to(200)
+        totals = sumo.totals()
+        assert totals.absent > 5
+        assert totals.waiting == 0
+        assert totals.departed == totals.on_road + totals.arrived + totals.absent
+        places = sumo.places()
+        assert np.isnan(places.xy[places.state == State.ABSENT]).all()
+    assert given.routes == SumoInputs.from_config(config, seed=5, step_s=1.0).routes
+
+
+BLOCKED = """<routes><vType id="long" length="100" minGap="0"/><route id="east" edges="A1B1 B1C1 C1D1 D1D2"/>
+  <vehicle id="blocks" type="long" depart="0" departPos="base"><route edges="C1D1 D1D2"/>
+    <stop lane="C1D1_0" endPos="102" duration="80"/></vehicle>
+  <flow id="behind" begin="1" end="60" number="8" route="east"/></routes>"""
+
+
+def test_teleported_vehicles_are_absent_meanwhile_and_counted(own_net):
+    with Driven(engine(inputs(own_net, BLOCKED, teleport_s=5.0))) as driven:
+        absent = []
+        for tick in range(260):
+            totals = driven.to(tick).totals()
+            assert totals.departed == totals.waiting + totals.on_road + totals.arrived + totals.absent
+            states = np.bincount(driven.sumo.places().state, minlength=5)
+            assert states[1:].tolist() == [totals.waiting, totals.on_road, totals.arrived, totals.absent]
+            absent.append(totals.absent)
+        assert max(absent) > 0
+        assert totals.arrived > 0, "they came back further on"
+        assert totals.stuck_released >= totals.arrived
+        assert any(f"SUMO counted {totals.stuck_released} teleports" in note for note in driven.sumo.notes())
+    with Driven(engine(inputs(own_net, BLOCKED, teleport_s=0.0))) as never:
+        assert never.to(149).totals().stuck_released == 0
+
+
+def test_a_vehicle_that_waits_for_its_passenger_is_numbered_when_it_leaves(own_net):
+    routes = """<routes><route id="east" edges="A1B1 B1C1"/>
+      <vehicle id="taxi" depart="triggered" route="east"/><vehicle id="own" depart="5" route="east"/>
+      <person id="p" depart="20"><ride from="A1B1" to="B1C1" lines="taxi"/></person></routes>"""
+    with Driven(engine(inputs(own_net, routes))) as driven:
+        driven.to(10)
+        assert driven.rows() == {"own": 0}
+        assert driven.sumo.totals().waiting == 0
+        driven.to(25)
+        assert driven.rows()["taxi"] == 1
+
+
+def test_a_trip_between_zones_starts_and_ends_on_edges_of_the_network(own_net):
+    zones = own_net.parent / "zones.add.xml"
+    zones.write_text('<add><taz id="here" edges="A0A1"/><taz id="there" edges="C3D3"/></add>')
+    routes = '<routes><trip id="zones" depart="0" fromTaz="here" toTaz="there"/></routes>'
+    given = dataclasses.replace(inputs(own_net, routes), additional=(zones,))
+    with Driven(engine(given, link_of={"C3D3": 4})) as driven:
+        places = driven.to(290).places()
+    assert places.state.tolist() == [State.ARRIVED]
+    assert np.isfinite(places.xy).all()
+    assert places.link.tolist() == [4]
+
+
+def test_more_vehicles_than_expected_are_an_error(own_net):
+    with Driven(engine(inputs(own_net), most=3)) as driven, pytest.raises(TrafficError, match="at most 3 vehicles"):
+        driven.to(30)
+
+
+def test_an_end_in_the_configuration_and_an_empty_road_do_not_end_it(own_net):
+    given = inputs(own_net, '<routes><trip id="one" depart="0" from="A1B1" to="B1C1"/></routes>')
+    config = own_net.parent / "short.sumocfg"
+    tool("sumo", *given.arguments(), "--end", 20, "--save-configuration", config)
+    with Driven(engine(SumoInputs.from_config(config, seed=5, step_s=1.0))) as driven:
+        assert driven.to(400).totals().arrived == 1
+        assert driven.to(500).places().state.tolist() == [State.ARRIVED]
+
+
+def test_before_the_start_there_is_nothing_to_ask(own_net):
+    sumo = engine(inputs(own_net))
+    with pytest.raises(RuntimeError, match="call start"):
+        sumo.advance()
+    assert sumo.notes() == []
+    sumo.close()
+    assert simpy.Environment().now == 0

@@ -1,0 +1,249 @@
+"""Whatever happens to SUMO, the message is clear and no process is left behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
+
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.sumo import SumoInputs
+from simulator.traffic.sumo.installation import LONGEST_SAYING, saying
+from simulator.traffic.sumo.server import SumoServer
+
+
+@pytest.fixture(scope="module")
+def shared_net(tmp_path_factory):
+    return make_net(tmp_path_factory.mktemp("net"))
+
+
+@pytest.fixture
+def net(shared_net, tmp_path):
+    copy = tmp_path / shared_net.name
+    copy.write_bytes(shared_net.read_bytes())
+    return copy
+
+
+def process_of(driven):
+    return driven.sumo._server._process
+
+
+def gone(process):
+    return process.poll() is not None
+
+
+def test_a_killed_sumo_is_an_error_that_says_when_and_how(net):
+    with Driven(engine(inputs(net))) as driven:
+        driven.to(10)
+        process = process_of(driven)
+        process.kill()
+        process.wait()
+        with pytest.raises(TrafficError, match=r"at 11 s of SUMO's time: SUMO ended.* killed by signal 9"):
+            driven.to(11)
+        for ask in (driven.sumo.places, driven.sumo.totals):
+            with pytest.raises(TrafficError):
+                ask()
+    assert gone(process)
+
+
+def test_it_reaches_whoever_runs_the_environment_whole(net):
+    """SimPy makes an error that a process raises anew from its arguments: faults must survive that."""
+    with Driven(engine(inputs(net))) as driven:
+        driven.to(10)
+        process_of(driven).kill()
+        with pytest.raises(TrafficError) as caught:
+            driven.env.run(until=200)
+        (fault,) = caught.value.faults
+        assert fault.startswith("at 11 s of SUMO's time: SUMO ended")
+        assert str(caught.value) == fault
+
+
+@pytest.mark.parametrize(
+    ("routes", "words"),
+    [
+        ('<routes><vehicle id="v" depart="0"><route edges="A0B0 nowhere"/></vehicle></routes>', "nowhere"),
+        ('<routes><trip id="v" depart="0" from="A0B0" to="A9B9"/></routes>', "A9B9"),
+        ('<routes><vehicle id="v" depart="0" type="none"><route edges="A0B0"/></vehicle></routes>', "none"),
+        ('<routes><vehicle id="v" depart="0"><route edges="A0B0 C0D0"/></vehicle></routes>', "v"),
+        ('<routes><vehicle id="v" depart="soon"><route edges="A0B0"/></vehicle></routes>', "must be one of"),
+        ('<routes><flow id="f" begin="0" end="9" number="2" period="3" from="A0B0" to="B0C0"/></routes>', "f"),
+    ],
+    ids=["edge", "to", "type", "gap", "depart", "flow"],
+)
+def test_a_bad_route_file_is_told_in_sumos_own_words(net, routes, words):
+    with pytest.raises(TrafficError) as caught, Driven(engine(inputs(net, routes))) as driven:
+        driven.to(5)
+    (fault,) = caught.value.faults
+    assert "SUMO" in fault
+    assert words in fault
+    assert "\n" not in fault
+    assert "proj" not in fault
+
+
+def test_a_route_that_fails_while_it_drives_says_so(net):
+    routes = """<routes><trip id="fine" depart="0" from="A0B0" to="B0C0"/>
+      <trip id="fine2" depart="600" from="A0B0" to="B0C0"/>
+      <vehicle id="late" depart="900"><route edges="A0B0 nowhere"/></vehicle></routes>"""
+    with Driven(engine(inputs(net, routes), until_s=1000.0)) as driven:
+        with pytest.raises(TrafficError, match=r"at \d+ s of SUMO's time: .*nowhere"):
+            driven.to(950)
+        process = process_of(driven)
+    assert gone(process)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x00\xff junk", b"<net>", b"<routes/>"], ids=["empty", "junk", "cut", "other"]
+)
+def test_what_is_no_network_is_told(net, content):
+    given = inputs(net)
+    bad = net.parent / "bad.net.xml"
+    bad.write_bytes(content)
+    with (
+        pytest.raises(TrafficError, match="SUMO does not start: "),
+        Driven(engine(SumoInputs(net=bad, routes=given.routes, additional=(), seed=1))),
+    ):
+        pass
+
+
+def test_a_configuration_sumo_does_not_take_is_told(net):
+    config = net.parent / "bad.sumocfg"
+    for content, words in (
+        ('<configuration><bogus value="1"/></configuration>', "bogus"),
+        ('<configuration><route-files value="x.rou.xml"/></configuration>', "must name a network"),
+        ('<configuration><net-file value="small.net.xml"/><step-length value="0.1"/></configuration>', "step_s = 0.1"),
+        ("<configuration>", "not well-formed"),
+        ('<!DOCTYPE x [<!ENTITY e "e">]><configuration/>', "DOCTYPE"),
+    ):
+        config.write_text(content)
+        with pytest.raises(TrafficError, match=words) as caught:
+            SumoInputs.from_config(config, seed=1, step_s=1.0)
+        assert all(str(config) in fault for fault in caught.value.faults)
+
+
+def test_close_ends_it_at_any_time_and_twice(net):
+    sumo = engine(inputs(net))
+    sumo.close()
+    with Driven(engine(inputs(net))) as driven:
+        process = process_of(driven)
+        assert not gone(process)
+        driven.sumo.close()
+        assert gone(process)
+        with pytest.raises(TrafficError, match="SUMO is closed"):
+            driven.to(5)
+        assert driven.sumo.totals().departed == 0
+        assert driven.sumo.notes()
+
+
+def test_an_exception_in_the_middle_of_a_request_ends_it_at_once(net):
+    with Driven(engine(inputs(net))) as driven:
+        process = process_of(driven)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt(driven.sumo._server)
+        before = time.monotonic()
+    assert gone(process)
+    assert time.monotonic() - before < 5
+
+
+def interrupt(server):
+    with server.asking(what="now") as connection:
+        # Sent, and its answer not taken: the connection is of no more use.
+        connection._socket.send(b"\x00\x00\x00\x06\x02\x00")
+        raise KeyboardInterrupt
+
+
+def test_a_port_that_another_has_taken_is_not_used(net, monkeypatch):
+    with socket.socket() as taken, socket.socket() as free:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        free.bind(("127.0.0.1", 0))
+        ports = [taken.getsockname()[1], free.getsockname()[1]]
+        free.close()
+        monkeypatch.setattr("simulator.traffic.sumo.server._free_port", lambda: ports.pop(0))
+        with Driven(engine(inputs(net))) as driven:
+            assert driven.to(5).totals().departed > 0
+    assert ports == []
+
+
+def test_launching_is_no_leak_where_it_fails(net, monkeypatch):
+    started = []
+    popen = subprocess.Popen
+
+    def remember(*arguments, **options):
+        started.append(popen(*arguments, **options))
+        return started[-1]
+
+    monkeypatch.setattr("simulator.traffic.sumo.server.subprocess.Popen", remember)
+    monkeypatch.setattr("simulator.traffic.sumo.server._connect", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        SumoServer.launch(inputs(net))
+    assert len(started) == 1
+    assert gone(started[0])
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="looks for child processes in /proc, which is not here"
+)
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_no_sumo_is_left_when_its_owner_ends(net, which):
+    inputs(net)
+    script = net.parent / "own.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from pathlib import Path
+        from sumo_by_hand import Driven, engine, inputs
+        with Driven(engine(inputs(Path({str(net)!r})), until_s=1e6)) as driven:
+            print(driven.sumo._server._process.pid, flush=True)
+            driven.to(1_000_000)
+        """)
+    )
+    owner = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        child = int(owner.stdout.readline())
+        assert alive(child)
+        time.sleep(0.3)
+        owner.send_signal(which)
+        owner.wait(20)
+    finally:
+        owner.kill()
+        owner.communicate()
+    end = time.monotonic() + 10
+    while alive(child) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not alive(child)
+
+
+def alive(pid):
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_saying_is_one_line_of_bounded_length():
+    assert (
+        saying("pj_obj_create: Cannot find proj.db\nWarning: a\nError: b\n\nError:  c\nQuitting (on error).") == "b c"
+    )
+    assert saying("one\ntwo\nthree\nfour") == "two three four"
+    assert saying("Quitting (on error).\n") == "SUMO gave no reason"
+    assert len(saying("Error: " + "x" * 10_000)) == LONGEST_SAYING
+
+
+def test_an_installation_without_sumo_says_what_to_install(net, monkeypatch):
+    given = inputs(net, ROUTES)
+    monkeypatch.setitem(sys.modules, "sumo", None)
+    with pytest.raises(TrafficError, match=r"pip install 'crowdveil\[sumo\]'"):
+        SumoServer.launch(given)
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "traci", None)
+    with pytest.raises(TrafficError, match=r"pip install 'crowdveil\[sumo\]'"):
+        SumoServer.launch(given)
+    assert os.environ.get("SUMO_HOME") is None or Path(os.environ["SUMO_HOME"]).is_dir()

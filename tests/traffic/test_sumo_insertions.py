@@ -1,0 +1,131 @@
+"""The most vehicles that SUMO's files can hold: never fewer than there are, and not far more."""
+
+import contextlib
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
+
+from simulator.traffic.demand.sumo_times import Flow
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.sumo.insertions import Insertions
+
+
+def most_of(path, text, *, begin_s=0.0, end_s=1000.0, step_s=1.0, scale=1.0):
+    path.write_bytes(text if isinstance(text, bytes) else f"<routes>{text}</routes>".encode())
+    return Insertions.read([path], begin_s=begin_s, end_s=end_s, step_s=step_s, scale=scale)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "r.rou.xml"
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ('<vehicle id="a" depart="3"/><trip id="b" depart="0:16:00"/>', 2, 2),
+        ('<vehicle id="a" depart="1001"/><trip id="b" depart="1000"/>', 1, 1),
+        ('<vehicle id="a" depart="now"/>', 1, 1),
+        ('<flow id="f" begin="10" end="20" number="7"/>', 7, 7),
+        ('<flow id="f" begin="0" end="100" period="10"/>', 10, 12),
+        ('<flow id="f" begin="900" end="9000" period="10"/>', 10, 12),
+        ('<flow id="f" period="10" number="3"/>', 3, 3),
+        ('<flow id="f" begin="0" end="100" vehsPerHour="3600"/>', 100, 102),
+        ('<flow id="f" begin="0" end="100" probability="0.5"/>', 100, 102),
+        ('<flow id="f" begin="0" end="100" period="exp(1)"/>', 160, 190),
+        ('<interval begin="0" end="100"><flow id="f" period="10"/></interval><flow id="g" number="1"/>', 11, 13),
+        ('<person id="p" depart="0"><personTrip from="a" to="b" modes="car"/></person>', 1, 1),
+        ('<personFlow id="p" begin="0" end="9" number="4"><personTrip from="a" to="b"/></personFlow>', 4, 4),
+        ('<vType id="t" scale="2.5"/><vehicle id="a" depart="3"/>', 3, 3),
+    ],
+)
+def test_what_each_kind_comes_to_at_most(file, text, least, most):
+    assert least <= most_of(file, text).most <= most
+
+
+def test_the_configurations_scale_and_included_files_count(file):
+    (file.parent / "more.xml").write_text('<routes><trip id="b" depart="0"/></routes>')
+    text = '<include href="more.xml"/><trip id="a" depart="0"/>'
+    assert most_of(file, text, scale=1.5).most == 4
+    (file.parent / "more.xml").write_text('<routes><include href="more.xml"/></routes>')
+    with pytest.raises(TrafficError, match="more than 16 files deep"):
+        most_of(file, text)
+
+
+def test_only_files_that_carry_vehicles_or_routes_are_named(file):
+    types = file.parent / "types.add.xml"
+    types.write_text('<add><vType id="t"/></add>')
+    file.write_text('<routes><trip id="a" depart="triggered"/></routes>')
+    read = Insertions.read([types, file], begin_s=0, end_s=10, step_s=1)
+    assert read.files == (file,)
+    assert read.unscheduled == {"a"}
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rate=st.sampled_from(["period", "vehsPerHour", "probability", "exp"]),
+    value=st.floats(0.01, 50),
+    begin_s=st.floats(0, 300),
+    length_s=st.floats(0, 600),
+    number=st.none() | st.integers(0, 50),
+    seed=st.integers(0, 2**32),
+)
+def test_no_flow_ever_comes_to_more(file, rate, value, begin_s, length_s, number, seed):
+    if rate == "probability":
+        value = min(value, 1.0)
+    key, text = ("period", f"exp({value!r})") if rate == "exp" else (rate, repr(value))
+    attributes = {"begin": repr(begin_s), "end": repr(begin_s + length_s), key: text}
+    if number is not None:
+        attributes["number"] = str(number)
+    flow = Flow.from_attributes("f", 0, attributes, where="here")
+    leaves = flow.departures(end_s=500.0, rng=np.random.default_rng(seed))
+    written = " ".join(f'{name}="{said}"' for name, said in attributes.items())
+    text = f'<trip id="t" depart="0"/><flow id="f" {written}/>'
+    assert most_of(file, text, end_s=500.0).most - 1 >= len(leaves)
+
+
+def test_sumo_itself_inserts_no_more(tmp_path):
+    given = inputs(make_net(tmp_path), ROUTES)
+    sumo = engine(given, until_s=250.0)
+    with Driven(sumo) as driven:
+        departed = driven.to(250).totals().departed
+    assert 0.4 * sumo.vehicles < departed <= sumo.vehicles
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not well-formed"),
+        (b"<routes>", "not well-formed"),
+        (b"\x1f\x8b\x08\x00junk", "cannot be read"),
+        (gzip.compress(b"<routes><trip id='a' depart='0'/></routes>")[:-12], "cannot be read"),
+        (b"<!DOCTYPE r [<!ENTITY a 'b'>]><routes/>", "DOCTYPE"),
+        (b"<routes/>", "no vehicle, trip or flow"),
+        (b"<routes>\n<flow id='f' number='many'/></routes>", "line 2: number must be"),
+        (b"<routes><flow id='f' begin='x' number='1'/></routes>", "begin must be"),
+        (b"<routes><flow id='f' period='0'/></routes>", "period must be above 0"),
+        (b"<routes><flow id='f' period='exp(no)'/></routes>", "period must be above 0"),
+        (b"<routes><flow id='f' number='1e12'/></routes>", "at most 100,000,000"),
+        (b"<routes><flow id='f' period='exp(1e9)'/></routes>", "at most 100,000,000"),
+        (b"<routes><include href='nowhere.xml'/></routes>", "no such file"),
+    ],
+    ids=["empty", "cut", "junk", "gzip", "dtd", "none", "many", "begin", "period", "exp", "huge", "dense", "include"],
+)
+def test_a_file_that_cannot_be_used_is_told_with_its_line(file, content, words):
+    with pytest.raises(TrafficError, match=words) as caught:
+        most_of(file, content)
+    assert str(file.parent) in str(caught.value)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.integers(0, len(ROUTES)), at=st.integers(0, len(ROUTES) - 1), byte=st.integers(0, 255))
+def test_no_broken_file_raises_anything_else(file, cut, at, byte):
+    content = bytearray(ROUTES.encode())
+    content[at] = byte
+    for broken in (bytes(content), bytes(content[:cut])):
+        with contextlib.suppress(TrafficError):
+            assert most_of(file, broken).most > 0

@@ -1,0 +1,205 @@
+"""One recording gives one table, whatever format it comes in."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import trace_files as files
+from pandas.testing import assert_frame_equal
+
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.trace import Trace, read_trace
+
+SUMO_TIDY = files.TIDY.assign(time_s=files.TIDY["time_s"] - files.EPOCH_S, speed_mps=5.0)
+ABSOLUTE = {
+    "taxis.csv": files.taxi_csv(),
+    "taxis.csv.gz": files.taxi_csv(),
+    "taxis.tsv": files.taxi_csv().replace(",", "\t"),
+    "semicolons.csv": files.taxi_csv().replace(",", ";"),
+    "slashes.csv": files.taxi_csv().replace("2008-05-17", "2008/05/17"),
+    "zones.csv": files.taxi_csv().replace(" 10:", " 12:").replace(":00,", ":00+02:00,").replace(":30,", ":30+02:00,"),
+    "bom.csv": "\ufeff" + files.taxi_csv(),
+    "crlf.csv": files.taxi_csv().replace("\n", "\r\n"),
+    "drive.txt": files.tdrive(),
+    "drive.txt.gz": files.tdrive(),
+    "kepler.geojson": files.kepler_json(),
+    "blank-lines.csv": files.taxi_csv().replace("\n", "\n\n"),
+}
+RELATIVE = {
+    "fcd.xml": files.sumo_xml(),
+    "fcd.xml.gz": files.sumo_xml(),
+    "fcd.csv": files.sumo_csv(),
+    "fcd.csv.gz": files.sumo_csv(),
+}
+
+
+@pytest.mark.parametrize("name", ABSOLUTE)
+def test_dated_formats(tmp_path, name):
+    trace = read_trace(files.written(tmp_path, name, ABSOLUTE[name]))
+    assert trace.calendar
+    assert_frame_equal(trace.frame(), files.TIDY, check_dtype=False)
+
+
+@pytest.mark.parametrize("name", RELATIVE)
+def test_sumo(tmp_path, name):
+    trace = read_trace(files.written(tmp_path, name, RELATIVE[name]))
+    assert not trace.calendar
+    assert_frame_equal(trace.frame(), SUMO_TIDY, check_dtype=False)
+
+
+def test_sumo_parquet_with_an_empty_timestep(tmp_path):
+    files.sumo_frame().to_parquet(tmp_path / "fcd.parquet")
+    assert_frame_equal(read_trace(tmp_path / "fcd.parquet").frame(), SUMO_TIDY, check_dtype=False)
+
+
+def test_timed_paths_are_a_vehicle_each(tmp_path):
+    frame = read_trace(files.written(tmp_path, "trips.json", files.deck_json())).frame()
+    assert list(frame["vehicle"].unique()) == ["trip 1", "trip 2"]
+    assert_frame_equal(frame.drop(columns="vehicle"), SUMO_TIDY.drop(columns="vehicle").assign(speed_mps=np.nan))
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_cabspotting_names_a_cab_as_its_file(tmp_path, newest_first):
+    for vehicle in "ab":
+        files.written(tmp_path, f"new_{vehicle}.txt.gz", files.cabspotting(vehicle, newest_first=newest_first))
+    (tmp_path / "_cabs.txt").write_text("an index, which is no trace")
+    assert_frame_equal(read_trace(tmp_path).frame(), files.TIDY, check_dtype=False)
+
+
+def test_gpx_names_a_vehicle_as_its_file(tmp_path):
+    pair = [files.written(tmp_path, f"{vehicle}.gpx", files.gpx(vehicle)) for vehicle in "ab"]
+    assert_frame_equal(read_trace(pair).frame(), files.TIDY, check_dtype=False)
+
+
+def test_parquet_of_timestamps_and_geoparquet(tmp_path):
+    stamps = pd.to_datetime(files.TIDY["time_s"], unit="s", utc=True)
+    files.TIDY.assign(time=stamps)[["vehicle", "time", "lon", "lat"]].to_parquet(tmp_path / "a.parquet")
+    points = gpd.GeoDataFrame(
+        {"vehicle": files.TIDY["vehicle"], "time": stamps},
+        geometry=gpd.points_from_xy(files.TIDY["lon"], files.TIDY["lat"]),
+        crs="EPSG:4326",
+    ).to_crs("EPSG:32632")
+    points.to_parquet(tmp_path / "b.parquet")
+    for name in ("a", "b"):
+        assert_frame_equal(read_trace(tmp_path / f"{name}.parquet").frame(), files.TIDY, check_dtype=False)
+
+
+def test_from_a_geodataframe(tmp_path):
+    del tmp_path
+    stamps = pd.to_datetime(files.TIDY["time_s"], unit="s")
+    points = gpd.GeoDataFrame(
+        {"who": files.TIDY["vehicle"].to_numpy()},
+        index=stamps,
+        geometry=gpd.points_from_xy(files.TIDY["lon"], files.TIDY["lat"]),
+        crs="EPSG:4326",
+    )
+    assert_frame_equal(Trace.from_geodataframe(points, vehicle="who").frame(), files.TIDY, check_dtype=False)
+    flat = points.reset_index(names="when").to_crs("EPSG:32632")
+    assert_frame_equal(Trace.from_geodataframe(flat, vehicle="who", time="when").frame(), files.TIDY, check_dtype=False)
+    with pytest.raises(TrafficError, match="coordinate system"):
+        Trace.from_geodataframe(points.set_crs(None, allow_override=True), vehicle="who")
+    with pytest.raises(TrafficError, match="no column 'nobody' for vehicle"):
+        Trace.from_geodataframe(points, vehicle="nobody")
+
+
+def test_from_a_movingpandas_collection():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # movingpandas warns of its own dependencies when it is imported
+        movingpandas = pytest.importorskip("movingpandas")
+        stamps = pd.DatetimeIndex(pd.to_datetime(files.TIDY["time_s"], unit="s"))
+        points = gpd.points_from_xy(files.TIDY["lon"], files.TIDY["lat"])
+        who = files.TIDY["vehicle"].to_numpy()
+        frame = gpd.GeoDataFrame({"vehicle": who}, index=stamps, geometry=points, crs="EPSG:4326")
+        collection = movingpandas.TrajectoryCollection(frame, "vehicle")
+    assert_frame_equal(Trace.from_trajectories(collection).frame(), files.TIDY, check_dtype=False)
+
+
+def test_named_columns_metres_and_speeds(tmp_path):
+    points = gpd.GeoSeries(gpd.points_from_xy(files.TIDY["lon"], files.TIDY["lat"]), crs="EPSG:4326").to_crs(32632)
+    pd.DataFrame(
+        {"wer": [f"{v}01" for v in files.TIDY["vehicle"]], "wann": files.TIDY["time_s"] * 1000, "rechts": points.x,
+         "hoch": points.y, "tempo": 36.0}
+    ).to_csv(tmp_path / "log.csv", index=False)  # fmt: skip
+    columns = {"vehicle": "wer", "time": "wann", "x": "rechts", "y": "hoch", "speed_kph": "tempo"}
+    frame = read_trace(tmp_path / "log.csv", columns=columns, crs="EPSG:32632").frame()
+    assert list(frame["vehicle"].unique()) == ["a01", "b01"]
+    assert frame["speed_mps"].to_numpy() == pytest.approx(10.0)
+    assert frame["time_s"].to_numpy() == pytest.approx(files.TIDY["time_s"].to_numpy())
+    assert frame["lon"].to_numpy() == pytest.approx(files.TIDY["lon"].to_numpy(), abs=1e-9)
+
+
+def test_names_of_vehicles_keep_their_digits(tmp_path):
+    rows = "vehicle_id,time,lon,lat\n007,1,11.3,44.5\n7,2,11.3,44.5\n"
+    assert read_trace(files.written(tmp_path, "t.csv", rows)).names == ["007", "7"]
+
+
+def test_pickups_and_dropoffs_are_two_fixes(tmp_path):
+    header = (
+        "medallion,pickup_datetime,dropoff_datetime,pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude"
+    )
+    rows = (
+        "M1,2013-01-01 15:11:48,2013-01-01 15:18:10,-73.978,40.757,-73.989,40.751\n"
+        "M1,2013-01-01 15:30:00,2013-01-01 15:40:00,-73.98,40.76,-73.99,40.77\n"
+        "M2,2013-01-01 15:00:00,2013-01-01 15:05:00,-73.95,40.7,-73.96,40.71\n"
+    )
+    frame = read_trace(files.written(tmp_path, "nyc.csv", f"{header}\n{rows}")).frame()
+    assert frame.groupby("vehicle").size().to_dict() == {"M1": 4, "M2": 2}
+    assert frame["lon"].tolist() == [-73.95, -73.96, -73.978, -73.989, -73.98, -73.99]
+
+
+def test_what_is_left_out_is_counted(tmp_path):
+    rows = (
+        "vehicle,time,lon,lat\na,0,11.3,44.5\na,0,11.3,44.5\na,0,11.4,44.5\na,0,11.4,44.5\na,10,0,0\na,20,11.3,44.6\n"
+    )
+    trace = read_trace(files.written(tmp_path, "t.csv", rows))
+    assert trace.frame()[["time_s", "lon"]].to_numpy().tolist() == [[0, 11.3], [20, 11.3]]
+    notes = " ".join(trace.left_out)
+    assert "1 fix repeated" in notes
+    assert "2 fixes of a vehicle that is elsewhere at the same moment" in notes
+    assert "1 fix at longitude 0, latitude 0" in notes
+
+
+def test_order(tmp_path):
+    turning = "vehicle,time,lon,lat\na,0,11.3,44.5\nb,7,11.3,44.5\na,20,11.3,44.5\na,10,11.4,44.5\n"
+    file = files.written(tmp_path, "t.csv", turning)
+    with pytest.raises(
+        TrafficError, match=r"t\.csv: line 5: the clock of vehicle 'a' must not go back, got 10 s after line 4"
+    ):
+        read_trace(file)
+    assert read_trace(file, order="any").frame()["time_s"].tolist() == [0, 10, 20, 7]
+    newest_first = files.written(
+        tmp_path, "n.csv", "vehicle,time,lon,lat\na,9,1,1\na,5,1,1\nb,1,2,2\nb,3,2,2\na,4,1,1\n"
+    )
+    assert read_trace(newest_first).frame()["time_s"].tolist() == [1, 3, 4, 5, 9]
+    with pytest.raises(TrafficError, match="line 3: the clock of vehicle 'a' must not go back"):
+        read_trace(newest_first, order="ascending")
+    forward_again = files.written(tmp_path, "f.csv", "vehicle,time,lon,lat\na,9,1,1\na,5,1,1\na,7,1,1\n")
+    with pytest.raises(TrafficError, match=r"line 4: .* must not go forward again in a log that runs backward"):
+        read_trace(forward_again)
+
+
+def test_numbers_follow_the_first_fix(tmp_path):
+    rows = "vehicle,time,lon,lat\nlate,5,1,1\nearly,1,1,1\nearly,9,1,1\nlate,6,1,1\nalso,1,1,1\n"
+    assert read_trace(files.written(tmp_path, "t.csv", rows)).names == ["early", "also", "late"]
+
+
+@pytest.mark.parametrize(
+    ("inside", "vehicles", "fixes"),
+    [
+        ("beijing_tdrive_sample/Beijing_taxi.csv.gz", 72, 36_677 - 6),
+        ("sf_cabspotting", 3, 23_495 + 21_241 + 18_317),
+        ("sumo_fcd/acosta_fcd_0_1800_10s.csv.gz", 4_124, 95_794),
+    ],
+)
+def test_real_recordings(inside, vehicles, fixes):
+    root = os.environ.get("CROWDVEIL_DATA")
+    if not root or not (Path(root) / inside).exists():
+        pytest.skip(f"CROWDVEIL_DATA holds no {inside}")
+    trace = read_trace(Path(root) / inside)
+    assert (trace.vehicles, len(trace)) == (vehicles, fixes)

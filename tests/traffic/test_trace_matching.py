@@ -1,0 +1,182 @@
+"""Traces of vehicles whose links are known are matched to those links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+import simpy
+
+from simulator.roads import RoadNetwork, build_grid
+from simulator.traffic.clock import Clock, look
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.places import State
+from simulator.traffic.trace import Matching, Recording, Replay, Trace
+from simulator.traffic.trips import Trips
+
+CLOCK = Clock(1.0)
+JUNCTION_M = 30.0
+EVERY_S = 10
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What a fleet did: fixes, and at each the link and the fraction of it."""
+
+    roads: RoadNetwork
+    fixes: pd.DataFrame
+    link: npt.NDArray[np.int32]
+    fraction: npt.NDArray[np.float64]
+
+    @property
+    def away(self) -> npt.NDArray[np.bool_]:
+        """Fixes away from junctions, of vehicles seen more than once: a single fix has no direction."""
+        length = self.roads.links.length_m[self.link]
+        inner = (self.fraction * length > JUNCTION_M) & ((1 - self.fraction) * length > JUNCTION_M)
+        seen = self.fixes.groupby("vehicle")["time"].transform("size").to_numpy()
+        return inner & (seen > 1)
+
+    def trace(self, noise_m: float = 0.0) -> Trace:
+        noise = np.random.default_rng(5).normal(0.0, noise_m, (len(self.fixes), 2))
+        moved = self.fixes.assign(x=self.fixes["x"] + noise[:, 0], y=self.fixes["y"] + noise[:, 1])
+        return Trace.from_frame(moved, crs=self.roads.crs)
+
+
+def _engine(roads: RoadNetwork, vehicles: int) -> Fleet:
+    rng = np.random.default_rng(1)
+    nodes = len(roads.node_names)
+    origin = rng.integers(0, nodes, vehicles).astype(np.int32)
+    destination = ((origin + rng.integers(1, nodes, vehicles)) % nodes).astype(np.int32)
+    trips = Trips(origin, destination, np.sort(rng.integers(0, 300, vehicles)).astype(np.int32))
+    physics = LinkPhysics.build(roads.links, CLOCK, stuck_s=30.0)
+    return Fleet(roads.links, physics, trips, ShortestPaths(roads.links).routes(trips), clock=CLOCK)
+
+
+def _drive(vehicles: int) -> Driven:
+    roads = build_grid(
+        rows=6, columns=6, spacing_x_m=200, spacing_y_m=150, speed_mps=13.9, lanes=1, anchor=(11.3, 44.5)
+    )
+    engine, env = _engine(roads, vehicles), simpy.Environment()
+    engine.start(env)
+    frames, links, fractions = [], [], []
+    for time_s in range(0, 600, EVERY_S):
+        env.run(until=look(env, time_s))
+        engine.advance()
+        places = engine.places()
+        on = np.flatnonzero(places.state == State.ON_ROAD)
+        xy = roads.locate(places.link[on], places.fraction[on])
+        frames.append(pd.DataFrame({"vehicle": on, "time": float(time_s), "x": xy[:, 0], "y": xy[:, 1]}))
+        links.append(places.link[on])
+        fractions.append(places.fraction[on])
+    return Driven(roads, pd.concat(frames, ignore_index=True), np.concatenate(links), np.concatenate(fractions))
+
+
+@pytest.fixture(scope="module")
+def driven() -> Driven:
+    return _drive(120)
+
+
+def _matched(driven: Driven, trace: Trace, matching: Matching | None) -> tuple[pd.DataFrame, Recording]:
+    """Links and places at the moments of the fixes, in the order of `driven.fixes`."""
+    recording = Recording.build(trace, driven.roads, gap_s=60.0, start=0.0, matching=matching)
+    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=600, gap_s=60.0), simpy.Environment()
+    engine.start(env)
+    number = {int(name): place for place, name in enumerate(trace.names)}
+    rows = []
+    for time_s, group in driven.fixes.groupby("time", sort=True):
+        env.run(until=look(env, float(time_s)))
+        engine.advance()
+        places = engine.places()
+        who = [number[vehicle] for vehicle in group["vehicle"]]
+        xy = places.xy[who]
+        rows.append(pd.DataFrame({"link": places.link[who], "x": xy[:, 0], "y": xy[:, 1]}, index=group.index))
+    return pd.concat(rows).sort_index(), recording
+
+
+@pytest.mark.parametrize("method", ["nearest", "hmm"])
+def test_without_noise_links_are_exact_away_from_junctions(driven, method):
+    found, recording = _matched(driven, driven.trace(), Matching(method, 50.0, 2.0))
+    assert (found["link"].to_numpy() == driven.link)[driven.away].mean() == 1.0
+    assert np.hypot(found["x"] - driven.fixes["x"], found["y"] - driven.fixes["y"]).max() < 1e-3
+    assert any(f"{len(driven.link):,} of {len(driven.link):,} fixes are matched" in note for note in recording.notes())
+
+
+@pytest.mark.parametrize("method", ["nearest", "hmm"])
+def test_with_noise_most_links_are_right_and_places_on_roads(driven, method):
+    found, _ = _matched(driven, driven.trace(6.0), Matching(method, 50.0, 6.0))
+    assert (found["link"].to_numpy() == driven.link)[driven.away].mean() > 0.97
+    apart = np.hypot(found["x"] - driven.fixes["x"], found["y"] - driven.fixes["y"])
+    # Of a noise in two directions the one along the street is left.
+    assert apart.mean() < 6.0
+
+
+def test_between_fixes_a_vehicle_follows_the_roads(driven):
+    """Fixes of every third moment: the way between them is the one that was driven, where that was the quickest."""
+    sparse = Driven(driven.roads, *_every_third(driven))
+    recording = Recording.build(sparse.trace(), driven.roads, gap_s=60.0, start=0.0, matching=Matching("nearest"))
+    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=600, gap_s=60.0), simpy.Environment()
+    engine.start(env)
+    number = {int(name): place for place, name in enumerate(sparse.trace().names)}
+    right = total = 0
+    for time_s, group in driven.fixes.groupby("time", sort=True):
+        env.run(until=look(env, float(time_s)))
+        engine.advance()
+        places = engine.places()
+        known = [
+            v in number and number[v] < len(places) and places.state[number[v]] == State.ON_ROAD
+            for v in group["vehicle"]
+        ]
+        who = [number[vehicle] for vehicle in group["vehicle"][known]]
+        on = places.link[who] >= 0
+        assert on.all()
+        np.testing.assert_allclose(
+            places.xy[who], driven.roads.locate(places.link[who], places.fraction[who]), atol=1e-6
+        )
+        away = driven.away[group.index[known]]
+        right += int((places.link[who] == driven.link[group.index[known]])[away].sum())
+        total += int(away.sum())
+    assert total > 200
+    assert right / total > 0.9
+
+
+def _every_third(driven: Driven) -> tuple[pd.DataFrame, npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    kept = (driven.fixes["time"] % (3 * EVERY_S) == 0).to_numpy()
+    return driven.fixes[kept].reset_index(drop=True), driven.link[kept], driven.fraction[kept]
+
+
+@pytest.mark.parametrize("method", ["nearest", "hmm"])
+def test_fixes_off_the_roads_stay_where_they_were_and_are_counted(driven, method):
+    west, south, _, _ = driven.roads.bounds
+    frame = pd.DataFrame(
+        {
+            "vehicle": "v",
+            "time": [0.0, 10.0, 20.0, 30.0],
+            "x": [west + 50, west + 100, west + 100, west + 150],
+            "y": [south, south, south - 400, south],
+        }
+    )
+    trace = Trace.from_frame(frame, crs=driven.roads.crs)
+    recording = Recording.build(trace, driven.roads, gap_s=60.0, matching=Matching(method, 30.0, 3.0))
+    assert any(
+        "3 of 4 fixes are matched" in note and "1 with no road within 30 m" in note for note in recording.notes()
+    )
+    assert any("2 legs between fixes have no likely way" in note for note in recording.notes())
+    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=60, gap_s=60.0), simpy.Environment()
+    engine.start(env)
+    for time_s, on_road, y in ((12, True, 0), (18, False, -400), (22, False, -400), (28, True, 0)):
+        env.run(until=look(env, time_s))
+        engine.advance()
+        places = engine.places()
+        assert (places.link[0] >= 0) == on_road
+        assert places.xy[0, 1] == pytest.approx(south + y, abs=1e-3)
+
+
+def test_matching_needs_roads(driven):
+    with pytest.raises(TrafficError, match="match needs roads"):
+        Recording.build(driven.trace(), None, gap_s=60.0, matching=Matching("nearest"))

@@ -1,0 +1,208 @@
+"""What is wrong with trip tables: said with file, line or row, and rule; and nothing else ever comes out."""
+
+import contextlib
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from zoned_roads import ring, roads_of
+
+from simulator.traffic.clock import Clock
+from simulator.traffic.demand import Taking, draw_table_trips, read_profile, read_trip_table
+from simulator.traffic.demand.zone_gravity import ZoneMasses
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.paths import ShortestPaths
+
+HEAD = "<NUMBER OF ZONES> 2\n<END OF METADATA>\n"
+
+
+def faults_of(call, *args, **kwargs):
+    with pytest.raises(TrafficError) as told:
+        call(*args, **kwargs)
+    return "\n".join(told.value.faults)
+
+
+def drawn(file, roads, **taking):
+    paths = ShortestPaths(roads.links, through=roads.through)
+    table = read_trip_table(file, columns={})
+    taking = Taking(**{"duration_s": 100.0, **taking})
+    return draw_table_trips(table, roads, paths, taking, clock=Clock(1.0), rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "it is empty"),
+        ("~ nothing\n", "it is empty"),
+        ("<NUMBER OF ZONES> 2\n", "<END OF METADATA> is missing"),
+        ("<END OF METADATA>\n", "no line begins with Origin"),
+        ("<NUMBER OF ZONES> many\n<END OF METADATA>\nOrigin 1\n", "line 1: <NUMBER OF ZONES> must be a whole number"),
+        ("<TOTAL OD FLOW> nan\n<END OF METADATA>\nOrigin 1\n", "line 1: <TOTAL OD FLOW> must be a finite number"),
+        (HEAD + "1 : 2;\n", "line 3: must be the Origin of a block, got '1 : 2;'"),
+        (HEAD + "Origin x\n", "line 3: a zone must be a whole number, got 'x'"),
+        (HEAD + "Origin 3\n", "line 3: a zone must be from 1 to <NUMBER OF ZONES> = 2, got 3"),
+        (HEAD + "Origin 1\n7 : 2;\n", "line 4: a zone must be from 1 to <NUMBER OF ZONES> = 2, got 7"),
+        (HEAD + "Origin 1\n2 : -2;\n", "line 4: trips to zone 2 must be a finite number, 0 or more, got '-2'"),
+        (HEAD + "Origin 1\n2 : nan;\n", "line 4: trips to zone 2 must be a finite number, 0 or more, got 'nan'"),
+        (HEAD + "Origin 1\n2 : 1e999;\n", "line 4: trips to zone 2 must be a finite number"),
+        (HEAD + "Origin 1\n2 : 1_000;\n", "line 4: trips to zone 2 must be a finite number"),
+        (HEAD + "Origin 1\n2, 5\n", "line 4: must be pairs of destination : trips, each ended by a semicolon"),
+        (HEAD + "Origin 1\n2 :;\n", "line 4: trips to zone 2 must be a finite number, 0 or more, got ''"),
+        ("<TOTAL OD FLOW> 12\n<END OF METADATA>\nOrigin 1\n2 : 10.0;\n", "must be the sum of the trips, 10,"),
+    ],
+)  # fmt: skip
+def test_tntp(tmp_path, text, words):
+    file = tmp_path / "trips.tntp"
+    file.write_text(text)
+    faults = faults_of(read_trip_table, file, columns={})
+    assert words in faults
+    assert str(file) in faults
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "cannot be read as CSV: No columns to parse"),
+        ("origin,destination,trips\n", "it holds no rows"),
+        ("origin;destination;trips\n1;2;3\n", "is it separated by commas?"),
+        ("1,2,3\n1,2,4\n", "no column 'origin' for origin"),
+        ("origin,destination,trips\n1,2,-1\n1,2,x\n", "rows 1, 2: trips (column 'trips') must be a finite number"),
+        ("origin,destination,trips\n1,2,NaN\n", "row 1: trips (column 'trips') must be a finite number"),
+        ("origin,destination,trips\n1,2,inf\n", "row 1: trips (column 'trips') must be a finite number"),
+        ("origin,destination,trips\n1,,4\n", "row 1: destination (column 'destination') must be the identifier"),
+        ("origin,destination,trips\n1,2\n,2,3\n", "row 2: origin (column 'origin') must be the identifier"),
+        ("origin,destination,departure\n1,2,noon\n", "row 1: departure_s (column 'departure') must be seconds, HH:MM"),
+        ("origin,destination,departure\n1,2,-4\n", "row 1: departure_s (column 'departure') must be seconds"),
+        ("origin,destination,from_s,to_s\n1,2,9,3\n", "row 1: to_s (column 'to_s') must be after from_s, got '3'"),
+        ("origin,destination,trips\n1,2,3,4,5\n", "cannot be read as CSV"),
+    ],
+)  # fmt: skip
+def test_tables(tmp_path, text, words):
+    file = tmp_path / "od.csv"
+    file.write_text(text)
+    faults = faults_of(read_trip_table, file, columns={})
+    assert words in faults
+    assert str(file) in faults
+
+
+def test_dates_and_yes_and_no_are_no_numbers(tmp_path):
+    file = tmp_path / "od.parquet"
+    base = {"origin": [1, 1], "destination": [2, 3]}
+    pd.DataFrame({**base, "trips": [True, False]}).to_parquet(file)
+    assert "trips (column 'trips') must be a finite number" in faults_of(read_trip_table, file, columns={})
+    moment = pd.to_datetime(["2020-01-01 10:00", "2020-01-01 11:00"])
+    pd.DataFrame({**base, "departure": moment}).to_parquet(file)
+    assert "departure_s (column 'departure') must be seconds" in faults_of(read_trip_table, file, columns={})
+
+
+def test_other_files(tmp_path):
+    junk = tmp_path / "trips.txt"
+    junk.write_bytes(b"once upon a time")
+    assert "must be a table (.csv, .csv.gz, .parquet), SUMO routes" in faults_of(read_trip_table, junk, columns={})
+    assert "no such file" in faults_of(read_trip_table, tmp_path / "none.tntp", columns={})
+    assert "no such file" in faults_of(read_trip_table, tmp_path / "none.csv.gz", columns={})
+    cut = tmp_path / "cut.csv.gz"
+    cut.write_bytes(gzip.compress(b"origin,destination,trips\n" + b"1,2,3\n" * 1000)[:40])
+    assert "cannot be read" in faults_of(read_trip_table, cut, columns={})
+    assert "trip_columns go with a table" in faults_of(read_trip_table, junk, columns={"origin": "a"})
+
+
+def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("simulator.traffic.packed.FREE_BYTES", 1 << 20)
+    bomb = tmp_path / "bomb.csv.gz"
+    bomb.write_bytes(gzip.compress(b"origin,destination,trips\n" + b"0" * (1 << 26)))
+    assert "must not unpack to more than" in faults_of(read_trip_table, bomb, columns={})
+
+
+def test_a_zone_that_is_not_there(tmp_path):
+    file = tmp_path / "od.csv"
+    file.write_text("origin,destination,trips\n1,2,5\n1,9,5\n8,2,1\n9,1,1\n")
+    faults = faults_of(drawn, file, ring(3))
+    assert f"{file}: row 2: '9' is no node of the roads, which have 3" in faults
+    assert f"{file}: row 3: '8' is no node" in faults
+    assert "row 4" not in faults
+    assert 'undrivable = "leave_out"' in faults
+    planned = drawn(file, ring(3), undrivable="leave_out")
+    assert len(planned.trips) == 5
+    assert "7 trips (3 pairs) not driven: there is no such node among the roads" in planned.notes[0]
+    zoned = faults_of(drawn, file, ring(3, zones={1: 1, 2: 2}))
+    assert "row 2: '9' is no zone of the roads, which have 2, and no node" in zoned
+
+
+def test_a_zone_that_cannot_be_reached(tmp_path):
+    file = tmp_path / "trips.tntp"
+    file.write_text("<END OF METADATA>\nOrigin 12\n3 : 4;\nOrigin 3\n12 : 5;\n")
+    roads = roads_of([(12, 3), (3, 5), (5, 3)])
+    assert f"{file}: line 5: node 12 cannot be reached from node 3: no path" in faults_of(drawn, file, roads)
+    planned = drawn(file, roads, undrivable="leave_out")
+    assert len(planned.trips) == 4
+    assert "5 trips (1 pair) not driven: no path leads from one node to the other" in planned.notes[0]
+
+
+def test_a_zone_that_only_a_centroid_leads_to(tmp_path):
+    file = tmp_path / "od.csv"
+    file.write_text("origin,destination,trips\n1,3,5\n")
+    roads = roads_of([(1, 2), (2, 1), (2, 3), (3, 2)], closed=[2])
+    assert "row 1: node 3 cannot be reached from node 1: no path" in faults_of(drawn, file, roads)
+
+
+def test_tables_that_leave_nothing_to_drive(tmp_path):
+    file = tmp_path / "od.csv"
+    file.write_text("origin,destination,trips,from_s,to_s\n1,1,5,0,10\n")
+    assert "none of 5 trips can be driven" in faults_of(drawn, file, ring(3))
+    file.write_text("origin,destination,trips,from_s,to_s\n1,2,5,0,10\n")
+    assert "no trip departs within the run" in faults_of(drawn, file, ring(3), begin_s=50.0)
+    assert "a share of 1e-09 of 5 trips leaves no vehicle" in faults_of(drawn, file, ring(3), share=1e-9)
+    file.write_text("origin,destination,trips\n1,2,1e300\n")
+    assert "share × trips must be at most 100,000,000 vehicles" in faults_of(drawn, file, ring(3))
+
+
+PACKED = gzip.compress((HEAD + "Origin 1\n2 : 10.0;\n").encode())
+PARQUET = io.BytesIO()
+pd.DataFrame({"origin": [1, 2], "destination": [2, 1], "trips": [1.5, 2.0]}).to_parquet(PARQUET)
+WHOLE = {
+    "trips.tntp": (HEAD + "Origin 1\n1 : 3.0; 2 : 10.0;\nOrigin 2\n1 : 4;\n").encode(),
+    "packed.tntp": PACKED,
+    "od.csv": b"origin,destination,trips,from_s,to_s\n1,2,3.5,0,10\n2,1,4,00:00,00:10\n",
+    "od.csv.gz": gzip.compress(b"origin,destination,trips\n1,2,3.5\n2,1,4\n"),
+    "od.parquet": PARQUET.getvalue(),
+    "profile.csv": b"hour,share\n7,0.5\n8,0.5\n",
+    "zones.csv": b"zone,production,attraction\n1,10,20\n2,20,10\n",
+}
+
+
+class NamedFaultsError(Exception):
+    """The room's error, whose faults name the file."""
+
+
+@contextlib.contextmanager
+def faults_name(file):
+    """Let nothing out but the room's error, and that only if it names the file."""
+    try:
+        yield
+    except TrafficError as error:
+        if error.faults and str(file) in "\n".join(error.faults):
+            raise NamedFaultsError from error
+        raise
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(cut=st.integers(0, 2000), places=st.lists(st.tuples(st.integers(0, 2000), st.binary(max_size=4)), max_size=4))
+@example(cut=2000, places=[])
+def test_junk_gives_faults_and_nothing_else(tmp_path, name, cut, places):
+    junk = bytearray(WHOLE[name][:cut])
+    for at, piece in places:
+        junk[at % (len(junk) + 1) : at % (len(junk) + 1) + len(piece)] = piece
+    file = tmp_path / name
+    file.write_bytes(bytes(junk))
+    read = {"profile.csv": read_profile, "zones.csv": ZoneMasses.read}.get(name)
+    with contextlib.suppress(NamedFaultsError), faults_name(file):
+        if read:
+            read(file)
+        else:
+            drawn(file, ring(3))
