@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from scenarios.cell_levels import Levels
 from scenarios.faults import Breach
-from scenarios.section import Known, Place, Positive, Section, rule, tag_by
+from scenarios.place_cells import LocationCells, RoadCells, StationCells
+from scenarios.section import Known, Place, Positive, rule, tag_by
+
+Bounds = tuple[float, float, float, float]
 
 
 def _four(bounds: Any) -> Any:
@@ -15,13 +19,10 @@ def _four(bounds: Any) -> Any:
     raise rule("must be four numbers, [x_min, y_min, x_max, y_max]")
 
 
-class SquareCells(Section):
-    """Squares over the extent of the roads, or over a window of it."""
+class _Windowed(Levels):
+    """Cells over the extent of the roads or of what was recorded, or over a window of it."""
 
-    kind: Literal["square"]
-    size_m: Positive
-    """Side of a cell, metres."""
-    bounds: Annotated[tuple[float, float, float, float], BeforeValidator(_four)] | None = None
+    bounds: Annotated[Bounds, BeforeValidator(_four)] | None = None
     """Window that is divided, [x_min, y_min, x_max, y_max]; the rest is outside every cell.
 
     Projected metres; in a generated city, metres from its south-west corner."""
@@ -36,7 +37,23 @@ class SquareCells(Section):
                     yield Breach(("bounds",), f"{axis}_min must be below {axis}_max", known["bounds"])
 
 
-class GeographicCells(Section):
+class SquareCells(_Windowed):
+    """Squares over the extent of the roads, or over a window of it."""
+
+    kind: Literal["square"]
+    size_m: Positive
+    """Side of a cell, metres."""
+
+
+class HexagonCells(_Windowed):
+    """The cells of the global grid H3 that meet the extent of the roads, or a window of it."""
+
+    kind: Literal["h3"]
+    resolution: Annotated[int, Field(ge=0, le=15)]
+    """H3's resolution: a side is about 531 m at 8, 201 m at 9, 76 m at 10."""
+
+
+class GeographicCells(Levels):
     """The papers' cells of one size in miles over a square of 9,500 miles, each with a 32-bit identifier."""
 
     kind: Literal["geographic"]
@@ -49,11 +66,16 @@ class GeographicCells(Section):
 cells_tag = tag_by("kind")
 
 Cells = Annotated[
-    Annotated[SquareCells, Tag("<square>")] | Annotated[GeographicCells, Tag("<geographic>")],
+    Annotated[SquareCells, Tag("<square>")]
+    | Annotated[GeographicCells, Tag("<geographic>")]
+    | Annotated[HexagonCells, Tag("<h3>")]
+    | Annotated[RoadCells, Tag("<roads>")]
+    | Annotated[StationCells, Tag("<stations>")]
+    | Annotated[LocationCells, Tag("<locations>")],
     Discriminator(
         cells_tag,
         custom_error_type="choice",
         custom_error_message="must be one of the known kinds",
-        custom_error_context={"key": "kind", "choices": "square, geographic"},
+        custom_error_context={"key": "kind", "choices": "square, geographic, h3, roads, stations, locations"},
     ),
 ]

@@ -6,9 +6,10 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ValidationInfo
+from pydantic_core import PydanticCustomError
 
 from scenarios.faults import Fault, ScenarioError
-from scenarios.manifest import data_set
+from scenarios.manifest import data_set, samples_path
 from scenarios.section import rule
 
 DATA_PREFIX = "data:"
@@ -98,6 +99,8 @@ def _find_data(inside: str, what: Kind) -> Path:
     shortest = 2 if what == "file" else 1
     if len(parts) < shortest or ".." in parts or parts[0] == "/":
         raise _NoSuchFileError(f"must have the form data:FOLDER{'/FILE' if what == 'file' else ''}")
+    if parts[0] == "samples" and _is_there(sample := samples_path().joinpath(*parts[1:]), what):
+        return sample  # they come with the package
     root = os.environ.get(DATA_VARIABLE)
     if not root:
         raise _NoSuchFileError(
@@ -138,6 +141,13 @@ def _resolved_folder(reference: str, info: ValidationInfo) -> str:
     return _resolved(reference, info, "folder")
 
 
+def _resolved_either(reference: str, info: ValidationInfo) -> str:
+    try:
+        return _resolved(reference, info, "folder")
+    except PydanticCustomError:
+        return _resolved(reference, info, "file")
+
+
 def _resolved(reference: str, info: ValidationInfo, what: Kind) -> str:
     folder = (info.context or {}).get("folder", Path())
     try:
@@ -149,6 +159,9 @@ def _resolved(reference: str, info: ValidationInfo, what: Kind) -> str:
 
 FileReference = Annotated[str, AfterValidator(_resolved_file)]
 """A reference to a file that exists: made absolute, or ``data:FOLDER/FILE`` as it is."""
+
+FileOrFolderReference = Annotated[str, AfterValidator(_resolved_either)]
+"""A reference to a file or a folder that exists: made absolute, or ``data:…`` as it is."""
 
 FolderReference = Annotated[str, AfterValidator(_resolved_folder)]
 """A reference to a folder that exists: made absolute, or ``data:FOLDER`` and what is under it as it is."""

@@ -58,7 +58,7 @@ class OsmRoads(Section):
     crs: MetricCrs | None = None
     """System to project to; left out, the UTM zone of the network's middle."""
     capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles an hour that can leave a link, per lane, where the class of road says nothing better."""
+    """Vehicles an hour that can leave a link, per lane, where its class of road has no default of its own."""
 
 
 class SumoRoads(Section):
@@ -70,7 +70,10 @@ class SumoRoads(Section):
     vehicle_class: str = "passenger"
     """Lanes that this SUMO vehicle class may use; others are left out."""
     anchor: Place | None = None
-    """Where the origin of a network without a projection is on the globe."""
+    """Where the origin of a network without a projection is on the globe; longitude 0, latitude 0 if left out."""
+    keep: Literal["all", "strong"] = "all"
+    """All links, or those of the largest part in which every node can be reached from every other: trips drawn
+    between any two nodes need that part, trips and routes of SUMO's own may begin and end outside it."""
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles an hour that can leave a link, per lane."""
 
@@ -97,6 +100,8 @@ class TntpRoads(Section):
     """Hours that the file's capacities and trips are for."""
     lane_capacity_vph: Positive = CAPACITY_VPH
     """Vehicles an hour and lane from which a link's lanes are guessed: the file gives capacities of whole links."""
+    default_speed_mps: Positive = STREET_SPEED_MPS
+    """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
 
 
 class GmnsRoads(Section):
@@ -105,14 +110,14 @@ class GmnsRoads(Section):
     source: Literal["gmns"]
     path: FolderReference
     """Folder with node, link and, where links name their geometry, geometry tables (CSV, gzipped CSV or Parquet)."""
-    crs: AnyCrs = "EPSG:4326"
-    """What the coordinates are in; longitude and latitude if left out."""
+    crs: AnyCrs | None = None
+    """What the coordinates are in; left out, what the folder's config table says, else longitude and latitude."""
     project_to: MetricCrs | None = None
-    """System to project to; left out, the UTM zone of the network's middle."""
-    length_unit: LengthUnit = "m"
-    """Unit of the links' ``length``."""
-    speed_unit: SpeedUnit = "kph"
-    """Unit of the links' ``free_speed``."""
+    """System to project to; left out, `crs` if that is one, else the UTM zone of the network's middle."""
+    length_unit: LengthUnit | None = None
+    """Unit of the links' ``length``; left out, what the config table says, else metres."""
+    speed_unit: SpeedUnit | None = None
+    """Unit of the links' ``free_speed``; left out, what the config table says, else kilometres per hour."""
     modes: Annotated[tuple[str, ...], Field(strict=False)] = ("auto", "a", "all", "car", "c")
     """Links whose ``allowed_uses`` name one of these are kept; those that name none are too."""
     default_speed_mps: Positive = STREET_SPEED_MPS
@@ -121,9 +126,27 @@ class GmnsRoads(Section):
     """Lanes of a link that has none."""
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles an hour and lane of a link that has none."""
+    keep: Literal["all", "strong"] | None = None
+    """All links, or only the largest part between whose places routes lead; left out, the latter unless we wrote it."""
 
     @classmethod
     def broken_rules(cls, known: Known) -> Iterator[Breach]:
         """Yield a fault for a list of modes that names none."""
         if known.get("modes") == ():
             yield Breach(("modes",), "must name at least one mode", [])
+
+
+class GeoPackageRoads(Section):
+    """A GeoPackage with layers ``nodes`` and ``links``, as `crowdveil roads export` writes it."""
+
+    source: Literal["geopackage"]
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+
+
+class GeoParquetRoads(Section):
+    """A folder with ``nodes.parquet`` and ``links.parquet`` in GeoParquet, as `crowdveil roads export` writes it."""
+
+    source: Literal["geoparquet"]
+    path: FolderReference
+    """Folder: relative to the scenario's folder, absolute, or ``data:FOLDER``."""

@@ -10,6 +10,8 @@ from scenarios.references import FileReference
 from scenarios.road_files import (
     CAPACITY_VPH,
     STREET_SPEED_MPS,
+    GeoPackageRoads,
+    GeoParquetRoads,
     GmnsRoads,
     MetricCrs,
     NoRoads,
@@ -186,11 +188,16 @@ Roads = Annotated[
     | Annotated[SumoRoads, Tag("<sumo>")]
     | Annotated[TntpRoads, Tag("<tntp>")]
     | Annotated[GmnsRoads, Tag("<gmns>")]
+    | Annotated[GeoPackageRoads, Tag("<geopackage>")]
+    | Annotated[GeoParquetRoads, Tag("<geoparquet>")]
     | Annotated[NoRoads, Tag("<none>")],
     Discriminator(
         roads_tag,
         custom_error_type="choice",
         custom_error_message="must be one of the known sources",
-        custom_error_context={"key": "source", "choices": "grid, tables, osm, sumo, tntp, gmns, none"},
+        custom_error_context={
+            "key": "source",
+            "choices": "grid, tables, osm, sumo, tntp, gmns, geopackage, geoparquet, none",
+        },
     ),
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from scenarios.attack_rules import broken_attack
 from scenarios.campaigns import last_round_s
 from scenarios.faults import Breach
+from scenarios.fcd import broken_fcd
 from scenarios.release_rules import broken_release, released_by
 from scenarios.section import Known, exceeds, known_of, number
 from scenarios.wording import suggestion
@@ -28,6 +29,7 @@ class Outline:
     aggregation: Known = field(default_factory=Known)
     refinements: Sequence[Known] = ()
     attacks: Sequence[Known] = ()
+    fcd: Known = field(default_factory=Known)
 
 
 def broken_between_sections(outline: Outline) -> Iterator[Breach]:
@@ -53,6 +55,7 @@ def broken_between_sections(outline: Outline) -> Iterator[Breach]:
         ):
             yield breach._replace(at=("attacks", index, *breach.at))
     yield from _unique("attacks", outline.attacks)
+    yield from broken_fcd(outline.fcd, outline.heading)
 
 
 def _traffic(heading: Known, traffic: Known) -> Iterator[Breach]:

@@ -10,6 +10,7 @@ from scenarios.campaigns import Campaign
 from scenarios.cells import Cells
 from scenarios.channel import Channel
 from scenarios.claims import Claims
+from scenarios.fcd import Fcd
 from scenarios.heading import Heading
 from scenarios.mechanisms import Mechanism
 from scenarios.population import Population
@@ -19,7 +20,7 @@ from scenarios.release_rules import Released, released_by
 from scenarios.roads import Roads
 from scenarios.rules import Outline, broken_between_sections
 from scenarios.sampling_privacy import SamplingPrivacy
-from scenarios.section import known_of, number, refuse
+from scenarios.section import Known, known_of, number, refuse
 from scenarios.traffic import Traffic
 
 
@@ -58,6 +59,8 @@ class Scenario(BaseModel):
     """For which parameters privacy is stated."""
     attacks: Annotated[tuple[Attack, ...], Field(strict=False)] = ()
     """What coalitions try; none changes an estimate."""
+    fcd: Fcd | None = None
+    """Where every vehicle is, written for other tools; left out, nothing is."""
 
     @property
     def name(self) -> str:
@@ -117,6 +120,7 @@ class Scenario(BaseModel):
             aggregation=known_of(self.aggregation),
             refinements=[known_of(refinement) for refinement in self.refinements],
             attacks=[known_of(attack) for attack in self.attacks],
+            fcd=Known() if self.fcd is None else known_of(self.fcd),
         )
         refuse(list(broken_between_sections(outline)))
         return self

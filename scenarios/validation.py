@@ -165,6 +165,7 @@ def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iter
             aggregation=_only(known["aggregation"]),
             refinements=known["refinements"],
             attacks=known["attacks"],
+            fcd=_only(known["fcd"]),
         )
     )
 

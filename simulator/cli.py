@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scenarios import ScenarioError
+from simulator.data_command import data_app
 from simulator.planning.command import plan
+from simulator.roads_command import roads_app
 
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
@@ -23,6 +25,8 @@ app = typer.Typer(
 )
 scenarios_app = typer.Typer(help="Scenario files: list, show, check, schema.", no_args_is_help=True)
 app.add_typer(scenarios_app, name="scenarios")
+app.add_typer(data_app, name="data")
+app.add_typer(roads_app, name="roads")
 
 Reference = Annotated[str, typer.Argument(metavar="SCENARIO", help="A shipped name or a file.")]
 Overrides = Annotated[
@@ -235,16 +239,20 @@ def show_scenario(
 def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = None) -> None:
     """Check a scenario, its data and its city without running it; say all that is wrong."""
     import scenarios  # noqa: PLC0415
+    from simulator.experiment.build import check_demand  # noqa: PLC0415
     from simulator.experiment.parts import Parts  # noqa: PLC0415
     from simulator.streams import Streams  # noqa: PLC0415
 
     checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
-    parts = Parts.build(checked, streams=Streams(checked.seed))
+    streams = Streams(checked.seed)
+    parts = Parts.build(checked, streams=streams)
     city = parts.city
-    notes = [note for release in parts.releases.values() for note in release.notes]
+    planned = check_demand(checked, city, streams=streams)
+    notes = [*parts.notes, *(note for release in parts.releases.values() for note in release.notes)]
+    notes += planned.notes if planned else ()
     for warning in [*city.notes, *checked.warnings(), *parts.refinements.notes, *notes]:
         typer.echo(f"note: {warning}", err=True)
-    announced = getattr(checked.traffic, "vehicles", None)
+    announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     typer.echo(
         f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {city.cells.count:,} cells, {vehicles}, "
@@ -281,11 +289,20 @@ def main() -> None:
 def _user_errors() -> tuple[type[ValueError], ...]:
     """Return the errors that are a user's to mend; asked for only once something went wrong."""
     from mechanisms.parameter import ParameterError  # noqa: PLC0415
+    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.experiment.directory import DirectoryError  # noqa: PLC0415
     from simulator.reporting import UnfinishedRunError  # noqa: PLC0415
     from simulator.reproduction.errors import ReproductionError  # noqa: PLC0415
 
-    return ScenarioError, DirectoryError, MechanismError, UnfinishedRunError, ParameterError, ReproductionError
+    return (
+        ScenarioError,
+        DatasetError,
+        DirectoryError,
+        MechanismError,
+        UnfinishedRunError,
+        ParameterError,
+        ReproductionError,
+    )
 
 
 if __name__ == "__main__":

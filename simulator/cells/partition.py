@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import geopandas as gpd
     import numpy as np
     import pyproj
@@ -79,4 +81,36 @@ class Partition(Protocol):
         GeoDataFrame
             Columns ``cell`` (1 … V, ascending), ``name``, ``geometry``; in ``crs``.
         """
+        ...
+
+
+@runtime_checkable
+class LinkCells(Protocol):
+    """Cells that are links of the roads, so that a vehicle's link says its cell."""
+
+    @property
+    def knows_links(self) -> bool:
+        """Whether they are."""
+        ...
+
+    def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
+        """Say in which cell each place is, of vehicles whose link is not known; as `Partition` has it."""
+        ...
+
+    def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Say in which cell each link is, 0 for none; (n,) link ids to (n,) int32."""
+        ...
+
+
+@runtime_checkable
+class NameCells(Protocol):
+    """Cells that are named places, so that the name of somebody's place says the cell."""
+
+    @property
+    def knows_names(self) -> bool:
+        """Whether they are."""
+        ...
+
+    def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
+        """Say which cell each name is, 0 for none; (n,) int32."""
         ...

@@ -8,8 +8,9 @@ import numpy as np
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.build import build_city, build_mechanisms, check_schedules
+from simulator.experiment.build import build_city, build_flow_check, build_mechanisms, check_schedules
 from simulator.experiment.city import City
+from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.games.attack_records import check_attacks
 from simulator.experiment.network import build_deployments
 from simulator.experiment.refine import Plan, plan_refinements
@@ -31,6 +32,10 @@ class Parts:
         What is made of estimates afterwards.
     releases, deployments
         By the campaign's name.
+    flow_check
+        Published flows that the run's are held against; None where there are none.
+    notes
+        What of the scenario is not used.
     """
 
     city: City
@@ -38,6 +43,8 @@ class Parts:
     refinements: Plan
     releases: Mapping[str, CampaignRelease]
     deployments: Mapping[str, Deployment]
+    flow_check: FlowCheck | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def build(cls, scenario: Scenario, *, streams: Streams) -> "Parts":
@@ -55,7 +62,8 @@ class Parts:
         releases = build_releases(scenario, mechanisms, city)
         deployments = build_deployments(scenario, mechanisms)
         check_attacks(scenario, deployments, mechanisms)
-        return cls(city, mechanisms, refinements, releases, deployments)
+        flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
+        return cls(city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes))
 
     def warm_up(self, scenario: str, streams: Streams) -> None:
         """Have one device answer, so that what is compiled on first use is compiled before time is taken.

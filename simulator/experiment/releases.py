@@ -174,6 +174,8 @@ def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     campaign, release = released.campaign, released.release
     whose = str(released.published()[0]["name"])
     upper = campaign["upper_mps"]
+    if upper is None and not city.has_roads:
+        raise ParameterError("upper", "is required where no roads bound speeds", None)
     bounds = {
         "lower": float(campaign["lower_mps"]),
         "upper": float(math.ceil(city.roads.links.speed_mps.max()) if upper is None else upper),

@@ -36,6 +36,7 @@ from simulator.experiment.theory import describe_mechanisms
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine
+from simulator.traffic.fcd import Samples, write_samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,8 @@ class RunResult:
         The tables of the run directory.
     facts
         What `run.json` says.
+    fcd
+        Where vehicles were, if the scenario wants it written.
     """
 
     scenario: Scenario
@@ -63,6 +66,7 @@ class RunResult:
     attacks: pd.DataFrame
     facts: dict[str, Any]
     stopwatch: Stopwatch
+    fcd: Samples | None = None
 
     @classmethod
     def build(
@@ -77,6 +81,9 @@ class RunResult:
         releases: Mapping[str, CampaignRelease],
         deployments: Mapping[str, Deployment],
         attacked: Challenged,
+        traffic: Mapping[str, Any],
+        flow_check: Mapping[str, Any] | None = None,
+        fcd: Samples | None = None,
         stopwatch: Stopwatch,
     ) -> Self:
         """Score closed queries and gather what is to be kept."""
@@ -116,6 +123,8 @@ class RunResult:
                 "crs": city.ground.crs.to_string(),
                 "notes": list(city.notes),
             },
+            "traffic": traffic,
+            "flow_check": flow_check,
             "traffic_at_queries": [
                 {
                     "campaign": query.campaign,
@@ -125,6 +134,7 @@ class RunResult:
                     "waiting": query.totals.waiting,
                     "on_road": query.totals.on_road,
                     "arrived": query.totals.arrived,
+                    "absent": query.totals.absent,
                     "stuck_released": query.totals.stuck_released,
                 }
                 for query in queries
@@ -149,9 +159,8 @@ class RunResult:
             ],
         }
         cells = city.cells.polygons().to_crs("EPSG:4326")
-        return cls(
-            scenario, cells, estimates, rounds, scores, claims, tabulate_findings(attacked.findings), facts, stopwatch
-        )
+        findings = tabulate_findings(attacked.findings)
+        return cls(scenario, cells, estimates, rounds, scores, claims, findings, facts, stopwatch, fcd)
 
     def save(
         self, directory: str | Path, *, overwrite: bool = False, render: Callable[[Path], object] | None = None
@@ -186,6 +195,9 @@ class RunResult:
             for name in ("estimates", "rounds", "scores", "claims", "attacks"):
                 table: pd.DataFrame = getattr(self, name)
                 table.to_parquet(directory / f"{name}.parquet", index=False)
+            section = self.scenario.fcd
+            if self.fcd is not None and section is not None:
+                write_samples(self.fcd, directory, formats=section.formats, epoch_s=section.epoch_s)
         self._write_facts(directory)
         if render is not None:
             with self.stopwatch.phase("report"):
@@ -223,7 +235,8 @@ def _shortfalls(mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Quer
 
 def _warnings(scenario: Scenario, city: City) -> list[str]:
     """Return what is odd about a city that is allowed all the same."""
-    whole = getattr(scenario.cells, "bounds", None) is None
+    places = scenario.cells.kind in {"roads", "stations", "locations"}
+    whole = not places and getattr(scenario.cells, "bounds", None) is None
     if city.cells.count == 1 and whole:
         return ["cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"]
     return []

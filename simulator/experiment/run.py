@@ -2,27 +2,32 @@
 
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any
 
 import simpy
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment import build
-from simulator.experiment.games.attack_records import attack_campaigns, most_targets
+from simulator.experiment.games.attack_records import attack_campaigns, check_corrupted, most_targets
 from simulator.experiment.network import build_channel
 from simulator.experiment.parts import Parts
 from simulator.experiment.progress import Progress, Silent
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunResult
+from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.sensing.campaign import Campaign, moments_of
 from simulator.sensing.memories import Memories
 from simulator.sensing.query import Query
 from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
+from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock, look
 from simulator.traffic.engine import Engine
 from simulator.traffic.errors import TrafficError
+from simulator.traffic.fcd import Sampler
+from simulator.traffic.fleet import Fleet
 
 _BEATS = 100
 _HALF_A_TICK = 0.5
@@ -70,12 +75,23 @@ def run_scenario(
             parts.warm_up(scenario.name, streams)
         progress.phase("demand and routes")
         engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch)
+        beside = build.build_beside(scenario, parts.city, streams=streams, stopwatch=stopwatch)
+    log = TrafficLog(scenario.traffic.engine)
+    sampler = build.build_sampler(scenario, parts.city, engine)
     try:
-        queries = _simulate(scenario, parts, engine, streams, stopwatch, progress)
+        check_corrupted(scenario, vehicles=engine.vehicles)
+        queries = _simulate(scenario, parts, engine, log, sampler, streams, stopwatch, progress)
     except TrafficError as error:
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     finally:
         engine.close()
+    traffic = log.facts([*parts.notes, *engine.notes()])
+    if beside is not None:
+        progress.phase(f"the same vehicles by {beside.name}")
+        with stopwatch.phase("beside"):
+            clock = Clock(scenario.traffic.step_s)
+            alone = drive_alone(beside.name, beside.engine, clock=clock, times_s=log.times_s)
+        traffic["beside"] = [{**alone, "notes": [*beside.notes, *alone["notes"]]}]
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
         attacked = attack_campaigns(
@@ -94,14 +110,27 @@ def run_scenario(
             releases=parts.releases,
             deployments=parts.deployments,
             attacked=attacked,
+            traffic=traffic,
+            flow_check=_check_flows(parts, engine, stopwatch),
+            fcd=None if sampler is None else sampler.samples(),
             stopwatch=stopwatch,
         )
+
+
+def _check_flows(parts: Parts, engine: Engine, stopwatch: Stopwatch) -> dict[str, Any] | None:
+    """Hold the run's link volumes against published ones, where the scenario names some."""
+    if parts.flow_check is None or not isinstance(engine, Fleet | Agents):
+        return None
+    with stopwatch.phase("flow check"):
+        return parts.flow_check.facts(engine)
 
 
 def _simulate(
     scenario: Scenario,
     parts: Parts,
     engine: Engine,
+    log: TrafficLog,
+    sampler: Sampler | None,
     streams: Streams,
     stopwatch: Stopwatch,
     progress: Progress,
@@ -110,6 +139,8 @@ def _simulate(
     clock, mechanisms = Clock(scenario.traffic.step_s), parts.mechanisms
     env = simpy.Environment()
     engine.start(env)
+    if sampler is not None:
+        sampler.start(env, stopwatch)
     queries: list[Query] = []
     schedules = build.build_schedules(scenario)
     population, channel = (
@@ -141,7 +172,7 @@ def _simulate(
     moments = len(moments_of(mechanisms.values()))
     end_s = max(scenario.scenario.duration_s, *(_closing_s(schedule, moments) for schedule in schedules.values()))
     progress.phase("traffic and queries", until_s=end_s)
-    env.process(_tell(env, clock, end_s, progress, stopwatch))
+    env.process(_tell(env, clock, end_s, engine, log, progress, stopwatch))
     with stopwatch.phase("traffic"):
         # Half a tick on, so that what looks at the very end comes before it.
         env.run(until=clock.ticks(end_s) + _HALF_A_TICK)
@@ -156,10 +187,19 @@ def _closing_s(schedule: Schedule, moments: int) -> float:
 
 
 def _tell(
-    env: simpy.Environment, clock: Clock, end_s: float, progress: Progress, stopwatch: Stopwatch
+    env: simpy.Environment,
+    clock: Clock,
+    end_s: float,
+    engine: Engine,
+    log: TrafficLog,
+    progress: Progress,
+    stopwatch: Stopwatch,
 ) -> Generator[simpy.Event, None, None]:
-    """Tell `progress` the time, a hundred times in all."""
+    """Log the traffic and tell `progress` the time, a hundred times in all."""
     for beat in range(1, _BEATS + 1):
-        yield look(env, clock.ticks(end_s * beat / _BEATS))
+        at_s = end_s * beat / _BEATS
+        yield look(env, clock.ticks(at_s))
+        engine.advance()
+        log.take(at_s, engine)
         with stopwatch.phase("progress"):
             progress.advance_to(clock.seconds(env.now))

@@ -200,14 +200,14 @@ def _conservation(facts: dict[str, Any]) -> Safe:
         return Safe("")
     rows, lost = [], 0
     for record in records:
-        parts = [int(record.get(name) or 0) for name in ("waiting", "on_road", "arrived")]
+        parts = [int(record.get(name) or 0) for name in ("waiting", "on_road", "arrived", "absent")]
         holds = int(record.get("departed") or 0) == sum(parts)
         lost += not holds
         rows.append(
             [
                 f"{record.get('campaign', '')} {record.get('query', '')}",
                 clock(record.get("time_s")),
-                *(whole(record.get(name)) for name in ("departed", "waiting", "on_road", "arrived")),
+                *(whole(record.get(name) or 0) for name in ("departed", "waiting", "on_road", "arrived", "absent")),
                 "yes" if holds else "NO",
                 whole(record.get("stuck_released")),
             ]
@@ -219,10 +219,11 @@ def _conservation(facts: dict[str, Any]) -> Safe:
         "Waiting to enter",
         "On the road",
         "Arrived",
+        "Not known where",
         "Adds up",
         "Let through when stuck",
     ]
-    caption = "Vehicles at each query: departed = waiting + on the road + arrived"
+    caption = "Vehicles at each query: departed = waiting + on the road + arrived + not known where"
     verdict = (
         f"At all {len(rows)} queries no vehicle was lost or made up."
         if not lost

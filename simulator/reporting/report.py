@@ -9,9 +9,11 @@ from simulator.reporting.deployed import deployments_section
 from simulator.reporting.document import build_document, write_document
 from simulator.reporting.errors import growth_section, occupancy_section, scores_section
 from simulator.reporting.finished_run import FinishedRun
+from simulator.reporting.flow_check import flow_check_section
 from simulator.reporting.markup import element
 from simulator.reporting.picture import header, map_section
 from simulator.reporting.records import claims_section, rounds_section, scenario_section
+from simulator.reporting.traffic import traffic_section
 from simulator.reporting.under_loss import loss_section
 
 FILE_NAME = "report.html"
@@ -24,7 +26,9 @@ _LINKS = (
     ("deployments", "Who holds what"),
     ("attacks", "Attacks"),
     ("claims", "Who learns what"),
+    ("flows", "Published flows"),
     ("rounds", "Answers"),
+    ("traffic", "Traffic"),
     ("scenario", "Scenario"),
 )
 
@@ -65,7 +69,9 @@ def build_report(directory: str | os.PathLike[str]) -> str:
         deployments_section(run),
         attacks_section(run, page),
         claims_section(run),
+        flow_check_section(run, page),
         rounds_section(run),
+        traffic_section(run, page),
         scenario_section(run),
     ]
     shown = [(name, words) for name, words in _LINKS if any(f'id="{name}"' in section for section in sections)]

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import networkx as nx
-from pyproj.crs import ProjectedCRS
-from pyproj.crs.coordinate_operation import TransverseMercatorConversion
 
 from simulator.roads.errors import RoadsError
+from simulator.roads.local_crs import crs_about
 from simulator.roads.network import RoadNetwork
-
-if TYPE_CHECKING:
-    import pyproj
 
 DEFAULT_ANCHOR = (-74.0, 40.7)
 
@@ -94,7 +89,7 @@ def build_grid(
     if faults:
         raise RoadsError(faults)
 
-    graph: nx.MultiDiGraph[tuple[int, int]] = nx.MultiDiGraph(crs=_crs_about(anchor))
+    graph: nx.MultiDiGraph[tuple[int, int]] = nx.MultiDiGraph(crs=crs_about(anchor))
     for row in range(rows):
         for column in range(columns):
             graph.add_node((row, column), x=float(column * spacing_x_m), y=float(row * spacing_y_m))
@@ -121,16 +116,3 @@ def build_grid(
         if north in graph and (not one_way or column % 2 == 1):
             graph.add_edges_from([(north, here, avenue)])
     return RoadNetwork.from_graph(graph)
-
-
-def _crs_about(anchor: tuple[float, float]) -> pyproj.CRS:
-    """Transverse Mercator in metres whose origin is the anchor."""
-    lon, lat = anchor
-    conversion = TransverseMercatorConversion(
-        latitude_natural_origin=lat,
-        longitude_natural_origin=lon,
-        false_easting=0.0,
-        false_northing=0.0,
-        scale_factor_natural_origin=1.0,
-    )
-    return ProjectedCRS(conversion=conversion, name=f"transverse Mercator about {lon:g}, {lat:g}")

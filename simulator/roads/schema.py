@@ -7,9 +7,13 @@ of        attribute           meaning
 ========  ==================  ================================================================
 graph     ``crs``             projected, in metres; anything :class:`pyproj.CRS` can be made of
 node      ``x``, ``y``        metres east and north, finite
+node      ``zone``            optional; the zone of a trip table that the node stands for or lies in,
+                              a whole number or text
+node      ``through``         optional, True if missing; False where no route may pass: trips only
+                              begin or end there (a centroid)
 edge      ``length_m``        metres driven, above 0; may exceed the length of the geometry
 edge      ``speed_mps``       free-flow speed, metres per second, above 0
-edge      ``lanes``           lanes in this direction, whole, 1 or more
+edge      ``lanes``           lanes in this direction, whole, 1 … 10,000
 edge      ``capacity_vph``    vehicles per hour **and lane**, above 0
 edge      ``class``           optional; kind of road, text
 edge      ``geometry``        optional; :class:`shapely.LineString` in ``crs``, from the edge's
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EDGE_NUMBERS = ("length_m", "speed_mps", "lanes", "capacity_vph")
+MOST_LANES = 10_000
 _NUMBER_TYPES = (int, float, np.integer, np.floating)
 
 
@@ -91,12 +96,17 @@ def crs_faults(crs: object) -> list[str]:
 
 
 def _node_faults(node: object, data: dict[str, Any]) -> Iterator[str]:
-    """Coordinates must be finite numbers."""
+    """Coordinates must be finite numbers; what a zone and ``through`` may be."""
     for name in ("x", "y"):
         if name not in data:
             yield f"node {node!r}: {name} is missing"
         elif not (isinstance(data[name], _NUMBER_TYPES) and np.isfinite(data[name])):
             yield f"node {node!r}: {name} must be a finite number of metres, got {data[name]!r}"
+    zone, through = data.get("zone"), data.get("through", True)
+    if zone is not None and (isinstance(zone, bool) or not isinstance(zone, int | np.integer | str)):
+        yield f"node {node!r}: zone must be a whole number or text, got {zone!r}"
+    if not isinstance(through, bool | np.bool_):
+        yield f"node {node!r}: through must be True or False, got {through!r}"
 
 
 def _edge_faults(edge: tuple[object, object, object], data: dict[str, Any]) -> Iterator[str]:
@@ -111,6 +121,8 @@ def _edge_faults(edge: tuple[object, object, object], data: dict[str, Any]) -> I
         usable = isinstance(value, _NUMBER_TYPES) and not isinstance(value, bool) and 0 < value < np.inf
         if name == "lanes" and not (usable and float(value).is_integer()):
             yield f"edge {edge!r}: lanes must be a whole number, 1 or more, got {value!r}"
+        elif name == "lanes" and value > MOST_LANES:
+            yield f"edge {edge!r}: lanes must be at most {MOST_LANES:,}, got {value!r}"
         elif not usable:
             yield f"edge {edge!r}: {name} must be a finite number above 0, got {value!r}"
     geometry = data.get("geometry")

@@ -213,7 +213,7 @@ class Campaign:
 
     def _whom_to_ask(self, places: Places) -> npt.NDArray[np.int64]:
         """Return the vehicles asked: on the road, waiting, parked if those answer; each if it takes part."""
-        willing = self._population.takes_part[: len(places)]
+        willing = self._population.takes_part[: len(places)] & (places.state != State.ABSENT)
         if not self._population.parked_answer:
             willing = willing & (places.state != State.ARRIVED)
         return np.flatnonzero(willing)

@@ -20,5 +20,6 @@ def gmns_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
         default_speed_mps=section.default_speed_mps,
         default_lanes=section.default_lanes,
         capacity_vph=section.capacity_vph,
+        keep=section.keep,
     )
     return roads, report.notes()

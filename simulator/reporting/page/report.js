@@ -92,7 +92,7 @@
       const canvas = document.querySelector('[data-panel="' + panel + '"]');
       canvas.classList.add(city.kind);
       const svg = document.createElementNS(SVG, "svg");
-      const edge = 8;
+      const edge = city.kind === "point" ? 40 : 8; // points are as large on paper whatever they stand for
       svg.setAttribute("viewBox", [-edge, -edge, city.width + 2 * edge, city.height + 2 * edge].join(" "));
       svg.setAttribute("role", "img");
       shapes[panel] = city.paths.map((path, i) => {

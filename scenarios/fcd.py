@@ -1,0 +1,74 @@
+"""``[fcd]``: floating-car data of a run, for other tools to draw."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from scenarios.faults import Breach
+from scenarios.section import Known, NotNegative, Positive, Section, exceeds, number, rule
+
+EPOCH = "2020-01-01T00:00:00Z"
+MOST_MOMENTS = 1_000_000
+_NEARLY_WHOLE = 1e-9
+
+
+def _moment(text: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise rule('must be a moment in ISO 8601, as "2020-01-01T00:00:00Z"') from None
+    if _unix_s(moment) < 0 or _unix_s(moment) % 1:
+        raise rule("must be a whole second from 1970 on")
+    return text
+
+
+def _unix_s(moment: datetime) -> float:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+class Fcd(Section):
+    """Where every vehicle is at regular moments. It is the simulator's truth: no mechanism protects it."""
+
+    every_s: Positive
+    """Time between two moments, seconds."""
+    formats: Annotated[tuple[Literal["sumo", "kepler", "parquet"], ...], Field(strict=False, min_length=1)] = ("sumo",)
+    """``sumo``: fcd.xml.gz as SUMO exports; ``kepler``: trips.geojson for kepler.gl; ``parquet``: fcd.parquet."""
+    from_s: NotNegative = 0.0
+    """First moment, seconds of the run."""
+    to_s: Positive | None = None
+    """No moment is later; left out, the end of the run."""
+    epoch: Annotated[str, AfterValidator(_moment)] = EPOCH
+    """Of ``kepler``, which knows dates only: what second 0 of the run is taken for, UTC where it names no zone."""
+
+    @property
+    def epoch_s(self) -> int:
+        """Seconds from 1970 to second 0 of the run."""
+        return int(_unix_s(datetime.fromisoformat(self.epoch)))
+
+    @classmethod
+    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+        """Yield what is wrong between moments and formats."""
+        if known.has("from_s", "to_s") and known["from_s"] > known["to_s"]:
+            yield Breach(("from_s",), f"must be at most to_s = {number(known['to_s'])}", known["from_s"])
+        formats = known.get("formats") or ()
+        if len(set(formats)) < len(formats):
+            yield Breach(("formats",), "must differ", list(formats))
+        for key in ("every_s", "from_s"):
+            if "kepler" in formats and known.has(key) and abs(known[key] - round(known[key])) > _NEARLY_WHOLE:
+                yield Breach((key,), "must be whole seconds: kepler.gl's times are", known[key])
+
+
+def broken_fcd(fcd: Known, heading: Known) -> Iterator[Breach]:
+    """Yield what is wrong between the moments and the run; paths start at the root."""
+    if not (heading.has("duration_s") and fcd.has("every_s", "from_s")):
+        return
+    duration = heading["duration_s"]
+    for key in ("from_s", "to_s"):
+        if fcd.has(key) and exceeds(fcd[key], duration):
+            yield Breach(("fcd", key), f"must be at most scenario.duration_s = {number(duration)}", fcd[key])
+    moments = ((fcd.get("to_s") or duration) - fcd["from_s"]) / fcd["every_s"]
+    if moments > MOST_MOMENTS:
+        words = f"must make at most {MOST_MOMENTS:,} moments, and makes {moments:,.0f}"
+        yield Breach(("fcd", "every_s"), words, fcd["every_s"])

@@ -1,0 +1,242 @@
+"""A partition into the cells of the global grid H3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import geopandas as gpd
+import numpy as np
+import pyproj
+import shapely
+
+from simulator.cells.division import check_level
+from simulator.cells.errors import CellsError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+FINEST = 15
+MOST_CELLS = 5_000_000
+_CORNERS_A_SIDE = 64
+_WIDENED_M = 0.01
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HexagonGrid:
+    """The cells of H3 that meet a city; made by :meth:`build_over`.
+
+    Cells are numbered 1 … V by ascending H3 index, and the index is a cell's name, so that a place has the same
+    name whatever city was asked for. All but twelve of the globe's cells are hexagons, and a cell's children do not
+    exactly fill it: a block of cells is what H3 calls their parent, drawn as the cells it is made of.
+
+    Parameters
+    ----------
+    crs
+        Projected coordinate system of the city, metres.
+    resolution
+        H3's, 0 … 15.
+    identifiers
+        H3 indices, ascending, uint64, shape (V,).
+
+    References
+    ----------
+    h3geo.org; Uber's h3-py, version 4.
+    """
+
+    crs: pyproj.CRS
+    resolution: int
+    identifiers: NDArray[np.uint64]
+
+    kind = "h3"
+
+    @classmethod
+    def build_over(
+        cls,
+        bounds: tuple[float, float, float, float],
+        *,
+        resolution: int,
+        crs: object,
+        within: tuple[float, float, float, float] | None = None,
+    ) -> HexagonGrid:
+        """Choose the cells that meet a rectangle.
+
+        Parameters
+        ----------
+        bounds
+            Extent of the roads: (x_min, y_min, x_max, y_max) in metres. It may have no width or no height.
+        resolution
+            0 … 15.
+        crs
+            Projected coordinate system of the bounds.
+        within
+            Choose the cells that meet this window, in metres; all others are outside.
+
+        Returns
+        -------
+        HexagonGrid
+            At least one cell.
+
+        Raises
+        ------
+        CellsError
+            If h3 is not installed, an argument is out of range, or the cells are more than five million.
+        """
+        faults = []
+        if not 0 <= resolution <= FINEST:
+            faults.append(f"resolution must be 0 … {FINEST}, got {resolution!r}")
+        if not np.isfinite(bounds).all() or bounds[0] > bounds[2] or bounds[1] > bounds[3]:
+            faults.append(f"bounds must be finite, x_min ≤ x_max and y_min ≤ y_max, got {bounds}")
+        elif within is not None:
+            if not np.isfinite(within).all() or within[0] >= within[2] or within[1] >= within[3]:
+                faults.append(f"within must be finite, x_min < x_max and y_min < y_max, got {within}")
+            elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
+                faults.append(f"within must meet the roads, which lie in {bounds}, got {within}")
+        if faults:
+            raise CellsError(faults)
+        h3 = _h3()
+        window = bounds if within is None else within
+        projected = pyproj.CRS.from_user_input(crs)
+        x_min, y_min, x_max, y_max = window
+        wide, high = x_max - x_min, y_max - y_min
+        side = h3.average_hexagon_edge_length(resolution, unit="m")
+        # A rectangle meets the cells of its area and those along its rim.
+        about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
+        if about > MOST_CELLS:
+            words = f"resolution = {resolution} makes about {about:,.0f} cells, more than {MOST_CELLS:,}"
+            raise CellsError([words])
+        lon, lat = _wgs84_from(projected).transform(*_rim(window))
+        if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
+            raise CellsError(["the city reaches where its coordinate system does not: H3 needs longitude and latitude"])
+        if np.ptp(lon) > 180:
+            raise CellsError(["the city lies across the antimeridian, where H3 cells cannot be chosen"])
+        shape = h3.LatLngPoly(list(zip(lat.tolist(), lon.tolist(), strict=True)))
+        found = h3.h3shape_to_cells_experimental(shape, resolution, contain="overlap")
+        identifiers = np.unique(np.asarray(found, dtype=np.uint64))
+        return cls(projected, resolution, identifiers)
+
+    @property
+    def count(self) -> int:
+        """How many cells, V."""
+        return len(self.identifiers)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """H3 index of each cell, as text."""
+        return [f"{identifier:x}" for identifier in self.identifiers.tolist()]
+
+    def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
+        """Say in which cell of the city each place is; about a million places a second.
+
+        Parameters
+        ----------
+        xy
+            Metres in ``crs``, shape (n, 2).
+
+        Returns
+        -------
+        ndarray
+            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If the places are not pairs.
+        """
+        places = np.asarray(xy, dtype=np.float64)
+        if places.ndim != 2 or places.shape[1] != 2:
+            raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
+        cells = np.zeros(len(places), dtype=np.int32)
+        known = np.asarray(np.isfinite(places).all(axis=1))
+        there = places[known]
+        # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+        sent = there if len(there) != 1 else there.repeat(2, axis=0)
+        lon, lat = (values[: len(there)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
+        reached = np.isfinite(lon) & np.isfinite(lat)
+        known[known] = reached
+        lon, lat = lon[reached], lat[reached]
+        found = np.fromiter(
+            map(_h3().latlng_to_cell, lat.tolist(), lon.tolist(), repeat(self.resolution)), np.uint64, len(lat)
+        )
+        place = np.minimum(np.searchsorted(self.identifiers, found), self.count - 1)
+        cells[known] = np.where(self.identifiers[place] == found, place + 1, 0)
+        return cells
+
+    def coarsened(self, level: int) -> NDArray[np.int64]:
+        """Merge cells into their parents ``level`` resolutions up; beyond resolution 0, into one block.
+
+        Parameters
+        ----------
+        level
+            How many resolutions coarser, 0 or more. A parent has about seven times the area, so a side about 2.6
+            times as long.
+
+        Returns
+        -------
+        ndarray
+            The block of each cell 1 … V in order, 0 … blocks - 1, by ascending H3 index; int64, shape (V,). Each
+            block of a level lies within one of the next.
+
+        Raises
+        ------
+        CellsError
+            If the level is negative.
+        """
+        level = check_level(level)
+        if level > self.resolution:
+            return np.zeros(self.count, dtype=np.int64)
+        parents = np.fromiter(
+            map(_h3().cell_to_parent, self.identifiers.tolist(), repeat(self.resolution - level)),
+            np.uint64,
+            self.count,
+        )
+        return np.unique(parents, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+    def polygons(self) -> gpd.GeoDataFrame:
+        """Draw the cells by their corners.
+
+        Returns
+        -------
+        GeoDataFrame
+            Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
+        """
+        corners = [_h3().cell_to_boundary(identifier) for identifier in self.identifiers.tolist()]
+        sizes = np.array([len(corner) for corner in corners])
+        lat_lon = np.array([point for corner in corners for point in corner], dtype=np.float64)
+        rings = shapely.linearrings(lat_lon[:, ::-1], indices=np.repeat(np.arange(self.count), sizes))
+        cells = np.arange(1, self.count + 1, dtype=np.int32)
+        shapes = shapely.polygons(rings)
+        frame = gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=shapes, crs="EPSG:4326")
+        return frame.to_crs(self.crs)
+
+    @cached_property
+    def _to_wgs84(self) -> pyproj.Transformer:
+        return _wgs84_from(self.crs)
+
+    def __repr__(self) -> str:
+        """Say how many cells, of which resolution."""
+        return f"HexagonGrid({self.count} cells of H3 resolution {self.resolution})"
+
+
+def _h3() -> Any:
+    try:
+        import h3.api.numpy_int as api  # noqa: PLC0415  an extra: whoever has no hexagons does without
+    except ImportError:
+        raise CellsError(['kind = "h3" needs the package h3: pip install "crowdveil[h3]"']) from None
+    return api
+
+
+def _wgs84_from(crs: pyproj.CRS) -> pyproj.Transformer:
+    return pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+
+
+def _rim(bounds: tuple[float, float, float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points around a rectangle widened by a centimetre, in order."""
+    x_min, y_min, x_max, y_max = bounds
+    x = np.linspace(x_min - _WIDENED_M, x_max + _WIDENED_M, _CORNERS_A_SIDE)
+    y = np.linspace(y_min - _WIDENED_M, y_max + _WIDENED_M, _CORNERS_A_SIDE)
+    around_x = np.concatenate((x, np.full(len(y), x[-1]), x[::-1], np.full(len(y), x[0])))
+    around_y = np.concatenate((np.full(len(x), y[0]), y, np.full(len(x), y[-1]), y[::-1]))
+    return around_x, around_y

@@ -1,0 +1,247 @@
+"""A partition whose cells are segments of road."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import geopandas as gpd
+import numpy as np
+import pyproj
+import shapely
+
+from simulator.cells.blocks import blocks_of, spacing_of
+from simulator.cells.errors import CellsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RoadSegments:
+    """Links of a network, alone or with the one that leads back; made by :meth:`build`.
+
+    A vehicle whose link is known is in that link's cell. One known by its coordinates is in the cell of the nearest
+    segment, of equally near ones the first, unless it is further off than ``within_m``.
+
+    Parameters
+    ----------
+    crs
+        Projected coordinate system, metres.
+    lines
+        What each cell looks like, shape (V,): lines, or two of them.
+    names
+        One a cell.
+    cell_of_links
+        The cell of each link, 0 where it is none, int32, shape (links,).
+    within_m
+        How far off a place may be, metres.
+    """
+
+    crs: pyproj.CRS
+    lines: NDArray[np.object_]
+    names: list[str]
+    cell_of_links: NDArray[np.int32]
+    within_m: float
+
+    kind = "roads"
+    knows_links = True
+
+    @classmethod
+    def build(
+        cls,
+        geometries: NDArray[np.object_],
+        *,
+        cell_of_links: NDArray[np.int32],
+        names: Sequence[str],
+        crs: object,
+        within_m: float,
+    ) -> RoadSegments:
+        """Make cells of links.
+
+        Parameters
+        ----------
+        geometries
+            A line a link, shape (links,).
+        cell_of_links
+            The cell of each link, 1 … V without gaps, 0 for none; shape (links,).
+        names
+            One a cell; a name that comes again gets a number.
+        crs
+            Projected coordinate system of the lines.
+        within_m
+            How far off its segment a place may be, metres.
+
+        Returns
+        -------
+        RoadSegments
+            With at least one cell.
+
+        Raises
+        ------
+        CellsError
+            If no link is a cell, or the distance is not above 0.
+        """
+        faults = [] if 0 < within_m < np.inf else [f"within_m must be a finite number above 0, got {within_m!r}"]
+        if not cell_of_links.any():
+            faults.append("no road is a cell")
+        if faults:
+            raise CellsError(faults)
+        order = np.argsort(cell_of_links, kind="stable")[np.count_nonzero(cell_of_links == 0) :]
+        groups = np.split(geometries[order], np.flatnonzero(np.diff(cell_of_links[order])) + 1)
+        lines = np.empty(len(groups), dtype=object)
+        lines[:] = [_drawn(group) for group in groups]
+        return cls(pyproj.CRS.from_user_input(crs), lines, numbered(names), cell_of_links, float(within_m))
+
+    @property
+    def count(self) -> int:
+        """How many cells, V."""
+        return len(self.lines)
+
+    def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Say in which cell each link is, 0 for none; (n,) link ids to (n,) int32."""
+        return np.asarray(self.cell_of_links[link])
+
+    def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
+        """Say at which segment each place is: the nearest.
+
+        Parameters
+        ----------
+        xy
+            Metres in ``crs``, shape (n, 2).
+
+        Returns
+        -------
+        ndarray
+            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If the places are not pairs.
+        """
+        places = np.asarray(xy, dtype=np.float64)
+        if places.ndim != 2 or places.shape[1] != 2:
+            raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
+        cells = np.full(len(places), self.count + 1, dtype=np.int32)
+        known = np.flatnonzero(np.isfinite(places).all(axis=1))
+        point, line = self._tree.query_nearest(shapely.points(places[known]), max_distance=self.within_m)
+        np.minimum.at(cells, known[point], line.astype(np.int32) + 1)
+        cells[cells > self.count] = 0
+        return cells
+
+    def coarsened(self, level: int) -> NDArray[np.int64]:
+        """Merge segments whose middles lie in one square; squares lie from the south-west corner of all middles.
+
+        Parameters
+        ----------
+        level
+            How often the side of a square is doubled, 0 or more. At 0 a cell is a block; before that, a square is
+            as large as each segment would have of their extent.
+
+        Returns
+        -------
+        ndarray
+            The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
+            within one of the next.
+
+        Raises
+        ------
+        CellsError
+            If the level is negative.
+        """
+        west, south = self._middles.min(axis=0).tolist()
+        return blocks_of(self._middles, corner=(west, south), spacing_m=spacing_of(self._middles), level=level)
+
+    def polygons(self) -> gpd.GeoDataFrame:
+        """Draw the segments as lines.
+
+        Returns
+        -------
+        GeoDataFrame
+            Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
+        """
+        cells = np.arange(1, self.count + 1, dtype=np.int32)
+        return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=self.lines, crs=self.crs)
+
+    @cached_property
+    def _tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.lines)
+
+    @cached_property
+    def _middles(self) -> NDArray[np.float64]:
+        """Middle of each cell's first line, (V, 2)."""
+        first = shapely.get_geometry(self.lines, 0)
+        return np.asarray(shapely.get_coordinates(shapely.line_interpolate_point(first, 0.5, normalized=True)))
+
+    def __repr__(self) -> str:
+        """Say how many segments."""
+        return f"RoadSegments({self.count} cells on {len(self.cell_of_links)} links)"
+
+
+def pairs_of(
+    from_node: NDArray[np.integer], to_node: NDArray[np.integer], geometries: NDArray[np.object_]
+) -> NDArray[np.int64]:
+    """Find the two directions of each road.
+
+    A link and one that leads back between the same nodes are one road. Where several do, each link, in ascending
+    order, takes of those left the one whose middle is nearest to its own.
+
+    Parameters
+    ----------
+    from_node, to_node
+        Of each link, shape (links,).
+    geometries
+        A line a link, shape (links,).
+
+    Returns
+    -------
+    ndarray
+        The road of each link, 0 … roads - 1 by their first link; int64, shape (links,).
+    """
+    low, high = np.minimum(from_node, to_node), np.maximum(from_node, to_node)
+    road = np.arange(len(low), dtype=np.int64)
+    order = np.lexsort((high, low))
+    ends = (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0)
+    starts = np.concatenate(([0], np.flatnonzero(ends) + 1))
+    sizes = np.diff(np.append(starts, len(order)))
+    two = starts[sizes == 2]
+    one, other = order[two], order[two + 1]
+    back = from_node[one] == to_node[other]
+    road[np.maximum(one, other)[back]] = np.minimum(one, other)[back]
+    for start, size in zip(starts[sizes > 2].tolist(), sizes[sizes > 2].tolist(), strict=True):
+        links = np.sort(order[start : start + size])
+        middles = shapely.line_interpolate_point(geometries[links], 0.5, normalized=True)
+        out = from_node[links] == low[links]
+        left = np.flatnonzero(~out).tolist()
+        for place in np.flatnonzero(out).tolist():
+            if left:
+                nearest = left.pop(int(np.argmin(shapely.distance(middles[place], middles[left]))))
+                road[max(links[place], links[nearest])] = min(links[place], links[nearest])
+    return np.unique(road, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Make names differ: one that comes again gets ``#2``, then ``#3``, and so on."""
+    seen: dict[str, int] = {}
+    told, taken = [], set(names)
+    for name in names:
+        again = seen.get(name, 0) + 1
+        shown = name
+        while again > 1 and (shown := f"{name} #{again}") in taken:
+            again += 1
+        seen[name] = again
+        taken.add(shown)
+        told.append(shown)
+    return told
+
+
+def _drawn(lines: NDArray[np.object_]) -> shapely.Geometry:
+    """Return one line where the other is the same backwards, else both."""
+    if len(lines) == 1 or shapely.equals_exact(lines[0], shapely.reverse(lines[1]), tolerance=1e-6):
+        first: shapely.Geometry = lines[0]
+        return first
+    return shapely.MultiLineString(list(lines))

@@ -1,0 +1,108 @@
+"""Traffic log: what an engine's vehicles did over time."""
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import simpy
+
+from simulator.traffic.clock import Clock, look
+from simulator.traffic.engine import Engine
+from simulator.traffic.places import Totals
+
+_HALF_A_TICK = 0.5
+
+
+@dataclass
+class TrafficLog:
+    """Totals of one engine, looked at again and again; what `run.json` says under `traffic`.
+
+    Attributes
+    ----------
+    engine
+        Its name, as a scenario has it.
+    times_s
+        When it was looked at, seconds, ascending.
+    totals
+        What was seen, one a time.
+    """
+
+    engine: str
+    times_s: list[float] = field(default_factory=list)
+    totals: list[Totals] = field(default_factory=list)
+
+    def take(self, time_s: float, engine: Engine) -> None:
+        """Look at `engine`, which has been advanced to `time_s`."""
+        self.times_s.append(time_s)
+        self.totals.append(engine.totals())
+
+    def facts(self, notes: Sequence[str]) -> dict[str, Any]:
+        """Return what is kept: counts and mean trip time by moment, and how it ended.
+
+        Parameters
+        ----------
+        notes
+            What the engine says of its traffic.
+
+        Returns
+        -------
+        dict
+            `times_s`; as long, `departed`, `waiting`, `on_road`, `arrived`, `absent`, and `mean_trip_s`: of those
+            arrived by then, from scheduled departure to arrival, seconds, null while nobody has arrived or where
+            the engine does not know. Of the last moment, `arrived_total` and `stuck_released`.
+        """
+        last = self.totals[-1] if self.totals else None
+        return {
+            "engine": self.engine,
+            "times_s": list(self.times_s),
+            **{
+                name: [getattr(seen, name) for seen in self.totals]
+                for name in ("departed", "waiting", "on_road", "arrived", "absent")
+            },
+            "mean_trip_s": [_mean_trip_s(seen) for seen in self.totals],
+            "arrived_total": last.arrived if last else 0,
+            "stuck_released": last.stuck_released if last else 0,
+            "notes": list(notes),
+        }
+
+
+def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float]) -> dict[str, Any]:
+    """Let an engine drive with nobody asking, and log it at given moments.
+
+    Parameters
+    ----------
+    name
+        The engine's, as a scenario has it.
+    engine
+        Not started yet; closed in the end.
+    clock
+        Its ticks.
+    times_s
+        When to look, seconds, ascending.
+
+    Returns
+    -------
+    dict
+        As `TrafficLog.facts`.
+    """
+    log, env = TrafficLog(name), simpy.Environment()
+
+    def watch() -> Generator[simpy.Event, None, None]:
+        for time_s in times_s:
+            yield look(env, clock.ticks(time_s))
+            engine.advance()
+            log.take(time_s, engine)
+
+    try:
+        engine.start(env)
+        env.process(watch())
+        env.run(until=clock.ticks(times_s[-1]) + _HALF_A_TICK)
+    finally:
+        engine.close()
+    return log.facts(engine.notes())
+
+
+def _mean_trip_s(seen: Totals) -> float | None:
+    # An engine that keeps no trip times leaves their sum at 0; no trip takes no time.
+    return seen.mean_trip_s if seen.trip_time_s > 0 and math.isfinite(seen.mean_trip_s) else None

@@ -1,0 +1,112 @@
+"""What makes one doubt that the units, the system or the order of a file's coordinates are right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyproj
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FACTOR = 10.0
+SHAPE_TOLERANCE = 0.1
+FEWEST_LINKS = 20
+_LARGEST_LATITUDE = 90.0
+
+
+def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64], *, file: str) -> list[str]:
+    """Compare lengths as given with straight distances between nodes.
+
+    Parameters
+    ----------
+    length_m, straight_m
+        Metres of each link whose length the file gives, shape (n,); pairs with a 0 are left out.
+    file
+        Named in the sentence.
+
+    Returns
+    -------
+    list of str
+        One sentence if in the median they differ more than tenfold; else empty.
+    """
+    usable = (length_m > 0) & (straight_m > 0)
+    if not usable.any():
+        return []
+    ratio = float(np.median(straight_m[usable] / length_m[usable]))
+    if 1 / FACTOR <= ratio <= FACTOR:
+        return []
+    words = f"{ratio:,.3g} times" if ratio >= 1 else f"1/{1 / ratio:,.3g} of"
+    checks = "check the unit of length, the coordinate system, and whether its two coordinates are swapped"
+    return [f"{file}: the straight distance between a link's nodes is, in the median, {words} its length: {checks}"]
+
+
+def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *, file: str) -> list[str]:
+    """Compare lengths as given with the lengths of shapes, which should be the same.
+
+    Parameters
+    ----------
+    length_m, shape_m
+        Metres of each link, NaN or 0 where there is none, shape (n,).
+    file
+        Named in the sentence.
+
+    Returns
+    -------
+    list of str
+        One sentence if in the median they differ by more than a tenth (Web Mercator lengths do, far from the
+        equator); else empty.
+    """
+    usable = (length_m > 0) & (shape_m > 0)
+    if not usable.any():
+        return []
+    ratio = float(np.median(shape_m[usable] / length_m[usable]))
+    if abs(ratio - 1) <= SHAPE_TOLERANCE:
+        return []
+    return [
+        f"{file}: the shape of a link is, in the median, {ratio:.3g} times as long as its length says: check the unit"
+    ]
+
+
+def coordinates_swapped(
+    lonlat: NDArray[np.float64],
+    from_row: NDArray[np.integer],
+    to_row: NDArray[np.integer],
+    length: NDArray[np.float64],
+) -> bool:
+    """Say whether lengths speak for latitude standing where longitude should.
+
+    Swapped, distances are stretched along one axis, so lengths are no longer the same multiple of them. Swapping back
+    must halve the mean deviation of log(length / distance) from its median; the unit of length does not matter.
+
+    Parameters
+    ----------
+    lonlat
+        Degrees as they are taken, shape (nodes, 2).
+    from_row, to_row
+        The nodes of each link whose length is given, shape (links,).
+    length
+        In any unit, shape (links,).
+
+    Returns
+    -------
+    bool
+        False too where too few lengths are known to tell, or a swap would be no place.
+    """
+    if np.abs(lonlat[:, 0]).max(initial=0.0) > _LARGEST_LATITUDE:
+        return False
+    sphere = pyproj.Geod(ellps="WGS84")
+    usable = (length > 0) & np.isfinite(length)
+    distances, spreads = [], []
+    for lon, lat in (lonlat.T, lonlat[:, ::-1].T):
+        _, _, distance = sphere.inv(lon[from_row], lat[from_row], lon[to_row], lat[to_row])
+        distances.append(np.asarray(distance))
+        usable &= distances[-1] > 0
+    if usable.sum() < FEWEST_LINKS:
+        return False
+    for distance in distances:
+        logs = np.log(length[usable] / distance[usable])
+        spreads.append(float(np.abs(logs - np.median(logs)).mean()))
+    as_is, swapped = spreads
+    return swapped < as_is / 2

@@ -1,0 +1,107 @@
+"""The config table of a GMNS folder: units and coordinate system of its other tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.gmns.tables import OWN_PREFIX, find_table, open_table, texts_of
+from simulator.roads.projection import WGS84
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+METRES: Mapping[str, float] = (
+    dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0)
+    | dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1000.0)
+    | dict.fromkeys(("ft", "foot", "feet"), 0.3048)
+    | dict.fromkeys(("mi", "mile", "miles"), 1609.344)
+)
+"""Metres by the names that ``long_length`` may be given."""
+METRES_PER_SECOND: Mapping[str, float] = (
+    dict.fromkeys(("mps", "m/s"), 1.0)
+    | dict.fromkeys(("kph", "kmh", "kmph", "km/h", "km/hr"), 1000 / 3600)
+    | dict.fromkeys(("mph", "mi/h", "mi/hr"), 1609.344 / 3600)
+)
+"""Metres per second by the names that ``speed`` may be given."""
+KEEP = f"{OWN_PREFIX}keep"
+"""Column of our own: "all" where a network was written that is to be read whole."""
+_FIELDS = ("long_length", "speed", "crs", KEEP)
+
+
+@dataclass(frozen=True)
+class GmnsConfig:
+    """Units and coordinate system of a folder.
+
+    Parameters
+    ----------
+    length_m
+        Metres that one unit of ``length`` is.
+    speed_mps
+        Metres per second that one unit of ``free_speed`` is.
+    crs
+        What the coordinates are in.
+    keep_all
+        Whether the table asks for what routes cannot reach to be kept.
+    remarks
+        Where the config table says otherwise than the caller.
+    """
+
+    length_m: float
+    speed_mps: float
+    crs: object
+    keep_all: bool
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def from_folder(cls, folder: Path, *, length_m: float | None, speed_mps: float | None, crs: object) -> GmnsConfig:
+        """Take what the caller says, then what the config table says, then metres, km/h and WGS84.
+
+        Parameters
+        ----------
+        folder
+            Of the network; the table is optional.
+        length_m, speed_mps, crs
+            None where the caller leaves it to the table.
+
+        Returns
+        -------
+        GmnsConfig
+            With every unit known.
+
+        Raises
+        ------
+        RoadsError
+            If the table has more than one row, or names a unit that is not known and not given.
+        """
+        said: dict[str, str] = {}
+        file = find_table(folder, "config")
+        if file is not None:
+            table = open_table(file, required=(), optional=_FIELDS)
+            if len(table) != 1:
+                raise RoadsError([f"{file}: a config table must have one row, got {len(table):,}"])
+            said = {name: text for name in _FIELDS if (text := texts_of(table, name)[0]) is not None}
+        faults, remarks, units = [], [], []
+        for name, given, known, default in (
+            ("long_length", length_m, METRES, 1.0),
+            ("speed", speed_mps, METRES_PER_SECOND, 1000 / 3600),
+        ):
+            named = known.get(said.get(name, "").lower())
+            if given is None and named is None and name in said:
+                faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {said[name]!r}")
+            if given is not None and named is not None and given != named:
+                remarks.append(f"{file}: {name} is {said[name]}, and is taken as the scenario has it")
+            units.append(given if given is not None else named if named is not None else default)
+        if faults:
+            raise RoadsError(faults)
+        return cls(units[0], units[1], _crs(crs, said.get("crs")), said.get(KEEP) == "all", tuple(remarks))
+
+
+def _crs(given: object, said: str | None) -> object:
+    if given is not None:
+        return given
+    if said is None:
+        return WGS84
+    return int(said) if said.isdecimal() and len(said) <= 9 else said

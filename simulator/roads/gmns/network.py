@@ -1,0 +1,275 @@
+"""Roads from a GMNS folder."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import networkx as nx
+import numpy as np
+import shapely
+
+from simulator.roads.component import Loss
+from simulator.roads.doubts import coordinates_swapped, length_doubts, shape_doubts
+from simulator.roads.errors import RoadsError
+from simulator.roads.format_report import FormatReport, lost_zones
+from simulator.roads.gmns import links as link_rows
+from simulator.roads.gmns import nodes as node_rows
+from simulator.roads.gmns.config import GmnsConfig
+from simulator.roads.gmns.geometries import Geometries
+from simulator.roads.gmns.link_numbers import LinkNumbers
+from simulator.roads.gmns.links import GmnsLinks
+from simulator.roads.gmns.nodes import GmnsNodes
+from simulator.roads.gmns.tables import SUFFIXES, find_table, open_table
+from simulator.roads.network import RoadNetwork
+from simulator.roads.projection import Projection, known_crs
+from simulator.roads.schema import MOST_LANES
+from simulator.roads.table import rows_in_words
+from simulator.roads.through import largest_part_for_trips
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from simulator.roads.table import Table
+
+MODES = ("auto", "a", "all", "car", "c")
+_FAR_M = 1000.0
+
+
+def read_gmns(
+    folder: str | Path,
+    *,
+    crs: object = None,
+    project_to: object = None,
+    length_m: float | None = None,
+    speed_mps: float | None = None,
+    modes: Sequence[str] = MODES,
+    default_speed_mps: float = 13.9,
+    default_lanes: int = 1,
+    capacity_vph: float = 1800.0,
+    keep: Literal["all", "strong"] | None = None,
+) -> tuple[RoadNetwork, FormatReport]:
+    """Read a network in the General Modeling Network Specification (GMNS).
+
+    An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
+    a link ``class``. Links from a node to itself are dropped and reported; ones that lead the same way as another are
+    kept. See :class:`~simulator.roads.gmns.link_numbers.LinkNumbers` for what stands for missing values.
+
+    Parameters
+    ----------
+    folder
+        With ``node`` and ``link`` tables, and perhaps ``geometry`` and ``config``, each ``.csv``, ``.csv.gz`` or
+        ``.parquet``.
+    crs
+        What the coordinates are in, of any units; what the config table says if None, else longitude and latitude.
+    project_to
+        A projected system in metres. None for `crs` itself, if it is one, else the UTM zone of the network's middle.
+    length_m, speed_mps
+        Metres and metres per second that one unit of ``length`` and ``free_speed`` is; what the config table says if
+        None, else metres and kilometres per hour.
+    modes
+        Links whose ``allowed_uses`` name one of these are read; those that name none are too.
+    default_speed_mps, default_lanes, capacity_vph
+        Of links that have none and whose class of road has no known ones; capacity per hour and lane.
+    keep
+        "strong" for the largest part between whose places routes lead, "all" for everything. If None, the former,
+        unless the config table is one that :func:`~simulator.roads.writers.gmns.write_gmns` wrote.
+
+    Returns
+    -------
+    network : RoadNetwork
+        Node keys are whole numbers if all identifiers are.
+    report : FormatReport
+        What was filled in, dropped, lost and doubted.
+
+    Raises
+    ------
+    RoadsError
+        Every fault of an argument, or of the files, naming file, rows, rule and value.
+    """
+    folder = Path(folder)
+    _check_arguments(
+        default_lanes,
+        modes,
+        keep,
+        length_m=length_m,
+        speed_mps=speed_mps,
+        default_speed_mps=default_speed_mps,
+        capacity_vph=capacity_vph,
+    )
+    config = GmnsConfig.from_folder(folder, length_m=length_m, speed_mps=speed_mps, crs=crs)
+    node_table, link_table = _open(folder)
+    nodes = GmnsNodes.from_table(node_table)
+    links = GmnsLinks.from_table(link_table, nodes.rows, modes=modes)
+    shapes = Geometries.from_links(link_table, folder)
+    source = known_crs(config.crs, "crs")
+    metric = source.is_projected and all(axis.unit_conversion_factor == 1.0 for axis in source.axis_info[:2])
+    projection = Projection.choose(
+        nodes.xy,
+        crs=source,
+        project_to=source if project_to is None and metric else project_to,
+        file=node_table.file,
+        where=rows_in_words,
+    )
+    length = np.nan_to_num(links.numbers["length"])
+    if source.is_geographic and coordinates_swapped(nodes.xy, links.from_row, links.to_row, length):
+        rule = "x_coord must be longitude and y_coord latitude; the links' lengths fit far better with the two swapped"
+        raise RoadsError([f"{node_table.file}: {rows_in_words(np.ones(len(node_table), dtype=np.bool_))}: {rule}"])
+    node_xy = projection.metres(nodes.xy)
+    lines, far = _oriented(links, shapes.projected(projection), node_xy)
+    across = node_xy[links.to_row] - node_xy[links.from_row]
+    straight_m = np.hypot(across[:, 0], across[:, 1])
+    shape_m = np.array([np.nan if line is None else line.length for line in lines])
+    numbers = LinkNumbers.from_links(
+        links,
+        shape_m=shape_m[links.usable],
+        straight_m=straight_m[links.usable],
+        length_m=config.length_m,
+        speed_mps=config.speed_mps,
+        default_speed_mps=default_speed_mps,
+        default_lanes=default_lanes,
+        capacity_vph=capacity_vph,
+    )
+    graph = _graph(nodes, links, node_xy, lines, numbers, projection)
+    whole = keep == "all" or (keep is None and config.keep_all)
+    part, loss = (graph, Loss(0, 0, 0.0)) if whole else largest_part_for_trips(graph)
+    network = RoadNetwork.from_graph(part)
+    with np.errstate(over="ignore"):
+        given_m = length * config.length_m
+    doubts = [
+        *projection.doubts(nodes.xy, file=node_table.file),
+        *length_doubts(given_m, straight_m, file=link_table.file),
+        *shape_doubts(given_m, shape_m, file=link_table.file),
+        *numbers.doubts,
+    ]
+    if far:
+        doubts.append(
+            f"{link_table.file}: the shapes of {far:,} links begin or end more than {_FAR_M:g} m from their nodes: "
+            "check the coordinate system of geometries, and dir_flag"
+        )
+    return network, FormatReport(
+        links_file=link_table.file,
+        node_rows=len(node_table),
+        link_rows=len(link_table),
+        remarks=(*config.remarks, *numbers.remarks, *_remarks(links, shapes, graph)),
+        dropped=links.dropped,
+        defaults=numbers.defaults,
+        loss=loss,
+        lost_zones=lost_zones(graph, part),
+        doubts=tuple(doubts),
+        nodes=len(network.node_names),
+        links=len(network.links),
+    )
+
+
+def _check_arguments(lanes: int, modes: Sequence[str], keep: str | None, **values: float | None) -> None:
+    faults = [
+        f"{name} must be a finite number above 0, got {value!r}"
+        for name, value in values.items()
+        if value is not None and not (value > 0 and math.isfinite(value))
+    ]
+    if not (1 <= lanes <= MOST_LANES and float(lanes).is_integer()):
+        faults.append(f"default_lanes must be a whole number, 1 … {MOST_LANES:,}, got {lanes!r}")
+    if not modes:
+        faults.append("modes must name at least one mode")
+    if keep not in {None, "all", "strong"}:
+        faults.append(f'keep must be "all" or "strong", got {keep!r}')
+    if faults:
+        raise RoadsError(faults)
+
+
+def _open(folder: Path) -> tuple[Table, Table]:
+    """Open both tables that a network must have, and raise the faults of both together."""
+    if not folder.is_dir():
+        raise RoadsError([f"{folder}: no such folder"])
+    tables, faults = [], []
+    for name, rows in (("node", node_rows), ("link", link_rows)):
+        try:
+            file = find_table(folder, name)
+            if file is None:
+                kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
+                faults.append(f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}")
+            else:
+                tables.append(open_table(file, required=rows.COLUMNS, optional=rows.OPTIONAL))
+        except RoadsError as error:
+            faults += error.faults
+    if faults:
+        raise RoadsError(faults)
+    return tables[0], tables[1]
+
+
+def _oriented(links: GmnsLinks, shapes: Geometries, node_xy: NDArray[np.float64]) -> tuple[NDArray[np.object_], int]:
+    """Turn lines so that they run from a link's first node to its last, and count those that do not fit the nodes."""
+    lines = shapes.lines.copy()
+    there = np.flatnonzero([line is not None for line in lines])
+    if not len(there):
+        return lines, 0
+    begins = shapely.get_coordinates(shapely.get_point(lines[there], 0))
+    ends = shapely.get_coordinates(shapely.get_point(lines[there], -1))
+    first, last = node_xy[links.from_row[there]], node_xy[links.to_row[there]]
+    along = np.maximum(_distance(begins, first), _distance(ends, last))
+    against = np.maximum(_distance(begins, last), _distance(ends, first))
+    flag = links.dir_flag[there]
+    turned = (flag == -1) | ((flag == 0) & (against < along))
+    lines[there[turned]] = shapely.reverse(lines[there[turned]])
+    return lines, int((np.where(turned, against, along) > _FAR_M).sum())
+
+
+def _distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.hypot(a[:, 0] - b[:, 0], a[:, 1] - b[:, 1])
+
+
+def _graph(
+    nodes: GmnsNodes,
+    links: GmnsLinks,
+    node_xy: NDArray[np.float64],
+    lines: NDArray[np.object_],
+    numbers: LinkNumbers,
+    projection: Projection,
+) -> nx.MultiDiGraph[Any]:
+    """Put nodes and links together."""
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
+    for key, (x, y), data in zip(nodes.keys, node_xy.tolist(), nodes.data, strict=True):
+        graph.add_node(key, **(data | {"x": x, "y": y}))
+    taken: dict[tuple[Any, Any, Any], int] = {}
+    for position, row in enumerate(np.flatnonzero(links.usable).tolist()):
+        start, end = nodes.keys[links.from_row[row]], nodes.keys[links.to_row[row]]
+        own = dict(links.own[row])
+        key, exact_mps = own.pop("key", None), own.pop("speed_mps", None)
+        data = numbers.data(position) | own
+        if isinstance(exact_mps, float) and math.isclose(exact_mps, data["speed_mps"], rel_tol=1e-12):
+            data["speed_mps"] = exact_mps
+        if links.classes[row] is not None and "class" not in own:
+            data["class"] = links.classes[row]
+        line = lines[row]
+        if key is not None and (start, end, key) in taken:
+            rule = f"crowdveil_key must be another than that of row {taken[start, end, key]}, which leads the same way"
+            raise RoadsError([f"{links.table.file}: row {row + 1}: {rule}, got {key!r}"])
+        key = graph.add_edge(start, end, key, **(data if line is None else data | {"geometry": line}))
+        taken[start, end, key] = row + 1
+        if links.two_way[row]:
+            graph.add_edge(end, start, **(data if line is None else data | {"geometry": shapely.reverse(line)}))
+    return graph
+
+
+def _remarks(links: GmnsLinks, shapes: Geometries, graph: nx.MultiDiGraph[Any]) -> list[str]:
+    """Say what else is to be known of the link table."""
+    file, remarks = links.table.file, []
+    both = int((links.two_way & links.usable).sum())
+    if both:
+        remarks.append(f"{file}: {both:,} undirected links became a road for each direction")
+    if links.undirected_unsaid:
+        remarks.append(
+            f"{file}: directed taken as true in {links.undirected_unsaid:,} of {len(links.table):,} links, "
+            "which do not say"
+        )
+    in_parts = int((shapes.in_parts & links.usable).sum())
+    if in_parts:
+        remarks.append(f"{file}: {in_parts:,} links have shapes of parts that do not join, and are drawn straight")
+    parallel = graph.number_of_edges() - len({(start, end) for start, end, _ in graph.edges})
+    if parallel:
+        remarks.append(f"{file}: {parallel:,} links lead the same way as another; all are kept as parallel links")
+    return remarks

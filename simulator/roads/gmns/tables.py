@@ -1,0 +1,179 @@
+"""The tables of a GMNS folder, their columns known by the names of the specification."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.table import Table
+from simulator.roads.tupled import tupled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
+OWN_PREFIX = "crowdveil_"
+"""Begins the names of columns of our own, which GMNS allows: values in JSON that GMNS has no column for."""
+_DBASE_LENGTH = 10
+
+
+def find_table(folder: Path, name: str) -> Path | None:
+    """Find the file of a table.
+
+    Parameters
+    ----------
+    folder
+        Of the network.
+    name
+        As in "node".
+
+    Returns
+    -------
+    Path or None
+        ``name.csv``, ``name.csv.gz`` or ``name.parquet``; None if there is none.
+
+    Raises
+    ------
+    RoadsError
+        If there are several.
+    """
+    found = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").is_file()]
+    if len(found) > 1:
+        files = ", ".join(path.name for path in found)
+        raise RoadsError([f"{folder}: a GMNS folder must hold one table of {name}, got {files}"])
+    return found[0] if found else None
+
+
+def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
+    """Read a table whose columns are named as GMNS names them.
+
+    Case does not matter, and a name may be cut to 10 characters, as shapefiles do. CSV is read as text, so that no
+    identifier loses a digit and every number is read exactly.
+
+    Parameters
+    ----------
+    file
+        The table.
+    required, optional
+        Columns it must and may have.
+
+    Returns
+    -------
+    Table
+        With at least one row; of `optional`, the columns there are, and every column of our own.
+
+    Raises
+    ------
+    RoadsError
+        If it cannot be read, holds no row, or lacks required columns.
+    """
+    names = _names(file)
+    known = {str(name).strip().lower(): name for name in reversed(names)}
+    columns = {}
+    for name in (*required, *optional):
+        given = known.get(name, known.get(name[:_DBASE_LENGTH]) if len(name) > _DBASE_LENGTH else None)
+        if given is not None or name in required:
+            columns[name] = name if given is None else given
+    columns |= {name: name for name in names if str(name).startswith(OWN_PREFIX)}
+    return Table.from_file(file, columns=columns, ids=list(columns))
+
+
+def _names(file: Path) -> list[str]:
+    """Read the names of the columns; a file that cannot be read is told of when it is read whole."""
+    try:
+        if file.name.endswith(".parquet"):
+            return list(pd.read_parquet(file).columns)
+        return list(pd.read_csv(file, nrows=0, index_col=False).columns)
+    except Exception:  # noqa: BLE001  # Table.from_file meets the same, and says what it is
+        return list(Table.from_file(file, columns={}, ids=()).frame.columns)
+
+
+def numbers_of(table: Table, name: str, *, rule: str = "a finite number, 0 or more") -> tuple[Any, list[str]]:
+    """Read a column of numbers, 0 or more, told apart from what is no number.
+
+    Parameters
+    ----------
+    table
+        A table that has the column or not.
+    name
+        Of the column.
+    rule
+        What a value must be.
+
+    Returns
+    -------
+    numbers : ndarray
+        float64, shape (rows,); NaN where the table holds nothing.
+    faults : list of str
+        Empty, or one sentence that names the rows whose value is something else.
+    """
+    numbers = np.full(len(table), np.nan)
+    if not table.has(name):
+        return numbers, []
+    wrong = np.zeros(len(table), dtype=np.bool_)
+    for row, value in enumerate(table.values(name)):
+        if value is None or (isinstance(value, str) and not value.strip()):
+            continue
+        try:
+            number = float(value)  # type: ignore[arg-type]  # what it cannot take is caught
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        numbers[row] = number
+        wrong[row] = not (math.isfinite(number) and number >= 0) or "_" in str(value)
+    return numbers, table.faults(name, wrong, rule)
+
+
+def texts_of(table: Table, name: str) -> list[str | None]:
+    """Read a column of text: None where the table holds nothing, or blanks, or has no such column."""
+    if not table.has(name):
+        return [None] * len(table)
+    return [None if value is None or not value.strip() else value.strip() for value in table.texts(name)]
+
+
+def own_values(table: Table, reserved: frozenset[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Read our own columns.
+
+    Parameters
+    ----------
+    table
+        Any table.
+    reserved
+        Attributes that GMNS has columns for; not read from ours.
+
+    Returns
+    -------
+    values : list of dict
+        Attribute to value, one dict a row; lists as tuples.
+    faults : list of str
+        Rows whose value is no JSON.
+    """
+    values: list[dict[str, Any]] = [{} for _ in range(len(table))]
+    faults: list[str] = []
+    for column in table.columns:
+        name = column.removeprefix(OWN_PREFIX)
+        if not column.startswith(OWN_PREFIX) or not name or name in reserved:
+            continue
+        wrong = np.zeros(len(table), dtype=np.bool_)
+        for row, text in enumerate(texts_of(table, column)):
+            if text is None:
+                continue
+            try:
+                values[row][name] = tupled(json.loads(text))
+            except (ValueError, RecursionError):
+                wrong[row] = True
+        faults += table.faults(column, wrong, "JSON")
+    return values, faults
+
+
+def duplicated(values: Sequence[object]) -> NDArray[np.bool_]:
+    """Say which values stand there more than once; None is no value."""
+    column = pd.Series(list(values), dtype="object")
+    return np.asarray(column.duplicated(keep=False).to_numpy(dtype=np.bool_) & column.notna().to_numpy(dtype=np.bool_))

@@ -1,0 +1,64 @@
+"""What was read of an OpenStreetMap file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator.roads.component import Loss
+
+
+@dataclass(frozen=True)
+class OsmReport:
+    """What was left out, changed and filled in.
+
+    Parameters
+    ----------
+    file
+        The file's name.
+    left_out
+        What was left out or mended before the network was joined, one sentence each.
+    loss
+        What lies outside the largest strongly connected part, in pieces from node to node.
+    points
+        Nodes that have become points of a link's geometry.
+    loops
+        Roads from a junction to itself that were cut in two.
+    filled
+        Which defaults stand for what tags do not say, one sentence an attribute.
+    nodes, links
+        What was kept.
+    """
+
+    file: str
+    left_out: tuple[str, ...]
+    loss: Loss
+    points: int
+    loops: int
+    filled: tuple[str, ...]
+    nodes: int
+    links: int
+
+    def notes(self) -> list[str]:
+        """Say in plain words what is not as the file has it.
+
+        Returns
+        -------
+        list of str
+            One sentence each.
+        """
+        notes = [f"{self.file}: {said}" for said in self.left_out]
+        if self.loss.nodes:
+            notes.append(
+                f"{self.file}: kept the largest part in which every node can be reached from every other; left out "
+                f"{self.loss.length_m / 1000:,.1f} km of streets"
+            )
+        if self.points:
+            notes.append(
+                f"{self.file}: links lead from junction to junction; {self.points:,} nodes between them are points of "
+                "their geometry"
+            )
+        if self.loops:
+            notes.append(f"{self.file}: cut {self.loops:,} links from a junction to itself in two")
+        return notes + [f"{self.file}: {said}" for said in self.filled]

@@ -1,0 +1,124 @@
+"""Streets as a graph: from ways, node by node, to links between junctions."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import pyproj
+import shapely
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.osm.library import import_osmnx
+from simulator.roads.osm.street import Street
+from simulator.roads.osm.tags import directions
+from simulator.roads.schema import crs_faults
+from simulator.roads.utm import utm_about
+
+if TYPE_CHECKING:
+    from simulator.roads.osm.ways import OsmWays
+
+WGS84 = "EPSG:4326"
+
+
+def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
+    """Lay ways out as edges from node to node, one for each direction they may be driven.
+
+    Parameters
+    ----------
+    ways
+        With :meth:`~simulator.roads.osm.ways.OsmWays.merge_places` done.
+    capacity_vph
+        As for :meth:`Street.from_tags`.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes with ``x`` and ``y`` (degrees), edges with ``length_m`` (great-circle, as OSMnx computes it) and
+        ``streets``, one :class:`Street`.
+    """
+    segments = [list(ways.segments(way)) for way in ways.ways]
+    ends = np.array(list(chain.from_iterable(segments)), dtype=np.int64).reshape(-1, 2)
+    places = np.array([ways.nodes[node] for node in ends.ravel().tolist()]).reshape(-1, 4)
+    lon, lat, to_lon, to_lat = places.T
+    lengths = iter(import_osmnx().distance.great_circle(lat, lon, to_lat, to_lon).tolist())
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=WGS84)
+    graph.add_nodes_from(
+        (node, {"x": ways.nodes[node][0], "y": ways.nodes[node][1]}) for node in dict.fromkeys(ends.ravel().tolist())
+    )
+    for way, pairs in zip(ways.ways, segments, strict=True):
+        driven = {
+            along: Street.from_tags(way.tags, way=str(way.way), length_m=0.0, along=along, capacity_vph=capacity_vph)
+            for along, leads in zip((True, False), directions(way.tags), strict=True)
+            if leads
+        }
+        for (start, end), length_m in zip(pairs, lengths, strict=False):  # lengths run on into the next way
+            for along, street in driven.items():
+                here, there = (start, end) if along else (end, start)
+                graph.add_edge(here, there, length_m=length_m, streets=(street._replace(length_m=length_m),))
+    return graph
+
+
+def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
+    """Put a graph's nodes and geometries into a projected system, in place.
+
+    Parameters
+    ----------
+    graph
+        With nodes; ``crs`` says what they are in.
+    crs
+        A projected system in metres; None for the UTM zone of the graph's middle, or for the graph's own system if
+        that is projected in metres.
+    what
+        Whose graph it is, to begin a message with.
+
+    Raises
+    ------
+    RoadsError
+        If nodes are out of reach of the system, or UTM has no zone there.
+    """
+    own = pyproj.CRS.from_user_input(graph.graph["crs"])
+    x, y = (np.array([data[name] for _, data in graph.nodes(data=True)], dtype=np.float64) for name in ("x", "y"))
+    if crs is None and not crs_faults(own):
+        graph.graph["crs"] = own
+        return
+    to_wgs84 = pyproj.Transformer.from_crs(own, WGS84, always_xy=True)
+    target = utm_about(*to_wgs84.transform(x, y), what=what) if crs is None else pyproj.CRS.from_user_input(crs)
+    transformer = pyproj.Transformer.from_crs(own, target, always_xy=True)
+    x, y = transformer.transform(x, y)
+    far = ~(np.isfinite(x) & np.isfinite(y))
+    if far.any():
+        node = list(graph)[int(np.flatnonzero(far)[0])]
+        raise RoadsError([f"{what}: node {node!r} is out of reach of {target.name}"])
+    for data, east, north in zip((data for _, data in graph.nodes(data=True)), x.tolist(), y.tolist(), strict=True):
+        data["x"], data["y"] = east, north
+    for *_, data in graph.edges(data=True):
+        if data.get("geometry") is not None:
+            points = transformer.transform(*shapely.get_coordinates(data["geometry"]).T)
+            data["geometry"] = shapely.LineString(np.column_stack(points))
+    graph.graph["crs"] = target
+
+
+def simplified(graph: nx.MultiDiGraph[Any]) -> nx.MultiDiGraph[Any]:
+    """Join the edges between junctions, by OSMnx.
+
+    Parameters
+    ----------
+    graph
+        As :func:`ways_graph` makes it.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        A copy in which a node with two neighbours, where nothing begins, ends or changes between one way and two
+        ways, has become a point of the joined edge's ``geometry``; ``streets`` are joined in order.
+    """
+    joined: nx.MultiDiGraph[Any] = import_osmnx().simplify_graph(
+        graph,
+        remove_rings=False,
+        edge_attr_aggs={"length_m": sum, "streets": lambda parts: tuple(chain.from_iterable(parts))},
+    )
+    joined.graph.pop("simplified", None)
+    return joined

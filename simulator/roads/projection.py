@@ -1,0 +1,200 @@
+"""Coordinates of any system turned into metres of a projected one."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyproj
+from pyproj.exceptions import CRSError, ProjError
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.schema import crs_faults
+from simulator.roads.utm import utm_about
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+WGS84 = "EPSG:4326"
+_SMALLEST_MARGIN_DEG = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The way from a file's coordinates to a network's.
+
+    Parameters
+    ----------
+    source
+        What the file's coordinates are in, of any units.
+    target
+        Projected, in metres.
+    """
+
+    source: pyproj.CRS
+    target: pyproj.CRS
+
+    @classmethod
+    def choose(
+        cls,
+        xy: NDArray[np.float64],
+        *,
+        crs: object,
+        project_to: object,
+        file: str,
+        where: Callable[[NDArray[np.bool_]], str],
+    ) -> Projection:
+        """Check places and choose what to project them to.
+
+        Parameters
+        ----------
+        xy
+            The file's coordinates, east (or longitude) before north (or latitude), finite, shape (n, 2), n ≥ 1.
+        crs
+            What they are in; anything :class:`pyproj.CRS` can be made of.
+        project_to
+            A projected system in metres; None for the UTM zone of the network's middle.
+        file
+            Named in messages.
+        where
+            Names the rows or lines chosen by a mask of shape (n,).
+
+        Returns
+        -------
+        Projection
+            That leads every place to finite metres.
+
+        Raises
+        ------
+        RoadsError
+            If a place cannot be in `crs`: degrees out of range, or farther beyond the area that the system is made
+            for than that area is wide.
+        """
+        source = known_crs(crs, "crs")
+        if project_to is not None and (faults := crs_faults(project_to)):
+            raise RoadsError([f"project_to: {fault}" for fault in faults])
+        faults = _faults(xy, source, file, where)
+        if faults:
+            raise RoadsError(faults)
+        if project_to is None:
+            lon, lat = _transform(source, WGS84, xy).T
+            target = utm_about(lon, lat, what=file)
+        else:
+            target = known_crs(project_to, "project_to")
+        chosen = cls(source, target)
+        lost = np.asarray(~np.isfinite(chosen.metres(xy)).all(axis=1))
+        if lost.any():
+            raise RoadsError([_fault(file, where, lost, f"within reach of {target.name}", xy)])
+        return chosen
+
+    def metres(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Project places.
+
+        Parameters
+        ----------
+        xy
+            In `source`, shape (n, 2).
+
+        Returns
+        -------
+        ndarray
+            Metres in `target`, shape (n, 2); not finite where a place has none.
+        """
+        return _transform(self.source, self.target, xy)
+
+    def doubts(self, xy: NDArray[np.float64], *, file: str) -> list[str]:
+        """Say whether the middle of a network lies outside the area that its system is made for.
+
+        A neighbouring zone is often used on purpose; a system of other feet, or of another datum, by mistake.
+
+        Parameters
+        ----------
+        xy
+            In `source`, shape (n, 2), n ≥ 1.
+        file
+            Named in the sentence.
+
+        Returns
+        -------
+        list of str
+            Empty, or one sentence.
+        """
+        area = self.source.area_of_use
+        lon, lat = np.median(_transform(self.source, WGS84, xy), axis=0).tolist()
+        if area is None or (
+            area.south <= lat <= area.north and (area.west > area.east or area.west <= lon <= area.east)
+        ):
+            return []
+        said = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"
+        return [
+            f"{file}: {said}, is outside the area that {self.source.name!r} is made for: is it the crs of this file?"
+        ]
+
+
+def known_crs(crs: object, name: str) -> pyproj.CRS:
+    """Make a coordinate reference system; pyproj's warnings about old ways to write one are nobody's concern.
+
+    Raises
+    ------
+    RoadsError
+        If pyproj does not know it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return pyproj.CRS.from_user_input(crs)
+        except CRSError as error:
+            raise RoadsError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
+
+
+def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Transform, east before north on both sides; infinite where PROJ cannot."""
+    try:
+        transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
+    except ProjError as error:
+        raise RoadsError([f"crs: no way leads from {source.name} to another system ({error})"]) from error
+    # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+    sent = xy if len(xy) != 1 else xy.repeat(2, axis=0)
+    east, north = (values[: len(xy)] for values in transformer.transform(sent[:, 0], sent[:, 1]))
+    return np.column_stack((east, north))
+
+
+def _faults(
+    xy: NDArray[np.float64], crs: pyproj.CRS, file: str, where: Callable[[NDArray[np.bool_]], str]
+) -> list[str]:
+    """Say which places cannot be in a system."""
+    if crs.is_geographic:
+        unit = crs.axis_info[0].unit_conversion_factor if crs.axis_info else np.pi / 180
+        with np.errstate(over="ignore"):  # infinite degrees are out of range as large ones are
+            lon, lat = np.degrees(xy * unit).T
+        for wrong, rule in (
+            (np.abs(lat) > 90 + 1e-9, "a longitude and a latitude from -90 to 90 (are the two swapped?)"),
+            (np.abs(lon) > 360, "a longitude from -180 to 180 and a latitude"),
+        ):
+            if wrong.any():
+                return [_fault(file, where, wrong, rule, xy)]
+    try:
+        lonlat = _transform(crs, WGS84, xy)
+    except RoadsError:
+        return [f"crs: places in {crs.name!r} cannot be turned into longitude and latitude"]
+    wrong = ~np.isfinite(lonlat).all(axis=1)
+    if not wrong.any() and (area := crs.area_of_use) is not None:
+        margin_lat = max(area.north - area.south, _SMALLEST_MARGIN_DEG)
+        wrong |= (lonlat[:, 1] < area.south - margin_lat) | (lonlat[:, 1] > area.north + margin_lat)
+        if area.west <= area.east:
+            margin_lon = max(area.east - area.west, _SMALLEST_MARGIN_DEG)
+            wrong |= (lonlat[:, 0] < area.west - margin_lon) | (lonlat[:, 0] > area.east + margin_lon)
+    if not wrong.any():
+        return []
+    return [_fault(file, where, wrong, f"a place that {crs.name!r} is made for (is it the crs of this file?)", xy)]
+
+
+def _fault(
+    file: str, where: Callable[[NDArray[np.bool_]], str], wrong: NDArray[np.bool_], rule: str, xy: NDArray[np.float64]
+) -> str:
+    x, y = xy[int(np.flatnonzero(wrong)[0])].tolist()
+    return f"{file}: {where(wrong)}: coordinates must be {rule}, got {x:.10g}, {y:.10g}"

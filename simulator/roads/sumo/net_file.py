@@ -1,0 +1,176 @@
+"""A SUMO network file, element by element into sumolib's network."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.sumo.library import import_sumolib
+from simulator.roads.xml_source import XmlElements, parse_xml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from xml.sax.xmlreader import AttributesImpl
+
+_NUMBERS = {"lane": ("speed", "length"), "junction": ("x", "y")}
+_NEEDED = {
+    "net": ("version",),
+    "location": ("netOffset", "convBoundary", "origBoundary", "projParameter"),
+    "junction": ("id", "type", "x", "y", "incLanes"),
+    "edge": ("id",),
+    "lane": ("id", "speed", "length"),
+}
+
+
+class NetFile(XmlElements):
+    """Hands the elements of a net file to sumolib's reader, and says in which line it stumbles.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Attributes
+    ----------
+    net : sumolib.net.Net
+        What was read; internal edges left out, turns kept.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._reader = import_sumolib().net.NetReader(withFoes=False)
+        self._depth = 0
+        self._edges: dict[str, int] = {}
+        self._junctions: dict[str, int] = {}
+        self.net: Any = self._reader.getNet()
+
+    @property
+    def edges(self) -> list[Any]:
+        """Edges that are no part of a junction."""
+        return list(self.net.getEdges())
+
+    @property
+    def nodes(self) -> list[Any]:
+        """Junctions."""
+        return list(self.net.getNodes())
+
+    @property
+    def location(self) -> dict[str, str]:
+        """Attributes of ``<location>``."""
+        return dict(self.net._location)  # noqa: SLF001 - sumolib gives its parts, but not whether there is a projection
+
+    def line_of(self, edge: Any) -> int:
+        """Line in which an edge begins."""
+        return self._edges[edge.getID()]
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - the parser's own name
+        """Check what sumolib takes on trust, then let it read."""
+        if self._depth == 0 and name != "net":
+            raise self._fault(f"a SUMO network begins with <net>, this file with <{name}>")
+        self._depth += 1
+        for needed in _NEEDED.get(name, ()):
+            if needed not in attrs:
+                raise self._fault(f"<{name}> lacks {needed}")
+        for number in _NUMBERS.get(name, ()):
+            if not math.isfinite(_number(attrs[number])):
+                raise self._fault(f"{number} of <{name} id={attrs.get('id', '')!r}> must be a number", attrs[number])
+        if name == "edge" and not attrs.get("function", ""):
+            self._once(self._edges, "edge", attrs["id"])
+            for end in ("from", "to"):
+                if not attrs.get(end):
+                    raise self._fault(f"<edge id={attrs['id']!r}> lacks {end}")
+        elif name == "junction":
+            self._once(self._junctions, "junction", attrs["id"])
+        try:
+            self._reader.startElement(name, attrs)
+        except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
+            raise self._fault(f"<{name}> cannot be used: {_why(error)}") from error
+
+    def endElement(self, name: str) -> None:  # noqa: N802 - the parser's own name
+        """Let sumolib finish the element."""
+        self._depth -= 1
+        try:
+            self._reader.endElement(name)
+        except KeyError as error:
+            raise self._fault(f"</{name}>: {_why(error)}") from error
+
+    def check(self) -> None:
+        """Raise what only the whole file can tell.
+
+        Raises
+        ------
+        RoadsError
+            If an edge has no lanes or an end that is no junction, or a lane no length, speed or shape; one fault each.
+        """
+        faults = []
+        for edge in self.net.getEdges():
+            where = f"{self._path}: line {self.line_of(edge)}: edge {edge.getID()!r}"
+            faults += [
+                f"{where}: {end} must be a junction of the file, got {node.getID()!r}"
+                for end, node in (("from", edge.getFromNode()), ("to", edge.getToNode()))
+                if node.getID() not in self._junctions
+            ]
+            if not edge.getLanes():
+                faults.append(f"{where}: it has no lanes")
+            faults += [
+                f"{where}: {what} of a lane must be above 0, got {value:g}"
+                for lane in edge.getLanes()
+                for what, value in (("length", lane.getLength()), ("speed", lane.getSpeed()))
+                if not value > 0
+            ]
+            faults += [
+                f"{where}: the shape of a lane must have two points or more, finite, got {len(lane.getShape())}"
+                for lane in edge.getLanes()
+                if len(lane.getShape()) < 2 or not np.isfinite(lane.getShape()).all()
+            ]
+        if faults:
+            raise RoadsError(faults)
+
+    def _once(self, seen: dict[str, int], kind: str, name: str) -> None:
+        """Remember where a name was defined; raise if it was before."""
+        if name in seen:
+            raise self._fault(f"{kind} {name!r} is defined twice, first in line {seen[name]}")
+        seen[name] = self.line
+
+    def _fault(self, rule: str, value: str | None = None) -> RoadsError:
+        got = "" if value is None else f", got {value!r}"
+        return RoadsError([f"{self._path}: line {self.line}: {rule}{got}"])
+
+
+def read_net_file(path: Path) -> NetFile:
+    """Read a SUMO network file.
+
+    Parameters
+    ----------
+    path
+        ``net.xml``, plain or gzipped.
+
+    Returns
+    -------
+    NetFile
+        Checked.
+
+    Raises
+    ------
+    RoadsError
+        If the file cannot be read, is no SUMO network, or holds something that cannot be used; by line.
+    """
+    file = NetFile(path)
+    parse_xml(path, file)
+    file.check()
+    return file
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _why(error: Exception) -> str:
+    return f"nothing is called {error.args[0]!r}" if isinstance(error, KeyError) else str(error)

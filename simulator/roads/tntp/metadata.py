@@ -1,0 +1,252 @@
+"""Lines of a file of the Transportation Networks test problems (TNTP), and the metadata they begin with.
+
+All its text files begin alike: ``<NAME> value`` lines, ``<END OF METADATA>``, then rows. A ``~`` begins a comment.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import math
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simulator.roads.errors import RoadsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MOST_BYTES = 2**30
+MOST_BYTES_A_LINE = 2**20
+MOST_BYTES_OF_JSON = 2**27
+SHOWN = 60
+_END = "END OF METADATA"
+_TAG = re.compile(r"<([^<>]*)>(.*)", re.DOTALL)
+_WHOLE = re.compile(r"\+?\d{1,18}(\.0*)?")
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that holds something.
+
+    Parameters
+    ----------
+    number
+        Its number in the file, from 1; blank lines and comments counted.
+    text
+        What stands there: no comment, no blanks around it, never empty.
+    """
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What a file says of itself before its rows.
+
+    Parameters
+    ----------
+    file
+        Path as the user gave it; named in messages.
+    values
+        Name, in capitals with single blanks and without brackets, to the line whose text is the value.
+    """
+
+    file: str
+    values: Mapping[str, Line]
+
+    def has(self, name: str) -> bool:
+        """Say whether a name has a value."""
+        return name in self.values
+
+    def whole(self, name: str, *, at_least: int = 0) -> int:
+        """Read a whole number; nothing is made of its size.
+
+        Parameters
+        ----------
+        name
+            As in ``NUMBER OF ZONES``.
+        at_least
+            The smallest that makes sense.
+
+        Raises
+        ------
+        RoadsError
+            If it is missing, no whole number, or smaller.
+        """
+        line = self._line(name)
+        rule = f"a whole number, {at_least} or more"
+        if not _WHOLE.fullmatch(line.text):
+            raise self._fault(name, rule, line)
+        number = int(line.text.split(".")[0])
+        if number < at_least:
+            raise self._fault(name, rule, line)
+        return number
+
+    def number(self, name: str) -> float:
+        """Read a number, as ``TOTAL OD FLOW``.
+
+        Raises
+        ------
+        RoadsError
+            If it is missing, or not a finite number, 0 or more.
+        """
+        line = self._line(name)
+        number = finite_number(line.text)
+        if number is None or number < 0:
+            raise self._fault(name, "a finite number, 0 or more", line)
+        return number
+
+    def _line(self, name: str) -> Line:
+        if name not in self.values:
+            known = ", ".join(f"<{other}>" for other in self.values) or "none"
+            raise RoadsError([f"{self.file}: <{name}> is missing; its metadata are {known}"])
+        return self.values[name]
+
+    def _fault(self, name: str, rule: str, line: Line) -> RoadsError:
+        return RoadsError([f"{self.file}: line {line.number}: <{name}> must be {rule}, got {shown(line.text)}"])
+
+
+def lines_of(file: str | Path) -> Iterator[Line]:
+    """Go through the lines of a text file that hold something.
+
+    Parameters
+    ----------
+    file
+        Plain text or gzipped, whatever its name. Not more than a line is held at a time.
+
+    Yields
+    ------
+    Line
+        Without comments and blank lines.
+
+    Raises
+    ------
+    RoadsError
+        If the file cannot be read, is no text, or unpacks to more than 1 GiB or to a line of more than 1 MiB.
+    """
+    total = 0
+    for number, raw in enumerate(_raw_lines(Path(file)), start=1):
+        total += len(raw)
+        if total > MOST_BYTES:
+            raise RoadsError([f"{file}: line {number}: the file must not hold more than {MOST_BYTES:,} bytes"])
+        if len(raw) > MOST_BYTES_A_LINE:
+            rule = f"a line must not be longer than {MOST_BYTES_A_LINE:,} bytes; is this a TNTP file?"
+            raise RoadsError([f"{file}: line {number}: {rule}"])
+        if b"\0" in raw:
+            raise RoadsError([f"{file}: line {number}: must be text (UTF-8 or ASCII), got a zero byte"])
+        # Names in comments may be in another encoding; numbers, which is all we read, are ASCII in any of them.
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
+        text = text.partition("~")[0] if not text.lstrip().startswith("<") else text
+        text = text.strip()
+        if text:
+            yield Line(number, text)
+
+
+def json_of(file: str | Path) -> str | None:
+    """Read a file whole, if it begins as JSON does.
+
+    Parameters
+    ----------
+    file
+        Plain text or gzipped, whatever its name.
+
+    Returns
+    -------
+    str or None
+        None for a file that begins with neither ``{`` nor ``[``.
+
+    Raises
+    ------
+    RoadsError
+        If the file cannot be read, is not UTF-8, or unpacks to more than 128 MiB.
+    """
+    pieces: list[bytes] = []
+    total = 0
+    for raw in _raw_lines(Path(file)):
+        if not pieces:
+            begins = raw.removeprefix(codecs.BOM_UTF8).lstrip()
+            if begins and not begins.startswith((b"{", b"[")):
+                return None
+            if not begins:
+                continue
+        total += len(raw)
+        if total > MOST_BYTES_OF_JSON:
+            raise RoadsError([f"{file}: JSON must not hold more than {MOST_BYTES_OF_JSON:,} bytes"])
+        pieces.append(raw)
+    try:
+        return b"".join(pieces).decode("utf-8-sig") if pieces else None
+    except UnicodeDecodeError as error:
+        raise RoadsError([f"{file}: must be text in UTF-8: {error}"]) from None
+
+
+def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
+    """Read the metadata, and leave the iterator at the first row after it.
+
+    Parameters
+    ----------
+    lines
+        As :func:`lines_of` gives them.
+    file
+        Named in messages.
+
+    Returns
+    -------
+    Metadata
+        Every ``<NAME> value`` before ``<END OF METADATA>``.
+
+    Raises
+    ------
+    RoadsError
+        If the file holds nothing, the metadata do not end, or a line among them has another form or gives a name
+        for the second time.
+    """
+    values: dict[str, Line] = {}
+    for line in lines:
+        tag = _TAG.match(line.text)
+        if tag is None:
+            rule = f"must have the form <NAME> value, as long as <{_END}> has not come"
+            raise RoadsError([f"{file}: line {line.number}: {rule}; got {shown(line.text)}"])
+        name, value = " ".join(tag[1].upper().split()), tag[2].strip()
+        if name == _END:
+            return Metadata(file, values)
+        if name in values:
+            rule = f"<{name}> must stand there once; line {values[name].number} has it too"
+            raise RoadsError([f"{file}: line {line.number}: {rule}"])
+        values[name] = Line(line.number, value)
+    if not values:
+        raise RoadsError([f"{file}: it is empty"])
+    raise RoadsError([f"{file}: <{_END}> is missing: the file ends within its metadata"])
+
+
+def finite_number(text: str) -> float | None:
+    """Read a number as these files write it; None if it is none, or not finite."""
+    try:
+        number = float(text) if "_" not in text else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def shown(text: str) -> str:
+    """Quote what a file holds, the first 60 characters of it."""
+    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
+
+
+def _raw_lines(file: Path) -> Iterator[bytes]:
+    """Read line by line, unpacking what is gzipped; a longest line is cut, not held."""
+    try:
+        with file.open("rb") as plain:
+            packed = plain.read(2) == _GZIP
+        with gzip.open(file, "rb") if packed else file.open("rb") as handle:
+            while raw := handle.readline(MOST_BYTES_A_LINE + 1):
+                yield raw
+    except FileNotFoundError:
+        raise RoadsError([f"{file}: no such file"]) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise RoadsError([f"{file}: cannot be read: {error}"]) from error

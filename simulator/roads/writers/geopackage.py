@@ -1,0 +1,108 @@
+"""Road networks as GeoPackage: one file, layers of nodes and links."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import geopandas as gpd
+import pyogrio  # type: ignore[import-untyped]  # it has no types
+import shapely
+from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[import-untyped]  # it has no types
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.writers.layers import LINKS, NODES, Layers, network_of
+from simulator.roads.writers.staging import write_file
+
+if TYPE_CHECKING:
+    from simulator.roads.network import RoadNetwork
+
+_CRS = "crowdveil_crs"
+"""Metadata under which the coordinate system is kept as PROJ writes it: a GeoPackage keeps less of one of its own."""
+_UNREADABLE = (DataSourceError, DataLayerError, OSError, RuntimeError, ValueError, shapely.errors.ShapelyError)
+
+
+def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a road network to a GeoPackage, entirely or not at all.
+
+    Parameters
+    ----------
+    network
+        Any network; see :class:`~simulator.roads.writers.layers.Layers` for the columns.
+    path
+        The file; its name must end in ``.gpkg``.
+    overwrite
+        Whether a file there is replaced.
+
+    Raises
+    ------
+    RoadsError
+        If there is a file already, the place cannot be written to, or an attribute cannot be a column.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".gpkg":
+        raise RoadsError([f"{path}: the name of a GeoPackage must end in .gpkg"])
+    layers = Layers.from_network(network)
+
+    def fill(file: Path) -> None:
+        for name, table, shapes in ((NODES, layers.nodes, layers.points), (LINKS, layers.links, layers.lines)):
+            frame = gpd.GeoDataFrame(table, geometry=shapes, crs=layers.crs)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # GDAL warns of systems that the format has no number for
+                pyogrio.write_dataframe(
+                    frame,
+                    file,
+                    layer=name,
+                    driver="GPKG",
+                    append=name == LINKS,
+                    dataset_metadata={_CRS: layers.crs.to_json()} if name == NODES else None,
+                )
+
+    write_file(path, fill, overwrite=overwrite)
+
+
+def read_geopackage(path: str | Path) -> RoadNetwork:
+    """Read a road network that :func:`write_geopackage` wrote, or one like it.
+
+    Parameters
+    ----------
+    path
+        A GeoPackage with layers ``nodes`` (``node``, ``x``, ``y``) and ``links`` (``from``, ``to``, the numbers of
+        :mod:`simulator.roads.schema`).
+
+    Returns
+    -------
+    RoadNetwork
+        All of it: nothing is left out or filled in.
+
+    Raises
+    ------
+    RoadsError
+        If the file cannot be read, or holds no road network; naming layer, row and rule.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise RoadsError([f"{path}: no such file"])
+    tables = {}
+    crs: object = None
+    for name in (NODES, LINKS):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what GDAL warns of either does not matter or becomes a fault below
+                info = pyogrio.read_info(path, layer=name)
+                meta, table = pyogrio.read_arrow(path, layer=name)
+            rows = table.to_pylist()
+            geometry = meta["geometry_name"] or "wkb_geometry"
+            lines = shapely.from_wkb([row.pop(geometry, None) for row in rows])
+        except _UNREADABLE as error:
+            raise RoadsError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
+        tables[name] = (rows, list(lines))
+        crs = crs or (info.get("dataset_metadata") or {}).get(_CRS) or meta.get("crs")
+    return network_of(
+        tables[NODES][0],
+        tables[LINKS][0],
+        tables[LINKS][1],
+        crs=crs,
+        files=(f"{path}: layer {NODES}", f"{path}: layer {LINKS}"),
+    )

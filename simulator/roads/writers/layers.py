@@ -1,0 +1,162 @@
+"""A road network as two layers of features, nodes and links, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import pandas as pd
+import shapely
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.network import RoadNetwork
+from simulator.roads.writers.columns import from_rows, to_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyproj
+
+NODE_COLUMNS = frozenset({"node", "x", "y", "geometry", "geom", "fid", "ogc_fid"})
+LINK_COLUMNS = frozenset({"link", "from", "to", "key", "straight", "geometry", "geom", "fid", "ogc_fid"})
+NODES, LINKS = "nodes", "links"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Layers:
+    """The features of a network.
+
+    ``nodes`` has ``node`` (how it is called in the graph), ``x``, ``y`` and its other attributes; ``links`` has
+    ``link`` (its id), ``from``, ``to``, ``key`` (of parallel links), ``straight`` (True where the link has no geometry
+    of its own and is drawn from node to node) and its attributes. What is no number, text or truth throughout a column
+    is JSON, in a column whose name ends in ``_json``.
+
+    Parameters
+    ----------
+    nodes, links
+        Columns by name, in the order of node index and link id.
+    points, lines
+        Geometry of each row.
+    crs
+        Of the geometries.
+    """
+
+    nodes: pd.DataFrame
+    links: pd.DataFrame
+    points: Sequence[Any]
+    lines: Sequence[Any]
+    crs: pyproj.CRS
+
+    @classmethod
+    def from_network(cls, network: RoadNetwork) -> Layers:
+        """Lay a network out.
+
+        Raises
+        ------
+        RoadsError
+            If an attribute cannot be a column.
+        """
+        graph = network.graph
+        names = [{"node": name} for name in network.node_names]
+        node_data = [
+            {key: value for key, value in data.items() if key not in ("x", "y")} for data in graph.nodes.values()
+        ]
+        nodes = to_columns(names, reserved=frozenset(), what="node")
+        nodes |= {axis: pd.Series(network.node_xy[:, column]) for column, axis in enumerate(("x", "y"))}
+        nodes |= to_columns(node_data, reserved=NODE_COLUMNS, what="node")
+        edges = sorted(graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
+        ends = [{"from": start, "to": end, "key": key} for start, end, key, _ in edges]
+        data = [{name: value for name, value in row.items() if name not in ("link", "geometry")} for *_, row in edges]
+        shapes = [row.get("geometry") for *_, row in edges]
+        links: dict[str, Any] = {"link": pd.Series(range(len(edges)), dtype="int64")}
+        links |= to_columns(ends, reserved=frozenset(), what="link")
+        links["straight"] = pd.Series([shape is None for shape in shapes], dtype="bool")
+        links |= to_columns(data, reserved=LINK_COLUMNS, what="link")
+        place = {name: (graph.nodes[name]["x"], graph.nodes[name]["y"]) for name in graph}
+        lines = [
+            shapely.LineString([place[start], place[end]])
+            if shape is None
+            else shapely.LineString(shapely.get_coordinates(shape))
+            for (start, end, _, _), shape in zip(edges, shapes, strict=True)
+        ]
+        points = [shapely.Point(xy) for xy in network.node_xy]
+        return cls(pd.DataFrame(nodes), pd.DataFrame(links), points, lines, network.crs)
+
+
+def network_of(
+    nodes: Sequence[dict[str, Any]],
+    links: Sequence[dict[str, Any]],
+    lines: Sequence[Any],
+    *,
+    crs: object,
+    files: tuple[str, str],
+) -> RoadNetwork:
+    """Make a network of rows again.
+
+    Parameters
+    ----------
+    nodes, links
+        Column to value, one dict a row; None where a table holds nothing.
+    lines
+        Geometry of each link.
+    crs
+        Of the network.
+    files
+        How the two tables are called in messages.
+
+    Returns
+    -------
+    RoadNetwork
+        The network that was written; nothing is left out.
+
+    Raises
+    ------
+    RoadsError
+        Naming file, row and rule: a column that is missing, a node or a link that is there twice, an end that is no
+        node; or every fault that the graph has against the schema.
+    """
+    for rows, wanted, file in ((nodes, ("node", "x", "y"), files[0]), (links, ("from", "to"), files[1])):
+        if not rows:
+            raise RoadsError([f"{file}: it holds no rows"])
+        absent = [name for name in wanted if name not in rows[0] and f"{name}_json" not in rows[0]]
+        if absent:
+            raise RoadsError([f"{file}: no column {name!r}; its columns are {', '.join(rows[0])}" for name in absent])
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs)
+    faults: list[str] = []
+    for number, data in enumerate(from_rows(nodes, file=files[0]), start=1):
+        node = data.pop("node", None)
+        if node is None or not _is_key(node) or node in graph:
+            faults.append(f"{files[0]}: row {number}: node must be a name no other row has, got {node!r}")
+        else:
+            graph.add_node(node, **data)
+    for number, (data, line) in enumerate(zip(from_rows(links, file=files[1]), lines, strict=True), start=1):
+        start, end, key = (data.pop(name, None) for name in ("from", "to", "key"))
+        straight = data.pop("straight", False)
+        data.pop("link", None)
+        unknown = [name for name in (start, end) if not _is_key(name) or name not in graph]
+        if unknown:
+            faults.append(f"{files[1]}: row {number}: from and to must be in {files[0]}, got {unknown[0]!r}")
+            continue
+        if not _is_key(key) or graph.has_edge(start, end, key):
+            rule = "key must be one that no other link from and to the same nodes has"
+            faults.append(f"{files[1]}: row {number}: {rule}, got {key!r}")
+            continue
+        if line is not None and not straight:
+            data["geometry"] = line
+        graph.add_edge(start, end, key, **data)
+    if faults:
+        raise RoadsError(faults[:20])
+    try:
+        return RoadNetwork.from_graph(graph)
+    except RoadsError as error:
+        said = [f"{files[0] if fault.startswith('node') else files[1]}: {fault}" for fault in error.faults]
+        raise RoadsError(said[:20]) from None
+
+
+def _is_key(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

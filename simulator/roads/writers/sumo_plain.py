@@ -1,0 +1,139 @@
+"""Road networks as SUMO's plain XML, for netconvert."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import shapely
+
+from simulator.roads.writers.staging import write_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyproj
+
+    from simulator.roads.network import RoadNetwork
+
+NAME = "roads"
+_NOT_IN_ID = re.compile(r"[\s|\\'\";,<>&:!]+")
+
+
+def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write ``roads.nod.xml``, ``roads.edg.xml``, ``roads.typ.xml`` and ``roads.netccfg``, all of them or none.
+
+    ``netconvert -c roads.netccfg`` makes ``roads.net.xml`` of them. An edge is called by the number of its link, and
+    keeps its length, lanes, speed and shape; its type is its class of road. What SUMO has no place for, the capacity
+    of a lane, is a parameter of the edge: in SUMO it comes of cars, junctions and signals.
+
+    Parameters
+    ----------
+    network
+        Any network.
+    folder
+        Where the files go; made if need be.
+    overwrite
+        Whether files there of these names are replaced.
+
+    Raises
+    ------
+    RoadsError
+        If the folder holds files already, or the place cannot be written to.
+    """
+    ids = dict(zip(network.node_names, _ids(network.node_names), strict=True))
+    edges = sorted(network.graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
+    types = {
+        kind: _id(str(kind)) for kind in dict.fromkeys(data.get("class") for *_, data in edges) if kind is not None
+    }
+    files = {
+        "nod": _nodes(network, ids),
+        "edg": _edges(edges, ids, types),
+        "typ": _types(types),
+    }
+    config = ET.Element("configuration")
+    inputs = ET.SubElement(config, "input")
+    for option, kind in (("node-files", "nod"), ("edge-files", "edg"), ("type-files", "typ")):
+        ET.SubElement(inputs, option, value=f"{NAME}.{kind}.xml")
+    ET.SubElement(ET.SubElement(config, "output"), "output-file", value=f"{NAME}.net.xml")
+
+    def fill(staging: Path) -> None:
+        for kind, root in files.items():
+            _write(root, staging / f"{NAME}.{kind}.xml")
+        _write(config, staging / f"{NAME}.netccfg")
+
+    write_folder(Path(folder), fill, overwrite=overwrite)
+
+
+def _nodes(network: RoadNetwork, ids: dict[Any, str]) -> ET.Element:
+    root = ET.Element("nodes")
+    west, south, east, north = network.bounds
+    corners = network.to_wgs84([(west, south), (east, north)])
+    projection = _proj_string(network.crs)
+    if projection is not None:
+        ET.SubElement(
+            root,
+            "location",
+            netOffset="0.00,0.00",
+            convBoundary=f"{west:.2f},{south:.2f},{east:.2f},{north:.2f}",
+            origBoundary=",".join(f"{value:.6f}" for value in corners.ravel()),
+            projParameter=projection,
+        )
+    for name, (x, y) in zip(network.node_names, network.node_xy.tolist(), strict=True):
+        ET.SubElement(root, "node", id=ids[name], x=repr(x), y=repr(y))
+    return root
+
+
+def _edges(edges: Sequence[Any], ids: dict[Any, str], types: dict[Any, str]) -> ET.Element:
+    root = ET.Element("edges")
+    for start, end, _, data in edges:
+        attributes = {
+            "id": str(data["link"]),
+            "from": ids[start],
+            "to": ids[end],
+            "numLanes": str(int(data["lanes"])),
+            "speed": repr(float(data["speed_mps"])),
+            "length": repr(float(data["length_m"])),
+        }
+        if data.get("class") is not None:
+            attributes["type"] = types[data["class"]]
+        if data.get("geometry") is not None:
+            points = shapely.get_coordinates(data["geometry"]).tolist()
+            attributes["shape"] = " ".join(f"{x!r},{y!r}" for x, y in points)
+        edge = ET.SubElement(root, "edge", attributes)
+        ET.SubElement(edge, "param", key="capacity_vph", value=repr(float(data["capacity_vph"])))
+    return root
+
+
+def _types(types: dict[Any, str]) -> ET.Element:
+    root = ET.Element("types")
+    for kind in dict.fromkeys(types.values()):
+        ET.SubElement(root, "type", id=kind)
+    return root
+
+
+def _ids(names: Sequence[object]) -> list[str]:
+    """Call nodes by their names where SUMO takes them, else by their numbers."""
+    texts = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
+    if len(set(texts)) == len(texts) and not any(_NOT_IN_ID.search(text) or not text.isascii() for text in texts):
+        return texts if all(texts) else [f"n{index}" for index in range(len(texts))]
+    return [f"n{index}" for index in range(len(texts))]
+
+
+def _id(text: str) -> str:
+    return _NOT_IN_ID.sub("_", text) or "_"
+
+
+def _proj_string(crs: pyproj.CRS) -> str | None:
+    """Write a coordinate system as SUMO takes it; None where it cannot be."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyproj warns that such a string says less than the system does
+        return crs.to_proj4() or None
+
+
+def _write(root: ET.Element, file: Path) -> None:
+    ET.indent(root)
+    ET.ElementTree(root).write(file, encoding="UTF-8", xml_declaration=True)

@@ -1,0 +1,114 @@
+"""`crowdveil roads`: show a scenario's roads, or write them in another format."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from scenarios import Scenario
+    from simulator.roads import RoadNetwork
+
+roads_app = typer.Typer(help="Roads of a scenario: show, export.", no_args_is_help=True)
+
+Reference = Annotated[str, typer.Argument(metavar="SCENARIO", help="A shipped name or a file.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="A.B=V", help="Change a value: roads.project_to=EPSG:32610")
+]
+
+
+class Format(StrEnum):
+    """What roads can be written as."""
+
+    GMNS = "gmns"
+    GEOPACKAGE = "geopackage"
+    GEOPARQUET = "geoparquet"
+    SUMO = "sumo"
+
+
+@roads_app.command("show")
+def show_roads(scenario: Reference, *, set_: Overrides = None) -> None:
+    """Print how large a scenario's roads are, and what was filled in, dropped or doubted in reading them."""
+    checked = _load(scenario, set_)
+    roads, notes = _build(checked)
+    zones = {data["zone"] for _, data in roads.graph.nodes(data=True) if "zone" in data}
+    west, south, east, north = roads.bounds
+    (lon_from, lat_from), (lon_to, lat_to) = roads.to_wgs84([(west, south), (east, north)]).tolist()
+    rows = [
+        ("roads", checked.roads.source),
+        ("nodes", f"{len(roads.node_names):,}"),
+        ("links", f"{len(roads.links):,}"),
+        ("length", f"{roads.total_length_m / 1000:,.1f} km, each direction counted"),
+        ("crs", _named(roads)),
+        ("extent", f"{lon_from:.5f}, {lat_from:.5f} to {lon_to:.5f}, {lat_to:.5f} (longitude, latitude)"),
+    ]
+    if zones:
+        rows.append(("zones", f"{len(zones):,}"))
+    if closed := int((~roads.through).sum()):
+        rows.append(("closed", f"{closed:,} nodes that no route passes through"))
+    for name, value in rows:
+        typer.echo(f"{name:<8}{value}")
+    for note in notes:
+        typer.echo(f"note: {note}")
+
+
+@roads_app.command("export")
+def export_roads(
+    scenario: Reference,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file for geopackage; a folder for the others.")],
+    *,
+    format_: Annotated[Format, typer.Option("--format", help="What to write.")],
+    set_: Overrides = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files of the same names there.")] = False,
+) -> None:
+    """Write a scenario's roads: all files, or none."""
+    from simulator.roads import RoadsError, writers  # noqa: PLC0415  # imports wait until needed: `--help` is at once
+
+    roads, notes = _build(_load(scenario, set_))
+    write = {
+        Format.GMNS: writers.write_gmns,
+        Format.GEOPACKAGE: writers.write_geopackage,
+        Format.GEOPARQUET: writers.write_geoparquet,
+        Format.SUMO: writers.write_sumo_plain,
+    }[format_]
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    try:
+        write(roads, path, overwrite=overwrite)
+    except RoadsError as error:
+        typer.echo(f"crowdveil: {error}", err=True)
+        raise typer.Exit(2) from None
+    typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_.value}")
+
+
+def _load(scenario: str, overrides: list[str] | None) -> "Scenario":
+    import scenarios  # noqa: PLC0415  # imports wait until needed
+
+    return scenarios.load(scenario, overrides=tuple(overrides or ()))
+
+
+def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[str]]":
+    """Make or read the roads.
+
+    Raises
+    ------
+    ScenarioError
+        If there are none, or the files hold no usable network.
+    """
+    from scenarios import Fault, ScenarioError  # noqa: PLC0415  # imports wait until needed
+    from simulator.experiment.build.roads import build_roads  # noqa: PLC0415
+    from simulator.roads import RoadsError  # noqa: PLC0415
+
+    try:
+        roads, notes = build_roads(scenario.roads)
+    except RoadsError as error:
+        raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
+    if roads is None:
+        raise ScenarioError(scenario.name, [Fault("roads.source", "must be a source of roads", "none")])
+    return roads, notes
+
+
+def _named(roads: "RoadNetwork") -> str:
+    authority = roads.crs.to_authority()
+    return roads.crs.name if authority is None else f"{':'.join(authority)} ({roads.crs.name})"

@@ -1,0 +1,105 @@
+"""Moments: when the owners of a table are there."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.static.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """When the rows of a table begin to count.
+
+    Attributes
+    ----------
+    arrive_s
+        (rows,) float64: seconds of the run, below 0 of those who are there when it starts; None where the table has
+        no times.
+    keep
+        (rows,) bool: whose time is known and not over before the run starts.
+    notes
+        What was left out, one sentence each.
+    """
+
+    arrive_s: npt.NDArray[np.float64] | None
+    keep: npt.NDArray[np.bool_]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def from_rows(cls, rows: Rows, *, start: str | float | None, unit_s: float, dwell_s: float | None) -> Self:
+        """Read the times.
+
+        Parameters
+        ----------
+        rows
+            Those that count.
+        start
+            The time that is the run's 0, as the file writes times; None for the earliest.
+        unit_s
+            Seconds that one is, where times are numbers.
+        dwell_s
+            How long an owner stays; None for ever. Who came before the start is there from 0 on, unless gone by then.
+
+        Raises
+        ------
+        TrafficError
+            If times cannot be read, or nobody is there after the start.
+        """
+        if not rows.has("time"):
+            return cls(None, np.ones(len(rows), dtype=bool), ())
+        at_s, wrong, numeric = _seconds(rows, unit_s)
+        if wrong.any():
+            rule = "must be a number, as the others are" if numeric else "must be a date and time, as ISO 8601 has them"
+            raise TrafficError([rows.fault("time", wrong, rule)])
+        known = np.isfinite(at_s)
+        notes = []
+        if not known.all():
+            notes.append(f"{rows.file}: left out {int((~known).sum()):,} rows without a time: {rows.words(~known)}")
+        if not known.any():
+            raise TrafficError([f"{rows.file}: no row is left: none that counts has a time"])
+        zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
+        with np.errstate(invalid="ignore"):
+            at_s = at_s - zero
+            gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
+        if gone.any():
+            notes.append(f"{rows.file}: left out {int(gone.sum()):,} rows whose time is over before the run starts")
+        keep = known & ~gone
+        if not keep.any():
+            raise TrafficError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])
+        return cls(at_s, keep, tuple(notes))
+
+
+def _seconds(rows: Rows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool]:
+    """Return times in seconds, NaN where nothing stands; which are unreadable; and whether they are numbers."""
+    column = rows.frame["time"]
+    if pd.api.types.is_datetime64_any_dtype(column):
+        stamps = pd.to_datetime(column, utc=True)
+    else:
+        numbers, odd = rows.numbers("time")
+        if np.isfinite(numbers).sum() >= odd.sum():
+            return numbers * unit_s, odd, True
+        text = rows.texts("time")
+        stamps = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
+        odd = stamps.isna().to_numpy() & text.notna().to_numpy(dtype=bool)
+        if odd.any():
+            return np.empty(0), odd, False
+    seconds = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    return np.asarray(seconds.to_numpy(na_value=np.nan), dtype=np.float64), np.zeros(len(rows), dtype=bool), False
+
+
+def _start(start: str | float, unit_s: float, *, numeric: bool, file: str) -> float:
+    if numeric:
+        try:
+            return float(start) * unit_s
+        except ValueError:
+            raise TrafficError([f"{file}: its times are numbers, so start must be one, got {start!r}"]) from None
+    stamp = pd.to_datetime(pd.Series([str(start)]), utc=True, format="ISO8601", errors="coerce")[0]
+    if pd.isna(stamp) or not isinstance(start, str):
+        words = f"its times are dates, so start must be one, as ISO 8601 has them, got {start!r}"
+        raise TrafficError([f"{file}: {words}"])
+    return float((stamp - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1))

@@ -1,0 +1,112 @@
+"""Static: an engine that moves nobody."""
+
+import numpy as np
+import numpy.typing as npt
+import simpy
+
+from simulator.traffic.clock import Clock
+from simulator.traffic.places import Places, State, Totals
+from simulator.traffic.static.owners import Owners
+
+
+class Static:
+    """Data owners at their places, each from its time on and for as long as it stays.
+
+    An owner that is there counts as on the road; one whose time is over has arrived, and so answers where parked
+    vehicles do.
+
+    Parameters
+    ----------
+    owners
+        Who is where.
+    clock
+        Ticks to seconds.
+    """
+
+    def __init__(self, owners: Owners, *, clock: Clock) -> None:
+        self._owners, self._clock = owners, clock
+        self._env: simpy.Environment | None = None
+        self._seen: tuple[float, Places] | None = None
+
+    @property
+    def vehicles(self) -> int:
+        """How many owners the table holds."""
+        return len(self._owners)
+
+    def start(self, env: simpy.Environment) -> None:
+        """Take the time from `env`."""
+        self._env = env
+
+    def advance(self) -> None:
+        """Nobody moves."""
+
+    def places(self) -> Places:
+        """Where every owner is that has come by now."""
+        now_s = self._now_s
+        if self._seen is not None and (self._seen[0] == now_s or self._owners.arrive_s is None):
+            return self._seen[1]
+        site = self._owners.site[: self._come(now_s)]
+        state = np.full(len(site), State.ON_ROAD, dtype=np.uint8)
+        if self._owners.leave_s is not None:
+            state[self._owners.leave_s[: len(site)] <= now_s] = State.ARRIVED
+        link = np.full(len(site), -1, dtype=np.int32)
+        places = Places(state, link, np.zeros(len(site)), self._owners.sites.xy[site], site)
+        self._seen = now_s, places
+        return places
+
+    def speeds(self) -> npt.NDArray[np.float64]:
+        """0 m/s, (departed,): nobody moves."""
+        return np.zeros(self._come(self._now_s))
+
+    def totals(self) -> Totals:
+        """How many are there and how many have left; the time they were there is their trip."""
+        now_s = self._now_s
+        departed, arrived, stayed_s = self._come(now_s), 0, 0.0
+        arrive_s, leave_s = self._owners.arrive_s, self._owners.leave_s
+        if arrive_s is not None and leave_s is not None:
+            gone = leave_s[:departed] <= now_s
+            arrived = int(np.count_nonzero(gone))
+            stayed_s = float((leave_s[:departed][gone] - arrive_s[:departed][gone]).sum())
+        return Totals(
+            departed=departed,
+            waiting=0,
+            on_road=departed - arrived,
+            arrived=arrived,
+            stuck_released=0,
+            link_crossings=0,
+            trip_time_s=stayed_s,
+        )
+
+    def notes(self) -> list[str]:
+        """Say that owners stand still, and whom the run did not last for."""
+        told = ["the data owners of a table, at their places: nobody moves, so nothing depends on roads or speeds"]
+        missing = self.vehicles - self._come(self._now_s)
+        if missing:
+            told.append(f"{missing:,} of {self.vehicles:,} data owners come after the end of the run")
+        return told
+
+    def close(self) -> None:
+        """Hold nothing outside this process."""
+
+    @property
+    def vehicle_nbytes(self) -> int:
+        """Bytes held for owners."""
+        arrays = (self._owners.site, self._owners.arrive_s, self._owners.leave_s)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @property
+    def route_nbytes(self) -> int:
+        """Bytes held for their places."""
+        return int(self._owners.sites.xy.nbytes)
+
+    @property
+    def _now_s(self) -> float:
+        return 0.0 if self._env is None else self._clock.seconds(self._env.now)
+
+    def _come(self, now_s: float) -> int:
+        """Count those who have come by now; they are numbered in that order."""
+        arrive_s = self._owners.arrive_s
+        return self.vehicles if arrive_s is None else int(np.searchsorted(arrive_s, now_s, side="right"))
+
+    def __repr__(self) -> str:
+        return f"<Static: {self._owners!r}>"

@@ -1,0 +1,280 @@
+"""Sumo: SUMO drives, and its vehicles are asked while it runs."""
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyproj
+import simpy
+
+from simulator.roads.sumo.frame import NetFrame
+from simulator.traffic.clock import Clock, look
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.places import Places, State, Totals
+from simulator.traffic.sumo.edges import UNKNOWN, Edges
+from simulator.traffic.sumo.inputs import SumoInputs
+from simulator.traffic.sumo.insertions import Insertions
+from simulator.traffic.sumo.roster import Roster
+from simulator.traffic.sumo.server import SumoServer
+from simulator.traffic.sumo.wire import Events, Wire
+
+BEAT_TICKS = 64
+
+
+class _Look(NamedTuple):
+    tick: int
+    places: Places
+    speed_mps: npt.NDArray[np.float64]
+
+
+class Sumo:
+    """Steps SUMO tick by tick and says where its vehicles are when asked.
+
+    The state at tick t is the one that SUMO itself writes for time begin + t · step, in its FCD output for
+    instance; between two ticks, that of the earlier one. A vehicle is there from its scheduled departure: waiting,
+    at the start of its first edge, until SUMO can insert it; on the road where SUMO has it; arrived, at the end of
+    its last edge. One that SUMO is teleporting, or has given up, is absent.
+
+    Parameters
+    ----------
+    inputs
+        What SUMO is given.
+    insertions
+        How many vehicles there can be.
+    frame
+        From SUMO's coordinates to those the network was made in.
+    clock
+        Ticks of SUMO's step.
+    link_of
+        The city's link of each edge, by SUMO's id; empty where the roads are of another source.
+    crs
+        The city's system, where it is not the network's.
+    """
+
+    def __init__(
+        self,
+        inputs: SumoInputs,
+        insertions: Insertions,
+        frame: NetFrame,
+        *,
+        clock: Clock,
+        link_of: Mapping[str, int],
+        crs: pyproj.CRS | None = None,
+    ) -> None:
+        self._inputs, self._insertions, self._frame, self._clock = inputs, insertions, frame, clock
+        self._to_city = None
+        if crs is not None and crs != frame.crs:
+            self._to_city = pyproj.Transformer.from_crs(frame.crs, crs, always_xy=True)
+        self._roster = Roster(insertions.most, insertions.unscheduled)
+        self._link_of, self._edges = link_of, Edges((), link_of)
+        self._server: SumoServer | None = None
+        self._env: simpy.Environment | None = None
+        self._next_tick = 0
+        self._last_look: _Look | None = None
+        self._counted: Counter[str] = Counter()
+        self._edges_off_roads = self._signals = 0
+
+    @property
+    def vehicles(self) -> int:
+        """How many vehicles there will have been by the end, at most."""
+        return self._insertions.most
+
+    @property
+    def vehicle_nbytes(self) -> int:
+        """Bytes held here for vehicles; SUMO holds its own."""
+        return self._roster.nbytes
+
+    @property
+    def route_nbytes(self) -> int:
+        """Bytes held here for routes: none, SUMO holds them."""
+        return 0
+
+    def start(self, env: simpy.Environment) -> None:
+        """Start SUMO, and put the process that steps it into `env`.
+
+        Raises
+        ------
+        TrafficError
+            If SUMO does not take its files, or drives on other roads than the city's.
+        """
+        self._env = env
+        self._server = SumoServer.launch(self._inputs)
+        with self._asking("at its start") as wire:
+            driven = wire.edges()
+            self._check_roads(driven)
+            self._edges = Edges(driven, self._link_of)
+            self._signals = wire.signals()
+            self._load(wire, wire.subscribe(), clock_s=self._inputs.begin_s)
+        env.process(self._drive(env))
+
+    @contextmanager
+    def _asking(self, what: str) -> Iterator[Wire]:
+        if self._server is None:
+            raise RuntimeError("SUMO is in no environment yet: call start(env) first")
+        with self._server.asking(what=what) as connection:
+            yield Wire(connection)
+
+    def _check_roads(self, driven: set[str]) -> None:
+        if not self._link_of:
+            return
+        shared = driven & self._link_of.keys()
+        if not shared:
+            rule = "SUMO's network must be the one the roads were read from: no edge of it is among them"
+            raise TrafficError([f"{self._inputs.net}: {rule}, as {min(driven, default='none')!r}"])
+        self._edges_off_roads = len(driven - shared)
+
+    def _drive(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
+        """Step SUMO beat by beat, so that a long run shows its progress and can be interrupted."""
+        while True:
+            yield look(env, env.now + BEAT_TICKS)
+            self.advance()
+
+    def advance(self) -> None:
+        """Bring every vehicle to `env.now`, tick ⌊now⌋ included.
+
+        Raises
+        ------
+        TrafficError
+            If SUMO ends, with its own message, or drives more vehicles than its files could hold.
+        """
+        if self._env is None:
+            raise RuntimeError("SUMO is in no environment yet: call start(env) first")
+        while self._next_tick <= int(self._env.now):
+            now_s = self._inputs.begin_s + self._clock.seconds(self._next_tick)
+            with self._asking(f"at {now_s:g} s of SUMO's time") as wire:
+                self._follow(wire, wire.step(), now_s)
+            self._next_tick += 1
+
+    def _follow(self, wire: Wire, events: Events, now_s: float) -> None:
+        """Take in what happened in a step whose state is that of `now_s`."""
+        roster = self._roster
+        self._load(wire, events, clock_s=now_s + self._clock.step_s)
+        roster.schedule(now_s)
+        for vehicle in events.departed:
+            row = roster.depart(vehicle, now_s)
+            if roster.last_edge[row] == UNKNOWN:
+                roster.settle(row, *(self._edges.number(edge, wire.edge_ends) for edge in wire.route_ends(vehicle)))
+        for vehicle in events.teleport_starts:
+            roster.vanish(vehicle)
+        for vehicle in events.teleport_ends:
+            roster.reappear(vehicle)
+        for vehicle in events.arrived:
+            roster.arrive(vehicle, now_s)
+        self._counted["teleports"] += len(events.teleport_starts)
+        self._counted["vehicles in collisions"] += events.colliding
+        self._counted["emergency stops"] += events.emergency_stops
+
+    def _load(self, wire: Wire, events: Events, *, clock_s: float) -> None:
+        """Take in who was loaded, when SUMO's clock, after a step that of the next one, shows `clock_s`."""
+        gone = set(events.departed)
+        for vehicle in events.loaded:
+            planned = wire.planned(vehicle, clock_s=clock_s)
+            # Counted to the departure, or while there is none, to SUMO's clock: below 0 where that is to come.
+            scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - planned.delay_s
+            ends = (self._edges.number(edge, wire.edge_ends) for edge in (planned.first_edge, planned.last_edge))
+            self._roster.load(vehicle, scheduled_s, *ends)
+
+    def places(self) -> Places:
+        """Where every departed vehicle is; call `advance` first.
+
+        A vehicle on an edge of the roads has its link; one within a junction, or on an edge that the roads leave
+        out, has none.
+        """
+        return self._look().places
+
+    def speeds(self) -> npt.NDArray[np.float64]:
+        """How fast every departed vehicle goes as SUMO has it, (departed,) m/s, 0 off the road."""
+        return self._look().speed_mps
+
+    def _look(self) -> _Look:
+        if self._last_look is None or self._last_look.tick != self._next_tick:
+            self._last_look = self._ask_everybody()
+        return self._last_look
+
+    def _ask_everybody(self) -> _Look:
+        roster, edges = self._roster, self._edges
+        with self._asking("asked for its vehicles") as wire:
+            self._reconcile(wire)
+            seen = wire.vehicles()
+        numbers = [roster.row_of(vehicle) for vehicle in seen.vehicles]
+        rows = np.array([-1 if number is None else number for number in numbers], dtype=np.int64)
+        known = rows >= 0
+        rows = rows[known]
+        state = roster.state.copy()
+        there = np.zeros(len(state), dtype=bool)
+        there[rows] = True
+        state[(state == State.ON_ROAD) & ~there] = State.ABSENT
+        link = np.full(len(state), -1, dtype=np.int32)
+        xy = np.full((len(state), 2), np.nan)
+        for which, (links, ends) in (
+            (state == State.WAITING, edges.starts(roster.first_edge)),
+            (state == State.ARRIVED, edges.finishes(roster.last_edge)),
+        ):
+            link[which], xy[which] = links[which], ends[which]
+        xy[rows] = seen.xy[known]
+        link[rows] = np.array([edges.link(edge) for edge in seen.edges], dtype=np.int32)[known]
+        speed = np.zeros(len(state))
+        speed[rows] = seen.speed_mps[known]
+        return _Look(self._next_tick, Places.from_coordinates(state, self._in_city(xy), link), speed)
+
+    def _in_city(self, xy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        xy = self._frame.to_city(xy)
+        if self._to_city is None:
+            return xy
+        known = np.isfinite(xy).all(axis=1)
+        if known.any():
+            xy[known] = np.column_stack(self._to_city.transform(xy[known, 0], xy[known, 1]))
+        return xy
+
+    def _reconcile(self, wire: Wire) -> None:
+        """SUMO does not tell whom it gave up before they departed."""
+        if self._roster.count(State.WAITING) or self._roster.count(State.ABSENT):
+            self._roster.reconcile_waiting(wire.pending())
+
+    def totals(self) -> Totals:
+        """How many vehicles are doing what; SUMO's crossings of links are not counted."""
+        if self._server is not None and self._server.is_open:
+            with self._asking("asked for those that wait") as wire:
+                self._reconcile(wire)
+        roster = self._roster
+        return Totals(
+            departed=roster.departed,
+            waiting=roster.count(State.WAITING),
+            on_road=roster.count(State.ON_ROAD),
+            arrived=roster.count(State.ARRIVED),
+            stuck_released=self._counted["teleports"],
+            link_crossings=0,
+            absent=roster.count(State.ABSENT),
+            trip_time_s=roster.trip_time_s,
+        )
+
+    def notes(self) -> list[str]:
+        """Say whose traffic this is, and what SUMO did to keep it going."""
+        if self._server is None:
+            return []
+        model = ", its mesoscopic model" if self._inputs.mesoscopic else ""
+        signals = f"with {self._signals:,} signals; links crossed are not counted"
+        notes = [f"{self._server.version}{model} drove, seed {self._inputs.seed}, {signals}"]
+        if self._edges_off_roads:
+            off = f"{self._edges_off_roads:,} edges of SUMO's network are not among the roads"
+            notes.append(f"{off}: a vehicle there has coordinates and no link")
+        notes += [f"SUMO counted {number:,} {what}" for what, number in self._counted.items() if number]
+        absent = self._roster.count(State.ABSENT)
+        if absent:
+            notes.append(f"{absent:,} vehicles were being teleported at the end, or SUMO had given them up")
+        warnings = [line for line in self._server.words().splitlines() if line.startswith("Warning:")]
+        if warnings:
+            first = warnings[0].removeprefix("Warning:").strip()
+            notes.append(f"SUMO warned {len(warnings):,} times; first: {first}")
+        return notes
+
+    def close(self) -> None:
+        """End SUMO, whatever happened."""
+        if self._server is not None:
+            self._server.close()
+
+    def __repr__(self) -> str:
+        return f"<Sumo: at most {self.vehicles:,} vehicles, {self._inputs.net.name}, tick {self._next_tick - 1}>"

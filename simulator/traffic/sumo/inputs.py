@@ -1,0 +1,141 @@
+"""What SUMO is given to drive: files and options."""
+
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from simulator.traffic.demand.sumo_times import number, seconds
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.sumo.installation import saying, sumo_binary, sumo_environment
+from simulator.traffic.xml_elements import elements_of
+
+_PATIENCE_S = 60.0
+_LISTS = ("route-files", "additional-files")
+
+
+@dataclass(frozen=True)
+class SumoInputs:
+    """Files and options of one SUMO run.
+
+    Attributes
+    ----------
+    net
+        Network file.
+    routes, additional
+        Route and additional files; additional ones are read first.
+    seed
+        SUMO's seed.
+    step_s
+        SUMO's step, whole milliseconds.
+    begin_s
+        SUMO's time at the run's start.
+    config
+        A ``.sumocfg`` that named the files; SUMO reads it for what else it says.
+    mesoscopic
+        Run the mesoscopic model.
+    teleport_s
+        SUMO's ``--time-to-teleport``; 0 for never, None as the config or SUMO has it.
+    scale
+        How many times each vehicle is driven, as the config has it.
+    """
+
+    net: Path
+    routes: tuple[Path, ...]
+    additional: tuple[Path, ...]
+    seed: int
+    step_s: float = 1.0
+    begin_s: float = 0.0
+    config: Path | None = None
+    mesoscopic: bool = False
+    teleport_s: float | None = None
+    scale: float = 1.0
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Path,
+        *,
+        seed: int,
+        step_s: float,
+        begin_s: float | None = None,
+        mesoscopic: bool = False,
+        teleport_s: float | None = None,
+    ) -> "SumoInputs":
+        """Take the files that a ``.sumocfg`` names, as SUMO itself understands it.
+
+        Raises
+        ------
+        TrafficError
+            If SUMO cannot read it, with SUMO's words; or it names no network, or another step.
+        """
+        for _ in elements_of(config):  # refuses what declares entities before SUMO sees it
+            pass
+        options = _options_of(config)
+        faults = []
+        if "net-file" not in options:
+            faults.append(f"{config}: must name a network (net-file)")
+        asked_s = options.get("step-length")
+        if asked_s is not None and seconds(asked_s) != step_s:
+            faults.append(f"{config}: step-length is {asked_s}; set step_s = {asked_s} too, received {step_s:g}")
+        if faults:
+            raise TrafficError(faults)
+        lists = {name: tuple(map(Path, options[name].split(","))) if name in options else () for name in _LISTS}
+        if begin_s is None:
+            begins = options.get("begin", "0")
+            begin_s = _known(seconds(begins), begins, config, "begin")
+        scales = options.get("scale", "1")
+        return cls(
+            net=Path(options["net-file"]),
+            routes=lists["route-files"],
+            additional=lists["additional-files"],
+            seed=seed,
+            step_s=step_s,
+            begin_s=begin_s,
+            config=config,
+            mesoscopic=mesoscopic,
+            teleport_s=teleport_s,
+            scale=_known(number(scales), scales, config, "scale"),
+        )
+
+    def arguments(self) -> list[str]:
+        """Return SUMO's command line, the program apart."""
+        if self.config is not None:
+            given = ["--configuration-file", str(self.config)]
+        else:
+            given = ["--net-file", str(self.net), "--route-files", ",".join(map(str, self.routes))]
+            if self.additional:
+                given += ["--additional-files", ",".join(map(str, self.additional))]
+        given += ["--step-length", f"{self.step_s:.3f}", "--begin", f"{self.begin_s:.3f}", "--seed", str(self.seed)]
+        if self.mesoscopic:
+            given += ["--mesosim", "true"]
+        if self.teleport_s is not None:
+            # To SUMO 0 and less are never.
+            given += ["--time-to-teleport", f"{self.teleport_s:.3f}" if self.teleport_s > 0 else "-1"]
+        return [*given, "--no-step-log", "true", "--duration-log.disable", "true"]
+
+
+def _options_of(config: Path) -> dict[str, str]:
+    """Have SUMO write a configuration out again: one name an option, and files found from wherever we are."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "all.sumocfg"
+        command = [str(sumo_binary()), "-c", str(config.resolve()), "--save-configuration", str(written)]
+        done = subprocess.run(  # noqa: S603 - SUMO itself, and a file the user named
+            command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S, env=sumo_environment()
+        )
+        if done.returncode != 0 or not written.is_file():
+            raise TrafficError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
+        found = {
+            e.name: e.attributes["value"] for e in elements_of(written) if e.attributes and "value" in e.attributes
+        }
+    for name in ("net-file", *_LISTS):
+        if name in found:
+            # Written relative to where it was written to.
+            found[name] = ",".join(str((Path(folder) / part).resolve()) for part in found[name].split(","))
+    return found
+
+
+def _known(value: float | None, text: str, config: Path, name: str) -> float:
+    if value is None:
+        raise TrafficError([f"{config}: {name} must be a number, received {text!r}"])
+    return value

@@ -1,0 +1,173 @@
+"""How many vehicles SUMO's files can put on the road, known before it drives."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from scipy import stats
+
+from simulator.traffic.demand.sumo_times import MOST_VEHICLES, number, seconds
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.xml_elements import elements_of
+
+_HOUR_S = 3600.0
+_NEVER_MORE = 1e-12
+"""Chance of a Poisson flow having more vehicles than it is taken to have at most."""
+_DEEPEST = 16
+_CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution")
+_LATER = ("triggered", "containerTriggered", "split")
+
+
+@dataclass(frozen=True)
+class Insertions:
+    """Who may depart.
+
+    Attributes
+    ----------
+    most
+        Vehicles there can be by the end, at most.
+    unscheduled
+        Ids of those that leave when something else does, such as a passenger coming: their scheduled departure
+        is the one they have.
+    files
+        Those of the files that hold vehicles, trips, flows or routes.
+    """
+
+    most: int
+    unscheduled: frozenset[str]
+    files: tuple[Path, ...] = ()
+
+    @classmethod
+    def read(
+        cls, files: Iterable[Path], *, begin_s: float, end_s: float, step_s: float, scale: float = 1.0
+    ) -> "Insertions":
+        """Count the vehicles, trips and flows of route and additional files, plain or gzipped.
+
+        Flows by rate count what fits between their begin and end, or the run's end; by chance, what they come to
+        in all but one case of 10¹². A person's trip counts as the car it may need.
+
+        Parameters
+        ----------
+        files
+            Route files and additional files; what they include is read too.
+        begin_s, end_s
+            The run, in SUMO's time.
+        step_s
+            SUMO's step.
+        scale
+            How many times each vehicle is driven.
+
+        Raises
+        ------
+        TrafficError
+            If a file cannot be read, a time or rate in it is none, there is no vehicle, or more than can be meant.
+        """
+        reading = _Reading(begin_s, end_s, step_s)
+        listed = list(files)
+        carriers = tuple(file for file in listed if reading.run(file, 0))
+        named = ", ".join(map(str, listed))
+        if reading.vehicles == 0:
+            raise TrafficError([f"{named}: no vehicle, trip or flow that departs before the run ends"])
+        most = math.ceil(reading.vehicles * math.ceil(scale * reading.type_scale))
+        if most > MOST_VEHICLES:
+            raise TrafficError([f"{named}: may come to {most:,} vehicles, must be at most {MOST_VEHICLES:,}"])
+        return cls(most, frozenset(reading.unscheduled), carriers)
+
+
+class _Reading:
+    def __init__(self, begin_s: float, end_s: float, step_s: float) -> None:
+        self._begin_s, self._end_s, self._step_s = begin_s, end_s, step_s
+        self._persons = 1
+        self.vehicles = 0
+        self.type_scale = 1.0
+        self.unscheduled: list[str] = []
+
+    def run(self, file: Path, depth: int) -> bool:
+        """Read a file, and what it includes; say whether it holds vehicles or routes."""
+        if depth > _DEEPEST:
+            raise TrafficError([f"{file}: is included more than {_DEEPEST} files deep"])
+        carries, self._persons = False, 1
+        interval: Mapping[str, str] = {}
+        for element in elements_of(file):
+            if element.attributes is None:
+                if element.name == "interval":
+                    interval = {}
+                elif element.name == "personFlow":
+                    self._persons = 1
+                continue
+            carries |= element.name in _CARRIED
+            if element.name == "interval":
+                interval = element.attributes
+            elif element.name == "include" and "href" in element.attributes:
+                carries |= self.run(file.parent / element.attributes["href"], depth + 1)
+            else:
+                self._count(element.name, {**interval, **element.attributes}, f"{file}: line {element.line}")
+        return carries
+
+    def _count(self, name: str, attributes: Mapping[str, str], where: str) -> None:
+        match name:
+            case "vehicle" | "trip":
+                self._one(attributes)
+            case "flow":
+                self.vehicles += self._of_flow(attributes, where)
+            case "personFlow":
+                self._persons = self._of_flow(attributes, where)
+            case "personTrip":
+                self.vehicles += self._persons
+            case "vType" if "scale" in attributes:
+                self.type_scale = max(self.type_scale, self._read(attributes, "scale", 1.0, where))
+            case _:
+                pass
+
+    def _one(self, attributes: Mapping[str, str]) -> None:
+        depart = attributes.get("depart", "")
+        if depart in _LATER:
+            self.unscheduled.append(attributes.get("id", ""))
+        leaves_s = seconds(depart)
+        # SUMO passes over who leaves before it begins; what else it cannot read, it says so itself.
+        if leaves_s is None or self._begin_s <= leaves_s <= self._end_s or leaves_s < 0:
+            self.vehicles += 1
+
+    def _of_flow(self, attributes: Mapping[str, str], where: str) -> int:
+        begin_s = max(self._begin_s, self._read(attributes, "begin", self._begin_s, where))
+        end_s = min(self._end_s, self._read(attributes, "end", self._end_s, where))
+        stretch_s = max(0.0, end_s - begin_s)
+        counts = []
+        if "number" in attributes:
+            counts.append(self._read(attributes, "number", 0.0, where))
+        counts += [
+            stretch_s * self._read(attributes, key, 0.0, where) / _HOUR_S + 2
+            for key in ("vehsPerHour", "perHour")
+            if key in attributes
+        ]
+        if "probability" in attributes:
+            self._read(attributes, "probability", 0.0, where)
+            counts.append(stretch_s / min(self._step_s, 1.0) + 2)
+        if "period" in attributes:
+            counts.append(self._by_period(attributes["period"].strip(), stretch_s, where))
+        fewest = min(counts, default=0.0)
+        if fewest > MOST_VEHICLES:
+            raise TrafficError([f"{where}: a flow must come to at most {MOST_VEHICLES:,} vehicles, got {fewest:,.0f}"])
+        return math.ceil(fewest)
+
+    def _by_period(self, text: str, stretch_s: float, where: str) -> float:
+        by_chance = text.startswith("exp(") and text.endswith(")")
+        value = number(text[4:-1]) if by_chance else seconds(text)
+        if value is None or value <= 0:
+            raise TrafficError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
+        if by_chance:
+            mean = stretch_s * value
+            # One more for a vehicle that leaves as the flow begins; scipy knows no quantile of means far beyond use.
+            return mean if mean > MOST_VEHICLES else float(stats.poisson.isf(_NEVER_MORE, mean)) + 1
+        return stretch_s / value + 2
+
+    @staticmethod
+    def _read(attributes: Mapping[str, str], key: str, default: float, where: str) -> float:
+        if key not in attributes:
+            return default
+        text = attributes[key]
+        value = seconds(text) if key in {"begin", "end"} else number(text)
+        if value is None or value < 0:
+            raise TrafficError([f"{where}: {key} must be a number, 0 or more, got {text!r}"])
+        return value

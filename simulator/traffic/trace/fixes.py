@@ -1,0 +1,118 @@
+"""Fixes: who was seen where and when in one source, in its own order, and where in the source that stands."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from simulator.traffic.trace.times import LATEST_S, RULE, Times
+
+SHOWN = 20
+
+FloatArray = npt.NDArray[np.float64]
+Chosen = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Fixes:
+    """The fixes of one file, or of a table given from Python.
+
+    Attributes
+    ----------
+    source
+        The file's name, to begin a message with.
+    vehicle
+        (n,) int32, index into `names`; -1 where the source names none.
+    names
+        Of the vehicles.
+    times
+        (n,) seconds.
+    lon, lat
+        (n,) float64, WGS84 degrees.
+    speed_mps
+        (n,) float64, NaN where none was recorded.
+    place
+        (n,) int64: the line or row each stands in.
+    place_word
+        "line", "row" or "point".
+    ascending
+        Whether the format promises that clocks go forward.
+    notes
+        What was left out while reading.
+    """
+
+    source: str
+    vehicle: npt.NDArray[np.int32]
+    names: Sequence[str]
+    times: Times
+    lon: FloatArray
+    lat: FloatArray
+    speed_mps: FloatArray
+    place: npt.NDArray[np.int64]
+    place_word: str = "row"
+    ascending: bool = False
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_lists(
+        cls,
+        source: str,
+        vehicle: Sequence[str],
+        times: Times,
+        lon: Sequence[float] | FloatArray,
+        lat: Sequence[float] | FloatArray,
+        *,
+        place: Sequence[int],
+        place_word: str,
+        speed_mps: Sequence[float] | FloatArray | None = None,
+        ascending: bool = True,
+        notes: tuple[str, ...] = (),
+    ) -> "Fixes":
+        """Take fixes one by one, vehicles by name."""
+        codes, names = pd.factorize(np.asarray(vehicle, dtype=object))
+        return cls(
+            source,
+            codes.astype(np.int32),
+            [str(name) for name in names],
+            times,
+            np.asarray(lon, dtype=np.float64),
+            np.asarray(lat, dtype=np.float64),
+            np.full(len(codes), np.nan) if speed_mps is None else np.asarray(speed_mps, dtype=np.float64),
+            np.asarray(place, dtype=np.int64),
+            place_word,
+            ascending,
+            notes,
+        )
+
+    def __len__(self) -> int:
+        return len(self.vehicle)
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with them one by one: source, lines or rows, rule, first value received."""
+        yield from self._fault(self.vehicle < 0, "vehicle must be named", None)
+        yield from self._fault(~np.isfinite(self.times.seconds), f"time must be {RULE}", None)
+        far = np.abs(self.times.seconds) >= LATEST_S
+        yield from self._fault(far, "time must be within the years to 9999, in seconds since 1970", self.times.seconds)
+        lost = ~(np.isfinite(self.lon) & np.isfinite(self.lat))
+        yield from self._fault(lost, "lon and lat must be numbers", None)
+        high = np.abs(self.lat) > 90
+        swapped = high & (np.abs(self.lat) <= 180) & (np.abs(self.lon) <= 90)
+        hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
+        yield from self._fault(high, f"lat must be -90 … 90 degrees{hint}", self.lat)
+        yield from self._fault(np.abs(self.lon) > 180, "lon must be -180 … 180 degrees", self.lon)
+        with np.errstate(invalid="ignore"):
+            yield from self._fault(self.speed_mps < 0, "speed must not be below 0", self.speed_mps)
+
+    def where(self, chosen: Chosen) -> str:
+        """Name the lines or rows of some fixes: source, the first 20 of many."""
+        places = self.place[chosen]
+        shown = ", ".join(map(str, places[:SHOWN].tolist()))
+        many = f" … ({len(places):,} in all)" if len(places) > SHOWN else ""
+        return f"{self.source}: {self.place_word}{'s' if len(places) > 1 else ''} {shown}{many}"
+
+    def _fault(self, wrong: Chosen, rule: str, values: FloatArray | None) -> Iterator[str]:
+        if wrong.any():
+            got = "" if values is None else f", got {values[wrong][0]:.12g}"
+            yield f"{self.where(wrong)}: {rule}{got}"

@@ -1,0 +1,97 @@
+"""Times of a recording: text or numbers in a column, seconds out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+CALENDAR_FROM_S = 1e8
+"""Numbers from here on are seconds since 1970 (3 March 1973 and later); smaller ones are relative."""
+
+_BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
+"""Numbers of at least so much are nano-, micro- or milliseconds since 1970."""
+
+LATEST_S = 253_402_300_800.0
+"""The end of the year 9999: what is later was no time."""
+
+RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), or a number"
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """Moments of fixes.
+
+    Attributes
+    ----------
+    seconds
+        (n,) float64; NaN where there is no time. Since 1970 in UTC, or relative.
+    calendar
+        Whether they are dates.
+    naive
+        Whether they were text or timestamps without a time zone, taken as UTC.
+    """
+
+    seconds: npt.NDArray[np.float64]
+    calendar: bool
+    naive: bool = False
+
+    @classmethod
+    def from_column(cls, column: "pd.Series[Any]", *, unit_s: float | None = None) -> "Times":
+        """Read a column of times.
+
+        Parameters
+        ----------
+        column
+            Timestamps, numbers, or text of either.
+        unit_s
+            How many seconds one of a number is; None tells seconds, milliseconds, microseconds and nanoseconds
+            since 1970 by their size, and takes all else as seconds.
+        """
+        if isinstance(column.dtype, pd.DatetimeTZDtype) or column.dtype.kind == "M":
+            return cls._from_stamps(column)
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        if column.dtype.kind in "iuf" or np.isfinite(numbers).sum() * 2 >= column.notna().sum() > 0:
+            return cls.from_numbers(numbers, unit_s=unit_s)
+        text = column.astype("str").str.strip().str.replace(r"^(\d{4})/(\d\d?)/", r"\1-\2-", regex=True)
+        stamps = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
+        naive = not text[stamps.notna().to_numpy()].str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True).any()
+        return cls(_seconds(stamps), calendar=True, naive=bool(naive))
+
+    @classmethod
+    def from_numbers(cls, numbers: npt.NDArray[np.float64], *, unit_s: float | None = None) -> "Times":
+        """Take numbers of times, in a unit that is given or told by their size."""
+        finite = numbers[np.isfinite(numbers)]
+        middle = float(np.median(np.abs(finite))) if len(finite) else 0.0
+        if unit_s is None:
+            unit_s = next((unit for least, unit in _BY_SIZE if middle >= least), 1.0)
+        seconds = numbers * unit_s if unit_s != 1.0 else numbers
+        return cls(np.where(np.isfinite(seconds), seconds, np.nan), calendar=middle * unit_s >= CALENDAR_FROM_S)
+
+    @classmethod
+    def _from_stamps(cls, column: "pd.Series[Any]") -> "Times":
+        naive = not isinstance(column.dtype, pd.DatetimeTZDtype)
+        stamps = pd.to_datetime(column, utc=True)
+        return cls(_seconds(stamps), calendar=True, naive=naive)
+
+
+def moment_of(text: str) -> float | None:
+    """Return seconds since 1970 of a moment in ISO 8601 text, UTC where it names no zone; None of anything else."""
+    stamp = pd.to_datetime(pd.Series([text.strip()]), format="ISO8601", utc=True, errors="coerce")
+    seconds = float(_seconds(stamp)[0])
+    return seconds if np.isfinite(seconds) else None
+
+
+def in_words(seconds: float, *, calendar: bool) -> str:
+    """Write a recorded moment as it would stand in a file."""
+    if not calendar:
+        return f"{seconds:.12g} s"
+    return f"{str(np.datetime64(int(seconds), 's')).replace('T', ' ')} UTC"
+
+
+def _seconds(stamps: "pd.Series[pd.Timestamp]") -> npt.NDArray[np.float64]:
+    plain = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    seconds = plain.astype(np.int64) / 1e6
+    seconds[np.isnat(plain)] = np.nan
+    return np.asarray(seconds, dtype=np.float64)

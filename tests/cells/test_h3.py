@@ -1,0 +1,93 @@
+"""H3 cells: chosen completely, named as H3 names them, found by h3 itself."""
+
+import sys
+
+import h3
+import numpy as np
+import pyproj
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from partitions_to_try import BOUNDS, CRS, places
+
+from simulator.cells import CellsError, HexagonGrid
+
+TO_DEGREES = pyproj.Transformer.from_crs(CRS, "EPSG:4326", always_xy=True)
+
+
+@pytest.mark.parametrize("resolution", [0, 5, 7, 9, 10])
+def test_each_place_of_the_city_is_in_the_cell_h3_says(resolution):
+    grid = HexagonGrid.build_over(BOUNDS, resolution=resolution, crs=CRS)
+    xy = places(3000, margin_m=0.0)
+    names = np.array(["outside", *grid.names])[grid.cell_of(xy)]
+    lon, lat = TO_DEGREES.transform(*xy.T)
+    assert names.tolist() == [h3.latlng_to_cell(y, x, resolution) for x, y in zip(lon, lat, strict=True)]
+    assert grid.names == sorted(grid.names)
+    assert all(h3.get_resolution(name) == resolution for name in grid.names[:20])
+
+
+def test_a_window_takes_the_cells_that_meet_it_and_no_other():
+    whole = HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS)
+    window = (585_000.0, 4_508_000.0, 586_000.0, 4_509_500.0)
+    part = HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS, within=window)
+    assert set(part.names) < set(whole.names)
+    drawn = whole.polygons()
+    meets = drawn[drawn.intersects(shapely.box(*window))]["name"]
+    assert set(meets) <= set(part.names)
+    assert len(part.names) <= len(meets) + 2  # a corner missed by a centimetre counts as met
+    xy = places(3000)
+    both = whole.cell_of(xy), part.cell_of(xy)
+    known = both[1] > 0
+    assert np.array(whole.names)[both[0][known] - 1].tolist() == np.array(part.names)[both[1][known] - 1].tolist()
+
+
+def test_a_block_is_what_h3_calls_the_parent():
+    grid = HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS)
+    for level in (1, 2, 5, 9):
+        blocks = grid.coarsened(level)
+        parents = [h3.cell_to_parent(name, 9 - level) for name in grid.names]
+        assert len(set(zip(blocks.tolist(), parents, strict=True))) == len(set(parents)) == blocks.max() + 1
+    assert grid.coarsened(10).tolist() == [0] * grid.count
+
+
+@settings(max_examples=40, deadline=None)
+@given(lon=st.floats(-179.9, 179.9), lat=st.floats(-75, 75), resolution=st.integers(0, 12), size=st.floats(0, 3000))
+def test_anywhere_a_place_in_the_bounds_has_a_cell(lon, lat, resolution, size):
+    crs = pyproj.CRS.from_proj4(f"+proj=tmerc +lon_0={lon} +lat_0={lat} +datum=WGS84 +units=m")
+    size = min(size, 50 * h3.average_hexagon_edge_length(resolution, unit="m"))
+    if abs(lon) > 150:  # near the antimeridian cells may lie across it
+        return
+    grid = HexagonGrid.build_over((0.0, 0.0, size, size / 2), resolution=resolution, crs=crs)
+    corners = np.array([[0, 0], [size, 0], [0, size / 2], [size, size / 2], [size / 2, size / 4]])
+    assert (grid.cell_of(corners) > 0).all()
+
+
+def test_a_city_across_the_antimeridian_is_refused():
+    crs = pyproj.CRS.from_proj4("+proj=tmerc +lon_0=180 +lat_0=-17 +datum=WGS84 +units=m")
+    with pytest.raises(CellsError, match="across the antimeridian"):
+        HexagonGrid.build_over((-1e4, 0.0, 1e4, 1e4), resolution=7, crs=crs)
+
+
+WRONG = {
+    "resolution must be 0 … 15, got 16": {"resolution": 16},
+    "resolution must be 0 … 15, got -1": {"resolution": -1},
+    "bounds must be finite": {"bounds": (0.0, 0.0, np.nan, 1.0)},
+    "within must be finite, x_min < x_max": {"within": (5.0, 0.0, 5.0, 1.0)},
+    "within must meet the roads": {"within": (0.0, 0.0, 1.0, 1.0)},
+    "resolution = 15 makes about 1": {"resolution": 15},
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_cannot_be_divided_is_refused_with_its_reason(words):
+    given_ = {"bounds": BOUNDS, "resolution": 9, **WRONG[words]}
+    with pytest.raises(CellsError) as caught:
+        HexagonGrid.build_over(given_.pop("bounds"), crs=CRS, **given_)
+    assert words in caught.value.faults[0]
+
+
+def test_without_the_package_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "h3.api.numpy_int", None)
+    with pytest.raises(CellsError, match=r'needs the package h3: pip install "crowdveil\[h3\]"'):
+        HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS)

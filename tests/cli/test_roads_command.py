@@ -1,0 +1,145 @@
+"""`crowdveil roads` as a user meets it: what it prints, what it writes, how it refuses."""
+
+import subprocess
+import sys
+
+import pytest
+
+from simulator.cli import main
+
+PLACES = ((1, -96.78, 43.61), (2, -96.70, 43.60), (3, -96.74, 43.58))
+LINKS = ((1, 2), (2, 3), (3, 1), (2, 1))
+SCENARIO = """
+[scenario]
+name = "mine"
+duration_s = 120
+[roads]
+{roads}
+[cells]
+kind = "square"
+size_m = 2000
+[traffic]
+vehicles = 20
+[[campaigns]]
+start_s = 30
+round_gap_s = 10
+[[mechanisms]]
+kind = "sampling_privacy"
+sampling = 0.4
+"""
+TNTP = """source = "tntp"
+network = "net.tntp"
+nodes = "node.tntp"
+length_unit = "km"
+time_unit = "minutes"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = "".join(f"{a} {b} 1800 8 10 0.15 4 0 0 1 ;\n" for a, b in LINKS)
+    header = "<NUMBER OF ZONES> 3\n<NUMBER OF NODES> 3\n<FIRST THRU NODE> 1\n<NUMBER OF LINKS> 4\n<END OF METADATA>\n"
+    (tmp_path / "net.tntp").write_text(header + rows, encoding="utf-8")
+    nodes = "node X Y ;\n" + "".join(f"{node} {x} {y} ;\n" for node, x, y in PLACES)
+    (tmp_path / "node.tntp").write_text(nodes, encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(SCENARIO.format(roads=TNTP), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def crowdveil(folder, monkeypatch, capfd):
+    """The command line in this process, in the folder of the scenario."""
+
+    def call(*arguments):
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, leaving.value.code or 0, printed.out, printed.err)
+
+    return call
+
+
+def test_show_prints_size_and_notes(crowdveil):
+    done = crowdveil("roads", "show", "mine.toml")
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split()
+    for name, value in (("nodes", "3"), ("links", "4"), ("length", "32.0"), ("zones", "3"), ("crs", "EPSG:32614")):
+        assert words[words.index(name) + 1] == value
+    assert "note: " in done.stdout
+    assert "lanes are guessed, one for each 1800 vehicles/h" in done.stdout
+
+
+def test_set_changes_what_is_read(crowdveil):
+    done = crowdveil("roads", "show", "mine.toml", "--set", "roads.length_unit=miles")
+    assert "51.5 km" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "roads"),
+    [
+        ("gmns", "out", 'source = "gmns"\npath = "out"'),
+        ("geopackage", "out.gpkg", 'source = "geopackage"\npath = "out.gpkg"'),
+        ("geoparquet", "out", 'source = "geoparquet"\npath = "out"'),
+    ],
+)
+def test_what_is_exported_is_a_source_of_the_same_roads(crowdveil, folder, kind, path, roads):
+    done = crowdveil("roads", "export", "mine.toml", path, "--format", kind)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{path}: 3 nodes and 4 links written as {kind}\n"
+    (folder / "again.toml").write_text(SCENARIO.format(roads=roads), encoding="utf-8")
+    shown = crowdveil("roads", "show", "again.toml")
+    assert "32.0 km" in shown.stdout
+    assert "EPSG:32614" in shown.stdout
+    checked = crowdveil("scenarios", "check", "again.toml")
+    assert checked.returncode == 0, checked.stderr
+    refused = crowdveil("roads", "export", "mine.toml", path, "--format", kind)
+    assert refused.returncode == 2
+    assert "overwrite" in refused.stderr
+    assert crowdveil("roads", "export", "again.toml", path, "--format", kind, "--overwrite").returncode == 0
+    assert "32.0 km" in crowdveil("roads", "show", "again.toml").stdout
+
+
+def test_sumo_files_are_written_together(crowdveil, folder):
+    assert crowdveil("roads", "export", "mine.toml", "out", "--format", "sumo").returncode == 0
+    names = {file.name for file in (folder / "out").iterdir()}
+    assert names == {"roads.nod.xml", "roads.edg.xml", "roads.typ.xml", "roads.netccfg"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(("show", "nowhere"), "no scenario of this name", id="no scenario"),
+        pytest.param(("export", "mine.toml", "out.shp", "--format", "geopackage"), "must end in .gpkg", id="suffix"),
+        pytest.param(("export", "mine.toml", "net.tntp", "--format", "gmns"), "there is a file", id="file"),
+        pytest.param(("export", "mine.toml", "out", "--format", "shapefile"), "shapefile", id="format"),
+        pytest.param(("show", "mine.toml", "--set", "roads.crs=EPSG:3435"), "node.tntp: line 2", id="crs"),
+        pytest.param(("show", "mine.toml", "--set", "roads.length_unit=yards"), "roads.length_unit", id="unit"),
+    ],
+)
+def test_mistakes_end_in_one_message_and_exit_code_2(crowdveil, folder, arguments, said):
+    before = sorted(folder.iterdir())
+    done = crowdveil("roads", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_malformed_file_is_named_with_its_line(crowdveil, folder):
+    text = (folder / "net.tntp").read_text(encoding="utf-8")
+    (folder / "net.tntp").write_text(text.replace("2 3 1800", "2 2 1800"), encoding="utf-8")
+    done = crowdveil("run", "mine.toml")
+    assert done.returncode == 2
+    assert "net.tntp: line 7: a link must not lead from a node to itself" in done.stderr
+    assert not (folder / "runs").exists()
+
+
+def test_a_scenario_without_roads(crowdveil, folder):
+    roads = 'source = "none"'
+    text = SCENARIO.format(roads=roads)
+    (folder / "none.toml").write_text(text, encoding="utf-8")
+    done = crowdveil("roads", "show", "none.toml")
+    assert done.returncode == 2
+    assert "roads" in done.stderr

@@ -1,0 +1,148 @@
+"""The report's traffic section: one engine or two side by side, in words that follow from what was logged."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from synthetic_run import SyntheticRun
+
+from simulator.experiment.run import run_scenario
+from simulator.reporting.report import build_report, write_report
+
+
+def record(engine, *, on_road, waiting, arrived, mean_trip_s, stuck=0, notes=(), absent=0):
+    """Totals at four moments: as given at the end, and on the way there."""
+    shares = (0.25, 0.5, 0.75, 1.0)
+    series = {
+        "on_road": [round(on_road * share) for share in shares],
+        "waiting": [round(waiting * share) for share in shares],
+        "arrived": [round(arrived * share) for share in shares],
+        "absent": [0, 0, 0, absent],
+    }
+    departed = [sum(counts) for counts in zip(*series.values(), strict=True)]
+    return {
+        "engine": engine,
+        "times_s": [100.0, 200.0, 300.0, 400.0],
+        "departed": departed,
+        **series,
+        "mean_trip_s": [None, mean_trip_s, mean_trip_s, mean_trip_s],
+        "arrived_total": arrived,
+        "stuck_released": stuck,
+        "notes": list(notes),
+    }
+
+
+SUMO = record(
+    "sumo", on_road=400, waiting=200, arrived=400, mean_trip_s=300.0, stuck=7, notes=["SUMO 9 drove", "a <b> note"]
+)
+FLEET = record("fleet", on_road=200, waiting=0, arrived=790, mean_trip_s=100.0, notes=["10 not driven: buses"])
+
+
+@pytest.fixture
+def report_of(tmp_path):
+    """Write a synthetic run with this traffic, and return its report."""
+
+    def build(traffic):
+        directory = SyntheticRun().write(tmp_path / "run")
+        facts = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+        (directory / "run.json").write_text(json.dumps({**facts, "traffic": traffic}), encoding="utf-8")
+        return build_report(directory)
+
+    return build
+
+
+def section(page):
+    found = re.search(r'<section id="traffic">.*?</section>', page, re.DOTALL)
+    return found.group() if found else ""
+
+
+class _Words(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.words = []
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def words(html):
+    reader = _Words()
+    reader.feed(html)
+    return " ".join(" ".join(reader.words).split())
+
+
+def figure_of(page):
+    (embedded,) = re.findall(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    return json.loads(embedded)["figures"]["traffic"]
+
+
+def test_one_engine_has_a_plot_and_a_row(report_of):
+    page = report_of(FLEET)
+    said = words(section(page))
+    assert "of 990 vehicles, at the end 200 were on the road, 0 were waiting to enter and 790 had arrived" in said
+    assert "100 s after their departure on average" in said
+    assert "beside" not in said
+    assert [trace["name"] for trace in figure_of(page)["data"]] == ["on the road"]
+    assert figure_of(page)["data"][0]["y"] == [50, 100, 150, 200]
+    assert figure_of(page)["data"][0]["x"] == pytest.approx([100 / 60, 200 / 60, 5.0, 400 / 60])
+
+
+def test_two_engines_stand_side_by_side_with_what_sets_them_apart(report_of):
+    page = report_of({**SUMO, "beside": [FLEET]})
+    said = words(section(page))
+    names = [trace["name"] for trace in figure_of(page)["data"]]
+    assert names == ["SUMO, on the road", "SUMO, waiting to enter", "fleet engine, on the road"]
+    # Areas under straight lines from 0: half of the last value times 400 s, by vehicles departed.
+    spent, beside = 600 / 2 * 400 / 1000, 200 / 2 * 400 / 990
+    assert f"A vehicle spends {spent / beside:.2f} times as long in the traffic of SUMO as in that of the fleet" in said
+    assert f"{spent:.0f} s against {beside:.1f} s" in said
+    assert "Mean trips are of those that arrived: 40 % with SUMO, 79.8 % with the fleet engine." in said
+    assert "The longest trips of SUMO are not over" in said
+    assert "The fleet engine left out 10 of the vehicles (1 %)" in said
+    assert "stop at signals" in said
+    assert "The fleet engine: 10 not driven: buses" in said
+    assert "SUMO 9 drove" in said
+    assert "SUMO: SUMO" not in said
+    assert "a &lt;b&gt; note" in section(page), "what a file or SUMO says is no markup"
+
+
+def test_engines_that_agree_are_said_to(report_of):
+    near = {**FLEET, "engine": "agents", "notes": []}
+    said = words(section(report_of({**FLEET, "beside": [near]})))
+    assert "The two agree within 0 %" in said
+    assert "signals" not in said
+    assert "Mean trips are of those" not in said
+    assert "left out" not in said
+
+
+def test_what_is_not_known_is_not_made_up(report_of):
+    trace = record("trace", on_road=30, waiting=0, arrived=10, mean_trip_s=None, absent=5)
+    said = words(section(report_of(trace)))
+    assert "Recorded positions: of 45 vehicles" in said
+    assert "where 5 were is not known" in said
+    assert "on average" not in said
+    assert "–" in said
+
+
+def test_nobody_ever_departed(report_of):
+    empty = record("fleet", on_road=0, waiting=0, arrived=0, mean_trip_s=None)
+    said = words(section(report_of({**empty, "beside": [{**empty, "engine": "agents"}]})))
+    assert "of 0 vehicles" in said
+    assert "nan" not in said.lower()
+
+
+def test_a_run_without_a_log_has_no_section(report_of):
+    page = report_of({})
+    assert section(page) == ""
+    assert 'href="#traffic"' not in page
+
+
+def test_every_real_run_has_the_section_and_a_browser_draws_it(tmp_path, browse):
+    directory = run_scenario("tiny").save(tmp_path / "run")
+    page = write_report(directory)
+    assert 'href="#traffic"' in page.read_text(encoding="utf-8")
+    dom = browse(page)
+    canvas = re.search(r'<div[^>]*data-figure="traffic".*?</figure>', dom, re.DOTALL)
+    assert canvas is not None
+    assert "minutes from the start" in canvas.group()

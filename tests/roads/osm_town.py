@@ -1,0 +1,72 @@
+"""A town of a few streets, as OpenStreetMap XML and as PBF."""
+
+from __future__ import annotations
+
+import numpy as np
+
+NODES = {
+    1: (24.940, 60.170),
+    2: (24.950, 60.170),
+    3: (24.950, 60.175),
+    4: (24.940, 60.175),
+    5: (24.945, 60.1705),
+    6: (24.955, 60.175),
+    7: (24.945, 60.1695),
+    8: (24.999, 60.179),
+}
+"""Longitude and latitude; 8 is on no street."""
+WAYS = {
+    10: ((1, 5, 2), {"highway": "primary", "maxspeed": "60", "lanes": "4", "name": "Long & <Bent>"}),
+    11: ((2, 3), {"highway": "residential", "oneway": "yes"}),
+    12: ((3, 4, 1), {"highway": "residential", "maxspeed": "30 mph", "lanes": "2"}),
+    13: ((3, 6), {"highway": "tertiary", "maxspeed:forward": "40", "maxspeed": "50"}),
+    14: ((2, 4), {"highway": "footway"}),
+    15: ((1, 7, 2), {"highway": "living_street", "oneway": "-1"}),
+    16: ((1, 8), {"highway": "residential", "access": "private"}),
+}
+LINKS = {("1", "2"): 1, ("2", "1"): 2, ("2", "3"): 1, ("3", "1"): 1, ("1", "3"): 1, ("3", "6"): 1, ("6", "3"): 1}
+"""How many links lead from junction to junction: 4, 5 and 7 are points along them."""
+
+
+def quoted(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def node_line(node, lon, lat):
+    return f'<node id="{node}" lat="{lat!r}" lon="{lon!r}" version="1"/>'
+
+
+def way_lines(way, nodes, tags):
+    refs = "".join(f'<nd ref="{node}"/>' for node in nodes)
+    said = "".join(f'<tag k="{quoted(key)}" v="{quoted(value)}"/>' for key, value in tags.items())
+    return f'<way id="{way}" version="1">{refs}{said}</way>'
+
+
+def xml(nodes=None, ways=None, more=()):
+    """Line 1 is the declaration, line 2 the root, the nodes follow one a line, then the ways."""
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<osm version="0.6" generator="by hand">']
+    lines += [node_line(node, *place) for node, place in (NODES if nodes is None else nodes).items()]
+    lines += [way_lines(way, *rest) for way, rest in (WAYS if ways is None else ways).items()]
+    lines += more
+    lines.append('<relation id="1"><member type="way" ref="10" role=""/></relation>')
+    return "\n".join([*lines, "</osm>"])
+
+
+def write_pbf(path, nodes=None, ways=None):
+    """Write by pyrosm, which sorts nodes and ways."""
+    from pyrosm.pbf_export import write_pbf_from_records  # noqa: PLC0415 - an extra
+
+    nodes = NODES if nodes is None else nodes
+    places = np.array(list(nodes.values()))
+    columns = {
+        "id": np.array(list(nodes), dtype=np.int64),
+        "lon": places[:, 0],
+        "lat": places[:, 1],
+        "tags": np.array([None] * len(nodes), dtype=object),
+    }
+    records = [
+        {"id": way, "version": 1, "timestamp": 0, "changeset": 0, "refs": list(refs), "tags": tags}
+        for way, (refs, tags) in (WAYS if ways is None else ways).items()
+    ]
+    write_pbf_from_records(columns, records, [], str(path), (24.9, 60.1, 25.0, 60.2))
+    return path

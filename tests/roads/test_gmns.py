@@ -1,0 +1,195 @@
+"""GMNS folders: what becomes of their tables."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
+
+from simulator.roads import RoadsError
+from simulator.roads.gmns import read_gmns
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_gmns_text(tmp_path / "gmns")
+
+
+def notes_of(folder, **more):
+    return "\n".join(read_gmns(folder, **more)[1].notes())
+
+
+def test_numbers_and_zones(folder):
+    network, report = read_gmns(folder)
+    data = network.graph.edges[1, 2, 0]
+    assert (data["length_m"], data["lanes"], data["capacity_vph"], data["class"]) == (830, 2, 1500, "primary")
+    assert data["speed_mps"] == pytest.approx(10)
+    assert [network.graph.nodes[node].get("zone") for node in (1, 2, 3)] == [7, None, 8]
+    assert network.crs.to_epsg() == 32619
+    assert report.node_rows == 3
+    assert report.link_rows == 4
+
+
+def test_an_undirected_link_is_a_road_each_way_with_defaults_of_its_class(folder):
+    network, report = read_gmns(folder)
+    there, back = network.graph.edges[2, 3, 0], network.graph.edges[3, 2, 0]
+    assert there["length_m"] == back["length_m"] == 1115
+    assert there["speed_mps"] == pytest.approx(30 / 3.6)
+    assert (there["lanes"], there["capacity_vph"]) == (1, 600)
+    notes = "\n".join(report.notes())
+    assert "1 undirected links became a road for each direction" in notes
+    assert "speed_mps taken by class of road in 1 of 3 links: residential" in notes
+
+
+def test_only_links_for_the_modes_asked_for(folder):
+    assert "dropped row 4: allowed_uses names none of auto, a, all, car, c" in notes_of(folder)
+    walkers, _ = read_gmns(folder, modes=("WALK",))
+    assert set(walkers.graph.edges) == {(1, 3, 0), (3, 1, 0), (2, 3, 0), (3, 2, 0)}
+
+
+def test_units_of_arguments_and_of_the_config_table(tmp_path):
+    config = "long_length,speed,crs\nmile,mph,4326\n"
+    said = write_gmns_text(tmp_path / "said", config=config)
+    asked = write_gmns_text(tmp_path / "asked")
+    one, _ = read_gmns(said)
+    other, _ = read_gmns(asked, length_m=1609.344, speed_mps=0.44704)
+    assert one.links.length_m.tolist() == other.links.length_m.tolist()
+    assert one.links.speed_mps.tolist() == other.links.speed_mps.tolist()
+    assert one.graph.edges[1, 2, 0]["speed_mps"] == pytest.approx(36 * 0.44704)
+    both, report = read_gmns(said, length_m=1.0)
+    assert both.graph.edges[1, 2, 0]["length_m"] == 830
+    assert any("long_length is mile, and is taken as the scenario has it" in note for note in report.notes())
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("speed\nknots\n", "config.csv: row 1: speed must be one of"),
+        ("speed\nmph\nmph\n", "config.csv: a config table must have one row, got 2"),
+        ("crs\nnowhere\n", "crs: not a coordinate system pyproj knows"),
+        ("speed\n", "config.csv: it holds no rows"),
+    ],
+)
+def test_config_tables_that_cannot_be(tmp_path, config, said):
+    with pytest.raises(RoadsError) as caught:
+        read_gmns(write_gmns_text(tmp_path / "g", config=config))
+    assert said in str(caught.value)
+
+
+BACK = "LINESTRING (-71.09 42.36, -71.095 42.365, -71.1 42.36)"
+
+
+@pytest.mark.parametrize(
+    ("wkt", "flag"),
+    [
+        (GMNS_LINE, "1"),
+        (BACK, "-1"),
+        (BACK, ""),
+        (GMNS_LINE, "0"),
+        (f"MULTI{GMNS_LINE.replace('(', '((').replace(')', '))')}", "1"),
+        ("MULTILINESTRING ((-71.095 42.365, -71.09 42.36), (-71.1 42.36, -71.095 42.365))", "1"),
+        ("LINESTRING Z (-71.1 42.36 3, -71.095 42.365 4, -71.09 42.36 5)", "1"),
+    ],
+)
+@pytest.mark.parametrize("where", ["link", "table"])
+def test_shapes_run_from_the_first_node_to_the_last(tmp_path, wkt, flag, where):
+    head, *rows = GMNS_LINKS.splitlines()
+    columns = "geometry,dir_flag" if where == "link" else "geometry_id,dir_flag"
+    values = [f'"{wkt}",{flag}' if where == "link" else f"9,{flag}", ",1", ",1", ",1"]
+    table = "\n".join([f"{head},{columns}", *(f"{row},{value}" for row, value in zip(rows, values, strict=True))])
+    others = {} if where == "link" else {"geometry": f'geometry_id,geometry\n9,"{wkt}"\n'}
+    network, _ = read_gmns(write_gmns_text(tmp_path / "g", links=table, **others))
+    shape = network.graph.edges[1, 2, 0]["geometry"]
+    assert shapely.get_num_points(shape) == 3
+    ends = [network.node_xy[network.node_names.index(node)] for node in (1, 2)]
+    assert shape.coords[0] == pytest.approx(tuple(ends[0]))
+    assert shape.coords[-1] == pytest.approx(tuple(ends[1]))
+    assert "geometry" not in network.graph.edges[3, 1, 0]
+
+
+def test_the_way_back_of_an_undirected_link_is_drawn_backwards(tmp_path):
+    table = gmns_links((",1,830,", ",0,830,")).replace("\na,", '\n"a",', 1)
+    rows = [
+        f"{row},{value}"
+        for row, value in zip(table.splitlines(), ["geometry", f'"{GMNS_LINE}"', "", "", ""], strict=True)
+    ]
+    network, _ = read_gmns(write_gmns_text(tmp_path / "g", links="\n".join(rows)))
+    there, back = network.graph.edges[1, 2, 0]["geometry"], network.graph.edges[2, 1, 0]["geometry"]
+    assert back.coords[:] == there.coords[::-1]
+
+
+def test_lengths_that_are_not_given(tmp_path):
+    rows = [
+        f"{row},{value}"
+        for row, value in zip(
+            gmns_links((",830,", ",,"), (",1115,", ",0,")).splitlines(),
+            ["geometry", f'"{GMNS_LINE}"', "", "", ""],
+            strict=True,
+        )
+    ]
+    network, report = read_gmns(write_gmns_text(tmp_path / "g", links="\n".join(rows)))
+    data = network.graph.edges[1, 2, 0]
+    assert data["length_m"] == pytest.approx(data["geometry"].length)
+    a, b = (network.node_xy[network.node_names.index(node)] for node in (2, 3))
+    assert network.graph.edges[2, 3, 0]["length_m"] == pytest.approx(np.hypot(*(a - b)))
+    notes = "\n".join(report.notes())
+    assert "taken as the length of its shape in 1 of 4 links" in notes
+    assert "taken as the straight distance between its nodes in 1 of 4 links" in notes
+
+
+def test_two_nodes_at_one_place_are_1_m_apart(tmp_path):
+    nodes = GMNS_NODES.replace("2,-71.09,42.36", "2,-71.10,42.36")
+    network, report = read_gmns(write_gmns_text(tmp_path / "g", nodes=nodes, links=gmns_links((",830,", ",,"))))
+    assert network.graph.edges[1, 2, 0]["length_m"] == 1
+    assert any("taken as 1 m" in note for note in report.notes())
+
+
+def test_parallel_links_loops_and_what_cannot_be_reached(tmp_path):
+    add = "e,1,2,1,900,,,36,1,\nf,2,2,1,10,,,36,1,\ng,3,4,1,900,,,36,1,\n"
+    network, report = read_gmns(
+        write_gmns_text(tmp_path / "g", nodes=GMNS_NODES + "4,-71.08,42.37,9\n", links=GMNS_LINKS + add)
+    )
+    assert network.graph.number_of_edges(1, 2) == 2
+    assert 4 not in network.graph
+    assert report.lost_zones == (9,)
+    notes = "\n".join(report.notes())
+    assert "1 links lead the same way as another" in notes
+    assert "dropped row 6: it leads from a node to itself" in notes
+
+
+def test_parquet_gzip_names_cut_by_a_shapefile_and_a_byte_order_mark(folder, tmp_path):
+    usual, _ = read_gmns(folder)
+    (tmp_path / "p").mkdir()
+    (tmp_path / "c").mkdir()
+    pd.read_csv(folder / "node.csv").to_parquet(tmp_path / "p" / "node.parquet")
+    pd.read_csv(folder / "link.csv").to_parquet(tmp_path / "p" / "link.parquet")
+    cut = GMNS_LINKS.replace("from_node_id", "FROM_NODE_").replace("facility_type", "facility_t")
+    cut = cut.replace("allowed_uses", "allowed_us").replace(",,", ", ,")
+    with gzip.open(tmp_path / "c" / "link.csv.gz", "wt", encoding="utf-8-sig") as packed:
+        packed.write(cut)
+    (tmp_path / "c" / "node.csv").write_text("\ufeff" + GMNS_NODES, encoding="utf-8")
+    for other in (tmp_path / "p", tmp_path / "c"):
+        network, _ = read_gmns(other)
+        assert list(network.graph.nodes(data=True)) == list(usual.graph.nodes(data=True))
+        assert list(network.graph.edges(data=True)) == list(usual.graph.edges(data=True))
+
+
+def test_text_identifiers_keep_their_zeros(tmp_path):
+    nodes = GMNS_NODES.replace("\n1,", "\n01,").replace(",7\n", ",07\n")
+    table = gmns_links((",1,2,1", ",01,2,1"), (",3,1,true", ",3,01,true"), (",1,3,1", ",01,3,1"))
+    network, _ = read_gmns(write_gmns_text(tmp_path / "g", nodes=nodes, links=table))
+    assert list(network.graph) == ["01", "2", "3"]
+    assert network.graph.nodes["01"]["zone"] == "07"
+
+
+def test_doubts_about_capacity_and_shape(tmp_path):
+    table = gmns_links((",1500,", ",15000,"))
+    rows = [
+        f"{row},{value}"
+        for row, value in zip(table.splitlines(), ["geometry", f'"{GMNS_LINE}"', "", "", ""], strict=True)
+    ]
+    notes = notes_of(write_gmns_text(tmp_path / "g", links="\n".join(rows)))
+    assert "capacity is above 3,000 vehicles/h and lane in 1 of 3 links" in notes
+    assert "the shape of a link is, in the median, 1.67 times as long as its length says" in notes

@@ -1,0 +1,187 @@
+"""Streets read from OpenStreetMap's formats: a small town, by hand."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import itertools
+
+import numpy as np
+import pytest
+from osm_town import LINKS, NODES, WAYS, write_pbf, xml
+
+from simulator.roads import RoadsError
+from simulator.roads.osm import read_osm
+
+ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx and pyrosm")
+pytest.importorskip("pyrosm", reason="OpenStreetMap is read by osmnx and pyrosm")
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a town in the format that a name's suffix says."""
+
+    def _write(name="town.osm", **town):
+        path = tmp_path / name
+        if name.endswith(".pbf"):
+            return write_pbf(path, **town)
+        text = xml(**town).encode()
+        packed = gzip.compress(text) if name.endswith(".gz") else bz2.compress(text) if name.endswith(".bz2") else text
+        path.write_bytes(packed)
+        return path
+
+    return _write
+
+
+def edge(roads, start, end, road_class=None):
+    found = [
+        data
+        for data in roads.graph.get_edge_data(start, end).values()
+        if road_class is None or data["class"] == road_class
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("name", ["town.osm", "town.osm.gz", "town.osm.bz2", "town.osm.pbf"])
+def test_a_town_in_every_format(write, name):
+    roads, report = read_osm(write(name))
+    assert sorted(roads.node_names) == [1, 2, 3, 6]
+    assert roads.crs.to_epsg() == 32635
+    counted = {}
+    for start, end in roads.graph.edges():
+        counted[str(start), str(end)] = counted.get((str(start), str(end)), 0) + 1
+    assert counted == LINKS
+    for start, end in ((1, 2), (2, 1)):
+        data = edge(roads, start, end, "primary")
+        assert (data["lanes"], data["capacity_vph"], data["osm_ways"]) == (2, 1500.0, "10")
+        assert data["speed_mps"] == pytest.approx(60 / 3.6)
+    assert edge(roads, 3, 6)["speed_mps"] == pytest.approx(40 / 3.6)
+    assert edge(roads, 6, 3)["speed_mps"] == pytest.approx(50 / 3.6)
+    assert edge(roads, 1, 3)["speed_mps"] == pytest.approx(30 * 1609.344 / 3600)
+    assert edge(roads, 2, 1, "living_street")["osm_ways"] == "15"
+    assert report.points == 3
+    notes = "\n".join(report.notes())
+    assert (
+        "speed_mps taken by class of road in 2 of 8 links: living_street 15 km/h (1), residential 30 km/h (1)" in notes
+    )
+    assert "lanes taken by class of road in 4 of 8 links: tertiary 1 (2)" in notes
+    assert "capacity_vph taken by class of road in 8 of 8 links: residential 600 (3)" in notes
+    lon_lat = roads.to_wgs84(roads.node_xy)
+    np.testing.assert_allclose(lon_lat, [NODES[node] for node in roads.node_names], atol=1e-7)
+
+
+def test_a_street_bends_where_the_map_says(write):
+    roads, _ = read_osm(write())
+    link = edge(roads, 1, 2)["link"]
+    halfway = roads.to_wgs84(roads.locate([link], 0.5))
+    np.testing.assert_allclose(halfway, [NODES[5]], atol=1e-4)
+    on_globe = ox.distance.great_circle(*reversed(NODES[1]), *reversed(NODES[5])) * 2
+    assert roads.links.length_m[link] == pytest.approx(on_globe, rel=1e-3)
+
+
+@pytest.mark.parametrize("simplify", [True, False])
+def test_a_graph_that_osmnx_saved_is_the_same_town(write, tmp_path, simplify):
+    """OSMnx keeps every way: what is no street is left out on reading."""
+    graph = ox.graph_from_xml(write(), simplify=simplify, retain_all=True)
+    if simplify:
+        graph.remove_edges_from([e for e in graph.edges(keys=True) if graph.edges[e]["osmid"] in (14, 16)])
+    ox.save_graphml(graph, tmp_path / "town.graphml")
+    ours, _ = read_osm(write())
+    theirs, report = read_osm(tmp_path / "town.graphml")
+    assert theirs.total_length_m == pytest.approx(ours.total_length_m, rel=1e-9)
+    assert edge(theirs, 1, 2)["lanes"] == 2
+    if not simplify:
+        assert sorted(theirs.graph.edges()) == sorted(ours.graph.edges())
+        assert "left out 4 edges that are not open to cars" in report.notes()[0]
+        np.testing.assert_allclose(np.sort(theirs.links.capacity_vph), np.sort(ours.links.capacity_vph))
+
+
+def test_a_projected_graph_stays_in_its_system(write, tmp_path):
+    graph = ox.project_graph(ox.graph_from_xml(write(), simplify=False), to_crs="EPSG:3067")
+    ox.save_graphml(graph, tmp_path / "town.graphml")
+    roads, _ = read_osm(tmp_path / "town.graphml")
+    assert roads.crs.to_epsg() == 3067
+    ours, _ = read_osm(write())
+    np.testing.assert_allclose(
+        np.sort(roads.to_wgs84(roads.node_xy), axis=0), np.sort(ours.to_wgs84(ours.node_xy), axis=0), atol=1e-6
+    )
+    moved, _ = read_osm(tmp_path / "town.graphml", crs="EPSG:32635")
+    assert moved.crs.to_epsg() == 32635
+    np.testing.assert_allclose(np.sort(moved.node_xy, axis=0), np.sort(ours.node_xy, axis=0), atol=0.01)
+
+
+def test_a_crs_may_be_chosen_but_must_be_in_metres(write):
+    roads, _ = read_osm(write(), crs="EPSG:3067")
+    assert roads.crs.to_epsg() == 3067
+    with pytest.raises(RoadsError, match="crs must be projected, in metres"):
+        read_osm(write(), crs="EPSG:4326")
+
+
+def test_a_loop_is_cut_in_two_and_both_directions_at_the_same_place(write):
+    """A cul-de-sac: from 6 around over 20, 21, 22 and back to 6."""
+    nodes = NODES | {20: (24.956, 60.175), 21: (24.957, 60.176), 22: (24.956, 60.177)}
+    ways = WAYS | {20: ((6, 20, 21, 22, 6), {"highway": "residential"})}
+    roads, report = read_osm(write(nodes=nodes, ways=ways))
+    assert report.loops == 2
+    middle = next(iter(set(roads.node_names) - {1, 2, 3, 6}))
+    assert middle in {20, 21, 22}
+    assert roads.graph.number_of_edges(6, middle) == roads.graph.number_of_edges(middle, 6) == 2
+    assert "cut 2 links from a junction to itself in two" in "\n".join(report.notes())
+    around = [nodes[node] for node in (6, 20, 21, 22, 6)]
+    on_globe = sum(ox.distance.great_circle(a[1], a[0], b[1], b[0]) for a, b in itertools.pairwise(around))
+    both = sum(data["length_m"] for start, end, data in roads.graph.edges(data=True) if middle in (start, end))
+    assert both == pytest.approx(2 * on_globe, rel=1e-6)
+
+
+def test_a_ring_road_without_junctions_is_kept(write):
+    ways = {1: ((1, 2, 3, 4, 1), {"highway": "residential", "oneway": "yes"})}
+    roads, _ = read_osm(write(ways=ways))
+    assert sorted(roads.graph.edges()) == [(1, 2), (2, 3), (3, 4), (4, 1)]
+
+
+def test_a_way_is_cut_where_a_node_is_missing(write):
+    ways = WAYS | {30: ((2, 999, 3, 6), {"highway": "tertiary"})}
+    roads, report = read_osm(write(ways=ways))
+    assert "streets name 1 nodes that the file does not hold, and are cut there" in "\n".join(report.notes())
+    assert roads.graph.number_of_edges(3, 6) == 2  # that stretch is there twice, in two ways
+    assert roads.graph.number_of_edges(2, 3) == 1
+
+
+def test_nodes_at_the_same_place_are_one(write):
+    """Zero metres between 2 and 20 and between 20 and 21: without them 2-3 would be nothing but a gap."""
+    nodes = NODES | {20: NODES[2], 21: NODES[2]}
+    ways = WAYS | {11: ((2, 20, 21, 3), {"highway": "residential", "oneway": "yes"})}
+    roads, report = read_osm(write(nodes=nodes, ways=ways))
+    plain, _ = read_osm(write("plain.osm"))
+    assert sorted(roads.graph.edges()) == sorted(plain.graph.edges())
+    assert roads.total_length_m == pytest.approx(plain.total_length_m)
+    assert "took 2 nodes at the same place as their neighbour along a way for that one" in "\n".join(report.notes())
+
+
+def test_what_cannot_come_back_is_left_out_and_counted(write):
+    nodes = NODES | {40: (24.96, 60.18)}
+    ways = WAYS | {40: ((6, 40), {"highway": "residential", "oneway": "yes"})}
+    roads, report = read_osm(write(nodes=nodes, ways=ways))
+    assert 40 not in roads.node_names
+    assert (report.loss.nodes, report.loss.links) == (1, 1)
+    assert "left out 0.6 km of streets" in "\n".join(report.notes())
+
+
+def test_deleted_elements_and_reversible_ways(write):
+    deleted = ['<node id="1" lat="0" lon="0" action="delete"/>', '<way id="10" visible="false"><nd ref="1"/></way>']
+    ways = WAYS | {13: ((3, 6), {"highway": "tertiary", "oneway": "reversible"})}
+    roads, report = read_osm(write(ways=ways, more=deleted))
+    assert roads.graph.number_of_edges(6, 3) == 1
+    assert "took 1 ways whose direction changes with the hour as open both ways" in "\n".join(report.notes())
+
+
+def test_neither_settings_nor_network_are_touched(write, monkeypatch):
+    def refuse(*_args, **_more):
+        raise AssertionError("reading a file went to the network")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    before = {name: repr(value) for name, value in vars(ox.settings).items()}
+    read_osm(write())
+    read_osm(write("town.osm.pbf"))
+    assert {name: repr(value) for name, value in vars(ox.settings).items()} == before

@@ -1,0 +1,164 @@
+"""What OpenStreetMap's tags say of a way."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.roads.osm.street import Street, guesses_of, link_of
+from simulator.roads.osm.tags import WAY_TAGS, directions, lanes, open_to_cars, speed_kph
+
+STREET = {"highway": "residential"}
+
+
+@pytest.mark.parametrize(
+    ("tags", "is_open"),
+    [
+        (STREET, True),
+        ({"highway": "motorway_link"}, True),
+        ({"highway": "living_street"}, True),
+        ({}, False),
+        ({"highway": "footway"}, False),
+        ({"highway": "service"}, False),
+        ({"highway": "construction"}, False),
+        ({"building": "yes"}, False),
+        (STREET | {"area": "yes"}, False),
+        (STREET | {"service": "alley"}, False),
+        (STREET | {"access": "private"}, False),
+        (STREET | {"access": "no"}, False),
+        (STREET | {"access": "destination"}, True),
+        (STREET | {"access": "private;delivery"}, False),
+        (STREET | {"access": "no", "motor_vehicle": "yes"}, True),
+        (STREET | {"access": "yes", "motorcar": "no"}, False),
+        (STREET | {"vehicle": "no", "motorcar": "yes"}, True),
+        (STREET | {"bicycle": "no"}, True),
+    ],
+)
+def test_streets_are_what_the_public_may_drive(tags, is_open):
+    assert open_to_cars(tags) is is_open
+
+
+@pytest.mark.parametrize(
+    ("tags", "leads"),
+    [
+        (STREET, (True, True)),
+        (STREET | {"oneway": "yes"}, (True, False)),
+        (STREET | {"oneway": "1"}, (True, False)),
+        (STREET | {"oneway": "-1"}, (False, True)),
+        (STREET | {"oneway": "reverse"}, (False, True)),
+        (STREET | {"oneway": "no"}, (True, True)),
+        (STREET | {"oneway": "reversible"}, (True, True)),
+        (STREET | {"junction": "roundabout"}, (True, False)),
+        (STREET | {"junction": "circular"}, (True, False)),
+        (STREET | {"junction": "roundabout", "oneway": "-1"}, (False, True)),
+        ({"highway": "motorway"}, (True, False)),
+        ({"highway": "motorway", "oneway": "no"}, (True, True)),
+        ({"highway": "trunk"}, (True, True)),
+    ],
+)
+def test_directions(tags, leads):
+    assert directions(tags) == leads
+
+
+@pytest.mark.parametrize(
+    ("said", "kph"),
+    [
+        ("50", 50),
+        ("50 km/h", 50),
+        ("30 mph", 30 * 1.609344),
+        ("30mph", 30 * 1.609344),
+        ("10 knots", 18.52),
+        ("50;30", 40),
+        ("50|80|110", 80),
+        ("50; signals", 50),
+        ("FI:urban", 50),
+        ("DE:zone:30", 30),
+        ("FR:zone30", 30),
+        ("walk", 7),
+        ("signals", None),
+        ("none", None),
+        ("variable", None),
+        ("DE:rural", None),
+        ("0", None),
+        ("5000", None),
+        ("fifty", None),
+        ("-50", None),
+        ("nan", None),
+        ("9" * 400, None),
+        ("", None),
+    ],
+)
+def test_speed_limits(said, kph):
+    assert speed_kph(STREET | {"maxspeed": said}, along=True) == (None if kph is None else pytest.approx(kph))
+
+
+def test_a_direction_may_have_its_own_limit():
+    tags = STREET | {"maxspeed": "80", "maxspeed:backward": "60"}
+    assert (speed_kph(tags, along=True), speed_kph(tags, along=False)) == (80, 60)
+    assert speed_kph(STREET | {"maxspeed": "signals", "speed_kph": "41.5"}, along=True) == 41.5
+
+
+@pytest.mark.parametrize(
+    ("tags", "along", "against"),
+    [
+        ({}, None, None),
+        ({"lanes": "2"}, 1, 1),
+        ({"lanes": "4"}, 2, 2),
+        ({"lanes": "1"}, 1, 1),
+        ({"lanes": "3"}, 1, 1),
+        ({"lanes": "3", "lanes:forward": "2"}, 2, 1),
+        ({"lanes": "3", "lanes:backward": "2"}, 1, 2),
+        ({"lanes": "5", "lanes:both_ways": "1"}, 2, 2),
+        ({"lanes:forward": "3"}, 3, None),
+        ({"lanes": "3", "oneway": "yes"}, 3, 3),
+        ({"lanes": "2;3", "oneway": "yes"}, 2, 2),
+        ({"lanes": "1.5", "oneway": "yes"}, 1, 1),
+        ({"lanes": "0", "oneway": "yes"}, None, None),
+        ({"lanes": "99", "oneway": "yes"}, None, None),
+        ({"lanes": "two"}, None, None),
+        ({"lanes": "9" * 400}, None, None),
+        ({"lanes": "2", "lanes:forward": "3"}, 3, 1),
+    ],
+)
+def test_lanes_of_a_two_way_street_are_shared_out(tags, along, against):
+    tags = STREET | tags
+    assert (lanes(tags, along=True), lanes(tags, along=False)) == (along, against)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(WAY_TAGS)), st.one_of(st.text(max_size=12), st.from_regex(r"[0-9.;| ]{1,9}"))
+    ),
+    st.booleans(),
+)
+def test_no_tag_is_too_odd_to_be_read(tags, along):
+    street = Street.from_tags(tags, way="1", length_m=10.0, along=along, capacity_vph=1800.0)
+    assert 0 < street.speed_mps <= 330 / 3.6 + 1e-9
+    assert 1 <= street.lanes <= 20
+    assert isinstance(open_to_cars(tags), bool)
+    assert any(directions(tags))
+
+
+def test_a_link_takes_as_long_as_its_stretches_and_is_as_wide_as_the_narrowest():
+    def stretch(length_m, **tags):
+        return Street.from_tags(tags, way="7", length_m=length_m, along=True, capacity_vph=1800.0)
+
+    streets = (
+        stretch(300.0, highway="primary", maxspeed="60", lanes="3", oneway="yes"),
+        stretch(100.0, highway="residential", oneway="yes"),
+    )
+    link = link_of(streets)
+    assert link["length_m"] == 400.0
+    assert link["length_m"] / link["speed_mps"] == pytest.approx(300 / (60 / 3.6) + 100 / (30 / 3.6))
+    assert (link["lanes"], link["capacity_vph"], link["class"], link["osm_ways"]) == (1, 600.0, "primary", "7")
+    assert guesses_of(streets) == {
+        "speed_mps": ("residential", "30 km/h"),
+        "lanes": ("residential", "1"),
+        "capacity_vph": ("primary", "1,500"),
+    }
+
+
+def test_a_street_of_an_unknown_class_has_the_callers_capacity():
+    street = Street.from_tags({}, way="1", length_m=1.0, along=True, capacity_vph=1234.0)
+    assert (street.capacity_vph, street.lanes, street.speed_mps) == (1234.0, 1, pytest.approx(45 / 3.6))

@@ -1,0 +1,287 @@
+"""Roads read from SUMO networks."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.roads import RoadsError
+from simulator.roads.sumo import NetFrame, links_by_sumo_edge, read_sumo_net
+
+sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
+
+UTM = "+proj=utm +zone=32 +ellps=WGS84 +datum=WGS84 +units=m +no_defs"
+LOCATION = (
+    '<location netOffset="-600000.00,-4900000.00" convBoundary="0,0,300,100" origBoundary="0,0,300,100" '
+    f'projParameter="{UTM}"/>'
+)
+NOWHERE = '<location netOffset="0,0" convBoundary="0,0,300,100" origBoundary="0,0,300,100" projParameter="!"/>'
+ONLY_BUS = 'allow="bus"'
+
+
+def lane(edge, index, *, speed=13.89, length=100.0, shape="0,0 100,0", more=""):
+    return f'<lane id="{edge}_{index}" index="{index}" speed="{speed}" length="{length}" shape="{shape}" {more}/>'
+
+
+def edge(name, start, end, *lanes, more=""):
+    lines = "\n  ".join(lanes or [lane(name, 0)])
+    return f'<edge id="{name}" from="{start}" to="{end}" priority="1" {more}>\n  {lines}\n</edge>'
+
+
+def junction(name, x=0.0, y=0.0):
+    return f'<junction id="{name}" type="priority" x="{x}" y="{y}" incLanes="" intLanes="" shape="0,0 1,1"/>'
+
+
+JUNCTIONS = (junction("A"), junction("B", 100), junction("C", 200, 50))
+EDGES = (
+    edge(
+        "AB",
+        "A",
+        "B",
+        lane("AB", 0, more=ONLY_BUS),
+        lane("AB", 1, speed=10, shape="0,-2 50,8 100,-2"),
+        lane("AB", 2, speed=12, shape="0,2 50,12 100,2"),
+        more='type="highway.primary"',
+    ),
+    edge("BA", "B", "A"),
+    edge("BC", "B", "C", lane("BC", 0, length=130.5)),
+    edge("bus", "C", "B", lane("bus", 0, more=ONLY_BUS)),
+    '<edge id=":B_0" function="internal"><lane id=":B_0_0" index="0" speed="5" length="3" shape="0,0 1,1"/></edge>',
+)
+CONNECTIONS = (
+    '<connection from="AB" to="BC" fromLane="1" toLane="0" dir="s" state="M"/>',
+    '<connection from="AB" to="BA" fromLane="0" toLane="0" dir="t" state="M"/>',
+)
+
+
+def net(*parts, location=LOCATION):
+    body = "\n".join((location, *(parts or (*EDGES, *JUNCTIONS, *CONNECTIONS))))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<net version="1.20">\n{body}\n</net>\n'
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(text, name="small.net.xml"):
+        path = tmp_path / name
+        content = text if isinstance(text, bytes) else text.encode()
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return path
+
+    return _write
+
+
+def faults_of(path, **more):
+    with pytest.raises(RoadsError) as caught:
+        read_sumo_net(path, **more)
+    return caught.value.faults
+
+
+@pytest.mark.parametrize("name", ["small.net.xml", "small.net.xml.gz"])
+def test_edges_become_links_in_the_projection_of_the_file(write, name):
+    roads, report = read_sumo_net(write(net(), name))
+    assert roads.crs.to_epsg() == 32632
+    assert roads.node_names == ["A", "B", "C"]
+    np.testing.assert_allclose(
+        roads.node_xy, [[600_000, 4_900_000], [600_100, 4_900_000], [600_200, 4_900_050]], atol=1e-6
+    )
+    by_edge = links_by_sumo_edge(roads)
+    assert sorted(by_edge) == ["AB", "BA", "BC"]
+    ab = by_edge["AB"]
+    assert (roads.links.length_m[ab], roads.links.lanes[ab], roads.links.speed_mps[ab]) == (100.0, 2, 12.0)
+    assert roads.links.length_m[by_edge["BC"]] == 130.5
+    data = roads.graph.edges["A", "B", "AB"]
+    assert (data["class"], data["sumo_edge"], data["link"]) == ("highway.primary", "AB", ab)
+    assert "class" not in roads.graph.edges["B", "A", "BA"]
+    middle = roads.locate([ab], 0.5)
+    np.testing.assert_allclose(middle, [[600_050, 4_900_008]], atol=1e-6)  # bent, as the middle lane
+    assert report.closed == 1
+    assert report.frame.to_city([[5.0, 7.0]]).tolist() == [[600_005.0, 4_900_007.0]]
+    np.testing.assert_allclose(report.frame.to_net(report.frame.to_city([1.5, 2.5])), [1.5, 2.5])
+
+
+def test_another_vehicle_class_uses_other_lanes(write):
+    roads, report = read_sumo_net(write(net()), vehicle_class="bus")
+    by_edge = links_by_sumo_edge(roads)
+    assert sorted(by_edge) == ["AB", "BA", "BC", "bus"]
+    assert roads.links.lanes[by_edge["AB"]] == 3
+    assert report.closed == 0
+
+
+def test_what_the_engines_do_not_have_is_said(write):
+    """Of AB-BC, AB-BA and BA-AB only AB-BC is connected for cars; BC leads to where no car comes back from."""
+    _, report = read_sumo_net(write(net()))
+    assert (report.barred_turns, report.turns) == (2, 3)
+    notes = "\n".join(report.notes())
+    assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in notes
+    assert "2 of 3 turns from link to link are not connected" in notes
+    assert "1 of 3 links lie outside the largest part" in notes
+    assert "0.1 km; they were kept" in notes
+
+
+def test_the_strong_part_is_kept_on_demand(write):
+    roads, report = read_sumo_net(write(net()), keep="strong")
+    assert sorted(links_by_sumo_edge(roads)) == ["AB", "BA"]
+    assert "kept the 2 nodes and 2 links" in report.notes()[-1]
+
+
+def test_a_road_that_leads_nowhere_back_is_kept_unless_the_strong_part_is_wanted(write):
+    path = write(net(edge("AB", "A", "B"), *JUNCTIONS))
+    roads, report = read_sumo_net(path)
+    assert len(roads.links) == report.loss.links == 1
+    assert "no path leads both ways" in faults_of(path, keep="strong")[0]
+
+
+def test_without_a_projection_the_anchor_places_it(write):
+    path = write(net(*EDGES, *JUNCTIONS, location=NOWHERE))
+    roads, report = read_sumo_net(path, anchor=(11.3, 44.5))
+    np.testing.assert_allclose(roads.to_wgs84(roads.node_xy[:1]), [[11.3, 44.5]], atol=1e-9)
+    np.testing.assert_allclose(roads.node_xy[1], [100.0, 0.0])
+    assert "it does not say where it lies; it was taken as transverse Mercator about 11.3, 44.5" in report.notes()[1]
+    nowhere, _ = read_sumo_net(path)
+    np.testing.assert_allclose(nowhere.to_wgs84(nowhere.node_xy[:1]), [[0.0, 0.0]], atol=1e-9)
+
+
+def test_a_frame_refuses_what_is_no_projection_in_metres():
+    for projection, said in (
+        ("+proj=longlat +datum=WGS84", "must be projected, in metres"),
+        ("+proj=utm +zone=99", "a projection that PROJ knows"),
+        ("rubbish", "a projection that PROJ knows"),
+    ):
+        with pytest.raises(RoadsError, match="projParameter of location") as caught:
+            NetFrame.from_location({"projParameter": projection, "netOffset": "0,0"})
+        assert said in caught.value.faults[0]
+    for offset in ("0", "a,b", "0,inf", ""):
+        with pytest.raises(RoadsError, match="netOffset of location must be two numbers"):
+            NetFrame.from_location({"projParameter": UTM, "netOffset": offset})
+    with pytest.raises(RoadsError, match="anchor must be a longitude"):
+        NetFrame.from_location({"projParameter": "!"}, anchor=(0.0, 90.0))
+
+
+def test_parallel_edges_stay_and_loops_go(write):
+    path = write(net(*EDGES, edge("AB2", "A", "B"), edge("AA", "A", "A"), *JUNCTIONS))
+    roads, report = read_sumo_net(path)
+    assert roads.graph.number_of_edges("A", "B") == 2
+    assert report.loops == ("AA",)
+    assert "left out 1 edges from a junction to itself: AA" in "\n".join(report.notes())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the file is empty"),
+        ("no xml", "line 1: not well-formed XML"),
+        ("<routes/>", "line 1: a SUMO network begins with <net>, this file with <routes>"),
+        ("<net>", "line 1: <net> lacks version"),
+        (net(), None),
+        (net()[:-20], "not well-formed XML"),
+        (net(location=LOCATION.replace("projParameter", "projection")), "line 3: <location> lacks projParameter"),
+        (net(edge("AB", "A", "B", lane("AB", 0, length=0)), *JUNCTIONS), "line 4: edge 'AB': length of a lane must be"),
+        (net(edge("AB", "A", "B", lane("AB", 0, length="x")), *JUNCTIONS), "line 5: length of <lane id='AB_0'> must"),
+        (net(edge("AB", "A", "B", lane("AB", 0, speed=-1)), *JUNCTIONS), "line 4: edge 'AB': speed of a lane must be"),
+        (net(edge("AB", "A", "B", lane("AB", 0, speed="nan")), *JUNCTIONS), "line 5: speed of <lane id='AB_0'> must"),
+        (net(edge("AB", "A", "B", lane("AB", 0, shape="0,0 1")), *JUNCTIONS), "line 5: <lane> cannot be used"),
+        (net(edge("AB", "A", "B", lane("AB", 0, shape="")), *JUNCTIONS), "two points or more, finite, got 0"),
+        (net(edge("AB", "A", "B", lane("AB", 0, shape="3,3")), *JUNCTIONS), "two points or more, finite, got 1"),
+        (
+            net(edge("AB", "A", "B", lane("AB", 0, shape="0,0 1,inf")), *JUNCTIONS),
+            "shape of a lane must have two points or more, finite, got 2",
+        ),
+        (net('<edge id="AB" from="A" to="B"/>', *JUNCTIONS), "line 4: edge 'AB': it has no lanes"),
+        (net('<edge id="AB" from="A"/>', *JUNCTIONS), "line 4: <edge id='AB'> lacks to"),
+        (net(*EDGES, *JUNCTIONS, edge("AB", "A", "C")), "edge 'AB' is defined twice, first in line 4"),
+        (net(*EDGES, *JUNCTIONS, junction("A")), "junction 'A' is defined twice"),
+        (net(edge("AB", "A", "Z"), *JUNCTIONS), "line 4: edge 'AB': to must be a junction of the file, got 'Z'"),
+        (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace("BC", "no")), "<connection> cannot be used: nothing is called"),
+        (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace('"1"', '"9"')), "<connection> cannot be used: "),
+        (net(*JUNCTIONS), "none of its 0 edges has a lane for class 'passenger'; its lanes allow no edge at all"),
+        (net(EDGES[3], *JUNCTIONS), "none of its 1 edges has a lane for class 'passenger'; its lanes allow bus"),
+        ('<!DOCTYPE net [<!ENTITY a "aaaa">]><net/>', "declares a document type (<!DOCTYPE net>), which is not read"),
+        ('<!DOCTYPE net SYSTEM "file:///etc/passwd"><net/>', "declares a document type"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_by_line(write, text, said):
+    path = write(text)
+    if said is None:
+        read_sumo_net(path)
+        return
+    faults = faults_of(path)
+    assert said in faults[0]
+    assert str(path) in faults[0]
+
+
+def test_a_packed_file_is_refused_where_it_is_cut_plain_or_no_file(write, tmp_path):
+    whole = gzip.compress(net().encode())
+    assert "cannot be read" in faults_of(write(whole[:-30], "cut.net.xml").rename(tmp_path / "cut.net.xml.gz"))[0]
+    assert "cannot be read" in faults_of(write(net(), "plain.net.xml").rename(tmp_path / "plain.net.xml.gz"))[0]
+    assert "no such file" in faults_of(tmp_path / "none.net.xml")[0]
+    assert "cannot be read" in faults_of(tmp_path)[0]
+
+
+def test_a_bomb_is_refused_before_it_fills_memory(write):
+    endless = b'<net version="1.20">' + b" " * (40 * 2**20)
+    assert "no tag ends within" in faults_of(write(endless, "bomb.net.xml.gz"))[0]
+
+
+def test_the_caller_is_told_everything_at_once(write):
+    faults = faults_of(write(net()), vehicle_class="hovercraft", capacity_vph=0, keep="most")
+    assert [fault.split()[0] for fault in faults] == ["vehicle_class", "capacity_vph", "keep"]
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_no_mutation_of_a_file_gets_past_the_rooms_error(data, tmp_path_factory):
+    content = bytearray(net().encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        how = data.draw(st.sampled_from(["cut", "byte", "drop", "swap"]))
+        if how == "cut":
+            content = content[: at + 1]
+        elif how == "byte":
+            content[at] = data.draw(st.sampled_from(b'\x00\xff<>"&=0-9.a/ \n'))
+        elif how == "drop":
+            del content[at : at + data.draw(st.integers(1, 40))]
+        else:
+            content[at:at] = content[: data.draw(st.integers(1, 60))]
+        if not content:
+            content = bytearray(b"<")
+    path = tmp_path_factory.mktemp("net") / "mutated.net.xml"
+    path.write_bytes(bytes(content))
+    try:
+        roads, report = read_sumo_net(path)
+    except RoadsError as error:
+        assert error.faults  # noqa: PT017 - either a network or the room's error
+    else:
+        assert len(roads.links) == report.links > 0
+
+
+REAL = ["acosta/acosta_buslanes", "pasubio/pasubio_buslanes", "cologne8/cologne8"]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_networks_are_as_sumolib_has_them(name):
+    path = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "sumo", f"{name}.net.xml.gz")
+    if not path.is_file():
+        pytest.skip(f"set CROWDVEIL_DATA to a folder with sumo/{name}.net.xml.gz to read it")
+    theirs = sumolib.net.readNet(str(path))
+    open_to_cars = [edge for edge in theirs.getEdges() if edge.allows("passenger")]
+    roads, report = read_sumo_net(path)
+    ends = {node.getID() for edge in open_to_cars for node in (edge.getFromNode(), edge.getToNode())}
+    assert set(roads.node_names) == ends
+    assert set(links_by_sumo_edge(roads)) == {edge.getID() for edge in open_to_cars}
+    assert roads.total_length_m == pytest.approx(sum(edge.getLength() for edge in open_to_cars), rel=1e-12)
+    assert report.file_edges == len(theirs.getEdges())
+    by_edge = links_by_sumo_edge(roads)
+    for ours in open_to_cars:
+        link = by_edge[ours.getID()]
+        assert roads.links.lanes[link] == sum(lane.allows("passenger") for lane in ours.getLanes())
+        assert roads.node_names[roads.links.to_node[link]] == ours.getToNode().getID()
+        at_start, at_end = roads.locate([link, link], [0.0, 1.0])
+        for place, point in ((at_start, ours.getShape()[0]), (at_end, ours.getShape()[-1])):
+            lon, lat = theirs.convertXY2LonLat(*point)
+            np.testing.assert_allclose(roads.to_wgs84([place]), [[lon, lat]], atol=1e-7)

@@ -1,0 +1,205 @@
+"""TNTP networks: what becomes of their numbers, nodes and zones."""
+
+import gzip
+import json
+
+import networkx as nx
+import pytest
+from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
+
+from simulator.roads import RoadsError
+from simulator.roads.through import largest_part_for_trips
+from simulator.roads.tntp import read_tntp
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write both files and read the network in them, lengths in km and times in minutes."""
+
+    def call(network=None, nodes=None, **more):
+        (tmp_path / "net.tntp").write_text(tntp_network() if network is None else network, encoding="utf-8")
+        (tmp_path / "node.tntp").write_text(tntp_nodes() if nodes is None else nodes, encoding="utf-8")
+        files = {"network": tmp_path / "net.tntp", "nodes": tmp_path / "node.tntp"}
+        return read_tntp(**(files | {"length_m": 1000.0, "time_s": 60.0} | more))
+
+    return call
+
+
+def test_numbers_of_links(read):
+    network, _ = read()
+    data = network.graph.edges[1, 3, 0]
+    assert data["length_m"] == 1000
+    assert data["speed_mps"] == pytest.approx(1000 / 120)
+    assert (data["lanes"], data["capacity_vph"], data["capacity_total_vph"]) == (2, 1800, 3600)
+    assert (data["bpr_b"], data["bpr_power"], data["free_flow_s"], data["toll"], data["class"]) == (
+        0.15,
+        4,
+        120,
+        0,
+        "1",
+    )
+    half = network.graph.edges[3, 4, 0]
+    assert (half["lanes"], half["capacity_vph"]) == (1, 900)
+
+
+def test_capacities_of_several_hours_and_wider_lanes(read):
+    network, _ = read(capacity_hours=2, lane_capacity_vph=600)
+    data = network.graph.edges[1, 3, 0]
+    assert (data["lanes"], data["capacity_vph"], data["capacity_total_vph"]) == (3, 600, 1800)
+
+
+def test_zones_and_centroids(read):
+    network, report = read()
+    assert {node: data.get("zone") for node, data in network.graph.nodes(data=True)} == {
+        1: 1,
+        2: 2,
+        3: None,
+        4: None,
+        5: None,
+    }
+    assert network.through.tolist() == [False, False, True, True, True]
+    assert report.lost_zones == ()
+
+
+def test_every_zone_is_passed_where_the_first_through_node_is_1(read):
+    network, _ = read(tntp_network(first=1))
+    assert network.through.all()
+
+
+def test_coordinates_become_metres_of_the_utm_zone(read):
+    network, _ = read()
+    assert network.crs.to_epsg() == 32614
+    lon, lat = network.to_wgs84(network.node_xy)[0]
+    assert (lon, lat) == pytest.approx(PLACES[0][1:], abs=1e-7)
+
+
+def test_state_plane_feet_and_a_system_to_project_to(read):
+    places = [
+        (1, 690309, 1976022),
+        (2, 683649, 1973025),
+        (3, 693306, 1963368),
+        (4, 686313, 1958373),
+        (5, 696636, 1946718),
+    ]
+    network, _ = read(nodes=tntp_nodes(places), crs="EPSG:3435", project_to="EPSG:26916")
+    assert network.crs.to_epsg() == 26916
+    across = network.node_xy[1] - network.node_xy[0]
+    assert (across**2).sum() ** 0.5 == pytest.approx(
+        ((690309 - 683649) ** 2 + (1976022 - 1973025) ** 2) ** 0.5 * 0.3048006, rel=1e-3
+    )
+
+
+def test_length_0_becomes_the_straight_distance_and_time_0_a_default_speed(read):
+    rows = ((1, 3, 3600, 0, 0), *ROWS[1:], *RING)
+    network, report = read(tntp_network(rows=rows))
+    data = network.graph.edges[1, 3, 0]
+    here = [(network.graph.nodes[node]["x"], network.graph.nodes[node]["y"]) for node in (1, 3)]
+    assert data["length_m"] == pytest.approx(((here[0][0] - here[1][0]) ** 2 + (here[0][1] - here[1][1]) ** 2) ** 0.5)
+    assert (data["speed_mps"], data["free_flow_s"]) == (13.9, 0)
+    notes = "\n".join(report.notes())
+    assert "length_m (0 in the file) taken as the straight distance between its nodes in 1 of 7 links" in notes
+    assert "speed_mps (free-flow time 0 in the file) taken as 13.9 m/s in 1 of 7 links" in notes
+
+
+def test_length_0_at_one_place_becomes_1_m(read):
+    places = [*PLACES[:2], (3, *PLACES[0][1:]), *PLACES[3:]]
+    rows = ((1, 3, 3600, 0, 2), *ROWS[1:], *RING)
+    network, report = read(tntp_network(rows=rows), tntp_nodes(places))
+    assert network.graph.edges[1, 3, 0]["length_m"] == 1
+    assert network.graph.edges[1, 3, 0]["speed_mps"] == pytest.approx(1 / 120)
+    assert any("taken as 1 m in 1 of 7 links" in note for note in report.notes())
+
+
+def test_capacity_0_and_capacity_without_end(read):
+    rows = ((1, 3, 0, 1, 2), (3, 1, 1e12, 1, 2), *ROWS[2:], *RING)
+    network, report = read(tntp_network(rows=rows))
+    assert (network.graph.edges[1, 3, 0]["lanes"], network.graph.edges[1, 3, 0]["capacity_vph"]) == (1, 1800)
+    assert (network.graph.edges[3, 1, 0]["lanes"], network.graph.edges[3, 1, 0]["capacity_vph"]) == (1000, 1e9)
+    notes = "\n".join(report.notes())
+    assert "capacity 0 in the file" in notes
+    assert "a capacity beyond any road) taken as 1,000 in 1 of 7 links" in notes
+
+
+def test_parallel_links_are_kept_and_noted(read):
+    network, report = read(tntp_network(rows=(*ROWS, *RING, RING[0])))
+    assert network.graph.number_of_edges(3, 4) == 2
+    assert any("1 links lead the same way as another" in note for note in report.notes())
+
+
+def test_a_zone_that_cannot_be_left_is_lost_and_named(read):
+    network, report = read(tntp_network(rows=(*ROWS[:3], *RING)))
+    assert 2 not in network.graph
+    assert report.lost_zones == (2,)
+    assert any("1 zone cannot be reached, or not be left" in note and note.endswith(": 2") for note in report.notes())
+
+
+def test_gzipped_text_geojson_and_headers_of_other_styles(read, tmp_path):
+    usual, _ = read()
+    with gzip.open(tmp_path / "net.tntp.gz", "wt") as packed:
+        packed.write(tntp_network(end=""))
+    features = [
+        {"type": "Feature", "properties": {"NODE": node}, "geometry": {"type": "Point", "coordinates": [x, y]}}
+        for node, x, y in PLACES
+    ]
+    (tmp_path / "n.geojson").write_text(
+        json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8"
+    )
+    for nodes in (
+        {"nodes": tmp_path / "n.geojson"},
+        {"nodes": write(tmp_path, tntp_nodes(PLACES[::-1], "NodeID  Xcoord  Ycoord", ""))},
+        {"nodes": write(tmp_path, "\n".join(f"{node} {x} {y}" for node, x, y in PLACES))},
+        {"nodes": write(tmp_path, "\ufeff" + tntp_nodes(header="node\tX\tY").replace("\n", "\r\n"))},
+    ):
+        other, _ = read_tntp(network=tmp_path / "net.tntp.gz", length_m=1000, time_s=60, **nodes)
+        assert list(other.graph.nodes(data=True)) == list(usual.graph.nodes(data=True))
+        assert list(other.graph.edges(data=True)) == list(usual.graph.edges(data=True))
+
+
+def write(folder, text):
+    (folder / "other.tntp").write_text(text, encoding="utf-8", newline="")
+    return folder / "other.tntp"
+
+
+@pytest.mark.parametrize("name", ["length_m", "time_s", "capacity_hours", "lane_capacity_vph", "default_speed_mps"])
+def test_arguments_out_of_range(read, name):
+    with pytest.raises(RoadsError, match=f"{name} must be a finite number above 0"):
+        read(**{name: 0.0})
+
+
+def test_units_that_cannot_be_are_doubted(read):
+    _, report = read(length_m=1e-3)
+    assert "check the unit of length" in report.notes()[0]
+    _, fine = read()
+    assert not any("check" in note for note in fine.notes())
+
+
+def closed_graph(edges, closed):
+    graph = nx.MultiDiGraph()
+    graph.add_edges_from((start, end, {"length_m": 1.0}) for start, end in edges)
+    nx.set_node_attributes(graph, dict.fromkeys(closed, False), "through")
+    return graph
+
+
+class TestLargestPartForTrips:
+    """What is kept where routes may not pass every node."""
+
+    def test_two_towns_that_only_a_centroid_joins_are_two(self):
+        towns = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("x", "y"), ("y", "x")]
+        joined = [("c", "z"), ("z", "c"), ("z", "x"), ("x", "z")]
+        kept, loss = largest_part_for_trips(closed_graph(towns + joined, "z"))
+        assert set(kept) == {"a", "b", "c", "z"}
+        assert (loss.nodes, loss.links) == (2, 4)
+
+    def test_a_slip_road_that_only_serves_a_centroid_stays(self):
+        edges = [("a", "b"), ("b", "a"), ("b", "off"), ("off", "z"), ("z", "on"), ("on", "a"), ("b", "lost")]
+        kept, loss = largest_part_for_trips(closed_graph(edges, "z"))
+        assert set(kept) == {"a", "b", "off", "z", "on"}
+        assert loss.nodes == 1
+
+    def test_centroids_around_one_crossing(self):
+        edges = [(zone, "x") for zone in "abc"] + [("x", zone) for zone in "ab"]
+        assert set(largest_part_for_trips(closed_graph(edges, "abc"))[0]) == {"a", "b", "x"}
+
+    def test_nothing_but_centroids(self):
+        with pytest.raises(RoadsError, match="the road network is empty"):
+            largest_part_for_trips(closed_graph([("a", "b"), ("b", "a")], "ab"))

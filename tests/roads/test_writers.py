@@ -1,0 +1,186 @@
+"""Networks written and read again are the same; nothing is half-written, nothing overwritten unasked."""
+
+import os
+from pathlib import Path
+
+import geopandas as gpd
+import networkx as nx
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from small_networks import graphs, same_network
+
+from simulator.roads import RoadNetwork, RoadsError, build_grid
+from simulator.roads.gmns import read_gmns
+from simulator.roads.writers import (
+    read_geopackage,
+    read_geoparquet,
+    write_geopackage,
+    write_geoparquet,
+    write_gmns,
+    write_sumo_plain,
+)
+
+FORMATS = {
+    "geopackage": (write_geopackage, read_geopackage, "roads.gpkg"),
+    "geoparquet": (write_geoparquet, read_geoparquet, "roads"),
+    "gmns": (write_gmns, lambda folder: read_gmns(folder)[0], "roads"),
+}
+by_format = pytest.mark.parametrize("name", sorted(FORMATS))
+
+
+@pytest.fixture
+def grid():
+    return build_grid(rows=3, columns=4, spacing_x_m=120.5, spacing_y_m=80, speed_mps=13.9, lanes=2, one_way=True)
+
+
+def written(name, network, folder):
+    """Write, and read again."""
+    write, read, path = FORMATS[name]
+    write(network, folder / path, overwrite=True)
+    return read(folder / path)
+
+
+@by_format
+@given(graph=graphs())
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_round_trip_of_any_graph(name, tmp_path, graph):
+    network = RoadNetwork.from_graph(graph)
+    same_network(network, written(name, network, tmp_path))
+
+
+@by_format
+def test_round_trip_of_a_grid_with_a_system_of_its_own(name, grid, tmp_path):
+    same_network(grid, written(name, grid, tmp_path))
+
+
+@by_format
+def test_a_part_that_nothing_comes_back_from(name, grid, tmp_path):
+    graph = grid.graph.copy()
+    graph.add_node("dead end", x=0.0, y=-50.0)
+    graph.add_edge((0, 0), "dead end", length_m=50.0, speed_mps=5.0, lanes=1, capacity_vph=900.0)
+    network = RoadNetwork.from_graph(graph)
+    same_network(network, written(name, network, tmp_path))
+
+
+def test_gmns_of_ours_without_what_routes_cannot_reach(grid, tmp_path):
+    graph = grid.graph.copy()
+    graph.add_node("dead end", x=0.0, y=-50.0)
+    graph.add_edge((0, 0), "dead end", length_m=50.0, speed_mps=5.0, lanes=1, capacity_vph=900.0)
+    write_gmns(RoadNetwork.from_graph(graph), tmp_path / "g")
+    strong, report = read_gmns(tmp_path / "g", keep="strong")
+    assert "dead end" not in strong.graph
+    assert (report.loss.nodes, report.loss.links) == (1, 1)
+
+
+@by_format
+def test_round_trip_of_lima(name, tmp_path):
+    folder = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "gmns", "Lima")
+    if not folder.is_dir():
+        pytest.skip("CROWDVEIL_DATA names no folder with gmns/Lima: real data is not part of the project")
+    lima, _ = read_gmns(folder, crs="EPSG:3735", length_m=0.3048, speed_mps=0.44704)
+    assert len(lima.links) > 6000
+    same_network(lima, written(name, lima, tmp_path))
+
+
+def test_layers_can_be_drawn(grid, tmp_path):
+    write_geopackage(grid, tmp_path / "roads.gpkg")
+    links = gpd.read_file(tmp_path / "roads.gpkg", layer="links")
+    nodes = gpd.read_file(tmp_path / "roads.gpkg", layer="nodes")
+    assert len(links) == len(grid.links)
+    assert len(nodes) == len(grid.node_names)
+    assert links.geometry.length.to_numpy() == pytest.approx(grid.links.length_m)
+    lon, lat = nodes.to_crs("EPSG:4326").union_all().centroid.coords[0]
+    assert (lon, lat) == pytest.approx((-74.0, 40.7), abs=0.01)
+
+
+def test_gmns_says_its_units(grid, tmp_path):
+    write_gmns(grid, tmp_path / "g")
+    config = pd.read_csv(tmp_path / "g" / "config.csv")
+    links = pd.read_csv(tmp_path / "g" / "link.csv")
+    assert config.loc[0, ["long_length", "speed"]].tolist() == ["m", "km/h"]
+    assert links["free_speed"].to_numpy() == pytest.approx(13.9 * 3.6)
+    assert links["length"].to_numpy() == pytest.approx(grid.links.length_m)
+    assert (links["capacity"] == 1800).all()
+
+
+def test_an_edited_gmns_speed_counts(tmp_path):
+    graph = nx.MultiDiGraph(crs="EPSG:32618")
+    graph.add_node(0, x=0.0, y=0.0)
+    graph.add_node(1, x=100.0, y=0.0)
+    for ends in ((0, 1), (1, 0)):
+        graph.add_edge(*ends, length_m=100.0, speed_mps=0.1 + 0.2, lanes=1, capacity_vph=1800.0)
+    write_gmns(RoadNetwork.from_graph(graph), tmp_path / "g")
+    table = pd.read_csv(tmp_path / "g" / "link.csv")
+    table["free_speed"] = 36
+    table.to_csv(tmp_path / "g" / "link.csv", index=False)
+    assert read_gmns(tmp_path / "g")[0].links.speed_mps == pytest.approx([10, 10])
+
+
+@pytest.mark.parametrize(
+    ("write", "path"),
+    [
+        pytest.param(write_geopackage, "r.gpkg", id="geopackage"),
+        pytest.param(write_geoparquet, "r", id="geoparquet"),
+        pytest.param(write_gmns, "r", id="gmns"),
+        pytest.param(write_sumo_plain, "r", id="sumo"),
+    ],
+)
+class TestPlace:
+    def test_overwrites_only_when_asked(self, write, path, grid, tmp_path):
+        write(grid, tmp_path / "deep" / path)
+        before = {file: file.read_bytes() for file in (tmp_path / "deep").rglob("*") if file.is_file()}
+        with pytest.raises(RoadsError, match="overwrite"):
+            write(grid, tmp_path / "deep" / path)
+        assert {file: file.read_bytes() for file in (tmp_path / "deep").rglob("*") if file.is_file()} == before
+        write(grid, tmp_path / "deep" / path, overwrite=True)
+        assert {file for file in (tmp_path / "deep").rglob("*") if file.is_file()} == set(before)
+
+    def test_leaves_other_files_of_a_folder(self, write, path, grid, tmp_path):
+        write(grid, tmp_path / path)
+        if (tmp_path / path).is_dir():
+            (tmp_path / path / "notes.txt").write_text("mine", encoding="utf-8")
+            write(grid, tmp_path / path, overwrite=True)
+            assert (tmp_path / path / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+    def test_a_file_in_the_way(self, write, path, grid, tmp_path):
+        (tmp_path / "file").write_text("mine", encoding="utf-8")
+        with pytest.raises(RoadsError, match="file"):
+            write(grid, tmp_path / "file" / path)
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+    def test_nothing_is_left_of_what_fails(self, write, path, grid, tmp_path, monkeypatch):
+        def full_disk(*_, **__):
+            raise OSError(28, "No space left on device")
+
+        for method in (
+            "pyogrio.write_dataframe",
+            "geopandas.GeoDataFrame.to_parquet",
+            "pandas.DataFrame.to_csv",
+            "xml.etree.ElementTree.ElementTree.write",
+        ):
+            monkeypatch.setattr(method, full_disk)
+        with pytest.raises(RoadsError, match="No space left"):
+            write(grid, tmp_path / path)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_geopackage_is_called_one(grid, tmp_path):
+    with pytest.raises(RoadsError, match=r"must end in \.gpkg"):
+        write_geopackage(grid, tmp_path / "roads.shp")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "rule"),
+    [
+        ("straight", 1, "has a column of that name"),
+        ("Length_m", 1.0, "differs from it in case"),
+        ("tag", {1}, "cannot be written as JSON"),
+    ],
+)
+def test_attributes_that_cannot_be_written(attribute, value, rule, grid, tmp_path):
+    graph = grid.graph.copy()
+    next(iter(graph.edges(data=True)))[2][attribute] = value
+    with pytest.raises(RoadsError, match=rule):
+        write_geoparquet(RoadNetwork.from_graph(graph), tmp_path / "r")
+    assert list(tmp_path.iterdir()) == []

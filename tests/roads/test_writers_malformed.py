@@ -1,0 +1,94 @@
+"""GeoPackage and GeoParquet files that are not road networks: an error that says which and why."""
+
+import contextlib
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.roads import RoadsError, build_grid
+from simulator.roads.writers import read_geopackage, read_geoparquet, write_geopackage, write_geoparquet
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return build_grid(rows=2, columns=2, spacing_x_m=100, spacing_y_m=100, speed_mps=10, lanes=1)
+
+
+@pytest.fixture(scope="module")
+def written(grid, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("written")
+    write_geopackage(grid, folder / "roads.gpkg")
+    write_geoparquet(grid, folder / "roads")
+    return folder
+
+
+def changed(written, folder, table, change):
+    """Copy a folder of GeoParquet with one table changed."""
+    for name in ("nodes", "links"):
+        frame = gpd.read_parquet(written / "roads" / f"{name}.parquet")
+        (change(frame) if name == table else frame).to_parquet(folder / f"{name}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "said"),
+    [
+        ("nodes", lambda t: t.iloc[:3], r"links.parquet: row \d: from and to must be in"),
+        ("nodes", lambda t: t.assign(node_json="[0, 0]"), "nodes.parquet: row 2: node must be a name no other row has"),
+        ("nodes", lambda t: t.assign(node_json="[0,"), "nodes.parquet: row 1: node_json must be JSON"),
+        ("nodes", lambda t: t.drop(columns="x"), "nodes.parquet: no column 'x'"),
+        ("nodes", lambda t: t.assign(x="east"), "x must be a finite number"),
+        ("links", lambda t: pd.concat([t, t]), r"links.parquet: row 9: key must be one that no other link"),
+        ("links", lambda t: t.assign(from_json=t["to_json"], key=range(8)), "parquet: .* from a node to itself"),
+        ("links", lambda t: t.assign(length_m=0.0), "length_m must be a finite number above 0"),
+        ("links", lambda t: t.drop(columns="speed_mps"), "speed_mps is missing"),
+        ("links", lambda t: t.assign(lanes=10**9), "lanes must be at most 10,000"),
+        ("links", lambda t: t.iloc[:0], "links.parquet: it holds no rows"),
+        ("links", lambda t: t.set_geometry(t.centroid).assign(straight=False), "geometry must be a LineString"),
+        ("nodes", lambda t: t.to_crs("EPSG:4326"), "crs must be projected, in metres"),
+    ],
+)
+def test_tables_that_are_no_network(table, change, said, written, tmp_path):
+    with pytest.raises(RoadsError, match=said):
+        read_geoparquet(changed(written, tmp_path, table, change))
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(RoadsError, match="no such file"):
+        read_geopackage(tmp_path / "roads.gpkg")
+    with pytest.raises(RoadsError, match=r"nodes\.parquet: no such file"):
+        read_geoparquet(tmp_path)
+
+
+def test_a_geopackage_of_something_else(tmp_path):
+    gpd.GeoDataFrame({"a": [1]}, geometry=gpd.points_from_xy([0], [0]), crs=32618).to_file(tmp_path / "a.gpkg")
+    with pytest.raises(RoadsError, match="layer nodes: cannot be read"):
+        read_geopackage(tmp_path / "a.gpkg")
+
+
+def test_a_plain_parquet_file(tmp_path):
+    for name in ("nodes", "links"):
+        pd.DataFrame({"node": [1]}).to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(RoadsError, match="cannot be read as GeoParquet"):
+        read_geoparquet(tmp_path)
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damaged_files_raise_only_our_error(data, written, tmp_path):
+    whole = {path: path.read_bytes() for path in (written / "roads" / "nodes.parquet", written / "roads.gpkg")}
+    path = data.draw(st.sampled_from(sorted(whole)))
+    raw = bytearray(whole[path])
+    if data.draw(st.booleans()):
+        raw = raw[: data.draw(st.integers(0, len(raw)))]
+    else:
+        for _ in range(data.draw(st.integers(1, 20))):
+            raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / path.name).write_bytes(raw)
+    links = tmp_path / "links.parquet"
+    links.write_bytes((written / "roads" / "links.parquet").read_bytes())
+    with contextlib.suppress(RoadsError):
+        read_geopackage(tmp_path / path.name) if path.suffix == ".gpkg" else read_geoparquet(tmp_path)
