@@ -1,17 +1,16 @@
 """[traffic] routing: when drivers choose their ways anew."""
 
 import pytest
-from conftest import VALID
 
 import scenarios
 
 
 @pytest.fixture
-def load(tmp_path):
+def load(tmp_path, valid_text):
     def loaded(**traffic):
         path = tmp_path / "s.toml"
         lines = "".join(f"{name} = {value!r}\n".replace("'", '"') for name, value in traffic.items())
-        path.write_text(VALID.replace("vehicles = 50\n", f"vehicles = 50\n{lines}"), encoding="utf-8")
+        path.write_text(valid_text.replace("vehicles = 50\n", f"vehicles = 50\n{lines}"), encoding="utf-8")
         return scenarios.load(path)
 
     return loaded

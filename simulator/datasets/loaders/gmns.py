@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from simulator.datasets.errors import DatasetError
 from simulator.datasets.rows import Rows
 
 COLUMNS = (
@@ -14,6 +15,8 @@ COLUMNS = (
     *("parking", "allowed_uses", "toll", "jurisdiction", "row_width"),
 )
 """Columns of the node, link and geometry tables of the specification."""
+_DEMAND_COLUMNS = ("o_zone_id", "d_zone_id", "total", "volume")
+_FEWEST_COLUMNS = 2
 _CUT_AT = 10  # letters that a shapefile leaves of a column's name
 _NUMBERS = (
     *("x_coord", "y_coord", "z_coord", "length", "grade", "capacity", "free_speed", "lanes", "toll", "row_width"),
@@ -43,7 +46,7 @@ def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises
     ------
     DatasetError
-        If it cannot be read, or a number is none.
+        If it cannot be read, is no GMNS table, or a number is none.
     """
     rows = Rows.from_file(file)
     restored = {}
@@ -52,6 +55,10 @@ def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
         if len(column) == _CUT_AT and len(whole) == 1 and whole[0] not in rows.frame.columns:
             restored[column] = whole[0]
     frame = rows.frame.rename(columns=restored)
+    known = [column for column in frame.columns if column in (*COLUMNS, *_DEMAND_COLUMNS)]
+    if len(known) < _FEWEST_COLUMNS:
+        words = f"a GMNS table must name at least {_FEWEST_COLUMNS} columns of the specification, as node_id, x_coord"
+        raise DatasetError([f"{file.name}: {words}; got {', '.join(map(repr, frame.columns[:8]))}"])
     frame = frame.map(lambda text: text.strip() or None if isinstance(text, str) else None).astype(object)
     frame = frame.where(frame.notna(), None)
     rows = Rows(rows.file, frame)
