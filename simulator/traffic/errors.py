@@ -1,27 +1,7 @@
 """What is wrong with traffic, all of it at once."""
 
-from collections.abc import Iterable
+from simulator.files.errors import FaultsError
 
 
-class TrafficError(ValueError):
-    """Demand, a recording or an engine that cannot be used.
-
-    Parameters
-    ----------
-    faults
-        One sentence a fault: file and row, or what is concerned; the rule; the value received.
-
-    Attributes
-    ----------
-    faults : list of str
-        Every fault found, in the order found; never empty.
-    """
-
-    def __init__(self, faults: Iterable[str]) -> None:
-        self.faults = list(faults)
-        # What it was made of, so that it can be made again: SimPy does so with what a process raises.
-        super().__init__(self.faults)
-
-    def __str__(self) -> str:
-        """Write one fault a line."""
-        return "\n".join(self.faults)
+class TrafficError(FaultsError):
+    """Demand, a recording or an engine that cannot be used."""

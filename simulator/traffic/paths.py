@@ -1,11 +1,12 @@
 """Paths: shortest-time trees on the road graph, and the routes read off them."""
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import connected_components, dijkstra
 
 from mechanisms.kernel import compiled
 from simulator.roads.links import Links
@@ -84,6 +85,12 @@ class ShortestPaths:
     def nodes(self) -> int:
         """Number of nodes."""
         return self._nodes
+
+    @cached_property
+    def all_joined(self) -> bool:
+        """Whether a path leads from every node to every other."""
+        # A node that is not for through traffic has a twin that no link enters: two parts at least.
+        return int(connected_components(self._graph, connection="strong", return_labels=False)) == 1
 
     def blocks(self, origins: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
         """Cut the distinct `origins` into blocks small enough to hold their distances at once."""

@@ -127,6 +127,22 @@ def test_a_configuration_file_does_as_well(folder):
     assert run(folder / "config.toml").facts["traffic"] == run(folder / "small.toml").facts["traffic"]
 
 
+def test_vehicles_that_are_nowhere_are_never_asked(folder):
+    (folder / "small.sumocfg").write_text(
+        '<configuration><net-file value="small.net.xml"/><route-files value="small.rou.xml"/>'
+        '<max-depart-delay value="5"/></configuration>'
+    )
+    text = SCENARIO.replace('routes = ["small.rou.xml"]', 'config = "small.sumocfg"\nparked = "answer"')
+    (folder / "impatient.toml").write_text(text)
+    result = run(folder / "impatient.toml")
+    for query in result.facts["traffic_at_queries"]:
+        assert query["absent"] > 0
+        there = query["waiting"] + query["on_road"] + query["arrived"]
+        assert there + query["absent"] == query["departed"]
+        asked = result.rounds.query(f"query == {query['query']}")["asked"]
+        assert asked.unique().tolist() == [there]
+
+
 def test_roads_of_another_source_give_places_without_links(folder):
     grid = 'source = "grid"\nrows = 6\ncolumns = 6\nspacing_m = 120\nspeed_mps = 10'
     text = SCENARIO.replace('source = "sumo"\npath = "small.net.xml"', grid).replace('beside = "fleet"', "")

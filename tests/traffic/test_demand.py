@@ -30,12 +30,36 @@ def roads():
     )
 
 
-def test_uniform_demand_is_uniform_over_ordered_pairs():
-    origin, destination = draw_uniform(60_000, nodes=6, rng=np.random.default_rng(1))
-    assert (origin != destination).all()
-    pairs = np.bincount(origin * 6 + destination, minlength=36)
-    pairs = pairs[np.arange(36) % 7 != 0]
-    assert stats.chisquare(pairs).pvalue > LEVEL
+def pairs_drawn(paths, vehicles, seed):
+    origin, destination = draw_uniform(vehicles, paths=paths, rng=np.random.default_rng(seed))
+    return np.bincount(origin * paths.nodes + destination, minlength=paths.nodes**2)
+
+
+def test_uniform_demand_is_uniform_over_ordered_pairs(roads):
+    paths = ShortestPaths(roads.links)
+    assert paths.all_joined
+    pairs = pairs_drawn(paths, 60_000, seed=1)
+    same = np.arange(len(pairs)) % (paths.nodes + 1) == 0
+    assert pairs[same].sum() == 0
+    assert stats.chisquare(pairs[~same]).pvalue > LEVEL
+
+
+def test_uniform_demand_takes_no_pair_that_no_path_joins():
+    roads = roads_of([(0, 1), (1, 2), (2, 1), (1, 3), (2, 4), (4, 2), (4, 5)], closed=[4])
+    paths = ShortestPaths(roads.links, through=roads.through)
+    assert not paths.all_joined
+    time = paths.times(np.arange(6, dtype=np.int32))
+    joined = (np.isfinite(time) & (time > 0)).ravel()
+    assert joined.tolist()[:6] == [False, True, True, True, True, False]
+    pairs = pairs_drawn(paths, 40_000, seed=8)
+    assert pairs[~joined].sum() == 0
+    assert stats.chisquare(pairs[joined]).pvalue > LEVEL
+
+
+def test_uniform_demand_on_roads_that_lead_one_way_only_ends():
+    paths = ShortestPaths(chain(*[{"length_m": 100.0}] * 5).links)
+    origin, destination = draw_uniform(3000, paths=paths, rng=np.random.default_rng(2))
+    assert (origin < destination).all()
 
 
 def test_gravity_demand_follows_its_formula(roads):
@@ -117,7 +141,7 @@ def test_a_trip_that_goes_nowhere_has_no_shortest_path(roads):
 
 def test_routes_are_as_short_as_networkx_finds_them(roads):
     rng = np.random.default_rng(6)
-    origin, destination = draw_uniform(400, nodes=20, rng=rng)
+    origin, destination = draw_uniform(400, paths=ShortestPaths(roads.links), rng=rng)
     trips = Trips.from_unsorted(origin, destination, np.arange(400))
     routes = ShortestPaths(roads.links).routes(trips)
     routes.check_connected(roads.links)
@@ -147,7 +171,7 @@ def test_the_quickest_of_parallel_links_is_driven():
 
 
 def test_routes_do_not_depend_on_how_many_origins_fit_in_memory(roads, monkeypatch):
-    origin, destination = draw_uniform(300, nodes=20, rng=np.random.default_rng(7))
+    origin, destination = draw_uniform(300, paths=ShortestPaths(roads.links), rng=np.random.default_rng(7))
     trips = Trips.from_unsorted(origin, destination, np.arange(300))
     whole = ShortestPaths(roads.links).routes(trips)
     monkeypatch.setattr("simulator.traffic.paths._BLOCK_CELLS", 45)

@@ -55,7 +55,8 @@ def test_times_and_routes_are_those_of_a_search_without_the_closed_nodes(seed):
 
 def test_where_every_node_is_open_nothing_changes():
     roads = ring(7)
-    trips = Trips.from_unsorted(*draw_uniform(60, nodes=7, rng=np.random.default_rng(1)), np.arange(60))
+    drawn = draw_uniform(60, paths=ShortestPaths(roads.links), rng=np.random.default_rng(1))
+    trips = Trips.from_unsorted(*drawn, np.arange(60))
     plain, told = (ShortestPaths(roads.links, through=through).routes(trips) for through in (None, roads.through))
     np.testing.assert_array_equal(plain.links, told.links)
 

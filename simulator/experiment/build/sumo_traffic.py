@@ -14,7 +14,6 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_links import sumo_link_ids
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
-from simulator.traffic.xml_elements import elements_of
 
 _SEEDS = 2**31
 _MOST_GAPS = 4

@@ -33,7 +33,7 @@ def draw_trips(
         In the order of departure.
     """
     if demand == "uniform":
-        origin, destination = draw_uniform(vehicles, nodes=paths.nodes, rng=rng)
+        origin, destination = draw_uniform(vehicles, paths=paths, rng=rng)
     else:
         origin, destination = draw_gravity(vehicles, links=links, paths=paths, scale_s=gravity_scale_s, rng=rng)
     leave_s = draw_departures(vehicles, departures, duration_s=duration_s, rng=rng)

@@ -171,7 +171,7 @@ class Sumo:
         """Take in who was loaded, when SUMO's clock, after a step that of the next one, shows `clock_s`."""
         gone = set(events.departed)
         for vehicle in events.loaded:
-            planned = wire.planned(vehicle, clock_s=clock_s)
+            planned = wire.planned(vehicle)
             # Counted to the departure, or while there is none, to SUMO's clock: below 0 where that is to come.
             scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - planned.delay_s
             ends = (self._edges.number(edge, wire.edge_ends) for edge in (planned.first_edge, planned.last_edge))

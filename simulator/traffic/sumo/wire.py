@@ -114,14 +114,10 @@ class Wire:
             told[names.VAR_EMERGENCYSTOPPING_VEHICLES_NUMBER],
         )
 
-    def planned(self, vehicle: str, *, clock_s: float) -> Planned:
-        """Return what is planned for a vehicle that was just loaded, in one request; `clock_s` is SUMO's own time."""
-        names, domain = self._names, self._sumo.vehicle
-        # SUMO answers a subscription at once, and with the next step this one is over.
-        domain.subscribe(vehicle, [names.VAR_DEPART_DELAY, names.VAR_EDGES], begin=clock_s, end=clock_s)
-        told = domain.getSubscriptionResults(vehicle)
-        route = told[names.VAR_EDGES]
-        return Planned(float(told[names.VAR_DEPART_DELAY]), route[0], route[-1])
+    def planned(self, vehicle: str) -> Planned:
+        """Return what is planned for a vehicle that was just loaded."""
+        delay_s = float(self._sumo.vehicle.getDepartDelay(vehicle))
+        return Planned(delay_s, *self.route_ends(vehicle))
 
     def pending(self) -> Sequence[str]:
         """Return the vehicles whose departure has come and which SUMO could not insert yet."""

@@ -1,0 +1,160 @@
+"""Contents of a file, plain or packed, read piece by piece and not beyond reason."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from simulator.files.errors import FaultsError
+
+MOST_BYTES = 32 * 2**30
+"""Bytes in one file beyond which it is surely not meant."""
+MOST_TIMES = 400
+"""Times its own size that a packed file may unpack to; tables, routes and recordings unpack to 3 to 40 times."""
+FREE_BYTES = 2**28
+"""A packed file may always unpack to this much."""
+LONGEST_BYTES = 2**24
+"""Of a line of text, or of what stands in XML from one tag to the next; a reader holds all of it."""
+
+_CHUNK_BYTES = 2**20
+_BEGIN_BYTES = 2**16
+
+
+class _Packing(NamedTuple):
+    """A way to pack a file."""
+
+    suffix: str
+    magic: bytes
+    name: str
+    opens: Callable[[Any], Any]
+
+
+_PACKINGS = (
+    _Packing(".gz", b"\x1f\x8b", "gzip", lambda raw: gzip.GzipFile(fileobj=raw)),
+    _Packing(".bz2", b"BZh", "bzip2", bz2.BZ2File),
+    _Packing(".xz", b"\xfd7zXZ\x00", "xz", lzma.LZMAFile),
+)
+_BZIP2_BLOCK = (b"1AY&SY", b"\x17rE8P\x90")
+"""What follows ``BZh`` and a digit: a block, or the end of an empty file."""
+
+
+class _UnpackedTooFarError(Exception):
+    """Carries the rule a file breaks."""
+
+
+class _Limited(io.RawIOBase):
+    """Reads on to a limit, and refuses to read beyond."""
+
+    def __init__(self, stream: BinaryIO, most: int) -> None:
+        super().__init__()
+        self._stream, self._left, self._most = stream, most, most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # what BufferedReader hands in
+        piece = self._stream.read(len(buffer))
+        self._left -= len(piece)
+        if self._left < 0:
+            raise _UnpackedTooFarError(f"must not unpack to more than {self._most:,} bytes")
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+@contextmanager
+def opened(file: Path, *, error: type[FaultsError]) -> Iterator[io.BufferedReader]:
+    """Open a file for reading bytes; what is packed is unpacked on the way.
+
+    Whatever goes wrong with it inside the block becomes one sentence.
+
+    Parameters
+    ----------
+    file
+        Packed by gzip, bzip2 or xz where its name ends in ``.gz``, ``.bz2`` or ``.xz``, or else where it begins so.
+    error
+        Raised.
+
+    Raises
+    ------
+    FaultsError
+        If the file cannot be read: it is not there, is not packed as its name says, ends early, or unpacks to more
+        than `MOST_BYTES`, or than `MOST_TIMES` its size if that is above `FREE_BYTES`; or if what reads it as text
+        finds none in UTF-8.
+    """
+    packing = None
+    try:
+        with file.open("rb") as raw:
+            packing = _packing_of(file, raw.peek(10)[:10], error=error)
+            most = MOST_BYTES
+            if packing is not None:
+                most = min(most, max(FREE_BYTES, MOST_TIMES * file.stat().st_size))
+            with raw if packing is None else packing.opens(raw) as stream:
+                yield io.BufferedReader(_Limited(stream, most), _CHUNK_BYTES)
+    except FileNotFoundError:
+        raise error([f"{file}: no such file"]) from None
+    except _UnpackedTooFarError as fault:
+        raise error([f"{file}: {fault}"]) from None
+    except UnicodeDecodeError as fault:
+        raise error([f"{file}: must be text in UTF-8: {fault.reason} at byte {fault.start:,}"]) from None
+    except EOFError:
+        name = "file" if packing is None else packing.name
+        raise error([f"{file}: cannot be read: it must be whole, and its {name} ends early"]) from None
+    except (OSError, zlib.error, lzma.LZMAError) as fault:
+        said = (isinstance(fault, OSError) and fault.strerror) or str(fault)
+        damaged = "" if packing is None else f"its {packing.name} is damaged: "
+        raise error([f"{file}: cannot be read: {damaged}{said}"]) from None
+
+
+def chunks_of(file: Path, *, error: type[FaultsError]) -> Iterator[bytes]:
+    """Go through a file 1 MiB at a time, unpacked; see `opened`."""
+    with opened(file, error=error) as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            yield chunk
+
+
+def lines_of(file: Path, *, error: type[FaultsError]) -> Iterator[bytes]:
+    """Go through the lines of a file, unpacked, none longer than `LONGEST_BYTES`; see `opened`."""
+    with opened(file, error=error) as stream:
+        number = 0
+        while line := stream.readline(LONGEST_BYTES + 1):
+            number += 1
+            if len(line) > LONGEST_BYTES:
+                rule = f"a line must not be longer than {LONGEST_BYTES:,} bytes; is this text?"
+                raise error([f"{file}: line {number}: {rule}"])
+            yield line
+
+
+def begin_of(file: Path) -> bytes:
+    """Return how a file begins, for telling formats apart: at most 64 KiB, nothing of one that cannot be read."""
+    try:
+        with opened(file, error=FaultsError) as stream:
+            return stream.read(_BEGIN_BYTES)
+    except FaultsError:
+        return b""
+
+
+def unpacked_name(file: Path) -> str:
+    """Return a file's name without ``.gz``, ``.bz2`` or ``.xz``."""
+    packing = _named(file)
+    return file.name if packing is None else file.name[: -len(packing.suffix)]
+
+
+def _named(file: Path) -> _Packing | None:
+    return next((packing for packing in _PACKINGS if file.name.lower().endswith(packing.suffix)), None)
+
+
+def _packing_of(file: Path, begin: bytes, *, error: type[FaultsError]) -> _Packing | None:
+    """Say how a file that begins so is packed."""
+    named = _named(file)
+    if named is None:
+        found = next((packing for packing in _PACKINGS if begin.startswith(packing.magic)), None)
+        text = found is not None and found.name == "bzip2" and not begin[4:].startswith(_BZIP2_BLOCK)
+        return None if text else found
+    if begin and not begin.startswith(named.magic):
+        raise error([f"{file}: cannot be read: its name ends in {named.suffix}, and it is no {named.name}"])
+    return named
