@@ -6,7 +6,6 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ValidationInfo
-from pydantic_core import PydanticCustomError
 
 from scenarios.faults import Fault, ScenarioError
 from scenarios.manifest import data_set, samples_path
@@ -19,7 +18,11 @@ Kind = Literal["file", "folder"]
 
 
 class _NoSuchFileError(Exception):
-    """Carries the rule a reference breaks."""
+    """Carries the rule a reference breaks, and where the data set it belongs to comes from."""
+
+    def __init__(self, words: str, origin: str = "") -> None:
+        self.words, self.origin = words, origin
+        super().__init__(f"{words}. {origin}" if origin else words)
 
 
 def locate(reference: str) -> Path:
@@ -103,13 +106,11 @@ def _find_data(inside: str, what: Kind) -> Path:
         return sample  # they come with the package
     root = os.environ.get(DATA_VARIABLE)
     if not root:
-        raise _NoSuchFileError(
-            f"needs the {what} {inside}, and {DATA_VARIABLE}, which names the folder of data sets, is not set. "
-            f"{_origin(parts)}"
-        )
+        words = f"needs the {what} {inside}, and {DATA_VARIABLE}, which names the folder of data sets, is not set"
+        raise _NoSuchFileError(words, _origin(parts))
     path = Path(root, *parts)
     if not _is_there(path, what):
-        raise _NoSuchFileError(f"there is no {what} {inside} under {DATA_VARIABLE} = {root}. {_origin(parts)}")
+        raise _NoSuchFileError(f"there is no {what} {inside} under {DATA_VARIABLE} = {root}", _origin(parts))
     return path
 
 
@@ -142,19 +143,23 @@ def _resolved_folder(reference: str, info: ValidationInfo) -> str:
 
 
 def _resolved_either(reference: str, info: ValidationInfo) -> str:
-    try:
-        return _resolved(reference, info, "folder")
-    except PydanticCustomError:
-        return _resolved(reference, info, "file")
+    return _resolved(reference, info, "folder", "file")
 
 
-def _resolved(reference: str, info: ValidationInfo, what: Kind) -> str:
-    folder = (info.context or {}).get("folder", Path())
-    try:
-        path = _find(reference, folder, what=what)
-    except _NoSuchFileError as error:
-        raise rule(str(error)) from None
-    return reference if reference.startswith(DATA_PREFIX) else str(path.resolve())
+def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
+    context = info.context or {}
+    for what in kinds:
+        try:
+            path = _find(reference, context.get("folder", Path()), what=what)
+        except _NoSuchFileError as error:
+            missing = error
+        else:
+            return reference if reference.startswith(DATA_PREFIX) else str(path.resolve())
+    # Of several files of one data set, the first says where it comes from.
+    told: set[str] = context.get("told", set())
+    words = missing.words if missing.origin in told else str(missing)
+    told.add(missing.origin)
+    raise rule(words)
 
 
 FileReference = Annotated[str, AfterValidator(_resolved_file)]

@@ -64,7 +64,7 @@ def validate(raw: dict[str, Any], folder: Path) -> Scenario | list[Fault]:
         The scenario if nothing is wrong; else everything that is, in the order of the sections.
     """
     try:
-        return Scenario.model_validate(raw, context={"folder": folder})
+        return Scenario.model_validate(raw, context={"folder": folder, "told": set()})
     except ValidationError as error:
         errors = [_located(details["loc"], details) for details in error.errors(include_url=False)]
     breaches = [*_from_errors(errors, raw), *_from_rules(errors, raw, folder)]

@@ -26,18 +26,11 @@ def list_data(*, as_json: Json = False) -> None:
     if as_json:
         _print_json(rows)
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(pad_edge=False)
-    for heading in ("folder", "title", "licence", "files", "fetchable"):
-        table.add_column(heading, no_wrap=heading == "folder", overflow="fold")
     for row in rows:
         there = f"{row['present']}/{row['files']} present" if row["files"] else "not listed"
         changed = f", {row['changed']} changed" if row["changed"] else ""
-        table.add_row(*map(Text, (row["folder"], row["title"], row["licence"], there + changed, row["fetchable"])))
-    Console().print(table)
+        typer.echo(f"{row['folder']:<22}{row['title']}")
+        typer.echo(f"{'':<22}{there}{changed}; fetchable: {row['fetchable']}; licence: {row['licence']}")
     if rows and rows[0]["root"] is None:
         typer.echo("CROWDVEIL_DATA is not set or names no folder, so only the samples are there.", err=True)
 
