@@ -72,8 +72,8 @@ class SumoRoads(Section):
     anchor: Place | None = None
     """Where the origin of a network without a projection is on the globe; longitude 0, latitude 0 if left out."""
     keep: Literal["all", "strong"] = "all"
-    """All links, or those of the largest part in which every node can be reached from every other: trips drawn
-    between any two nodes need that part, trips and routes of SUMO's own may begin and end outside it."""
+    """All links, or those of the largest part in which every node can be reached from every other; trips and routes
+    of SUMO's own may begin and end outside it."""
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles an hour that can leave a link, per lane."""
 
@@ -98,8 +98,9 @@ class TntpRoads(Section):
     """System to project to; left out, the UTM zone of the network's middle."""
     capacity_hours: Positive = 1.0
     """Hours that the file's capacities and trips are for."""
-    lane_capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles an hour and lane from which a link's lanes are guessed: the file gives capacities of whole links."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles an hour and lane from which a link's lanes are guessed, as the file gives capacities of whole links;
+    and of a link whose capacity is 0."""
     default_speed_mps: Positive = STREET_SPEED_MPS
     """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
 
@@ -111,7 +112,8 @@ class GmnsRoads(Section):
     path: FolderReference
     """Folder with node, link and, where links name their geometry, geometry tables (CSV, gzipped CSV or Parquet)."""
     crs: AnyCrs | None = None
-    """What the coordinates are in; left out, what the folder's config table says, else longitude and latitude."""
+    """What the coordinates are in; left out, what the folder's config table says, else longitude and latitude, or a
+    plane in the unit of the lengths where they are no degrees."""
     project_to: MetricCrs | None = None
     """System to project to; left out, `crs` if that is one, else the UTM zone of the network's middle."""
     length_unit: LengthUnit | None = None

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from scenarios.called import VEHICLES, Called
 from scenarios.faults import Breach
 from scenarios.place_table import Column, PlaceTable
 from scenarios.references import FileReference
@@ -94,6 +95,8 @@ class StaticTraffic(PlaceTable):
     """Tick of the run's clock, seconds."""
     parked: Literal["silent", "answer"] = "silent"
     """Whether an owner whose time at its place is over still answers queries."""
+    called: Called = VEHICLES
+    """What the report calls one owner and several, as ["patient", "patients"]."""
 
     @classmethod
     def broken_rules(cls, known: Known) -> Iterator[Breach]:

@@ -5,7 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from scenarios.called import VEHICLES, Called
 from scenarios.faults import Breach
+from scenarios.moments import TimeFormat
 from scenarios.references import FileOrFolderReference
 from scenarios.road_files import AnyCrs
 from scenarios.section import Known, NotNegative, Positive, Section, rule
@@ -81,6 +83,8 @@ class TraceTraffic(Section):
     """System that x and y are in; left out, places are longitudes and latitudes."""
     time_unit: TimeUnit | None = None
     """What one is, where times are numbers; left out, seconds, or what the size of dates says."""
+    time_format: TimeFormat | None = None
+    """Of tables: how a time is written, as ``%d/%m/%Y %H:%M:%S``; left out, ISO 8601 or a number."""
     order: Literal["auto", "ascending", "any"] = "auto"
     """What a vehicle's clock may do within a file: ``auto``, go forward only in formats that promise it (SUMO, GPX,
     timed paths), elsewhere wholly forward or wholly backward; ``any``, what it likes, and fixes are sorted."""
@@ -102,6 +106,8 @@ class TraceTraffic(Section):
     """Tick of the run's clock, seconds."""
     parked: Literal["silent", "answer"] = "silent"
     """Whether a vehicle that is not seen any more still answers queries, from where it was seen last."""
+    called: Called = VEHICLES
+    """What the report calls one of those recorded and several, as ["ship", "ships"]."""
 
     @classmethod
     def broken_rules(cls, known: Known) -> Iterator[Breach]:
@@ -112,6 +118,8 @@ class TraceTraffic(Section):
                 yield Breach(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
             if columns.lon is not None and known["crs"] is not None:
                 yield Breach(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
+        if known.has("time_format", "time_unit"):
+            yield Breach(("time_unit",), "is of numbers, and must be left out with time_format", known["time_unit"])
         if "match" not in known:
             return
         for key, methods in (("match_m", ("nearest", "hmm")), ("match_noise_m", ("hmm",))):

@@ -9,24 +9,35 @@ from scenarios.section import rule
 
 METRES: Mapping[str, float] = {
     "m": 1.0,
+    "metre": 1.0,
     "metres": 1.0,
+    "meter": 1.0,
     "meters": 1.0,
     "km": 1000.0,
+    "kilometre": 1000.0,
     "kilometres": 1000.0,
+    "kilometer": 1000.0,
     "kilometers": 1000.0,
     "ft": 0.3048,
+    "foot": 0.3048,
     "feet": 0.3048,
     "mi": 1609.344,
+    "mile": 1609.344,
     "miles": 1609.344,
 }
 """Metres by name of the unit; feet and miles are the international ones."""
 
 SECONDS: Mapping[str, float] = {
     "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
     "seconds": 1.0,
     "min": 60.0,
+    "minute": 60.0,
     "minutes": 60.0,
     "h": 3600.0,
+    "hr": 3600.0,
+    "hour": 3600.0,
     "hours": 3600.0,
 }
 """Seconds by name of the unit."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 FINEST = 15
-MOST_CELLS = 5_000_000
+MOST_CELLS = 1_000_000
+"""More are no campaign's: choosing them takes 15 s a million."""
 _CORNERS_A_SIDE = 64
 _WIDENED_M = 0.01
 
@@ -82,7 +83,7 @@ class HexagonGrid:
         Raises
         ------
         CellsError
-            If h3 is not installed, an argument is out of range, or the cells are more than five million.
+            If h3 is not installed, an argument is out of range, or the cells are more than a million.
         """
         faults = []
         if not 0 <= resolution <= FINEST:
@@ -106,7 +107,7 @@ class HexagonGrid:
         about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
         if about > MOST_CELLS:
             words = f"resolution = {resolution} makes about {about:,.0f} cells, more than {MOST_CELLS:,}"
-            raise CellsError([words])
+            raise CellsError([f"{words}: take a coarser one, or a part of the city with bounds"])
         lon, lat = _wgs84_from(projected).transform(*_rim(window))
         if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
             raise CellsError(["the city reaches where its coordinate system does not: H3 needs longitude and latitude"])

@@ -10,7 +10,6 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import shapely
-from scipy.spatial import KDTree
 
 from simulator.cells.blocks import blocks_of, spacing_of
 from simulator.cells.errors import CellsError
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     import pyproj
     from numpy.typing import ArrayLike, NDArray
+    from scipy.spatial import KDTree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,6 +204,8 @@ class NamedPlaces:
 
     @cached_property
     def _tree(self) -> KDTree:
+        from scipy.spatial import KDTree  # noqa: PLC0415  slow to import, for these cells only
+
         return KDTree(self.xy)
 
     @cached_property

@@ -2,7 +2,6 @@
 
 import csv
 import warnings
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.datasets.errors import DatasetError
-from simulator.roads.table import rows_in_words
+from simulator.files.row_words import rows_in_words
+from simulator.files.unpacked import opened
 
-_UNREADABLE = (OSError, EOFError, zlib.error, ValueError, pd.errors.ParserWarning)
+_UNREADABLE = (ValueError, pd.errors.ParserWarning)
 _SHOWN = 80
 
 
@@ -45,7 +45,7 @@ class Rows:
         quoted: bool = True,
         nothing: Sequence[str] = ("",),
     ) -> "Rows":
-        """Read a text file, plain or gzipped as its name says; a byte order mark is passed over.
+        """Read a text file, plain or packed; a byte order mark is passed over.
 
         Parameters
         ----------
@@ -69,10 +69,10 @@ class Rows:
         """
         how: dict[str, Any] = {"header": 0} if names is None else {"header": None, "names": list(names)}
         try:
-            with warnings.catch_warnings():
+            with opened(file, error=DatasetError, lines=True) as stream, warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 frame = pd.read_csv(
-                    file,
+                    stream,
                     sep=separator,
                     dtype="str",
                     index_col=False,
@@ -81,13 +81,12 @@ class Rows:
                     keep_default_na=False,
                     na_values=list(nothing),
                     skip_blank_lines=False,
-                    compression="gzip" if file.name.endswith(".gz") else None,
                     **how,
                 )
-        except FileNotFoundError:
-            raise DatasetError([f"{file}: no such file"]) from None
         except pd.errors.EmptyDataError:
             raise DatasetError([f"{file}: it is empty"]) from None
+        except DatasetError:
+            raise
         except _UNREADABLE as error:
             said = " ".join(str(error).split())
             raise DatasetError([f"{file}: cannot be read as a table: {said}"]) from None

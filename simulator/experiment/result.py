@@ -13,6 +13,7 @@ import pandas as pd
 import scenarios
 from mechanisms.local import LocalMechanism
 from scenarios import Scenario
+from scenarios.called import VEHICLES
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.city import City
 from simulator.experiment.claims import tabulate_claims
@@ -107,6 +108,7 @@ class RunResult:
             "packages": package_versions(),
             "data": data_checksums(scenario),
             "vehicles": engine.vehicles,
+            "called": list(getattr(scenario.traffic, "called", VEHICLES)),
             "link_crossings": totals.link_crossings,
             "queries": len(queries),
             "device_answers": int(rounds["answered"].sum()),
@@ -153,6 +155,7 @@ class RunResult:
                 *_warnings(scenario, city),
                 *scenario.release_warnings(),
                 *(f"mechanisms.{name}: {text}" for name, m in mechanisms.items() for text in m.warnings()),
+                *_unasked(scenario, queries),
                 *_shortfalls(mechanisms, queries),
                 *refinement_warnings(refinements, queries),
                 *attacked.notes,
@@ -231,6 +234,18 @@ def _shortfalls(mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Quer
                 f"{min(counted):,} were counted: too little noise for what is claimed of the sums"
             )
     return warnings
+
+
+def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:
+    """Return which campaigns asked nobody but devices outside, as where a recording is of another time."""
+    asked: dict[str, list[int]] = {}
+    for query in queries:
+        asked.setdefault(query.campaign, []).append(int(query.truth.sum()) - scenario.population.outside)
+    return [
+        f"campaigns.{name}: nobody was there to be asked at any of its {len(numbers):,} queries"
+        for name, numbers in asked.items()
+        if not any(numbers)
+    ]
 
 
 def _warnings(scenario: Scenario, city: City) -> list[str]:

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import math
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,8 +22,8 @@ FREE_BYTES = 2**28
 LONGEST_BYTES = 2**24
 """Of a line of text, or of what stands in XML from one tag to the next; a reader holds all of it."""
 
-_CHUNK_BYTES = 2**20
-_BEGIN_BYTES = 2**16
+_BUFFER_BYTES = 2**20
+_CHUNK_BYTES = 2**16
 
 
 class _Packing(NamedTuple):
@@ -43,16 +44,17 @@ _BZIP2_BLOCK = (b"1AY&SY", b"\x17rE8P\x90")
 """What follows ``BZh`` and a digit: a block, or the end of an empty file."""
 
 
-class _UnpackedTooFarError(Exception):
+class _BeyondLimitError(Exception):
     """Carries the rule a file breaks."""
 
 
 class _Limited(io.RawIOBase):
     """Reads on to a limit, and refuses to read beyond."""
 
-    def __init__(self, stream: BinaryIO, most: int) -> None:
+    def __init__(self, stream: BinaryIO, most: int, *, longest_line: float) -> None:
         super().__init__()
         self._stream, self._left, self._most = stream, most, most
+        self._line, self._longest_line = 0, longest_line
 
     def readable(self) -> bool:
         return True
@@ -61,13 +63,19 @@ class _Limited(io.RawIOBase):
         piece = self._stream.read(len(buffer))
         self._left -= len(piece)
         if self._left < 0:
-            raise _UnpackedTooFarError(f"must not unpack to more than {self._most:,} bytes")
+            raise _BeyondLimitError(f"must not unpack to more than {self._most:,} bytes")
+        ends = piece.rfind(b"\n")
+        if ends < 0:
+            ends = piece.rfind(b"\r")
+        self._line = self._line + len(piece) if ends < 0 else len(piece) - ends - 1
+        if self._line > self._longest_line:
+            raise _BeyondLimitError(f"a line must not be longer than {self._longest_line:,} bytes; is this text?")
         buffer[: len(piece)] = piece
         return len(piece)
 
 
 @contextmanager
-def opened(file: Path, *, error: type[FaultsError]) -> Iterator[io.BufferedReader]:
+def opened(file: Path, *, error: type[FaultsError], lines: bool = False) -> Iterator[io.BufferedReader]:
     """Open a file for reading bytes; what is packed is unpacked on the way.
 
     Whatever goes wrong with it inside the block becomes one sentence.
@@ -78,13 +86,15 @@ def opened(file: Path, *, error: type[FaultsError]) -> Iterator[io.BufferedReade
         Packed by gzip, bzip2 or xz where its name ends in ``.gz``, ``.bz2`` or ``.xz``, or else where it begins so.
     error
         Raised.
+    lines
+        Whether it is text in lines, of which a reader holds one at least.
 
     Raises
     ------
     FaultsError
         If the file cannot be read: it is not there, is not packed as its name says, ends early, or unpacks to more
-        than `MOST_BYTES`, or than `MOST_TIMES` its size if that is above `FREE_BYTES`; or if what reads it as text
-        finds none in UTF-8.
+        than `MOST_BYTES`, or than `MOST_TIMES` its size if that is above `FREE_BYTES`; if a line of it is longer
+        than `LONGEST_BYTES`; or if what reads it as text finds none in UTF-8.
     """
     packing = None
     try:
@@ -94,13 +104,14 @@ def opened(file: Path, *, error: type[FaultsError]) -> Iterator[io.BufferedReade
             if packing is not None:
                 most = min(most, max(FREE_BYTES, MOST_TIMES * file.stat().st_size))
             with raw if packing is None else packing.opens(raw) as stream:
-                yield io.BufferedReader(_Limited(stream, most), _CHUNK_BYTES)
+                longest_line = LONGEST_BYTES if lines else math.inf
+                yield io.BufferedReader(_Limited(stream, most, longest_line=longest_line), _BUFFER_BYTES)
     except FileNotFoundError:
         raise error([f"{file}: no such file"]) from None
-    except _UnpackedTooFarError as fault:
+    except _BeyondLimitError as fault:
         raise error([f"{file}: {fault}"]) from None
     except UnicodeDecodeError as fault:
-        raise error([f"{file}: must be text in UTF-8: {fault.reason} at byte {fault.start:,}"]) from None
+        raise error([f"{file}: must be text in UTF-8: {fault.reason}"]) from None
     except EOFError:
         name = "file" if packing is None else packing.name
         raise error([f"{file}: cannot be read: it must be whole, and its {name} ends early"]) from None
@@ -111,13 +122,13 @@ def opened(file: Path, *, error: type[FaultsError]) -> Iterator[io.BufferedReade
 
 
 def chunks_of(file: Path, *, error: type[FaultsError]) -> Iterator[bytes]:
-    """Go through a file 1 MiB at a time, unpacked; see `opened`."""
+    """Go through a file 64 KiB at a time, unpacked; see `opened`."""
     with opened(file, error=error) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
             yield chunk
 
 
-def lines_of(file: Path, *, error: type[FaultsError]) -> Iterator[bytes]:
+def raw_lines(file: Path, *, error: type[FaultsError]) -> Iterator[bytes]:
     """Go through the lines of a file, unpacked, none longer than `LONGEST_BYTES`; see `opened`."""
     with opened(file, error=error) as stream:
         number = 0
@@ -133,7 +144,7 @@ def begin_of(file: Path) -> bytes:
     """Return how a file begins, for telling formats apart: at most 64 KiB, nothing of one that cannot be read."""
     try:
         with opened(file, error=FaultsError) as stream:
-            return stream.read(_BEGIN_BYTES)
+            return stream.read(_CHUNK_BYTES)
     except FaultsError:
         return b""
 

@@ -30,7 +30,7 @@ class Element(NamedTuple):
 
 
 def elements_of(file: str | Path, *, error: type[FaultsError]) -> Iterator[Element]:
-    """Go through an XML file, plain or packed, holding little more than 1 MiB of it.
+    """Go through an XML file, plain or packed, holding little more than a tag of it.
 
     Text between elements is passed over. Documents that declare a document type are refused: nothing is ever expanded.
 
@@ -52,56 +52,22 @@ def elements_of(file: str | Path, *, error: type[FaultsError]) -> Iterator[Eleme
         If the file cannot be read, is empty or not well-formed, declares a document type, nests more than `MOST_DEPTH`
         elements, or has no tag in `LONGEST_BYTES`.
     """
-    found: list[Element] = []
-    depth = 0
-    parser = expat.ParserCreate()
-
-    def begins(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > MOST_DEPTH:
-            raise refused(f"elements must be within at most {MOST_DEPTH} others")
-        found.append(Element(name, attributes, parser.CurrentLineNumber))
-
-    def over(name: str) -> None:
-        nonlocal depth
-        depth -= 1
-        found.append(Element(name, None, parser.CurrentLineNumber))
-
-    def refuse(*_: object) -> None:
-        raise refused("must not declare a document type or entities (<!DOCTYPE): they are never expanded")
-
-    def refused(rule: str) -> FaultsError:
-        return error([f"{file}: line {parser.CurrentLineNumber}: {rule}"])
-
-    def parse(chunk: bytes, *, last: bool = False) -> FaultsError | None:
-        try:
-            parser.Parse(chunk, last)
-        except FaultsError as fault:
-            return fault
-        except expat.ExpatError as fault:
-            return error([f"{file}: line {fault.lineno}: not well-formed XML: {expat.ErrorString(fault.code)}"])
-        except (LookupError, ValueError) as fault:  # what Python's codecs have against the encoding the file declares
-            return error([f"{file}: line 1: its declared encoding cannot be read: {fault}"])
-        return None
-
-    parser.StartElementHandler, parser.EndElementHandler = begins, over
-    parser.StartDoctypeDeclHandler, parser.EntityDeclHandler = refuse, refuse
+    parsing = _Parsing(str(file), error)
     silent = total = 0
     for chunk in chunks_of(Path(file), error=error):
-        fault = parse(chunk)
+        fault = parsing.parse(chunk)
         total += len(chunk)
-        silent = 0 if found else silent + len(chunk)
+        silent = 0 if parsing.found else silent + len(chunk)
         if fault is None and silent > LONGEST_BYTES:
-            fault = refused(f"must have a tag in every {LONGEST_BYTES:,} bytes; is this XML?")
-        yield from found
-        found.clear()
+            fault = parsing.fault(f"must have a tag in every {LONGEST_BYTES:,} bytes; is this XML?")
+        yield from parsing.found
+        parsing.found.clear()
         if fault is not None:
             raise fault
     if total == 0:
         raise error([f"{file}: it is empty"])
-    fault = parse(b"", last=True)
-    yield from found
+    fault = parsing.parse(b"", last=True)
+    yield from parsing.found
     if fault is not None:
         raise fault
 
@@ -112,3 +78,45 @@ def root_of(file: Path) -> str | None:
         return next((element.local_name for element in elements_of(file, error=FaultsError)), None)
     except FaultsError:
         return None
+
+
+class _Parsing:
+    """A file while it is parsed: the elements of its last chunk, in `found`."""
+
+    def __init__(self, file: str, error: type[FaultsError]) -> None:
+        self._file, self._error = file, error
+        self._depth = 0
+        self.found: list[Element] = []
+        self._parser = parser = expat.ParserCreate()
+        parser.StartElementHandler, parser.EndElementHandler = self._begins, self._ends
+        parser.StartDoctypeDeclHandler, parser.EntityDeclHandler = self._refuses, self._refuses
+
+    def fault(self, rule: str) -> FaultsError:
+        """Return a fault of the line that was read last."""
+        return self._error([f"{self._file}: line {self._parser.CurrentLineNumber}: {rule}"])
+
+    def parse(self, chunk: bytes, *, last: bool = False) -> FaultsError | None:
+        """Go on, and return what is wrong, so that what comes before it is seen first."""
+        try:
+            self._parser.Parse(chunk, last)
+        except FaultsError as fault:
+            return fault
+        except expat.ExpatError as fault:
+            rule = f"not well-formed XML: {expat.ErrorString(fault.code)}"
+            return self._error([f"{self._file}: line {fault.lineno}: {rule}"])
+        except (LookupError, ValueError) as fault:  # what Python's codecs have against the encoding the file declares
+            return self._error([f"{self._file}: line 1: its declared encoding cannot be read: {fault}"])
+        return None
+
+    def _begins(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > MOST_DEPTH:
+            raise self.fault(f"elements must be within at most {MOST_DEPTH} others")
+        self.found.append(Element(name, attributes, self._parser.CurrentLineNumber))
+
+    def _ends(self, name: str) -> None:
+        self._depth -= 1
+        self.found.append(Element(name, None, self._parser.CurrentLineNumber))
+
+    def _refuses(self, *_: object) -> None:
+        raise self.fault("must not declare a document type or entities (<!DOCTYPE): they are never expanded")

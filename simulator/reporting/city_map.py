@@ -102,8 +102,8 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
         times = frame.groupby("query")["time_s"].first().reindex(kept)
         numbers: dict[str, Any] = {
             "name": str(campaign),
-            "unit": kinds[str(campaign)].unit,
-            "words": kinds[str(campaign)].of_truth,
+            "unit": run.called.unit(kinds[str(campaign)].unit),
+            "words": run.called.of(kinds[str(campaign)].of_truth),
             "counts": kinds[str(campaign)] is COUNT,
             "labels": {str(m): published_label(run, str(campaign), str(m)) for m in frame["mechanism"].unique()},
             "queries": [int(query) for query in kept],

@@ -79,7 +79,7 @@ def _crowd(claim: ViewClaim) -> str:
         return ""
     if claim.crowd == 1:
         return ", if you are alone in your cell"
-    return f", if {claim.crowd:,} vehicles are in your cell, you among them"
+    return f", if {claim.crowd:,} are in your cell, you among them"
 
 
 def _suppressed(claim: ViewClaim) -> str:

@@ -57,7 +57,7 @@ def growth_sentence(run: FinishedRun, facts: MechanismFacts) -> str | None:
         sentence = f"{facts.label} has no error at any number of devices: it hides nothing."
     elif low > 0 and high / low <= FLAT:
         sentence = (
-            f"{facts.label}’s error stays the same, {number(low)} vehicles, {ends}: it does not depend on "
+            f"{facts.label}’s error stays the same, {number(low)} {run.called.many}, {ends}: it does not depend on "
             "how many devices are asked."
         )
     elif low > 0:
@@ -65,9 +65,9 @@ def growth_sentence(run: FinishedRun, facts: MechanismFacts) -> str | None:
         (n_before, before) = pairs[-2]
         power = math.log(high / before) / math.log(n_high / n_before)
         law = "as √N" if abs(power - 0.5) < 0.02 else f"in the end about as N to the power {power:.2f}"
-        sentence = f"{facts.label}’s error grows from {number(low)} to {number(high)} vehicles {ends}, {law}."
+        sentence = f"{facts.label}’s error grows from {number(low)} to {number(high)} {run.called.many} {ends}, {law}."
     else:
-        sentence = f"{facts.label}’s error grows from nothing to {number(high)} vehicles {ends}."
+        sentence = f"{facts.label}’s error grows from nothing to {number(high)} {run.called.many} {ends}."
     lost = any(record["mechanism"] == facts.name for record in run.run.get("loss") or [])
     if lost:
         sentence = f"Where every report arrives, {sentence}"
@@ -199,9 +199,9 @@ def _differences(claims: list[ViewClaim], chance: float | None) -> Safe:
         at = "at every ε" if flat is not None else f"at ε = {parameter(chosen[0])}"
         parts.append(f"{crowd} it is {related('δ', '≤' if claim.delta_kind == 'bound' else '=', chosen[1])} {at}")
     if parts:
-        body += f"For a vehicle {listed(parts)}. A quoted ε with a small δ therefore needs a minimum crowd."
+        body += f"For a device {listed(parts)}. A quoted ε with a small δ therefore needs a minimum crowd."
     else:
-        body += f"A vehicle alone in its cell is seen with probability {percent(chance)}, whatever ε is."
+        body += f"A device alone in its cell is seen with probability {percent(chance)}, whatever ε is."
     return _item("Publishing the estimates is not covered.", body)
 
 
@@ -212,7 +212,7 @@ def _repair(claims: list[ViewClaim]) -> Safe:
         if claim.k is not None and claim.deltas and claim.basis.startswith(f"{RELEASED_BY}suppress")
     ]
     body = (
-        "If only the differences are published, and every cell with fewer than k sampled vehicles is left "
+        "If only the differences are published, and every cell with fewer than k sampled devices is left "
         "out, a small δ at a finite ε "
         "becomes provable (Li, Qardaji and Su, theorem 5). "
     )

@@ -47,7 +47,9 @@ def occupancy_section(run: FinishedRun, page: Figures) -> Safe:
         page["figures"][f"occupancy-{len(group)}"] = spec
         thinned = spec["drawn_every"]
         caption = label + (f" (one point in {thinned} drawn)" if thinned > 1 else "")
-        described = f"{label}: error of each estimate against the vehicles in the cell, with the band theory expects."
+        described = (
+            f"{label}: error of each estimate against the {run.called.many} in the cell, with the band of theory."
+        )
         drawn.append(figure(f"occupancy-{len(group)}", caption, described=described))
         group.append(spec)
     if not drawn:
@@ -109,10 +111,11 @@ def scores_section(run: FinishedRun) -> Safe:
         The section.
     """
     parts = by_unit(run.scores)
-    tables = [_scores_table(run, part, unit) for unit, part in parts.items()]
+    units = [run.called.unit(unit) for unit in parts]
+    tables = [_scores_table(run, part, unit) for unit, part in zip(units, parts.values(), strict=True)]
     meaning = definitions(
         [
-            ("RMSE", f"root mean square error over all cells and queries, in {listed(list(parts))}"),
+            ("RMSE", f"root mean square error over all cells and queries, in {listed(units)}"),
             ("Bias", "the mean of estimate minus truth over all cells: near 0 if the estimator is unbiased"),
             (
                 "Coverage",
@@ -207,7 +210,7 @@ def growth_section(run: FinishedRun, page: Figures) -> Safe:
             for facts in private
             if (value := (facts.record.get("scaling") or {}).get("occupancy")) is not None
         }
-        held = f" for a cell with {listed(sorted(occupancies))} vehicles in it" if occupancies else ""
+        held = f" for a cell with {listed(sorted(occupancies))} {run.called.many} in it" if occupancies else ""
         ideal = ", where every report arrives" if run.run.get("loss") else ""
         caption = f"Lines: the standard error in theory{held}{ideal}. Points: this run. Both axes are logarithmic."
         if any(facts.kind == "no_privacy" for facts in run.facts.values()):

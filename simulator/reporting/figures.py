@@ -87,7 +87,7 @@ def occupancy(
         "mode": "markers",
         "name": "one cell, one query",
         "marker": {"color": colour(run, mechanism), "size": 5, "opacity": 0.35 if len(truth) > 300 else 0.6},
-        "hovertemplate": "%{x:,} vehicles there<br>estimate off by %{y:+.1f}<extra></extra>",
+        "hovertemplate": "%{x:,} " + run.called.many + " there<br>estimate off by %{y:+.1f}<extra></extra>",
     }
     traces = [dots]
     if len(band_at):
@@ -103,7 +103,7 @@ def occupancy(
         }
         traces = [outline, dots]
     layout = {
-        "xaxis": {"title": {"text": "vehicles in the cell"}, "range": list(ends)},
+        "xaxis": {"title": {"text": f"{run.called.many} in the cell"}, "range": list(ends)},
         "yaxis": {"title": {"text": "estimate − truth"}, "zeroline": True, "range": [-reach, reach]},
         "height": 330,
     }
@@ -175,7 +175,7 @@ def growth(run: FinishedRun) -> dict[str, Any] | None:
     log: dict[str, Any] = {"type": "log", "dtick": 1, "tickformat": ","}
     layout = {
         "xaxis": {**log, "title": {"text": "devices asked"}},
-        "yaxis": {**log, "title": {"text": "error per cell, vehicles"}},
+        "yaxis": {**log, "title": {"text": f"error per cell, {run.called.many}"}},
         "height": 420,
         "margin": {"l": 70, "r": 48, "t": 12, "b": 48},
         "showlegend": True,

@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from simulator.reporting.called import called
+
 TITLES = {
     "no_privacy": "No privacy",
     "randomized_response": "Randomized response",
@@ -138,6 +140,7 @@ class FinishedRun:
             self.run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:
             raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
+        self.called = called(self.run)
         self.facts = mechanism_facts(self.run)
         self.refined = refined_labels(self.run, self.facts)
 

@@ -67,12 +67,12 @@ def _verdict(check: Mapping[str, Any]) -> str:
     if static["correlation"] is not None:
         said += (
             f"The static equilibrium computed here from the same files correlates at {static['correlation']:.5f}, so "
-            "network, trips and units are read as their authors meant them; what the run differs by, it differs by as "
-            "a model."
+            "network, trips and closed zones are read as their authors meant them (units are not shown by this: in "
+            "equilibrium volumes are the same in any); what the run differs by, it differs by as a model."
             if static["correlation"] > _SAME
             else f"But the static equilibrium computed here from the same files correlates at only "
             f"{static['correlation']:.3f}: the published flows are not the equilibrium of these files as they were "
-            "read. Check units, trips and costs (tolls and distances are not in ours) before reading on."
+            "read. Check network, trips and costs (tolls and distances are not in ours) before reading on."
         )
     return said
 

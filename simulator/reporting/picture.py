@@ -8,7 +8,7 @@ from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import Safe, definitions, element, figure, same_scale
 from simulator.reporting.numerals import whole
 from simulator.reporting.published import published_label, statistics
-from simulator.reporting.verdict import QUESTION, accuracy, price
+from simulator.reporting.verdict import accuracy, price, question
 
 Figures = dict[str, Any]
 
@@ -32,7 +32,7 @@ def header(run: FinishedRun) -> Safe:
     asked = sorted({round(value) for value in run.mean_asked.values()})
     each = "–".join(whole(value) for value in dict.fromkeys((asked[0], asked[-1]))) if asked else "–"
     keys = [
-        ("vehicles in the run", whole(facts.get("vehicles"))),
+        (f"{run.called.many} in the run", whole(facts.get("vehicles"))),
         ("cell" if cells == 1 else "cells", whole(cells)),
         ("query" if facts.get("queries") == 1 else "queries", whole(facts.get("queries"))),
         ("devices asked per query", each),
@@ -46,10 +46,10 @@ def header(run: FinishedRun) -> Safe:
         element("p", "crowdveil · report of a run", class_="kicker"),
         element("h1", facts.get("scenario", "")),
         element("p", facts["description"], class_="described") if facts.get("description") else "",
-        element("p", QUESTION, class_="question"),
+        element("p", question(run), class_="question"),
         element("h2", "How good is the picture?"),
         verdict,
-        element("h2", "What does it cost a driver?"),
+        element("h2", f"What does it cost {run.called.who_pays}?"),
         prices,
         definitions(keys, class_="keys"),
     )
@@ -89,7 +89,7 @@ def map_section(run: FinishedRun, page: Figures) -> Safe:
             element("div", class_="scale", data_scale=panel, aria_hidden="true"),
         )
         for panel, title, words in (
-            ("truth", "Truth", next(iter(statistics(run.scores).values())).of_truth),
+            ("truth", "Truth", run.called.of(next(iter(statistics(run.scores).values())).of_truth)),
             ("estimate", "Estimate", "what the aggregator worked out"),
             ("error", "Error", "estimate minus truth"),
         )

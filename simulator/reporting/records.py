@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from simulator.reporting.called import called
 from simulator.reporting.claims_text import KIND_WORDS, sentence
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import Safe, data, definitions, details, element, table
@@ -47,7 +48,9 @@ def claims_section(run: FinishedRun) -> Safe:
         ],
         class_="terms",
     )
-    return element("section", element("h2", "Who can learn what about a driver"), *blocks, key, id="claims")
+    return element(
+        "section", element("h2", f"Who can learn what about {run.called.who_pays}"), *blocks, key, id="claims"
+    )
 
 
 def _badge(kind: str) -> Safe:
@@ -223,11 +226,13 @@ def _conservation(facts: dict[str, Any]) -> Safe:
         "Adds up",
         "Let through when stuck",
     ]
-    caption = "Vehicles at each query: departed = waiting + on the road + arrived + not known where"
+    words = called(facts)
+    begins = words.many[:1].upper() + words.many[1:]
+    caption = f"{begins} at each query: departed = waiting + on the road + arrived + not known where"
     verdict = (
-        f"At all {len(rows)} queries no vehicle was lost or made up."
+        f"At all {len(rows)} queries no {words.one} was lost or made up."
         if not lost
-        else f"At {lost} of {len(rows)} queries the vehicles do not add up."
+        else f"At {lost} of {len(rows)} queries the {words.many} do not add up."
     )
     body = table(caption, heads, rows)
     return Safe(

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.reporting.attack_words import attack_lines
+from simulator.reporting.called import called
 from simulator.reporting.claims_text import one_line
 from simulator.reporting.finished_run import FinishedRun, MechanismFacts, mechanism_facts, refined_labels
 from simulator.reporting.numerals import counted, duration, number, percent, real, whole
@@ -66,7 +67,7 @@ def print_summary(
     console.print(_what_ran(frames.run))
     labels = {name: record.label for name, record in facts.items()} | refined_labels(frames.run, facts)
     for unit, part in by_unit(frames.scores).items():
-        console.print(_scores(part, labels, unit, release_records(frames.run)))
+        console.print(_scores(part, labels, called(frames.run).unit(unit), release_records(frames.run)))
     console.print(_learnt(frames.claims, facts))
     attacks = getattr(frames, "attacks", None)  # a run kept before there were any has none
     if attacks is not None and len(attacks):
@@ -84,15 +85,17 @@ def print_summary(
         console.print(Text(f"{words}{report if report.is_file() else directory}"), soft_wrap=True)
 
 
+def _owners(run: Mapping[str, Any]) -> str:
+    words = called(run)
+    return f"{whole(run.get('vehicles'))} {words.one if run.get('vehicles') == 1 else words.many}"
+
+
 def _what_ran(run: Mapping[str, Any]) -> Text:
     wall = run.get("wall_s") or {}
     city = run.get("city") or {}
     text = Text()
     text.append(str(run.get("scenario", "")), style="bold")
-    text.append(
-        f", seed {run.get('seed', '–')}: {counted(run.get('vehicles'), 'vehicle')}, "
-        f"{counted(city.get('cells'), 'cell')}, "
-    )
+    text.append(f", seed {run.get('seed', '–')}: {_owners(run)}, {counted(city.get('cells'), 'cell')}, ")
     text.append(f"{whole(run.get('queries'))} queries, {whole(run.get('device_answers'))} answers")
     if wall.get("total") is not None:
         text.append(f", in {duration(wall['total'])}")

@@ -184,6 +184,11 @@ def _compared(first: _Driven, other: _Driven) -> Safe:
             f"{other.begins} left out {whole(missing)} of the vehicles "
             f"({percent(round(missing / first.last('departed'), 4))}): the notes below say which, and why."
         )
+    elif missing < 0:
+        said.append(
+            f"{other.begins} drove {whole(-missing)} more vehicles than {first.called}: flows by chance are drawn anew "
+            f"for it, and vehicles that {first.called} passed over are in its files all the same."
+        )
     reasons = _reasons(first, other)
     return element(
         "div",

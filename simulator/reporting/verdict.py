@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 
+from simulator.reporting.called import Called
 from simulator.reporting.claims_text import learns, sentence, who
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.numerals import number, percent
@@ -15,6 +16,25 @@ QUESTION = (
     "picture, "
     "and what does each party, alone or colluding, learn about a driver?"
 )
+
+
+def question(run: FinishedRun) -> str:
+    """
+    Ask what the simulator is for, of those that this run counted.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    sentence
+        Of vehicles and drivers, or of those the scenario calls otherwise.
+    """
+    if run.called == Called():
+        return QUESTION
+    return run.called.of(QUESTION).replace("traffic picture", "picture").replace("a driver", run.called.who_pays)
 
 
 def accuracy(run: FinishedRun) -> list[str]:
@@ -56,9 +76,8 @@ def _comparison(run: FinishedRun, scores: pd.DataFrame) -> str:
     if not ranked:
         return "Nothing private was measured in this run; the exact counts are the only estimate."
     best = ranked[0]
-    text = (
-        f"{_whose(run, campaign, best)} estimates were off by {number(rows[best])} vehicles a cell (root mean square)"
-    )
+    off = f"{number(rows[best])} {run.called.many}"
+    text = f"{_whose(run, campaign, best)} estimates were off by {off} a cell (root mean square)"
     for name in ranked[1:]:
         times = f", {number(rows[name] / rows[best])} times as much" if rows[best] > 0 else ""
         text += f"; {_inner(_whose(run, campaign, name))} by {number(rows[name])}{times}"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.row_words import SHOWN_ROWS
 from simulator.roads.errors import RoadsError
 from simulator.roads.read_report import DroppedRows, FilledDefault
-from simulator.roads.table import SHOWN_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

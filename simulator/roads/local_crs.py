@@ -11,25 +11,27 @@ if TYPE_CHECKING:
     import pyproj
 
 
-def crs_about(anchor: tuple[float, float]) -> pyproj.CRS:
+def crs_about(anchor: tuple[float, float], *, at_m: tuple[float, float] = (0.0, 0.0)) -> pyproj.CRS:
     """Make a transverse Mercator in metres whose origin is the anchor.
 
     Parameters
     ----------
     anchor
         Longitude and latitude of WGS84, degrees; a latitude within (-90, 90).
+    at_m
+        Coordinates of the anchor, metres east and north.
 
     Returns
     -------
     pyproj.CRS
-        Projected, in metres; (0, 0) is the anchor.
+        Projected, in metres.
     """
     lon, lat = anchor
     conversion = TransverseMercatorConversion(
         latitude_natural_origin=lat,
         longitude_natural_origin=lon,
-        false_easting=0.0,
-        false_northing=0.0,
+        false_easting=at_m[0],
+        false_northing=at_m[1],
         scale_factor_natural_origin=1.0,
     )
     return ProjectedCRS(conversion=conversion, name=f"transverse Mercator about {lon:g}, {lat:g}")

@@ -171,9 +171,13 @@ def _faults(
         unit = crs.axis_info[0].unit_conversion_factor if crs.axis_info else np.pi / 180
         with np.errstate(over="ignore"):  # infinite degrees are out of range as large ones are
             lon, lat = np.degrees(xy * unit).T
+        elsewhere = (np.abs(lon) > 360) | (np.abs(lat) > 360)
         for wrong, rule in (
+            (
+                elsewhere,
+                "a longitude from -180 to 180 and a latitude from -90 to 90 (in another system? name it as crs)",
+            ),
             (np.abs(lat) > 90 + 1e-9, "a longitude and a latitude from -90 to 90 (are the two swapped?)"),
-            (np.abs(lon) > 360, "a longitude from -180 to 180 and a latitude"),
         ):
             if wrong.any():
                 return [_fault(file, where, wrong, rule, xy)]

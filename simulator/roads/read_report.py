@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simulator.roads.table import numbers_in_words
+from simulator.files.row_words import numbers_in_words
 
 if TYPE_CHECKING:
     from simulator.roads.component import Loss
@@ -71,6 +71,8 @@ class ReadReport:
         What the largest strongly connected part leaves out.
     nodes, links
         What is left.
+    doubts
+        What speaks against units or coordinates.
     """
 
     nodes_file: str
@@ -82,16 +84,18 @@ class ReadReport:
     loss: Loss
     nodes: int
     links: int
+    doubts: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Say in plain words what is not as the files have it.
+        """Say in plain words what is not as the files have it, doubts first.
 
         Returns
         -------
         list of str
             Empty if every row was used as it stands.
         """
-        notes = [f"{self.edges_file}: dropped {dropped}" for dropped in self.dropped]
+        notes = [*self.doubts]
+        notes += [f"{self.edges_file}: dropped {dropped}" for dropped in self.dropped]
         notes += [
             f"{self.edges_file}: {filled.name} taken as {filled.default} in {filled.total:,} of {self.edge_rows:,} rows"
             for filled in self.defaults

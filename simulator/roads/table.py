@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from simulator.files.row_words import rows_in_words
+from simulator.files.unpacked import opened
 from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SHOWN_ROWS = 20
-_UNREADABLE = (OSError, EOFError, zlib.error, ValueError, pd.errors.ParserWarning, pa.ArrowException)
+_UNREADABLE = (OSError, ValueError, pd.errors.ParserWarning, pa.ArrowException)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,6 +75,12 @@ class Table:
             raise RoadsError(
                 f"{file}: no column {column!r} for {name}; its columns are {known}{hint}"
                 for name, column in absent.items()
+            )
+        # Of two columns of one name pandas calls the second "name.1".
+        twice = {column: name for name, column in columns.items() if f"{column}.1" in frame.columns}
+        if twice:
+            raise RoadsError(
+                f"{file}: two columns are called {column!r}: which of them is {name}?" for column, name in twice.items()
             )
         if frame.empty:
             raise RoadsError([f"{file}: it holds no rows"])
@@ -161,42 +168,26 @@ class Table:
         return [f"{self.file}: {rows_in_words(wrong)}: {name} (column {column!r}) must be {rule}, got {value}"]
 
 
-def rows_in_words(chosen: NDArray[np.bool_]) -> str:
-    """Name rows by number, the first 20 of many.
+def column_names(file: Path) -> list[str]:
+    """Return the file's own names of a table's columns.
 
     Parameters
     ----------
-    chosen
-        Which rows, shape (rows,); at least one.
+    file
+        As :meth:`Table.from_file` takes it.
 
     Returns
     -------
-    str
-        As in "rows 1, 2, 3 … (31 in all)".
+    list of str
+        None where the file cannot be read, which reading it whole will then say.
     """
-    numbers = (np.flatnonzero(chosen) + 1).tolist()
-    return numbers_in_words(numbers[:SHOWN_ROWS], total=len(numbers))
-
-
-def numbers_in_words(shown: Sequence[int], *, total: int) -> str:
-    """Name rows whose first numbers are known.
-
-    Parameters
-    ----------
-    shown
-        The first row numbers, ascending.
-    total
-        How many rows there are.
-
-    Returns
-    -------
-    str
-        As in "row 4", "rows 1, 2" or "rows 1, 2, 3 … (31 in all)".
-    """
-    if total == 1:
-        return f"row {shown[0]}"
-    more = f" … ({total:,} in all)" if total > len(shown) else ""
-    return f"rows {', '.join(map(str, shown))}{more}"
+    try:
+        if file.name.lower().endswith(".parquet"):
+            return [str(name) for name in pq.read_schema(file).names]
+        with opened(file, error=RoadsError, lines=True) as stream:
+            return [str(name) for name in pd.read_csv(stream, nrows=0, index_col=False).columns]
+    except _UNREADABLE:
+        return []
 
 
 def _read(file: Path, *, text: Sequence[str]) -> pd.DataFrame:
@@ -207,14 +198,20 @@ def _read(file: Path, *, text: Sequence[str]) -> pd.DataFrame:
             frame = pd.read_parquet(file)
             return frame if frame.index.names == [None] else frame.reset_index()
         if name.endswith((".csv", ".csv.gz")):
-            with warnings.catch_warnings():
+            with opened(file, error=RoadsError, lines=True) as stream, warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
-                return pd.read_csv(file, dtype=dict.fromkeys(text, "str"), index_col=False, low_memory=False)
+                return pd.read_csv(stream, dtype=dict.fromkeys(text, "str"), index_col=False, low_memory=False)
     except FileNotFoundError:
         raise RoadsError([f"{file}: no such file"]) from None
+    except RoadsError:
+        raise
+    except pd.errors.EmptyDataError:
+        raise RoadsError([f"{file}: it is empty"]) from None
+    except pd.errors.ParserWarning:
+        raise RoadsError([f"{file}: cannot be read as CSV: its rows hold more values than its header names"]) from None
     except _UNREADABLE as error:
         kind = "Parquet" if name.endswith(".parquet") else "CSV"
-        raise RoadsError([f"{file}: cannot be read as {kind}: {error}"]) from error
+        raise RoadsError([f"{file}: cannot be read as {kind}: {str(error).strip()}"]) from error
     raise RoadsError([f"{file}: the name must end in .csv, .csv.gz or .parquet"])
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
+from simulator.files.row_words import rows_in_words
 from simulator.roads.component import largest_strong_component
+from simulator.roads.doubts import coordinates_swapped, length_doubts
 from simulator.roads.edge_rows import EdgeRows
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
@@ -94,6 +96,7 @@ def read_tables(
         default_lanes=default_lanes,
         capacity_vph=capacity_vph,
     )
+    doubts = _doubts(node_table, edge_table, places, rows)
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=places.crs)
     keys = node_keys(places.ids)
     graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, places.xy.tolist(), strict=True))
@@ -110,8 +113,29 @@ def read_tables(
         loss=loss,
         nodes=len(network.node_names),
         links=len(network.links),
+        doubts=tuple(doubts),
     )
     return network, report
+
+
+def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> list[str]:
+    """Hold lengths that the file gives against the places of the nodes.
+
+    Raises
+    ------
+    RoadsError
+        If they fit far better with latitude and longitude swapped.
+    """
+    if not edges.has("length_m"):
+        return []
+    length_m = rows.numbers["length_m"]
+    if nodes.has("lon"):
+        lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
+        if coordinates_swapped(lonlat, rows.from_row, rows.to_row, length_m):
+            rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
+            raise RoadsError([f"{nodes.file}: {rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
+    across = places.xy[rows.to_row] - places.xy[rows.from_row]
+    return length_doubts(length_m, np.hypot(across[:, 0], across[:, 1]), file=str(edges.file))
 
 
 def _check_arguments(

@@ -76,6 +76,7 @@ WRONG = {
     "within must be finite, x_min < x_max": {"within": (5.0, 0.0, 5.0, 1.0)},
     "within must meet the roads": {"within": (0.0, 0.0, 1.0, 1.0)},
     "resolution = 15 makes about 1": {"resolution": 15},
+    "take a coarser one, or a part of the city with bounds": {"resolution": 15},
 }
 
 

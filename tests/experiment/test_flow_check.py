@@ -207,6 +207,20 @@ def test_the_report_says_what_it_is(town):
     assert len(kept["volumes"]["run"]) == kept["links"] == 9
 
 
+def test_the_check_does_not_claim_to_show_units(town):
+    """Hours taken for minutes, and feet for metres, change no volume in equilibrium: so it cannot speak of them."""
+    ours = run_scenario(town / "s.toml").facts["flow_check"]
+    other = {"length_unit": '"feet"', "time_unit": '"hours"', "capacity_hours": "2.0"}
+    wrong = run_scenario(town / "s.toml", overrides=[f"roads.{key}={value}" for key, value in other.items()])
+    check = wrong.facts["flow_check"]
+    assert check["assignment"]["correlation"] == pytest.approx(ours["assignment"]["correlation"], abs=1e-9)
+    assert check["published"]["cost_difference"] == pytest.approx(ours["published"]["cost_difference"], abs=1e-9)
+    wrong.save(town / "run", render=write_report)
+    page = build_report(town / "run")
+    assert "units are not shown by this" in page
+    assert "units are read" not in page
+
+
 def test_the_report_warns_of_flows_that_are_of_something_else(town):
     """Volumes that nobody's equilibrium are, at costs that are not ours: said in words, not only in numbers."""
     (town / "flow.tntp").write_text(flows(first=60.0).replace("\t600\t", "\t900\t"), encoding="utf-8")

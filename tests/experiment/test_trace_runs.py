@@ -163,7 +163,7 @@ BROKEN = {
         {"traffic": 'columns = {vehicle = "taxi"}'},
         "no column 'taxi' for vehicle; its columns are 'cab', 'time'",
     ),
-    "format": ({"traffic": 'format = "gpx"'}, "cabs.csv: line 1: must be well-formed XML"),
+    "format": ({"traffic": 'format = "gpx"'}, "cabs.csv: line 1: not well-formed XML"),
 }
 
 
@@ -198,3 +198,12 @@ def test_a_run_directory_with_fcd_is_replaced_whole(tmp_path):
     run(file).save(directory, overwrite=True)
     assert not (directory / "fcd.xml.gz").exists()
     shutil.rmtree(directory)
+
+
+def test_a_recording_of_another_time_asks_nobody(tmp_path):
+    path = _write(tmp_path, traffic="start = -5000")
+    path.write_text(path.read_text(encoding="utf-8") + "\n[population]\noutside = 7\n", encoding="utf-8")
+    told = run(path).facts["warnings"]
+    assert [words for words in told if "nobody" in words] == [
+        "campaigns.campaign: nobody was there to be asked at any of its 4 queries"
+    ]

@@ -80,7 +80,7 @@ def test_no_protection() -> None:
 def test_differences_of_a_crowd() -> None:
     crowd = sentence(only("released_differences", math.inf, "infinite", [0.02, 0.0027, 3.4e-4, 3.4e-4], crowd=10))
     assert crowd == (
-        "Anyone who reads the published estimates, if 10 vehicles are in your cell, you among them, can shift the odds "
+        "Anyone who reads the published estimates, if 10 are in your cell, you among them, can shift the odds "
         "between any two places you might be at most 2.72-fold (ε = 1) except with probability 0.27 %; "
         "no ε holds always."
     )

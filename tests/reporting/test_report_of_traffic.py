@@ -107,6 +107,13 @@ def test_two_engines_stand_side_by_side_with_what_sets_them_apart(report_of):
     assert "a &lt;b&gt; note" in section(page), "what a file or SUMO says is no markup"
 
 
+def test_an_engine_beside_that_drove_more_is_told_of(report_of):
+    more = record("fleet", on_road=300, waiting=0, arrived=790, mean_trip_s=100.0)
+    said = words(section(report_of({**SUMO, "beside": [more]})))
+    assert "The fleet engine drove 90 more vehicles than SUMO" in said
+    assert "left out" not in said
+
+
 def test_engines_that_agree_are_said_to(report_of):
     near = {**FLEET, "engine": "agents", "notes": []}
     said = words(section(report_of({**FLEET, "beside": [near]})))

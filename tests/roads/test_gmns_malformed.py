@@ -161,7 +161,7 @@ def test_two_files_of_one_table(folder):
 def test_a_gzip_that_is_cut_and_a_folder_that_is_not_there(folder, tmp_path):
     (folder / "link.csv").unlink()
     (folder / "link.csv.gz").write_bytes(gzip.compress(GMNS_LINKS.encode())[:-15])
-    with pytest.raises(RoadsError, match=r"link\.csv\.gz: cannot be read as CSV"):
+    with pytest.raises(RoadsError, match=r"link\.csv\.gz: cannot be read: it must be whole"):
         read_gmns(folder)
     with pytest.raises(RoadsError, match="no such folder"):
         read_gmns(tmp_path / "nowhere")

@@ -122,7 +122,7 @@ def test_unusable_rows_are_dropped_by_number_and_reason(write):
     table["mps"] = [10.0] * 9 + [-1.0, 20.0]
     roads, report = read(write, nodes(), table, columns={"speed_mps": "mps"})
     prefix = report.edges_file
-    assert report.notes() == [
+    assert report.notes()[len(report.doubts) :] == [
         f"{prefix}: dropped rows 4, 9: from or to is not in the node file",
         f"{prefix}: dropped row 5: it leads from a node to itself",
         f"{prefix}: dropped rows 6, 7, 8: length_m is not a number above 0",
@@ -166,7 +166,7 @@ def test_each_row_takes_its_first_speed_above_zero(write):
     roads, report = read(write, nodes(), table, columns=SPEEDS, default_speed_mps=7.0)
     by_length = {(length, speed) for length, speed in zip(roads.links.length_m, roads.links.speed_mps, strict=True)}
     assert by_length == {(100.0, 20.0), (200.0, 25 * 0.44704), (300.0, 10.0), (50.0, 15.0), (50.0, 7.0)}
-    assert report.notes() == [f"{report.edges_file}: speed_mps taken as 7 m/s in 1 of 5 rows"]
+    assert report.notes()[len(report.doubts) :] == [f"{report.edges_file}: speed_mps taken as 7 m/s in 1 of 5 rows"]
 
 
 def test_lanes_and_capacity_that_cannot_be_used_are_defaults_and_counted(write):
@@ -322,9 +322,9 @@ GZIPPED = gzip.compress(edges().to_csv(index=False).encode(), mtime=0)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("edges.csv.gz", GZIPPED[:-12], "cannot be read as CSV: .*(end-of-stream|CRC)"),
-        ("edges.csv.gz", b"src,dst,len\n1,2,3\n", "cannot be read as CSV: Not a gzipped file"),
-        ("edges.csv", b"", "cannot be read as CSV: No columns to parse"),
+        ("edges.csv.gz", GZIPPED[:-12], "cannot be read: it must be whole, and its gzip ends early"),
+        ("edges.csv.gz", b"src,dst,len\n1,2,3\n", "cannot be read: its name ends in .gz, and it is no gzip"),
+        ("edges.csv", b"", "it is empty"),
         ("edges.csv", b"src,dst,len\n", "it holds no rows"),
         ("edges.csv", b"src;dst;len\n1;2;3\n", "'src;dst;len'; is it separated by commas"),
         (
@@ -332,8 +332,9 @@ GZIPPED = gzip.compress(edges().to_csv(index=False).encode(), mtime=0)
             b"src,dst,len\n1,2,3\n2,3,4,5\n",
             "cannot be read as CSV: .*Expected 3 fields in line 3",
         ),
-        ("edges.csv", b"src,dst,len\n1,2,3,4\n2,3,4,5\n", "cannot be read as CSV: Length of header"),
-        ("edges.csv", b"src,dst,len\n\xff\xfe,2,3\n", "cannot be read as CSV: .*codec"),
+        ("edges.csv", b"src,dst,len\n1,2,3,4\n2,3,4,5\n", "its rows hold more values than its header names"),
+        ("edges.csv", b"src,dst,len,len\n1,2,3,4\n", "two columns are called 'len': which of them is length_m"),
+        ("edges.csv", b"src,dst,len\n\xff\xfe,2,3\n", "must be text in UTF-8: invalid"),
         ("edges.parquet", b"src,dst,len\n1,2,3\n", "cannot be read as Parquet"),
         ("edges.parquet", b"", "cannot be read as Parquet"),
         ("edges.xlsx", b"", r"the name must end in .csv, .csv.gz or .parquet"),

@@ -43,12 +43,21 @@ def changed(written, folder, table, change):
         ("nodes", lambda t: t.assign(x="east"), "x must be a finite number"),
         ("links", lambda t: pd.concat([t, t]), r"links.parquet: row 9: key must be one that no other link"),
         ("links", lambda t: t.assign(from_json=t["to_json"], key=range(8)), "parquet: .* from a node to itself"),
-        ("links", lambda t: t.assign(length_m=0.0), "length_m must be a finite number above 0"),
-        ("links", lambda t: t.drop(columns="speed_mps"), "speed_mps is missing"),
+        (
+            "links",
+            lambda t: t.assign(length_m=0.0),
+            r"links.parquet: row 1: edge .*: length_m must be a finite number above 0",
+        ),
+        ("links", lambda t: t.drop(columns="speed_mps"), "links.parquet: no column 'speed_mps'"),
         ("links", lambda t: t.assign(lanes=10**9), "lanes must be at most 10,000"),
         ("links", lambda t: t.iloc[:0], "links.parquet: it holds no rows"),
         ("links", lambda t: t.set_geometry(t.centroid).assign(straight=False), "geometry must be a LineString"),
-        ("nodes", lambda t: t.to_crs("EPSG:4326"), "crs must be projected, in metres"),
+        (
+            "nodes",
+            lambda t: t.to_crs("EPSG:4326"),
+            r"links.parquet: crs must be that of .*nodes.parquet, 'WGS 84', got",
+        ),
+        ("links", lambda t: t.to_crs("EPSG:4326"), r"links.parquet: crs must be that of .*, got 'WGS 84'"),
     ],
 )
 def test_tables_that_are_no_network(table, change, said, written, tmp_path):
@@ -69,10 +78,30 @@ def test_a_geopackage_of_something_else(tmp_path):
         read_geopackage(tmp_path / "a.gpkg")
 
 
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"", "it is empty"), (b"a,b\n1,2\n", "does not begin as an SQLite database does")]
+)
+def test_a_file_that_is_no_database(content, said, tmp_path):
+    (tmp_path / "a.gpkg").write_bytes(content)
+    with pytest.raises(RoadsError, match=f"a.gpkg: .*{said}"):
+        read_geopackage(tmp_path / "a.gpkg")
+
+
+def test_layers_of_two_coordinate_systems(written, tmp_path):
+    for name, crs in (("nodes", None), ("links", "EPSG:4326")):
+        frame = gpd.read_file(written / "roads.gpkg", layer=name)
+        (frame if crs is None else frame.to_crs(crs)).to_file(tmp_path / "a.gpkg", layer=name)
+    with pytest.raises(RoadsError, match=r"layer links: crs must be that of .*layer nodes, .*got 'WGS 84'"):
+        read_geopackage(tmp_path / "a.gpkg")
+
+
 def test_a_plain_parquet_file(tmp_path):
     for name in ("nodes", "links"):
         pd.DataFrame({"node": [1]}).to_parquet(tmp_path / f"{name}.parquet")
-    with pytest.raises(RoadsError, match="cannot be read as GeoParquet"):
+    with pytest.raises(RoadsError, match=r"cannot be read as GeoParquet.*is it a plain Parquet file"):
+        read_geoparquet(tmp_path)
+    (tmp_path / "nodes.parquet").write_bytes(b"")
+    with pytest.raises(RoadsError, match=r"nodes\.parquet: it is empty"):
         read_geoparquet(tmp_path)
 
 

@@ -133,3 +133,17 @@ def test_fcd_refused(load_trace, lines, path, words):
 
 def test_without_the_section_nothing_is_written(load_trace):
     assert load_trace().fcd is None
+
+
+@pytest.mark.parametrize("written", ["%H:%M:%S", "%d/%m/%Y", "dd/mm/yyyy", "%Q", ""])
+def test_a_time_format_holds_date_and_time_of_day(load_trace, written):
+    faults = _faults(load_trace, f'time_format = "{written}"')
+    assert "how a date and a time of day are written" in faults["traffic.time_format"]
+
+
+def test_a_time_format_stands_alone(load_trace):
+    assert load_trace('time_format = "%d/%m/%Y %H:%M:%S%z"').traffic.time_format == "%d/%m/%Y %H:%M:%S%z"
+    assert (
+        "must be left out"
+        in _faults(load_trace, 'time_format = "%m-%d-%y %H:%M"', 'time_unit = "min"')["traffic.time_unit"]
+    )

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from roads_by_hand import chain, network
 from scipy import stats
+from zoned_roads import roads_of
 
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock

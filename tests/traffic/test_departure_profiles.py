@@ -22,6 +22,11 @@ def test_hours_in_any_order(tmp_path):
     assert profile == (Interval(25200.0, 28800.0, 0.25), Interval(28800.0, 32400.0, 0.75))
 
 
+def test_capitals_and_blanks_in_names_do_not_matter(tmp_path):
+    assert read_profile(written(tmp_path, "Hour, Share\n7,3\n")) == (Interval(25200.0, 28800.0, 1.0),)
+    assert read_profile(written(tmp_path, "FROM_S,To_s,Trips\n0,60,3\n")) == (Interval(0.0, 60.0, 1.0),)
+
+
 def test_windows_in_parquet(tmp_path):
     file = tmp_path / "profile.parquet"
     pd.DataFrame({"from_s": [0, 100], "to_s": [50, 200], "share": [0.5, 1.5]}).to_parquet(file)
@@ -48,7 +53,7 @@ def test_departures_by_a_profile(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "No columns to parse"),
+        ("", "it is empty"),
         ("hour,share\n", "it holds no rows"),
         ("time,share\n1,2\n", "no column 'hour' for hour"),
         ("hour,part\n1,2\n", "no column 'share' for share"),
@@ -58,6 +63,7 @@ def test_departures_by_a_profile(tmp_path):
         ("hour,share\n1,x\n", "row 1: share (column 'share') must be a finite number, 0 or more"),
         ("hour,share\n1,2\n1,3\n", "row 2: hour (column 'hour') must be of a time that no other row has"),
         ("hour,share\n1,0\n", "shares must sum to more than 0"),
+        ("hour,share\n1,1e308\n2,1e308\n", "and to a finite number, got inf"),
         ("from_s,to_s,share\n5,5,1\n", "row 1: to_s (column 'to_s') must be a finite number above from_s"),
         ("from_s,to_s,share\n5,9,1\n0,6,1\n", "row 1: to_s (column 'to_s') must be of a time that no other row has"),
         ("from_s,to_s,share\n-5,9,1\n", "row 1: from_s (column 'from_s') must be a finite number, 0 or more"),

@@ -15,6 +15,7 @@ from zoned_roads import ring, roads_of
 from simulator.roads.sumo import read_sumo_net
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import read_sumo_routes
+from simulator.traffic.demand.sumo_times import seconds
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.physics import LinkPhysics
 
@@ -263,3 +264,19 @@ def test_real_demand_against_plain_parsing(place, net, files):
 def test_roads_that_did_not_come_from_sumo(tmp_path):
     with pytest.raises(TrafficError, match="need roads read from SUMO's network"):
         read(tmp_path, '<vehicle id="v" depart="0"><route edges="ab"/></vehicle>', roads=ring(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "as_sumo", "strictly"),
+    [
+        ("7:0:0", 25200.0, None),
+        ("0:90:90", 5490.0, None),
+        ("1:00:00:00", 86400.0, 86400.0),
+        ("07:30:00.5", 27000.5, 27000.5),
+        ("12", 12.0, 12.0),
+        ("7:30", None, None),
+    ],
+)
+def test_a_clock_is_read_as_sumo_reads_it_and_strictly_elsewhere(text, as_sumo, strictly):
+    assert seconds(text) == as_sumo
+    assert seconds(text, as_sumo=False) == strictly

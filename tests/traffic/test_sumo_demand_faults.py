@@ -70,7 +70,7 @@ def test_route_files(tmp_path, body, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "not well-formed XML: no element found"),
+        ("", "it is empty"),
         ("once upon a time", "line 1: not well-formed XML"),
         ("<routes>", "not well-formed XML: no element found"),
         (f"<routes>\n{VEHICLE}", "line 2: not well-formed XML"),
@@ -92,13 +92,13 @@ def test_no_such_file(tmp_path):
 
 
 def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.traffic.packed.FREE_BYTES", 1 << 20)
+    monkeypatch.setattr("simulator.files.unpacked.FREE_BYTES", 1 << 20)
     assert "must not unpack to more than" in faults_of(tmp_path, gzip.compress(b"<routes>" + b" " * (1 << 25)))
 
 
 def test_a_tag_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.traffic.xml_elements.MOST_BYTES_A_TAG", 1 << 21)
-    assert "a tag must not be longer than" in faults_of(tmp_path, b'<routes x="' + b"y" * (1 << 23))
+    monkeypatch.setattr("simulator.files.xml_elements.LONGEST_BYTES", 1 << 21)
+    assert "must have a tag in every 2,097,152 bytes" in faults_of(tmp_path, b'<routes x="' + b"y" * (1 << 23))
 
 
 def test_a_share_that_leaves_none(tmp_path):

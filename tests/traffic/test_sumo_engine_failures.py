@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
@@ -126,6 +125,26 @@ def test_a_configuration_sumo_does_not_take_is_told(net):
         assert all(str(config) in fault for fault in caught.value.faults)
 
 
+def test_files_in_folders_whose_names_have_blanks_and_commas(net):
+    folder = net.parent / "my cities, all"
+    folder.mkdir()
+    there = folder / net.name
+    there.write_bytes(net.read_bytes())
+    with pytest.raises(TrafficError, match="must have no comma in its path"):
+        inputs(there)
+    blank = (net.parent / "my cities").resolve()
+    folder.rename(blank)
+    given = inputs(blank / net.name)
+    config = blank / "all of it.sumocfg"
+    config.write_text(
+        f'<configuration><net-file value="{net.name}"/><route-files value="by_hand.rou.xml"/></configuration>'
+    )
+    read = SumoInputs.from_config(config, seed=1, step_s=1.0)
+    assert (read.net, read.routes) == (given.net, given.routes)
+    with Driven(engine(read)) as driven:
+        assert driven.to(5).totals().departed > 0
+
+
 def test_close_ends_it_at_any_time_and_twice(net):
     sumo = engine(inputs(net))
     sumo.close()
@@ -147,7 +166,7 @@ def test_an_exception_in_the_middle_of_a_request_ends_it_at_once(net):
             interrupt(driven.sumo._server)
         before = time.monotonic()
     assert gone(process)
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < 20
 
 
 def interrupt(server):
@@ -155,19 +174,6 @@ def interrupt(server):
         # Sent, and its answer not taken: the connection is of no more use.
         connection._socket.send(b"\x00\x00\x00\x06\x02\x00")
         raise KeyboardInterrupt
-
-
-def test_a_port_that_another_has_taken_is_not_used(net, monkeypatch):
-    with socket.socket() as taken, socket.socket() as free:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        free.bind(("127.0.0.1", 0))
-        ports = [taken.getsockname()[1], free.getsockname()[1]]
-        free.close()
-        monkeypatch.setattr("simulator.traffic.sumo.server._free_port", lambda: ports.pop(0))
-        with Driven(engine(inputs(net))) as driven:
-            assert driven.to(5).totals().departed > 0
-    assert ports == []
 
 
 def test_launching_is_no_leak_where_it_fails(net, monkeypatch):
@@ -210,11 +216,11 @@ def test_no_sumo_is_left_when_its_owner_ends(net, which):
         assert alive(child)
         time.sleep(0.3)
         owner.send_signal(which)
-        owner.wait(20)
+        owner.wait(120)
     finally:
         owner.kill()
         owner.communicate()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while alive(child) and time.monotonic() < end:
         time.sleep(0.05)
     assert not alive(child)

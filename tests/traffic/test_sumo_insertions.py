@@ -99,7 +99,7 @@ def test_sumo_itself_inserts_no_more(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "not well-formed"),
+        (b"", "it is empty"),
         (b"<routes>", "not well-formed"),
         (b"\x1f\x8b\x08\x00junk", "cannot be read"),
         (gzip.compress(b"<routes><trip id='a' depart='0'/></routes>")[:-12], "cannot be read"),
@@ -129,3 +129,10 @@ def test_no_broken_file_raises_anything_else(file, cut, at, byte):
     for broken in (bytes(content), bytes(content[:cut])):
         with contextlib.suppress(TrafficError):
             assert most_of(file, broken).most > 0
+
+
+def test_the_message_of_nobody_departing_says_which_stretch_is_meant(tmp_path):
+    file = tmp_path / "early.rou.xml"
+    file.write_text('<routes><trip id="a" depart="0" from="x" to="y"/></routes>')
+    with pytest.raises(TrafficError, match="within the run, from second 15 to 315 of SUMO's time"):
+        Insertions.read([file], begin_s=15.0, end_s=315.0, step_s=1.0)

@@ -28,9 +28,22 @@ BROKEN = {
         "line 2: lat must be -90 … 90 degrees; longitude and latitude look swapped",
     ),
     "far east": ("t.csv", f"{HEADER}{FINE}a,1,190,44.5\n", "line 3: lon must be -180 … 180 degrees, got 190"),
-    "no place": ("t.csv", f"{HEADER}{FINE}a,1,,44.5\na,2,x,44.5\n", "lines 3, 4: lon and lat must be numbers"),
+    "no place": (
+        "t.csv",
+        f"{HEADER}{FINE}a,1,,44.5\na,2,x,44.5\n",
+        "lines 3, 4: lon and lat must be numbers, got nothing and '44.5'",
+    ),
+    "decimal comma": (
+        "t.csv",
+        "vehicle;time;lon;lat\na;0;11,3;44,5\n",
+        "line 2: lon and lat must be numbers, got '11,3'",
+    ),
     "infinite": ("t.csv", f"{HEADER}{FINE}a,1,inf,44.5\n", "line 3: lon and lat must be numbers"),
-    "no time": ("t.csv", f"{HEADER}{FINE}a,soon,11.3,44.5\n", "line 3: time must be a time: ISO 8601 text"),
+    "no time": (
+        "t.csv",
+        f"{HEADER}{FINE}a,soon,11.3,44.5\n",
+        "line 3: time must be a time: ISO 8601 text.*, got 'soon'",
+    ),
     "far future": ("t.csv", f"{HEADER}{FINE}a,9e30,11.3,44.5\n", "line 3: time must be within the years to 9999"),
     "nobody": ("t.csv", f"{HEADER}{FINE},1,11.3,44.5\n", "line 3: vehicle must be named"),
     "blank name": ("t.csv", f"{HEADER}{FINE}  ,1,11.3,44.5\n", "line 3: vehicle must be named"),
@@ -56,7 +69,7 @@ BROKEN = {
         "1,2008-02-02 10:00:00,1,2\n1,2008-02-02 11:00:00,1,2\n1,2008-02-02 10:30:00,1,2\n",
         "drive.txt: line 3: the clock of vehicle '1' must not go back, got 2008-02-02 10:30:00 UTC after line 2's",
     ),
-    "not packed": ("t.csv.gz", None, "ends in .gz and must be gzip"),
+    "not packed": ("t.csv.gz", None, "its name ends in .gz, and it is no gzip"),
     "fcd of roads": ("net.xml", "<net/>", "net.xml: line 1: the outermost element must be fcd-export, got net"),
     "fcd without vehicles": ("f.xml", '<fcd-export><timestep time="0"/></fcd-export>', "f.xml: it holds no vehicle"),
     "fcd clock": (
@@ -84,16 +97,16 @@ BROKEN = {
         '<fcd-export>\n<vehicle id="a" x="1" y="9"/></fcd-export>',
         "f.xml: line 2: vehicle must be within a timestep",
     ),
-    "cut xml": ("f.xml", files.sumo_xml()[:300], "f.xml: line .*: must be well-formed XML"),
+    "cut xml": ("f.xml", files.sumo_xml()[:300], "f.xml: line .*: not well-formed XML"),
     "bomb": (
         "f.xml",
         '<!DOCTYPE a [<!ENTITY b "bb">]>\n<fcd-export>&b;</fcd-export>',
-        "f.xml: line 1: must be without a document type",
+        "f.xml: line 1: must not declare a document type",
     ),
     "gpx bomb": (
         "f.gpx",
         '<!DOCTYPE a [<!ENTITY b "bb">]>\n<gpx>&b;</gpx>',
-        "f.gpx: line 1: must be without a document type",
+        "f.gpx: line 1: must not declare a document type",
     ),
     "deep": ("f.xml", "<fcd-export>" + "<a>" * 5000, "elements must be within at most"),
     "gpx without time": (
@@ -141,14 +154,14 @@ def test_each_fault_has_its_words(tmp_path, case):
 def test_a_truncated_gzip(tmp_path):
     whole = gzip.compress(files.taxi_csv().encode() * 50)
     (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) - 12])
-    with pytest.raises(TrafficError, match=r"t\.csv\.gz: must be whole, and its gzip compression ends early"):
+    with pytest.raises(TrafficError, match=r"t\.csv\.gz: cannot be read: it must be whole, and its gzip ends early"):
         read_trace(tmp_path / "t.csv.gz")
 
 
 def test_a_decompression_bomb(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.traffic.trace.source._ALWAYS_NBYTES", 1 << 20)
+    monkeypatch.setattr("simulator.files.unpacked.FREE_BYTES", 1 << 20)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((HEADER + "a,0,11.3,44.5\n" * 400_000).encode()))
-    with pytest.raises(TrafficError, match=r"t\.csv\.gz: unpacks to more than"):
+    with pytest.raises(TrafficError, match=r"t\.csv\.gz: must not unpack to more than"):
         read_trace(tmp_path / "t.csv.gz")
 
 

@@ -203,3 +203,45 @@ def test_real_recordings(inside, vehicles, fixes):
         pytest.skip(f"CROWDVEIL_DATA holds no {inside}")
     trace = read_trace(Path(root) / inside)
     assert (trace.vehicles, len(trace)) == (vehicles, fixes)
+
+
+@pytest.mark.parametrize(
+    ("written", "time_format"),
+    [
+        ("%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S"),
+        ("%m-%d-%y %I:%M:%S %p", "%m-%d-%y %I:%M:%S %p"),
+        ("%Y%m%d%H%M%S", None),
+    ],
+)
+def test_times_written_otherwise(tmp_path, written, time_format):
+    moments = pd.to_datetime(files.TIDY["time_s"], unit="s").dt.strftime(written)
+    file = tmp_path / "taxis.csv"
+    files.TIDY.drop(columns=["time_s", "speed_mps"]).assign(time=moments).to_csv(file, index=False)
+    trace = read_trace(file, time_format=time_format)
+    assert_frame_equal(trace.frame(), files.TIDY, check_dtype=False)
+    assert trace.left_out == ("times without a time zone are taken as UTC",)
+
+
+def test_a_format_with_a_zone(tmp_path):
+    rows = [
+        f"{f.vehicle},{pd.Timestamp(f.time_s + 7200, unit='s'):%d.%m.%Y %H:%M:%S} +0200,{f.lon},{f.lat}"
+        for f in files.TIDY.itertuples()
+    ]
+    file = files.written(tmp_path, "zones.csv", "\n".join(["vehicle,time,lon,lat", *rows]))
+    trace = read_trace(file, time_format="%d.%m.%Y %H:%M:%S %z")
+    assert_frame_equal(trace.frame(), files.TIDY, check_dtype=False)
+    assert trace.left_out == ()
+
+
+def test_row_numbers_are_no_times():
+    frame = gpd.GeoDataFrame({"who": [1, 1]}, geometry=gpd.points_from_xy([11.3, 11.4], [44.5, 44.5]), crs="EPSG:4326")
+    with pytest.raises(TrafficError, match="numbers rows, and holds no times"):
+        Trace.from_geodataframe(frame, vehicle="who")
+
+
+def test_what_names_no_system_and_no_file():
+    frame = pd.DataFrame({"vehicle": [1], "time": [3], "x": [1.0], "y": [2.0]})
+    with pytest.raises(TrafficError, match="crs must name a coordinate system, got 'EPSG:nope'"):
+        Trace.from_frame(frame, crs="EPSG:nope")
+    with pytest.raises(TrafficError, match="no files"):
+        read_trace([])

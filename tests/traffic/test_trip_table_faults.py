@@ -51,6 +51,7 @@ def drawn(file, roads, **taking):
         (HEAD + "Origin 1\n2 : 1e999;\n", "line 4: trips to zone 2 must be a finite number"),
         (HEAD + "Origin 1\n2 : 1_000;\n", "line 4: trips to zone 2 must be a finite number"),
         (HEAD + "Origin 1\n2, 5\n", "line 4: must be pairs of destination : trips, each ended by a semicolon"),
+        (HEAD + "Origin 1\n2 : 10; 1 : 4", "line 4: the last pair of the file must be ended by a semicolon"),
         (HEAD + "Origin 1\n2 :;\n", "line 4: trips to zone 2 must be a finite number, 0 or more, got ''"),
         ("<TOTAL OD FLOW> 12\n<END OF METADATA>\nOrigin 1\n2 : 10.0;\n", "must be the sum of the trips, 10,"),
     ],
@@ -66,7 +67,7 @@ def test_tntp(tmp_path, text, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "cannot be read as CSV: No columns to parse"),
+        ("", "it is empty"),
         ("origin,destination,trips\n", "it holds no rows"),
         ("origin;destination;trips\n1;2;3\n", "is it separated by commas?"),
         ("1,2,3\n1,2,4\n", "no column 'origin' for origin"),
@@ -77,6 +78,11 @@ def test_tntp(tmp_path, text, words):
         ("origin,destination,trips\n1,2\n,2,3\n", "row 2: origin (column 'origin') must be the identifier"),
         ("origin,destination,departure\n1,2,noon\n", "row 1: departure_s (column 'departure') must be seconds, HH:MM"),
         ("origin,destination,departure\n1,2,-4\n", "row 1: departure_s (column 'departure') must be seconds"),
+        ("origin,destination,departure\n1,2,07:61\n", "row 1: departure_s (column 'departure') must be seconds"),
+        ("origin,destination,departure\n1,2,7:00:99\n", "row 1: departure_s (column 'departure') must be seconds"),
+        ("origin,destination,trips\n1,2,0\n2,1,0\n", "it holds no trips: all of its rows have 0"),
+        ("origin,destination,trips\n1,2,1e308\n2,1,1e308\n", "its trips must sum to a finite number"),
+        ("origin,destination,trips,trips\n1,2,3,4\n", "two columns are called 'trips': which of them is trips?"),
         ("origin,destination,from_s,to_s\n1,2,9,3\n", "row 1: to_s (column 'to_s') must be after from_s, got '3'"),
         ("origin,destination,trips\n1,2,3,4,5\n", "cannot be read as CSV"),
     ],
@@ -99,6 +105,14 @@ def test_dates_and_yes_and_no_are_no_numbers(tmp_path):
     assert "departure_s (column 'departure') must be seconds" in faults_of(read_trip_table, file, columns={})
 
 
+def test_lists_are_names_of_no_place_and_no_times(tmp_path):
+    file = tmp_path / "od.parquet"
+    pd.DataFrame({"origin": [[1], [2]], "destination": [2, 3], "departure": [[0], [1]]}).to_parquet(file)
+    assert "rows 1, 2: departure_s (column 'departure') must be seconds" in faults_of(read_trip_table, file, columns={})
+    pd.DataFrame({"origin": [[1], [2]], "destination": [2, 3]}).to_parquet(file)
+    assert "row 1: '[1]' is no node of the roads" in faults_of(drawn, file, ring(3))
+
+
 def test_other_files(tmp_path):
     junk = tmp_path / "trips.txt"
     junk.write_bytes(b"once upon a time")
@@ -112,10 +126,12 @@ def test_other_files(tmp_path):
 
 
 def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.traffic.packed.FREE_BYTES", 1 << 20)
+    monkeypatch.setattr("simulator.files.unpacked.FREE_BYTES", 1 << 20)
     bomb = tmp_path / "bomb.csv.gz"
-    bomb.write_bytes(gzip.compress(b"origin,destination,trips\n" + b"0" * (1 << 26)))
+    bomb.write_bytes(gzip.compress(b"origin,destination,trips\n" + b"1,2,3\n" * (1 << 23)))
     assert "must not unpack to more than" in faults_of(read_trip_table, bomb, columns={})
+    bomb.write_bytes(gzip.compress(b"origin,destination,trips\n" + b"0" * (1 << 26)))
+    assert "a line must not be longer than" in faults_of(read_trip_table, bomb, columns={})
 
 
 def test_a_zone_that_is_not_there(tmp_path):
@@ -155,7 +171,9 @@ def test_tables_that_leave_nothing_to_drive(tmp_path):
     file.write_text("origin,destination,trips,from_s,to_s\n1,1,5,0,10\n")
     assert "none of 5 trips can be driven" in faults_of(drawn, file, ring(3))
     file.write_text("origin,destination,trips,from_s,to_s\n1,2,5,0,10\n")
-    assert "no trip departs within the run" in faults_of(drawn, file, ring(3), begin_s=50.0)
+    faults = faults_of(drawn, file, ring(3), begin_s=50.0)
+    assert "no trip departs within the run, seconds 50 to 150 of the file's clock (begin_s says" in faults
+    assert "they depart from second 0 to 10" in faults
     assert "a share of 1e-09 of 5 trips leaves no vehicle" in faults_of(drawn, file, ring(3), share=1e-9)
     file.write_text("origin,destination,trips\n1,2,1e300\n")
     assert "share × trips must be at most 100,000,000 vehicles" in faults_of(drawn, file, ring(3))

@@ -129,6 +129,14 @@ def test_columns_may_be_called_anything(tmp_path):
     assert pairs(table) == {("1", "2"): 3.0}
 
 
+def test_columns_that_are_not_read_are_named(tmp_path):
+    file = tmp_path / "od.csv"
+    file.write_text("origin,destination,from_s,leaves_at,\n1,2,600,10:00,\n")
+    table = read_od_table(file)
+    assert not table.has_times
+    assert table.notes == ["od.csv: columns not read: 'from_s', 'leaves_at'"]
+
+
 def test_a_row_is_a_trip_where_no_column_counts_them(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,departure_time\n1,2,00:01\n2,1,90\n1,2,0:00:05\n")

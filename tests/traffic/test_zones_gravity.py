@@ -142,6 +142,7 @@ def test_reading(tmp_path):
         ("zone,production,attraction\n1,-2,3\n", "row 1: production (column 'production') must be a finite number"),
         ("zone,production,attraction\n,2,3\n", "row 1: zone (column 'zone') must be the identifier of a zone"),
         ("zone,production,attraction\n1,0,3\n2,0,1\n", "the productions must sum to more than 0"),
+        ("zone,production,attraction\n1,1e308,3\n2,1e308,1\n", "and to a finite number, got inf"),
     ],
 )
 def test_reading_faults(tmp_path, text, words):

@@ -15,7 +15,7 @@ COLUMNS = (
     *("parking", "allowed_uses", "toll", "jurisdiction", "row_width"),
 )
 """Columns of the node, link and geometry tables of the specification."""
-_DEMAND_COLUMNS = ("o_zone_id", "d_zone_id", "total", "volume")
+_DEMAND_COLUMNS = ("o_zone_id", "d_zone_id", "orig_taz", "dest_taz", "total", "volume")
 _FEWEST_COLUMNS = 2
 _CUT_AT = 10  # letters that a shapefile leaves of a column's name
 _NUMBERS = (

@@ -7,6 +7,7 @@ import pandas as pd
 
 from simulator.datasets.errors import DatasetError
 from simulator.datasets.rows import Rows
+from simulator.files.unpacked import opened
 
 TUMOR_SIZES = ("0-4", "5-9", "10-14", "15-19", "20-24", "25-29", "30-34", "35-39", "40-44", "45-49", "50-54")
 """Millimetres; the eleven groups of SP Figs 4 and 6."""
@@ -71,10 +72,8 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
 def _arff(file: Path) -> Rows:
     """Read the rows after ``@data``; the columns are in ARFF's order, the class last."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError([f"{file}: cannot be read: {error}"]) from None
+    with opened(file, error=DatasetError) as stream:
+        lines = stream.read().decode("utf-8").splitlines()
     start = next((place for place, line in enumerate(lines) if line.strip().lower() == "@data"), None)
     if start is None:
         raise DatasetError([f"{file}: must have a line @data"])

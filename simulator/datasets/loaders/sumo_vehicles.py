@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simulator.datasets.errors import DatasetError
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.xml_elements import elements_of
+from simulator.files.xml_elements import elements_of
 
 _DEPARTING = ("vehicle", "trip")
 
@@ -33,16 +32,13 @@ def read_sumo_vehicles(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If it is no route file, a departure is no number of seconds, or a vehicle has no route; with its line.
     """
-    try:
-        return _frame(file), []
-    except TrafficError as error:
-        raise DatasetError(error.faults) from None
+    return _frame(file), []
 
 
 def _frame(file: Path) -> pd.DataFrame:
     held: list[tuple[str, float, str | None, str, str, float]] = []
     open_at: tuple[str, float, str | None, int] | None = None
-    for element in elements_of(file):
+    for element in elements_of(file, error=DatasetError):
         attributes = element.attributes
         if element.name in _DEPARTING and attributes is not None:
             depart = _seconds(attributes.get("depart"), file, element.line)

@@ -6,6 +6,7 @@ from typing import Any
 import scenarios
 from scenarios import Scenario
 from simulator.experiment.city import City
+from simulator.files.xml_elements import elements_of
 from simulator.roads import RoadsError
 from simulator.roads.sumo.frame import NetFrame
 from simulator.stopwatch import Stopwatch
@@ -99,7 +100,7 @@ def closing_s(scenario: Scenario) -> float:
 def _frame(scenario: Scenario, net: Path) -> NetFrame:
     """Return where SUMO's coordinates lie; of a network without a projection, about the roads' anchor."""
     anchor = getattr(scenario.roads, "anchor", None)
-    for element in elements_of(net):
+    for element in elements_of(net, error=TrafficError):
         if element.name == "location" and element.attributes is not None:
             try:
                 return NetFrame.from_location(

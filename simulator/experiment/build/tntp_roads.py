@@ -18,7 +18,7 @@ def tntp_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
         crs=section.crs,
         project_to=section.project_to,
         capacity_hours=section.capacity_hours,
-        lane_capacity_vph=section.lane_capacity_vph,
+        lane_capacity_vph=section.capacity_vph,
         default_speed_mps=section.default_speed_mps,
     )
     return roads, report.notes()

@@ -32,6 +32,7 @@ def read_recording(section: Any, roads: RoadNetwork | None) -> Recording:
         time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
         order=section.order,
         one_vehicle_a_file=section.one_vehicle_a_file,
+        time_format=section.time_format,
     )
     matching = None
     if section.match != "none":

@@ -166,13 +166,13 @@
       ramp("error", RDBU, [tidy("-" + fine(now.reach)) + (counts ? " too few" : " too slow"), "0", "+" + fine(now.reach) + (counts ? " too many" : " too fast")]);
       const cut = [];
       if (below) cut.push(below + (below === 1 ? " estimate is" : " estimates are") + " below 0");
-      if (above) cut.push(above + (above === 1 ? " is" : " are") + (counts ? " above the most vehicles any cell ever held" : " above the highest speed of any cell"));
+      if (above) cut.push(above + (above === 1 ? " is" : " are") + (counts ? " above the most " + now.campaign.unit + " any cell ever held" : " above the highest speed of any cell"));
       byId("clipped").textContent = cut.length ? "An unbiased estimate may fall outside what is possible: " + cut.join(" and ") + "; they are drawn in the colour at the scale\u2019s end." : "";
     }
     const rmse = seen ? Math.sqrt(squares / seen) : null;
     byId("status").textContent =
       label(state.mechanism) + ", " + now.title + ": off by " + fine(rmse) + " " + now.campaign.unit + " a cell (RMSE over " + seen + " cells)" +
-      (now.campaign.counts ? "; " + whole(sumTruth) + " vehicles there, " + tenth(sumEstimate) + " estimated" : "") +
+      (now.campaign.counts ? "; " + whole(sumTruth) + " " + now.campaign.unit + " there, " + tenth(sumEstimate) + " estimated" : "") +
       (bounded ? "; the interval held the truth in " + covered + " of " + bounded + " cells" : "") + ".";
     Object.assign(byId("map").dataset, {
       query: now.campaign.queries[state.query],

@@ -43,15 +43,18 @@ class GmnsConfig:
         Metres per second that one unit of ``free_speed`` is.
     crs
         What the coordinates are in.
+    crs_named
+        Whether anybody says so.
     keep_all
         Whether the table asks for what routes cannot reach to be kept.
     remarks
-        Where the config table says otherwise than the caller.
+        Where the config table says otherwise than the caller, and where neither says anything.
     """
 
     length_m: float
     speed_mps: float
     crs: object
+    crs_named: bool
     keep_all: bool
     remarks: tuple[str, ...]
 
@@ -84,24 +87,33 @@ class GmnsConfig:
                 raise RoadsError([f"{file}: a config table must have one row, got {len(table):,}"])
             said = {name: text for name in _FIELDS if (text := texts_of(table, name)[0]) is not None}
         faults, remarks, units = [], [], []
-        for name, given, known, default in (
-            ("long_length", length_m, METRES, 1.0),
-            ("speed", speed_mps, METRES_PER_SECOND, 1000 / 3600),
+        for name, given, known, default, column, words in (
+            ("long_length", length_m, METRES, 1.0, "length", "metres"),
+            ("speed", speed_mps, METRES_PER_SECOND, 1000 / 3600, "free_speed", "km/h"),
         ):
             named = known.get(said.get(name, "").lower())
             if given is None and named is None and name in said:
                 faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {said[name]!r}")
+            if given is None and name not in said:
+                rule = f"neither the scenario nor a config table says the unit of {column}"
+                remarks.append(f"{folder}: {rule}: taken as {words}")
             if given is not None and named is not None and given != named:
                 remarks.append(f"{file}: {name} is {said[name]}, and is taken as the scenario has it")
             units.append(given if given is not None else named if named is not None else default)
         if faults:
             raise RoadsError(faults)
-        return cls(units[0], units[1], _crs(crs, said.get("crs")), said.get(KEEP) == "all", tuple(remarks))
+        system = _crs(crs, said.get("crs"))
+        return cls(
+            length_m=units[0],
+            speed_mps=units[1],
+            crs=WGS84 if system is None else system,
+            crs_named=system is not None,
+            keep_all=said.get(KEEP) == "all",
+            remarks=tuple(remarks),
+        )
 
 
 def _crs(given: object, said: str | None) -> object:
-    if given is not None:
+    if given is not None or said is None:
         return given
-    if said is None:
-        return WGS84
     return int(said) if said.isdecimal() and len(said) <= 9 else said

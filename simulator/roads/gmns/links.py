@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.row_words import SHOWN_ROWS
 from simulator.roads.errors import RoadsError
 from simulator.roads.gmns.tables import duplicated, numbers_of, own_values, texts_of
 from simulator.roads.node_ids import node_ids
 from simulator.roads.read_report import DroppedRows
 from simulator.roads.schema import MOST_LANES
-from simulator.roads.table import SHOWN_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

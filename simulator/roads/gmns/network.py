@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import shapely
 
+from simulator.files.row_words import rows_in_words
 from simulator.roads.component import Loss
 from simulator.roads.doubts import coordinates_swapped, length_doubts, shape_doubts
 from simulator.roads.errors import RoadsError
@@ -21,11 +22,11 @@ from simulator.roads.gmns.geometries import Geometries
 from simulator.roads.gmns.link_numbers import LinkNumbers
 from simulator.roads.gmns.links import GmnsLinks
 from simulator.roads.gmns.nodes import GmnsNodes
+from simulator.roads.gmns.plane import are_no_degrees, plane_about, said_of_plane
 from simulator.roads.gmns.tables import SUFFIXES, find_table, open_table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import Projection, known_crs
 from simulator.roads.schema import MOST_LANES
-from simulator.roads.table import rows_in_words
 from simulator.roads.through import largest_part_for_trips
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def read_gmns(
         With ``node`` and ``link`` tables, and perhaps ``geometry`` and ``config``, each ``.csv``, ``.csv.gz`` or
         ``.parquet``.
     crs
-        What the coordinates are in, of any units; what the config table says if None, else longitude and latitude.
+        What the coordinates are in, of any units; what the config table says if None, else longitude and latitude, or
+        where most are no degrees, a plane in the unit of the lengths that lies nowhere in particular.
     project_to
         A projected system in metres. None for `crs` itself, if it is one, else the UTM zone of the network's middle.
     length_m, speed_mps
@@ -106,6 +108,10 @@ def read_gmns(
     links = GmnsLinks.from_table(link_table, nodes.rows, modes=modes)
     shapes = Geometries.from_links(link_table, folder)
     source = known_crs(config.crs, "crs")
+    placed = config.crs_named or not are_no_degrees(nodes.xy)
+    if not placed:
+        source, plane = plane_about(nodes.xy, config.length_m)
+        project_to = plane if project_to is None else project_to
     metric = source.is_projected and all(axis.unit_conversion_factor == 1.0 for axis in source.axis_info[:2])
     projection = Projection.choose(
         nodes.xy,
@@ -140,6 +146,7 @@ def read_gmns(
     with np.errstate(over="ignore"):
         given_m = length * config.length_m
     doubts = [
+        *([] if placed else [said_of_plane(node_table.file)]),
         *projection.doubts(nodes.xy, file=node_table.file),
         *length_doubts(given_m, straight_m, file=link_table.file),
         *shape_doubts(given_m, shape_m, file=link_table.file),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from simulator.roads.errors import RoadsError
-from simulator.roads.table import Table
+from simulator.roads.table import Table, column_names
 from simulator.roads.tupled import tupled
 
 if TYPE_CHECKING:
@@ -75,25 +75,15 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
     RoadsError
         If it cannot be read, holds no row, or lacks required columns.
     """
-    names = _names(file)
-    known = {str(name).strip().lower(): name for name in reversed(names)}
+    names = column_names(file)
+    known = {name.strip().lower(): name for name in reversed(names)}
     columns = {}
     for name in (*required, *optional):
         given = known.get(name, known.get(name[:_DBASE_LENGTH]) if len(name) > _DBASE_LENGTH else None)
         if given is not None or name in required:
             columns[name] = name if given is None else given
-    columns |= {name: name for name in names if str(name).startswith(OWN_PREFIX)}
+    columns |= {name: name for name in names if name.startswith(OWN_PREFIX)}
     return Table.from_file(file, columns=columns, ids=list(columns))
-
-
-def _names(file: Path) -> list[str]:
-    """Read the names of the columns; a file that cannot be read is told of when it is read whole."""
-    try:
-        if file.name.endswith(".parquet"):
-            return list(pd.read_parquet(file).columns)
-        return list(pd.read_csv(file, nrows=0, index_col=False).columns)
-    except Exception:  # noqa: BLE001  # Table.from_file meets the same, and says what it is
-        return list(Table.from_file(file, columns={}, ids=()).frame.columns)
 
 
 def numbers_of(table: Table, name: str, *, rule: str = "a finite number, 0 or more") -> tuple[Any, list[str]]:

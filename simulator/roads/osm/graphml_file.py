@@ -11,32 +11,16 @@ import pyproj
 import shapely
 from pyproj.exceptions import CRSError
 
+from simulator.files.xml_elements import elements_of
 from simulator.roads.errors import RoadsError
 from simulator.roads.osm.library import import_osmnx
 from simulator.roads.osm.street import Street
 from simulator.roads.osm.tags import WAY_TAGS, open_to_cars
-from simulator.roads.xml_source import XmlElements, parse_xml
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from xml.sax.xmlreader import AttributesImpl
 
 MOST_FAULTS = 20
-
-
-class _GraphMl(XmlElements):
-    """Checks that a file is what its name says."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.path = path
-        self.begun = False
-
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: ARG002, N802 - the parser's own name
-        if not self.begun and name.rpartition(":")[2] != "graphml":
-            rule = f"a GraphML file begins with <graphml>, this one with <{name}>"
-            raise RoadsError([f"{self.path}: line {self.line}: {rule}"])
-        self.begun = True
 
 
 def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
@@ -57,7 +41,7 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
     RoadsError
         If the file cannot be read, is no directed graph with a coordinate system, or a node lies nowhere.
     """
-    parse_xml(path, _GraphMl(path))
+    _check_xml(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # networkx warns of keys without a type; what matters is checked below
         try:
@@ -84,6 +68,14 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
     if faults:
         raise RoadsError(faults[:MOST_FAULTS])
     return graph
+
+
+def _check_xml(path: Path) -> None:
+    """Go through the file once: networkx expands what it is told to, and names no line."""
+    for number, element in enumerate(elements_of(path, error=RoadsError)):
+        if number == 0 and element.local_name != "graphml":
+            rule = f"a GraphML file begins with <graphml>, this one with <{element.name}>"
+            raise RoadsError([f"{path}: line {element.line}: {rule}"])
 
 
 def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int]:

@@ -9,38 +9,46 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from simulator.files.xml_elements import elements_of
 from simulator.roads.errors import RoadsError
 from simulator.roads.osm.tags import WAY_TAGS, open_to_cars
 from simulator.roads.osm.ways import OsmWay, OsmWays
-from simulator.roads.xml_source import XmlElements, parse_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
-    from xml.sax.xmlreader import AttributesImpl
 
 MOST_FAULTS = 20
 """Reading stops at so many."""
 
 
-class _OsmFile(XmlElements):
+class _OsmFile:
     """Collects nodes and the ways that are open to cars."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__()
         self.path = path
         self.nodes: dict[int, tuple[float, float]] = {}
         self.ways: dict[int, OsmWay | None] = {}
         self.faults: list[str] = []
-        self._depth = 0
+        self._line = 1
+        self._root = ""
         self._way: int | None = None
         self._tags: dict[str, str] = {}
         self._refs: list[int] = []
 
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - the parser's own name
-        if self._depth == 0 and name != "osm":
+    def read(self) -> None:
+        for name, attributes, line in elements_of(self.path, error=RoadsError):
+            self._line = line
+            if attributes is None:
+                self._over(name)
+            else:
+                self._begins(name, attributes)
+
+    def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
+        if not self._root and name != "osm":
             rule = f"an OpenStreetMap file begins with <osm>, this one with <{name}>"
-            raise RoadsError([f"{self.path}: line {self.line}: {rule}"])
-        self._depth += 1
+            raise RoadsError([f"{self.path}: line {self._line}: {rule}"])
+        self._root = name
         if attrs.get("action") == "delete" or attrs.get("visible") == "false":
             return
         if name == "node":
@@ -57,14 +65,13 @@ class _OsmFile(XmlElements):
         elif self._way is not None and name == "tag" and attrs.get("k") in WAY_TAGS:
             self._tags[attrs["k"]] = attrs.get("v", "")
 
-    def endElement(self, name: str) -> None:  # noqa: N802 - the parser's own name
-        self._depth -= 1
+    def _over(self, name: str) -> None:
         if name == "way" and self._way is not None:
             way = OsmWay(self._way, self._tags, tuple(self._refs)) if open_to_cars(self._tags) else None
             self.ways[self._way] = way
             self._way = None
 
-    def _node(self, attrs: AttributesImpl) -> None:
+    def _node(self, attrs: Mapping[str, str]) -> None:
         node = self._id(attrs, "node", "id")
         lon, lat = (self._degrees(attrs, name, limit) for name, limit in (("lon", 180.0), ("lat", 90.0)))
         if node is None or lon is None or lat is None:
@@ -73,7 +80,7 @@ class _OsmFile(XmlElements):
             self._fault(f"node {node} is there twice")
         self.nodes[node] = (lon, lat)
 
-    def _id(self, attrs: AttributesImpl, element: str, name: str) -> int | None:
+    def _id(self, attrs: Mapping[str, str], element: str, name: str) -> int | None:
         said = attrs.get(name)
         try:
             return int(said or "")
@@ -81,7 +88,7 @@ class _OsmFile(XmlElements):
             self._fault(f"{name} of <{element}> must be a whole number, got {said!r}")
             return None
 
-    def _degrees(self, attrs: AttributesImpl, name: str, limit: float) -> float | None:
+    def _degrees(self, attrs: Mapping[str, str], name: str, limit: float) -> float | None:
         said = attrs.get(name)
         try:
             value = float(said or "")
@@ -94,7 +101,7 @@ class _OsmFile(XmlElements):
         return None
 
     def _fault(self, rule: str) -> None:
-        self.faults.append(f"{self.path}: line {self.line}: {rule}")
+        self.faults.append(f"{self.path}: line {self._line}: {rule}")
         if len(self.faults) == MOST_FAULTS:
             raise RoadsError([*self.faults, f"{self.path}: and perhaps more: reading stopped here"])
 
@@ -119,7 +126,7 @@ def read_xml_ways(path: Path) -> OsmWays:
         of range: up to 20 of these, by line.
     """
     file = _OsmFile(path)
-    parse_xml(path, file)
+    file.read()
     if file.faults:
         raise RoadsError(file.faults)
     ways = [way for way in file.ways.values() if way is not None]

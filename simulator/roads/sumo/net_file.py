@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.xml_elements import elements_of
 from simulator.roads.errors import RoadsError
 from simulator.roads.sumo.library import import_sumolib
-from simulator.roads.xml_source import XmlElements, parse_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
-    from xml.sax.xmlreader import AttributesImpl
 
 _NUMBERS = {"lane": ("speed", "length"), "junction": ("x", "y")}
 _NEEDED = {
@@ -25,7 +25,7 @@ _NEEDED = {
 }
 
 
-class NetFile(XmlElements):
+class NetFile:
     """Hands the elements of a net file to sumolib's reader, and says in which line it stumbles.
 
     Parameters
@@ -40,10 +40,10 @@ class NetFile(XmlElements):
     """
 
     def __init__(self, path: Path) -> None:
-        super().__init__()
         self._path = path
         self._reader = import_sumolib().net.NetReader(withFoes=False)
-        self._depth = 0
+        self._line = 1
+        self._root = ""
         self._edges: dict[str, int] = {}
         self._junctions: dict[str, int] = {}
         self.net: Any = self._reader.getNet()
@@ -67,11 +67,26 @@ class NetFile(XmlElements):
         """Line in which an edge begins."""
         return self._edges[edge.getID()]
 
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - the parser's own name
+    def read(self) -> None:
+        """Go through the file.
+
+        Raises
+        ------
+        RoadsError
+            If it cannot be read, is no SUMO network, or an element cannot be used.
+        """
+        for name, attributes, line in elements_of(self._path, error=RoadsError):
+            self._line = line
+            if attributes is None:
+                self._over(name)
+            else:
+                self._begins(name, attributes)
+
+    def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
         """Check what sumolib takes on trust, then let it read."""
-        if self._depth == 0 and name != "net":
+        if not self._root and name != "net":
             raise self._fault(f"a SUMO network begins with <net>, this file with <{name}>")
-        self._depth += 1
+        self._root = name
         for needed in _NEEDED.get(name, ()):
             if needed not in attrs:
                 raise self._fault(f"<{name}> lacks {needed}")
@@ -90,9 +105,8 @@ class NetFile(XmlElements):
         except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
             raise self._fault(f"<{name}> cannot be used: {_why(error)}") from error
 
-    def endElement(self, name: str) -> None:  # noqa: N802 - the parser's own name
+    def _over(self, name: str) -> None:
         """Let sumolib finish the element."""
-        self._depth -= 1
         try:
             self._reader.endElement(name)
         except KeyError as error:
@@ -134,11 +148,11 @@ class NetFile(XmlElements):
         """Remember where a name was defined; raise if it was before."""
         if name in seen:
             raise self._fault(f"{kind} {name!r} is defined twice, first in line {seen[name]}")
-        seen[name] = self.line
+        seen[name] = self._line
 
     def _fault(self, rule: str, value: str | None = None) -> RoadsError:
         got = "" if value is None else f", got {value!r}"
-        return RoadsError([f"{self._path}: line {self.line}: {rule}{got}"])
+        return RoadsError([f"{self._path}: line {self._line}: {rule}{got}"])
 
 
 def read_net_file(path: Path) -> NetFile:
@@ -160,7 +174,7 @@ def read_net_file(path: Path) -> NetFile:
         If the file cannot be read, is no SUMO network, or holds something that cannot be used; by line.
     """
     file = NetFile(path)
-    parse_xml(path, file)
+    file.read()
     file.check()
     return file
 

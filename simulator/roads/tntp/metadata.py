@@ -6,27 +6,22 @@ All its text files begin alike: ``<NAME> value`` lines, ``<END OF METADATA>``, t
 from __future__ import annotations
 
 import codecs
-import gzip
 import math
 import re
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simulator.files.unpacked import begin_of, opened, raw_lines
 from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-MOST_BYTES = 2**30
-MOST_BYTES_A_LINE = 2**20
-MOST_BYTES_OF_JSON = 2**27
 SHOWN = 60
 _END = "END OF METADATA"
 _TAG = re.compile(r"<([^<>]*)>(.*)", re.DOTALL)
 _WHOLE = re.compile(r"\+?\d{1,18}(\.0*)?")
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -128,16 +123,9 @@ def lines_of(file: str | Path) -> Iterator[Line]:
     Raises
     ------
     RoadsError
-        If the file cannot be read, is no text, or unpacks to more than 1 GiB or to a line of more than 1 MiB.
+        If the file cannot be read within the limits of `simulator.files.unpacked`, or is no text.
     """
-    total = 0
-    for number, raw in enumerate(_raw_lines(Path(file)), start=1):
-        total += len(raw)
-        if total > MOST_BYTES:
-            raise RoadsError([f"{file}: line {number}: the file must not hold more than {MOST_BYTES:,} bytes"])
-        if len(raw) > MOST_BYTES_A_LINE:
-            rule = f"a line must not be longer than {MOST_BYTES_A_LINE:,} bytes; is this a TNTP file?"
-            raise RoadsError([f"{file}: line {number}: {rule}"])
+    for number, raw in enumerate(raw_lines(Path(file), error=RoadsError), start=1):
         if b"\0" in raw:
             raise RoadsError([f"{file}: line {number}: must be text (UTF-8 or ASCII), got a zero byte"])
         # Names in comments may be in another encoding; numbers, which is all we read, are ASCII in any of them.
@@ -164,25 +152,13 @@ def json_of(file: str | Path) -> str | None:
     Raises
     ------
     RoadsError
-        If the file cannot be read, is not UTF-8, or unpacks to more than 128 MiB.
+        If the file cannot be read within the limits of `simulator.files.unpacked`, or is not UTF-8.
     """
-    pieces: list[bytes] = []
-    total = 0
-    for raw in _raw_lines(Path(file)):
-        if not pieces:
-            begins = raw.removeprefix(codecs.BOM_UTF8).lstrip()
-            if begins and not begins.startswith((b"{", b"[")):
-                return None
-            if not begins:
-                continue
-        total += len(raw)
-        if total > MOST_BYTES_OF_JSON:
-            raise RoadsError([f"{file}: JSON must not hold more than {MOST_BYTES_OF_JSON:,} bytes"])
-        pieces.append(raw)
-    try:
-        return b"".join(pieces).decode("utf-8-sig") if pieces else None
-    except UnicodeDecodeError as error:
-        raise RoadsError([f"{file}: must be text in UTF-8: {error}"]) from None
+    path = Path(file)
+    if not begin_of(path).removeprefix(codecs.BOM_UTF8).lstrip().startswith((b"{", b"[")):
+        return None
+    with opened(path, error=RoadsError) as stream:
+        return stream.read().decode("utf-8-sig")
 
 
 def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
@@ -236,17 +212,3 @@ def finite_number(text: str) -> float | None:
 def shown(text: str) -> str:
     """Quote what a file holds, the first 60 characters of it."""
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
-
-
-def _raw_lines(file: Path) -> Iterator[bytes]:
-    """Read line by line, unpacking what is gzipped; a longest line is cut, not held."""
-    try:
-        with file.open("rb") as plain:
-            packed = plain.read(2) == _GZIP
-        with gzip.open(file, "rb") if packed else file.open("rb") as handle:
-            while raw := handle.readline(MOST_BYTES_A_LINE + 1):
-                yield raw
-    except FileNotFoundError:
-        raise RoadsError([f"{file}: no such file"]) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise RoadsError([f"{file}: cannot be read: {error}"]) from error

@@ -12,7 +12,7 @@ import shapely
 from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[import-untyped]  # it has no types
 
 from simulator.roads.errors import RoadsError
-from simulator.roads.writers.layers import LINKS, NODES, Layers, network_of
+from simulator.roads.writers.layers import LINKS, NODES, Layers, crs_of_both, network_of
 from simulator.roads.writers.staging import write_file
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CRS = "crowdveil_crs"
 """Metadata under which the coordinate system is kept as PROJ writes it: a GeoPackage keeps less of one of its own."""
+_MAGIC = b"SQLite format 3\0"
 _UNREADABLE = (DataSourceError, DataLayerError, OSError, RuntimeError, ValueError, shapely.errors.ShapelyError)
 
 
@@ -84,7 +85,8 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
     path = Path(path)
     if not path.is_file():
         raise RoadsError([f"{path}: no such file"])
-    tables = {}
+    _check_kind(path)
+    tables, systems = {}, []
     crs: object = None
     for name in (NODES, LINKS):
         try:
@@ -98,11 +100,21 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
         except _UNREADABLE as error:
             raise RoadsError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
         tables[name] = (rows, list(lines))
-        crs = crs or (info.get("dataset_metadata") or {}).get(_CRS) or meta.get("crs")
-    return network_of(
-        tables[NODES][0],
-        tables[LINKS][0],
-        tables[LINKS][1],
-        crs=crs,
-        files=(f"{path}: layer {NODES}", f"{path}: layer {LINKS}"),
-    )
+        systems.append(meta.get("crs"))
+        crs = crs or (info.get("dataset_metadata") or {}).get(_CRS)
+    files = (f"{path}: layer {NODES}", f"{path}: layer {LINKS}")
+    both = crs_of_both(systems[0], systems[1], files=files)
+    return network_of(tables[NODES][0], tables[LINKS][0], tables[LINKS][1], crs=crs or both, files=files)
+
+
+def _check_kind(path: Path) -> None:
+    """Say it in our words where a file is no GeoPackage at all."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_MAGIC))
+    except OSError as error:
+        raise RoadsError([f"{path}: cannot be read: {error.strerror}"]) from error
+    if not begins:
+        raise RoadsError([f"{path}: it is empty"])
+    if begins != _MAGIC:
+        raise RoadsError([f"{path}: is no GeoPackage: it does not begin as an SQLite database does"])

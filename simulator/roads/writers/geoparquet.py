@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import shapely
 
 from simulator.roads.errors import RoadsError
-from simulator.roads.writers.layers import LINKS, NODES, Layers, network_of
+from simulator.roads.writers.layers import LINKS, NODES, Layers, crs_of_both, network_of
 from simulator.roads.writers.staging import write_folder
 
 if TYPE_CHECKING:
@@ -69,25 +69,31 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
     """
     folder = Path(folder)
     tables: dict[str, tuple[list[dict[str, Any]], list[Any]]] = {}
-    crs: object = None
+    systems = []
     for name in (NODES, LINKS):
         file = folder / f"{name}.parquet"
         if not file.is_file():
             raise RoadsError([f"{file}: no such file"])
+        if file.stat().st_size == 0:
+            raise RoadsError([f"{file}: it is empty"])
         try:
             tables[name], known = _read(file)
         except _UNREADABLE as error:
             said = f"{type(error).__name__}: {error}"
             raise RoadsError([f"{file}: cannot be read as GeoParquet ({said})"]) from error
-        crs = crs or known
+        systems.append(known)
     files = (str(folder / f"{NODES}.parquet"), str(folder / f"{LINKS}.parquet"))
+    crs = crs_of_both(systems[0], systems[1], files=files)
     return network_of(tables[NODES][0], tables[LINKS][0], tables[LINKS][1], crs=crs, files=files)
 
 
 def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
     """Read rows, geometries and the coordinate system; what is not as GeoParquet has it raises one of many errors."""
     table = pq.read_table(file)
-    about = json.loads((table.schema.metadata or {})[b"geo"])
+    told = (table.schema.metadata or {}).get(b"geo")
+    if told is None:
+        raise ValueError("its metadata say nothing of geometries: is it a plain Parquet file?")
+    about = json.loads(told)
     column = about["primary_column"]
     kept = about["columns"][column]
     if kept["encoding"] != "WKB":

@@ -11,6 +11,8 @@ import shapely
 
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
+from simulator.roads.projection import known_crs
+from simulator.roads.schema import EDGE_NUMBERS
 from simulator.roads.writers.columns import from_rows, to_columns
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 NODE_COLUMNS = frozenset({"node", "x", "y", "geometry", "geom", "fid", "ogc_fid"})
 LINK_COLUMNS = frozenset({"link", "from", "to", "key", "straight", "geometry", "geom", "fid", "ogc_fid"})
 NODES, LINKS = "nodes", "links"
+_WANTED = (("node", "x", "y"), ("from", "to", *EDGE_NUMBERS))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,7 +119,7 @@ def network_of(
         Naming file, row and rule: a column that is missing, a node or a link that is there twice, an end that is no
         node; or every fault that the graph has against the schema.
     """
-    for rows, wanted, file in ((nodes, ("node", "x", "y"), files[0]), (links, ("from", "to"), files[1])):
+    for rows, wanted, file in zip((nodes, links), _WANTED, files, strict=True):
         if not rows:
             raise RoadsError([f"{file}: it holds no rows"])
         absent = [name for name in wanted if name not in rows[0] and f"{name}_json" not in rows[0]]
@@ -124,12 +127,14 @@ def network_of(
             raise RoadsError([f"{file}: no column {name!r}; its columns are {', '.join(rows[0])}" for name in absent])
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs)
     faults: list[str] = []
+    places: dict[str, str] = {}
     for number, data in enumerate(from_rows(nodes, file=files[0]), start=1):
         node = data.pop("node", None)
         if node is None or not _is_key(node) or node in graph:
             faults.append(f"{files[0]}: row {number}: node must be a name no other row has, got {node!r}")
         else:
             graph.add_node(node, **data)
+            places[f"node {node!r}"] = f"{files[0]}: row {number}"
     for number, (data, line) in enumerate(zip(from_rows(links, file=files[1]), lines, strict=True), start=1):
         start, end, key = (data.pop(name, None) for name in ("from", "to", "key"))
         straight = data.pop("straight", False)
@@ -144,14 +149,36 @@ def network_of(
             continue
         if line is not None and not straight:
             data["geometry"] = line
-        graph.add_edge(start, end, key, **data)
+        edge = (start, end, graph.add_edge(start, end, key, **data))
+        places[f"edge {edge!r}"] = f"{files[1]}: row {number}"
     if faults:
         raise RoadsError(faults[:20])
     try:
         return RoadNetwork.from_graph(graph)
     except RoadsError as error:
-        said = [f"{files[0] if fault.startswith('node') else files[1]}: {fault}" for fault in error.faults]
-        raise RoadsError(said[:20]) from None
+        raise RoadsError([f"{_place(fault, places, files[1])}: {fault}" for fault in error.faults[:20]]) from None
+
+
+def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> object:
+    """Take the coordinate system of both layers.
+
+    Raises
+    ------
+    RoadsError
+        If they have two: places and shapes would lie apart.
+    """
+    if nodes is None or links is None:
+        return links if nodes is None else nodes
+    if known_crs(nodes, files[0]) != known_crs(links, files[1]):
+        names = [known_crs(crs, file).name for crs, file in zip((nodes, links), files, strict=True)]
+        raise RoadsError([f"{files[1]}: crs must be that of {files[0]}, {names[0]!r}, got {names[1]!r}"])
+    return nodes
+
+
+def _place(fault: str, places: dict[str, str], other: str) -> str:
+    """Say in which row of which file a node or an edge is that the graph's schema has something against."""
+    what, _, _ = fault.partition(": ")
+    return places.get(what, other)
 
 
 def _is_key(value: object) -> bool:

@@ -1,14 +1,9 @@
 """Columns of origin-destination tables: what each is called in the wild."""
 
-import gzip
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from simulator.traffic.packed import GZIP
+from simulator.roads.table import column_names
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "origin": (
@@ -25,8 +20,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "to_s": ("to_s", "end_s"),
 }  # fmt: skip
 """Our name of a column to the names it is known by, the likeliest first; capitals do not matter."""
-
-_FIRST_BYTES = 1 << 16
 
 
 def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
@@ -45,7 +38,7 @@ def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
         Our name to the file's, for the given ones and those that are known by name. Of ``from_s`` and ``to_s`` both
         or none, and none beside a ``departure_s``, unless they were given.
     """
-    header = {name.lower(): name for name in reversed(header_of(file))}
+    header = {name.strip().lower(): name for name in reversed(column_names(file))}
     found = dict(given)
     for name, known in NAMES.items():
         if name not in found:
@@ -61,17 +54,3 @@ def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
     for name in ("origin", "destination"):
         found.setdefault(name, name)
     return found
-
-
-def header_of(file: Path) -> list[str]:
-    """Return the names of a table's columns; none where they cannot be read, which reading the file will then say."""
-    try:
-        if file.name.lower().endswith(".parquet"):
-            return [str(name) for name in pq.read_schema(file).names]
-        with file.open("rb") as plain:
-            packed = plain.read(2) == GZIP
-        with gzip.open(file, "rb") if packed else file.open("rb") as handle:
-            line = handle.readline(_FIRST_BYTES)
-    except (OSError, EOFError, zlib.error, pa.ArrowException, ValueError):
-        return []
-    return [name.strip().strip('"') for name in line.decode("utf-8-sig", errors="replace").split(",")]

@@ -13,9 +13,8 @@ from simulator.roads.node_ids import node_ids
 from simulator.roads.table import Table
 from simulator.traffic.demand.od_columns import columns_of
 from simulator.traffic.demand.sumo_times import seconds
-from simulator.traffic.demand.trip_table import TripTable
+from simulator.traffic.demand.trip_table import SHOWN, TripTable
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.packed import check_unpacked
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
@@ -50,7 +49,6 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
     """
     path = Path(file)
     try:
-        check_unpacked(path)
         found = columns_of(path, columns or {})
         return _checked(Table.from_file(path, columns=found, ids=("origin", "destination")))
     except RoadsError as error:
@@ -68,6 +66,11 @@ def _checked(table: Table) -> TripTable:
         trips = table.numbers("trips")
         fine = np.isfinite(trips) & (trips >= 0) & _is_number(table, "trips")
         faults += table.faults("trips", ~fine, "a finite number, 0 or more")
+        if fine.all() and not trips.any():
+            faults.append(f"{table.file}: it holds no trips: all of its rows have 0")
+        with np.errstate(over="ignore"):
+            if fine.all() and not np.isfinite(trips.sum()):
+                faults.append(f"{table.file}: its trips must sum to a finite number")
     from_s, to_s = _times(table, faults)
     if faults:
         raise TrafficError(faults)
@@ -83,7 +86,7 @@ def _checked(table: Table) -> TripTable:
     if from_s is not None and to_s is not None:
         from_s, to_s = from_s[driven], to_s[driven]
     build = TripTable.summed if table.has("trips") else TripTable.sorted
-    return build(
+    built = build(
         table.file,
         places,
         origin[driven],
@@ -94,12 +97,29 @@ def _checked(table: Table) -> TripTable:
         from_s=from_s,
         to_s=to_s,
     )
+    read = set(table.columns.values())
+    # pandas gives a column without a name, as a comma at the end of each line makes one, this name.
+    unread = [str(name) for name in table.frame.columns if name not in read and not str(name).startswith("Unnamed: ")]
+    if unread:
+        more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
+        built.notes.append(f"{built.title}: columns not read: {', '.join(map(repr, unread[:SHOWN]))}{more}")
+    return built
 
 
 def _codes(table: Table, name: str) -> tuple[IntArray, list[str | None]]:
     """Return the number of each row's identifier, −1 where there is none, and the identifiers."""
-    code, values = pd.factorize(table.frame[table.columns[name]])
+    code, values = _factorized(table, name)
     return code.astype(np.int32), node_ids(values.tolist())
+
+
+def _factorized(table: Table, name: str) -> tuple[npt.NDArray[np.intp], pd.Index]:
+    """Return the number of each row's value, −1 where there is none, and the values."""
+    column = table.frame[table.columns[name]]
+    try:
+        code, values = pd.factorize(column)
+    except TypeError:  # lists, as Parquet may hold: what is no scalar is taken as it is written
+        code, values = pd.factorize(pd.Series(table.values(name), dtype="object"))
+    return code, pd.Index(values)
 
 
 def _is_number(table: Table, name: str) -> npt.NDArray[np.bool_]:
@@ -126,7 +146,7 @@ def _seconds(table: Table, name: str, faults: list[str]) -> FloatArray:
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
         read = table.numbers(name)
     else:
-        code, values = pd.factorize(column)
+        code, values = _factorized(table, name)
         read = np.array([*(_one_time(value) for value in values), np.nan])[code]
     fine = np.isfinite(read) & (read >= 0)
     faults += table.faults(name, ~fine, _TIME)
@@ -135,5 +155,5 @@ def _seconds(table: Table, name: str, faults: list[str]) -> FloatArray:
 
 def _one_time(value: object) -> float:
     text = str(value)
-    read = seconds(f"{text.strip()}:00" if _HOURS_AND_MINUTES.fullmatch(text) else text)
+    read = seconds(f"{text.strip()}:00" if _HOURS_AND_MINUTES.fullmatch(text) else text, as_sumo=False)
     return np.nan if read is None else read

@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from simulator.roads.errors import RoadsError
-from simulator.roads.table import Table
+from simulator.roads.table import Table, column_names
 from simulator.traffic.demand.departures import Interval
-from simulator.traffic.demand.od_columns import header_of
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.packed import check_unpacked
 
 _HOUR_S = 3600.0
 _SHARES = ("share", "trips", "vehicles", "volume", "flow", "count")
@@ -38,11 +36,11 @@ def read_profile(file: str | Path) -> tuple[Interval, ...]:
     """
     path = Path(file)
     try:
-        check_unpacked(path)
-        header = header_of(path)
-        by_hour = "hour" in header or not {"from_s", "to_s"} <= set(header)
+        header = {name.strip().lower(): name for name in reversed(column_names(path))}
+        by_hour = "hour" in header or not {"from_s", "to_s"} <= header.keys()
         share = next((name for name in _SHARES if name in header), "share")
-        columns = {name: name for name in (("hour",) if by_hour else ("from_s", "to_s"))} | {"share": share}
+        columns = {name: header.get(name, name) for name in (("hour",) if by_hour else ("from_s", "to_s"))}
+        columns["share"] = header.get(share, share)
         return _checked(Table.from_file(path, columns=columns, ids=()), by_hour=by_hour)
     except RoadsError as error:
         raise TrafficError(error.faults) from error
@@ -68,7 +66,8 @@ def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
     again[order[1:]] = from_s[order[1:]] < np.maximum.accumulate(to_s[order])[:-1]
     if again.any():
         raise TrafficError(table.faults(last, again, "of a time that no other row has"))
-    total = float(share.sum())
+    with np.errstate(over="ignore"):
+        total = float(share.sum())
     if not 0 < total < np.inf:
         raise TrafficError([f"{table.file}: shares must sum to more than 0, and to a finite number, got {total:g}"])
     return tuple(

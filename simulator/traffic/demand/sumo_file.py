@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from simulator.files.xml_elements import Element, elements_of
 from simulator.traffic.demand.sumo_courses import Choice, Courses
 from simulator.traffic.demand.sumo_times import Flow, number, seconds
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.xml_elements import Element, elements_of
 
 Attributes = Mapping[str, str]
 
@@ -83,7 +83,7 @@ class _Reading:
 
     def run(self) -> None:
         empty = True
-        for element in elements_of(self._file):
+        for element in elements_of(self._file, error=TrafficError):
             if element.attributes is None:
                 self._open.pop()
                 self._end(element)

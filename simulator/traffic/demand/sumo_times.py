@@ -13,15 +13,20 @@ from simulator.traffic.errors import TrafficError
 FloatArray = npt.NDArray[np.float64]
 
 MOST_VEHICLES = 100_000_000
-_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)")
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_SUMOS_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+):(\d+(?:\.\d+)?)")
+"""SUMO itself takes 7:0:0, and ninety minutes."""
 _POISSON = re.compile(r"exp\((.+)\)")
 _RATES = ("period", "vehsPerHour", "perHour", "probability")
 _HOUR_S = 3600.0
 
 
-def seconds(text: str) -> float | None:
-    """Read seconds, "HH:MM:SS" or "D:HH:MM:SS"; None where it is none of them."""
-    clock = _CLOCK.fullmatch(text.strip())
+def seconds(text: str, *, as_sumo: bool = True) -> float | None:
+    """Read seconds, "HH:MM:SS" or "D:HH:MM:SS"; None where it is none of them.
+
+    Digits may be fewer and numbers larger than a clock shows, as SUMO has it, unless `as_sumo` is false.
+    """
+    clock = (_SUMOS_CLOCK if as_sumo else _CLOCK).fullmatch(text.strip())
     if clock:
         days, hours, minutes, rest = (float(part or 0) for part in clock.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + rest

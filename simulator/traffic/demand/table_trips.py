@@ -106,8 +106,8 @@ def draw_table_trips(
     lost = float((trips * (1.0 - inside)).sum())
     if lost > 0:
         notes.append(
-            f"{table.title}: {lost:,.10g} trips not driven: they depart outside the run, seconds {taking.begin_s:g} to "
-            f"{taking.begin_s + taking.duration_s:g} of the clock of the file or profile"
+            f"{table.title}: {lost:,.10g} trips not driven: they depart outside the run, "
+            f"{_span(taking)} of the clock of the file or profile"
         )
     trips = trips * inside
     number = _whole(table, trips, taking, rng=rng)
@@ -191,10 +191,22 @@ def _inside(from_s: FloatArray, to_s: FloatArray, taking: Taking) -> FloatArray:
     return np.where(length > 0, np.minimum(part, 1.0), moment)
 
 
+def _span(taking: Taking) -> str:
+    return f"seconds {taking.begin_s:.10g} to {taking.begin_s + taking.duration_s:.10g}"
+
+
+def _departing(table: TripTable) -> str:
+    """Say when the trips of a file with times depart, and what decides where the run is among them."""
+    if table.from_s is None or table.to_s is None:
+        return ""
+    first, last = table.from_s.min(), table.to_s.max()
+    return f" of the file's clock (begin_s says where it starts): they depart from second {first:.10g} to {last:.10g}"
+
+
 def _whole(table: TripTable, trips: FloatArray, taking: Taking, *, rng: np.random.Generator) -> LongArray:
     total = float(trips.sum())
     if total <= 0:
-        raise TrafficError([f"{table.file}: no trip departs within the run"])
+        raise TrafficError([f"{table.file}: no trip departs within the run, {_span(taking)}{_departing(table)}"])
     if taking.vehicles is not None:
         return whole_vehicles(trips, total=taking.vehicles, rng=rng)
     if total * taking.share > MOST_VEHICLES:

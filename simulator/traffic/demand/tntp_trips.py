@@ -62,7 +62,9 @@ class _Reading:
         declared = metadata.number(_TOTAL) if metadata.has(_TOTAL) else None
         origin: int | None = None
         blocks = 0
+        last: Line | None = None
         for line in lines:
+            last = line
             opening = _ORIGIN.fullmatch(line.text)
             if opening:
                 blocks += 1
@@ -75,6 +77,9 @@ class _Reading:
                 break
         if self._faults:
             raise TrafficError(self._faults)
+        if declared is None and last is not None and ":" in last.text.rpartition(";")[2]:
+            rule = "the last pair of the file must be ended by a semicolon, or it may be cut off"
+            raise TrafficError([f"{self._at(last)}: {rule}; got {shown(last.text.rpartition(';')[2].strip())}"])
         if not blocks:
             raise TrafficError([f"{self._file}: it holds no trips: no line begins with Origin"])
         if declared is not None:

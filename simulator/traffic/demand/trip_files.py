@@ -1,20 +1,17 @@
 """Files of trips, told apart by name and first bytes."""
 
-import gzip
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from simulator.files.unpacked import begin_of
 from simulator.traffic.demand.od_table import read_od_table
 from simulator.traffic.demand.tntp_trips import read_tntp_trips
 from simulator.traffic.demand.trip_table import TripTable
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.packed import GZIP
 
 _TABLES = (".csv", ".csv.gz", ".parquet")
 _ROUTES = (".xml", ".xml.gz")
 _XML = (b"<?xml", b"<!--", b"<!doctype", b"<routes", b"<additional")
-_FIRST_BYTES = 4096
 
 
 def is_sumo_routes(file: Path) -> bool:
@@ -53,11 +50,4 @@ def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
 
 def _begin(file: Path) -> bytes:
     """Return how a file begins, in small letters, blanks left out; nothing of one that cannot be read."""
-    try:
-        with file.open("rb") as plain:
-            packed = plain.read(2) == GZIP
-        with gzip.open(file, "rb") if packed else file.open("rb") as handle:
-            first = handle.read(_FIRST_BYTES)
-    except (OSError, EOFError, zlib.error):
-        return b""
-    return first.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return begin_of(file).removeprefix(b"\xef\xbb\xbf").lstrip().lower()

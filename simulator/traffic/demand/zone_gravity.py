@@ -11,12 +11,10 @@ import pandas as pd
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.node_ids import node_ids
-from simulator.roads.table import Table
-from simulator.traffic.demand.od_columns import header_of
+from simulator.roads.table import Table, column_names
 from simulator.traffic.demand.trip_table import TripTable, capped
 from simulator.traffic.demand.zones import Zones
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.packed import check_unpacked
 from simulator.traffic.paths import ShortestPaths
 
 FloatArray = npt.NDArray[np.float64]
@@ -62,8 +60,7 @@ class ZoneMasses:
         """
         path = Path(file)
         try:
-            check_unpacked(path)
-            header = {name.lower(): name for name in reversed(header_of(path))}
+            header = {name.strip().lower(): name for name in reversed(column_names(path))}
             columns = {
                 ours: next((header[name] for name in known if name in header), ours) for ours, known in _NAMES.items()
             }
@@ -79,8 +76,10 @@ class ZoneMasses:
         for name, values in masses.items():
             fine = np.isfinite(values) & (values >= 0)
             faults += table.faults(name, ~fine, "a finite number of trips, 0 or more")
-            if fine.all() and not 0 < values.sum() < np.inf:
-                faults.append(f"{file}: the {name}s must sum to more than 0, got {values.sum():g}")
+            with np.errstate(over="ignore"):
+                total = values.sum()
+            if fine.all() and not 0 < total < np.inf:
+                faults.append(f"{file}: the {name}s must sum to more than 0, and to a finite number, got {total:g}")
         if len(table) > MOST_ZONES:
             faults.append(f"{file}: gravity takes at most {MOST_ZONES:,} zones, got {len(table):,}")
         if faults:

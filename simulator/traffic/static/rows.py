@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.roads.table import numbers_in_words
+from simulator.files.row_words import numbers_in_words
+from simulator.files.text_table import read_frame
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.static.text_file import read_frame
 
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
 """What stands for nothing where a number is due, in lower case."""
@@ -87,7 +87,9 @@ class Rows:
             words = "columns of a file without header are known by number"
             raise TrafficError(f"{file}: {words}, not by name, got {name!r}" for name in named)
         wanted = [*columns.values(), *filters]
-        read, names = read_frame(file, separator=format_.separator, header=format_.header, wanted=wanted)
+        read, names = read_frame(
+            file, separator=format_.separator, header=format_.header, wanted=wanted, error=TrafficError
+        )
         headings = {ours: _heading(column, names) for ours, column in columns.items()}
         chosen = np.ones(len(read), dtype=bool)
         for column, values in filters.items():

@@ -22,6 +22,7 @@ from simulator.traffic.sumo.server import SumoServer
 from simulator.traffic.sumo.wire import Events, Wire
 
 BEAT_TICKS = 64
+_MOST_WARNINGS = 5
 
 
 class _Look(NamedTuple):
@@ -265,10 +266,11 @@ class Sumo:
         absent = self._roster.count(State.ABSENT)
         if absent:
             notes.append(f"{absent:,} vehicles were being teleported at the end, or SUMO had given them up")
-        warnings = [line for line in self._server.words().splitlines() if line.startswith("Warning:")]
-        if warnings:
-            first = warnings[0].removeprefix("Warning:").strip()
-            notes.append(f"SUMO warned {len(warnings):,} times; first: {first}")
+        warned = self._server.warned()
+        notes += [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
+        if len(warned) > _MOST_WARNINGS:
+            rest = warned[_MOST_WARNINGS:]
+            notes.append(f"SUMO warned of {len(rest)} other things")
         return notes
 
     def close(self) -> None:
@@ -278,3 +280,7 @@ class Sumo:
 
     def __repr__(self) -> str:
         return f"<Sumo: at most {self.vehicles:,} vehicles, {self._inputs.net.name}, tick {self._next_tick - 1}>"
+
+
+def _times(number: int) -> str:
+    return "" if number == 1 else f" {number:,} times, first"

@@ -4,11 +4,12 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
+from simulator.files.xml_elements import elements_of
 from simulator.traffic.demand.sumo_times import number, seconds
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo.installation import saying, sumo_binary, sumo_environment
-from simulator.traffic.xml_elements import elements_of
 
 _PATIENCE_S = 60.0
 _LISTS = ("route-files", "additional-files")
@@ -51,6 +52,18 @@ class SumoInputs:
     teleport_s: float | None = None
     scale: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Refuse what SUMO cannot be told: it takes a comma for the end of a file's name.
+
+        Raises
+        ------
+        TrafficError
+            If there is one.
+        """
+        split = [file for file in (*self.routes, *self.additional) if "," in str(file)]
+        if split and self.config is None:
+            raise TrafficError([f"{file}: must have no comma in its path: SUMO ends the path there" for file in split])
+
     @classmethod
     def from_config(
         cls,
@@ -69,7 +82,7 @@ class SumoInputs:
         TrafficError
             If SUMO cannot read it, with SUMO's words; or it names no network, or another step.
         """
-        for _ in elements_of(config):  # refuses what declares entities before SUMO sees it
+        for _ in elements_of(config, error=TrafficError):  # refuses what declares entities before SUMO sees it
             pass
         options = _options_of(config)
         faults = []
@@ -120,18 +133,30 @@ def _options_of(config: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "all.sumocfg"
         command = [str(sumo_binary()), "-c", str(config.resolve()), "--save-configuration", str(written)]
-        done = subprocess.run(  # noqa: S603 - SUMO itself, and a file the user named
-            command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S, env=sumo_environment()
-        )
+        try:
+            done = subprocess.run(  # noqa: S603 - SUMO itself, and a file the user named
+                command,
+                capture_output=True,
+                check=False,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_PATIENCE_S,
+                env=sumo_environment(),
+            )
+        except subprocess.TimeoutExpired:
+            raise TrafficError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
         if done.returncode != 0 or not written.is_file():
             raise TrafficError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
         found = {
-            e.name: e.attributes["value"] for e in elements_of(written) if e.attributes and "value" in e.attributes
+            e.name: e.attributes["value"]
+            for e in elements_of(written, error=TrafficError)
+            if e.attributes and "value" in e.attributes
         }
     for name in ("net-file", *_LISTS):
         if name in found:
             # Written relative to where it was written to.
-            found[name] = ",".join(str((Path(folder) / part).resolve()) for part in found[name].split(","))
+            parts = map(unquote, found[name].split(","))  # and a blank as %20
+            found[name] = ",".join(str((Path(folder) / part).resolve()) for part in parts)
     return found
 
 

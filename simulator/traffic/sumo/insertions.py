@@ -5,11 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from scipy import stats
-
+from simulator.files.xml_elements import elements_of
 from simulator.traffic.demand.sumo_times import MOST_VEHICLES, number, seconds
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.xml_elements import elements_of
 
 _HOUR_S = 3600.0
 _NEVER_MORE = 1e-12
@@ -68,7 +66,8 @@ class Insertions:
         carriers = tuple(file for file in listed if reading.run(file, 0))
         named = ", ".join(map(str, listed))
         if reading.vehicles == 0:
-            raise TrafficError([f"{named}: no vehicle, trip or flow that departs before the run ends"])
+            within = f"from second {begin_s:g} to {end_s:g} of SUMO's time"
+            raise TrafficError([f"{named}: no vehicle, trip or flow that departs within the run, {within}"])
         most = math.ceil(reading.vehicles * math.ceil(scale * reading.type_scale))
         if most > MOST_VEHICLES:
             raise TrafficError([f"{named}: may come to {most:,} vehicles, must be at most {MOST_VEHICLES:,}"])
@@ -89,7 +88,7 @@ class _Reading:
             raise TrafficError([f"{file}: is included more than {_DEEPEST} files deep"])
         carries, self._persons = False, 1
         interval: Mapping[str, str] = {}
-        for element in elements_of(file):
+        for element in elements_of(file, error=TrafficError):
             if element.attributes is None:
                 if element.name == "interval":
                     interval = {}
@@ -157,6 +156,8 @@ class _Reading:
         if value is None or value <= 0:
             raise TrafficError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
         if by_chance:
+            from scipy import stats  # noqa: PLC0415  slow to import, for this kind of flow only
+
             mean = stretch_s * value
             # One more for a vehicle that leaves as the flow begins; scipy knows no quantile of means far beyond use.
             return mean if mean > MOST_VEHICLES else float(stats.poisson.isf(_NEVER_MORE, mean)) + 1

@@ -1,55 +1,30 @@
 """SUMO in a process of its own, and the connection to it."""
 
 import contextlib
-import os
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo.inputs import SumoInputs
 from simulator.traffic.sumo.installation import saying, sumo_binary, sumo_environment, traci_module
+from simulator.traffic.sumo.port import LOOPBACK, reserved_port
+from simulator.traffic.sumo.said import Said, Warned
 
-_LOOPBACK = "127.0.0.1"
 _ATTEMPTS = 5
-_PORT_TAKEN = "Unable to create listening socket"
+_PORT_NOT_OURS = ("Unable to create listening socket", "tcpip::Socket")
+"""What SUMO writes where its port is another's, or somebody else came first and went away."""
 _LOADING_S = 600.0
 """A network and its routes that SUMO has not read in ten minutes."""
+_ANSWER_S = 600.0
+"""One step of SUMO that has not ended in ten minutes."""
 _POLL_S = 0.01
 _ENDING_S = 30.0
 """What SUMO gets to write what its configuration asks for, once it was told to end."""
 _DYING_S = 5.0
-_LONGEST_READ = 1 << 20
-
-
-class _Said:
-    """A file for what SUMO writes; it keeps its words after it is closed."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self._path = Path(self._folder.name) / "said"
-        self.file: IO[bytes] = self._path.open("wb")
-        self._last = ""
-
-    def read(self) -> str:
-        """Return the last of what was written, at most a MiB of it."""
-        if self.file.closed:
-            return self._last
-        # Opened anew: SUMO writes where the other one points to.
-        with self._path.open("rb") as written:
-            written.seek(max(0, written.seek(0, os.SEEK_END) - _LONGEST_READ))
-            return written.read().decode("utf-8", errors="replace")
-
-    def close(self) -> None:
-        """Remove the file."""
-        self._last = self.read()
-        self.file.close()
-        self._folder.cleanup()
 
 
 class SumoServer:
@@ -59,10 +34,10 @@ class SumoServer:
     reached on the loopback interface only, and ends by itself when this process does.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]", connection: Any, said: _Said) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", connection: Any, version: str, said: Said) -> None:
         self._process, self._connection, self._said = process, connection, said
         self._answered = True
-        self.version: str = connection.getVersion()[1]
+        self.version = version
 
     @classmethod
     def launch(cls, inputs: SumoInputs) -> Self:
@@ -76,33 +51,33 @@ class SumoServer:
         program, environment = sumo_binary(), dict(sumo_environment())
         traci_module()
         for _ in range(_ATTEMPTS):
-            port = _free_port()
-            # The port says whose SUMO it is that answers: two runs may have been given the same one.
-            mark = f"crowdveil-{port}-{time.time_ns()}"
-            command = [str(program), *inputs.arguments(), "--remote-port", str(port), "--save-state.prefix", mark]
-            said = _Said()
-            process = subprocess.Popen(  # noqa: S603 - SUMO itself, and files the user named
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=said.file,
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for us; we end SUMO
-            )
-            try:
-                connection = _connect(process, port, mark)
-                if connection is not None:
-                    return cls(process, connection, said)
-            except BaseException:
-                _end(process)
-                said.close()
-                raise
+            with reserved_port() as port:
+                # The port says whose SUMO it is that answers: two runs may have been given the same one.
+                mark = f"crowdveil-{port}-{time.time_ns()}"
+                command = [str(program), *inputs.arguments(), "--remote-port", str(port), "--save-state.prefix", mark]
+                said = Said()
+                process = subprocess.Popen(  # noqa: S603 - SUMO itself, and files the user named
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=said.file,
+                    env=environment,
+                    start_new_session=True,  # Ctrl-C is for us; we end SUMO
+                )
+                try:
+                    answering = _connect(process, port, mark)
+                    if answering is not None:
+                        return cls(process, *answering, said)
+                except BaseException:
+                    _end(process)
+                    said.close()
+                    raise
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_DYING_S)  # it closes its connection a moment before it ends
             ended = process.poll() is not None
             _end(process)
             said.close()
-            if ended and _PORT_TAKEN not in said.read():
+            if ended and not any(words in said.read() for words in _PORT_NOT_OURS):
                 raise TrafficError([f"SUMO does not start: {saying(said.read())}"])
         raise TrafficError([f"SUMO found no free port in {_ATTEMPTS} attempts"])
 
@@ -128,11 +103,12 @@ class SumoServer:
         traci = traci_module()
         if self._connection is None:
             raise TrafficError([f"{what}: SUMO is closed"])
-        self._answered = False
+        self._answered, asked = False, time.monotonic()
         try:
             yield self._connection
         except traci.exceptions.FatalTraCIError:
-            raise TrafficError([f"{what}: {self._obituary()}"]) from None
+            waited_s = time.monotonic() - asked
+            raise TrafficError([f"{what}: {self._silence() if waited_s >= _ANSWER_S else self._obituary()}"]) from None
         except traci.exceptions.TraCIException as error:
             # SUMO reports what it cannot go on after as the answer to a step, and then ends.
             self._answered = True
@@ -141,16 +117,22 @@ class SumoServer:
             raise TrafficError([f"{what}: {self._obituary()} ({error})"]) from None
         self._answered = True
 
-    def words(self) -> str:
-        """Return what SUMO has written so far, its warnings."""
-        return self._said.read()
+    def warned(self) -> tuple[Warned, ...]:
+        """Return what SUMO has warned of so far."""
+        return self._said.warned()
+
+    def _silence(self) -> str:
+        # traci tells a socket that timed out from one that was closed by nothing.
+        if self._process.poll() is None:
+            return f"SUMO has not answered for {_ANSWER_S:g} s"
+        return self._obituary()
 
     def _obituary(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_DYING_S)
         code = self._process.returncode
         how = "" if code is None else f", killed by signal {-code}" if code < 0 else f", with exit code {code}"
-        return f"SUMO ended the connection{how}: {saying(_errors_of(self.words()))}"
+        return f"SUMO ended the connection{how}: {saying(_errors_of(self._said.read()))}"
 
     def close(self) -> None:
         """End SUMO, whatever state it is in; nothing if that is done."""
@@ -158,6 +140,7 @@ class SumoServer:
         if connection is not None:
             # In the middle of an answer the connection is of no more use.
             if self._answered and self._process.poll() is None:
+                _wait_at_most(connection, _ENDING_S)
                 with contextlib.suppress(Exception):
                     connection.close(wait=False)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -167,35 +150,47 @@ class SumoServer:
         self._said.close()
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_LOOPBACK, 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _connect(process: "subprocess.Popen[bytes]", port: int, mark: str) -> tuple[Any, str] | None:
+    """Wait until SUMO has read its files and answers; None where it has ended, or another SUMO answers.
 
-
-def _connect(process: "subprocess.Popen[bytes]", port: int, mark: str) -> Any:
-    """Wait until SUMO has read its files and answers; None where it has ended, or another SUMO answers."""
+    Returns
+    -------
+    connection
+        To SUMO; waits `_ANSWER_S` for an answer.
+    version
+        SUMO's.
+    """
     traci = traci_module()
     end = time.monotonic() + _LOADING_S
-    while time.monotonic() < end:
+    while (left_s := end - time.monotonic()) > 0:
         try:
             # One attempt each: with more, traci prints.
-            connection = traci.connect(port, numRetries=0, host=_LOOPBACK, proc=process, label=None)
+            connection = traci.connect(port, numRetries=0, host=LOOPBACK, proc=process, label=None)
         except traci.exceptions.FatalTraCIError:
             time.sleep(_POLL_S)
             continue
         except traci.exceptions.TraCIException:
             return None  # it has ended
+        _wait_at_most(connection, left_s)
         threading.Thread(target=_hang_up_after, args=(process, connection), daemon=True).start()
         try:
             if connection.simulation.getOption("save-state.prefix") == mark:
-                return connection
-        except (traci.exceptions.FatalTraCIError, traci.exceptions.TraCIException):
+                version = connection.getVersion()[1]
+                _wait_at_most(connection, _ANSWER_S)
+                return connection, version
+        except (traci.exceptions.FatalTraCIError, traci.exceptions.TraCIException, OSError):
             pass
         _hang_up(connection)
-        return None
+        if time.monotonic() < end:
+            return None
     raise TrafficError([f"SUMO has not read its files after {_LOADING_S:g} s"])
+
+
+def _wait_at_most(connection: Any, seconds: float) -> None:
+    """Limit how long an answer may take; traci has no such limit."""
+    held = getattr(connection, "_socket", None)
+    if held is not None:
+        held.settimeout(seconds)
 
 
 def _hang_up(connection: Any) -> None:

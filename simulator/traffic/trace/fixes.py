@@ -1,7 +1,8 @@
 """Fixes: who was seen where and when in one source, in its own order, and where in the source that stands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,14 +90,20 @@ class Fixes:
     def __len__(self) -> int:
         return len(self.vehicle)
 
-    def faults(self) -> Iterator[str]:
-        """Yield what is wrong with them one by one: source, lines or rows, rule, first value received."""
+    def faults(self, received: Mapping[str, "pd.Series[Any]"] | None = None) -> Iterator[str]:
+        """Yield what is wrong with them one by one: source, lines or rows, rule, first value received.
+
+        Parameters
+        ----------
+        received
+            The columns as they came, by "time", "lon" and "lat", to quote what was no time and no number.
+        """
         yield from self._fault(self.vehicle < 0, "vehicle must be named", None)
-        yield from self._fault(~np.isfinite(self.times.seconds), f"time must be {RULE}", None)
+        yield from self._unread(~np.isfinite(self.times.seconds), f"time must be {RULE}", ("time",), received)
         far = np.abs(self.times.seconds) >= LATEST_S
         yield from self._fault(far, "time must be within the years to 9999, in seconds since 1970", self.times.seconds)
         lost = ~(np.isfinite(self.lon) & np.isfinite(self.lat))
-        yield from self._fault(lost, "lon and lat must be numbers", None)
+        yield from self._unread(lost, "lon and lat must be numbers", ("lon", "lat"), received)
         high = np.abs(self.lat) > 90
         swapped = high & (np.abs(self.lat) <= 180) & (np.abs(self.lon) <= 90)
         hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
@@ -111,6 +118,15 @@ class Fixes:
         shown = ", ".join(map(str, places[:SHOWN].tolist()))
         many = f" … ({len(places):,} in all)" if len(places) > SHOWN else ""
         return f"{self.source}: {self.place_word}{'s' if len(places) > 1 else ''} {shown}{many}"
+
+    def _unread(
+        self, wrong: Chosen, rule: str, names: Sequence[str], received: Mapping[str, "pd.Series[Any]"] | None
+    ) -> Iterator[str]:
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            came = {} if received is None else {name: received[name].iloc[row] for name in names}
+            values = ["nothing" if pd.isna(value) else repr(str(value)[:60]) for value in came.values()]
+            yield f"{self.where(wrong)}: {rule}{', got ' + ' and '.join(values) if values else ''}"
 
     def _fault(self, wrong: Chosen, rule: str, values: FloatArray | None) -> Iterator[str]:
         if wrong.any():

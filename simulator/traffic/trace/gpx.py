@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from simulator.files.unpacked import opened
+from simulator.files.xml_elements import elements_of
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.guarded_xml import read_elements
-from simulator.traffic.trace.source import opened, stem
+from simulator.traffic.trace.source import stem
 from simulator.traffic.trace.tables import Reading, check
 from simulator.traffic.trace.times import Times
 
@@ -28,14 +29,9 @@ def read_gpx(file: Path, reading: Reading) -> list[Fixes]:  # noqa: ARG001 - a G
         import gpxpy  # noqa: PLC0415 - an extra: only who reads GPX needs it
     except ImportError:
         raise TrafficError([f"{file}: reading GPX needs gpxpy: pip install 'crowdveil[traces]'"]) from None
-    lines: list[int] = []
-
-    def note(name: str, _attributes: dict[str, str], line: int) -> None:
-        if name == "trkpt":
-            lines.append(line)
-
-    read_elements(file, note)
-    with opened(file) as stream:
+    elements = elements_of(file, error=TrafficError)
+    lines = [element.line for element in elements if element.local_name == "trkpt" and not element.ends]
+    with opened(file, error=TrafficError) as stream:
         content = stream.read()
     try:
         tracks = gpxpy.parse(content).tracks

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from simulator.files.unpacked import opened
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.source import opened
 from simulator.traffic.trace.tables import Reading, check
 from simulator.traffic.trace.times import Times
 
@@ -34,7 +34,7 @@ def read_json_paths(file: Path, reading: Reading) -> list[Fixes]:
         If the file is no such JSON; a path is named by its number, from 1.
     """
     try:
-        with opened(file) as stream:
+        with opened(file, error=TrafficError) as stream:
             content = json.load(stream)
     except (json.JSONDecodeError, RecursionError) as error:
         why = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else "it nests too deeply"

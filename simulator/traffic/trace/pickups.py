@@ -42,7 +42,10 @@ def fixes_of_trips(frame: pd.DataFrame, reading: Reading, *, source: str, place:
     codes = np.arange(len(frame), dtype=np.int32)
     if trip is not None:
         codes, names = vehicles_of(frame[trip])
-    stamps = [Times.from_column(frame[str(moment)], unit_s=reading.time_unit_s) for moment in moments]
+    stamps = [
+        Times.from_column(frame[str(moment)], unit_s=reading.time_unit_s, written=reading.time_format)
+        for moment in moments
+    ]
     # Both ends of a trip one after the other, so that a taxi's clock is looked at as the file has it.
     both = np.arange(2 * len(frame)).reshape(2, -1).T.ravel()
     fixes = Fixes(

@@ -3,18 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import pyproj
-from pyproj.exceptions import CRSError
-
+from simulator.files.xml_elements import root_of
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
 from simulator.traffic.trace.gpx import read_gpx
-from simulator.traffic.trace.guarded_xml import root_of
 from simulator.traffic.trace.parquet import read_parquet
 from simulator.traffic.trace.paths_in_json import read_json_paths
 from simulator.traffic.trace.source import first_lines, plain_name
 from simulator.traffic.trace.sumo_fcd import read_sumo_fcd
-from simulator.traffic.trace.tables import Reading
+from simulator.traffic.trace.tables import Reading, system_of
 from simulator.traffic.trace.text import is_cabspotting, is_tdrive, read_cabspotting, read_csv, read_tdrive
 from simulator.traffic.trace.trace import Order, Trace
 
@@ -54,6 +51,7 @@ def read_trace(
     time_unit_s: float | None = None,
     order: Order = "auto",
     one_vehicle_a_file: bool = False,
+    time_format: str | None = None,
 ) -> Trace:
     """Read recorded positions.
 
@@ -74,6 +72,8 @@ def read_trace(
         What a vehicle's clock may do within a file: see `Trace.from_fixes`.
     one_vehicle_a_file
         Of tables: whether each is of one vehicle, named as its file.
+    time_format
+        Of tables: how a time is written, as `strptime` has it; None for ISO 8601, or numbers.
 
     Returns
     -------
@@ -87,11 +87,7 @@ def read_trace(
     """
     if format not in FORMATS:
         raise TrafficError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
-    try:
-        system = None if crs is None else pyproj.CRS.from_user_input(crs)
-    except CRSError as error:
-        raise TrafficError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
-    reading = Reading(dict(columns or {}), system, time_unit_s, one_vehicle_a_file)
+    reading = Reading(dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format)
     files = list(_files([paths] if isinstance(paths, str | Path) else paths))
     parts: list[Fixes] = []
     faults: list[str] = []

@@ -1,13 +1,14 @@
 """SUMO's floating-car data in XML (``--fcd-output``)."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from simulator.files.xml_elements import elements_of
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.guarded_xml import read_elements
 from simulator.traffic.trace.sumo_tables import WITHOUT_GEO
 from simulator.traffic.trace.tables import Reading, check, to_wgs84
 from simulator.traffic.trace.times import Times
@@ -31,7 +32,7 @@ class _Rows:
         self.others = 0
         self.root = ""
 
-    def started(self, name: str, attributes: dict[str, str], line: int) -> None:
+    def started(self, name: str, attributes: Mapping[str, str], line: int) -> None:
         if name == "vehicle" and self.root:
             self._vehicle(attributes, line)
         elif name == "timestep":
@@ -48,7 +49,7 @@ class _Rows:
                 rule = f"the outermost element must be fcd-export, got {name}"
                 raise TrafficError([f"{self._file}: line {line}: {rule}"])
 
-    def _vehicle(self, attributes: dict[str, str], line: int) -> None:
+    def _vehicle(self, attributes: Mapping[str, str], line: int) -> None:
         if math.isnan(self._time):  # no timestep yet
             raise TrafficError([f"{self._file}: line {line}: vehicle must be within a timestep"])
         if "id" not in attributes:
@@ -60,7 +61,7 @@ class _Rows:
         self.speed.append(self._number(attributes, "speed", "vehicle", line) if "speed" in attributes else float("nan"))
         self.line.append(line)
 
-    def _number(self, attributes: dict[str, str], name: str, element: str, line: int) -> float:
+    def _number(self, attributes: Mapping[str, str], name: str, element: str, line: int) -> float:
         text = attributes.get(name)
         try:
             number = float(text or "")
@@ -83,7 +84,9 @@ def read_sumo_fcd(file: Path, reading: Reading) -> list[Fixes]:
         If the file is not such a document, or its clock goes back.
     """
     rows = _Rows(file, reading.time_unit_s or 1.0)
-    read_elements(file, rows.started)
+    for element in elements_of(file, error=TrafficError):
+        if element.attributes is not None:
+            rows.started(element.local_name, element.attributes, element.line)
     if not rows.vehicle:
         raise TrafficError([f"{file}: it holds no vehicle"])
     x, y = np.array(rows.x), np.array(rows.y)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyproj
+from pyproj.exceptions import CRSError
 
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.columns import METRES_PER_SECOND, Columns
@@ -31,12 +32,29 @@ class Reading:
         Seconds that one of a number of time is; None tells it by size.
     one_vehicle_a_file
         Whether a file is of one vehicle, named as the file.
+    time_format
+        How times are written in text, as `strptime` has it; None for ISO 8601, or numbers.
     """
 
     columns: Mapping[str, str]
     crs: pyproj.CRS | None = None
     time_unit_s: float | None = None
     one_vehicle_a_file: bool = False
+    time_format: str | None = None
+
+
+def system_of(crs: object | None) -> pyproj.CRS | None:
+    """Return the coordinate system that something names; None where nothing does.
+
+    Raises
+    ------
+    TrafficError
+        If it names none.
+    """
+    try:
+        return None if crs is None else pyproj.CRS.from_user_input(crs)
+    except CRSError as error:
+        raise TrafficError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
 
 
 def fixes_of(
@@ -88,29 +106,31 @@ def fixes_of(
     codes, names = np.zeros(len(frame), dtype=np.int32), [vehicle]
     if not reading.one_vehicle_a_file:
         codes, names = vehicles_of(frame[by_role["vehicle"]])
-    places = [numbers_of(frame[by_role[role]]) for role in (("lon", "lat") if reading.crs is None else ("x", "y"))]
+    axes = ("lon", "lat") if reading.crs is None else ("x", "y")
+    places = [numbers_of(frame[by_role[role]]) for role in axes]
     if reading.crs is not None:
         places = list(to_wgs84(places[0], places[1], reading.crs))
     speed = np.full(len(frame), np.nan)
     for role in (role for role in METRES_PER_SECOND if role in by_role):
         speed = numbers_of(frame[by_role[role]]) * METRES_PER_SECOND[role]
         break
-    times = Times.from_column(frame[by_role["time"]], unit_s=reading.time_unit_s)
+    times = Times.from_column(frame[by_role["time"]], unit_s=reading.time_unit_s, written=reading.time_format)
     notes = (*notes, *(f"{source}: {note}" for note in found.notes))
     fixes = Fixes(source, codes, names, times, places[0], places[1], speed, place, place_word, ascending, notes)
-    check(fixes)
+    came = {"time": by_role["time"], "lon": by_role[axes[0]], "lat": by_role[axes[1]]}
+    check(fixes, {name: frame[column] for name, column in came.items()})
     return fixes
 
 
-def check(fixes: Fixes) -> None:
-    """Refuse fixes that are wrong one by one.
+def check(fixes: Fixes, received: Mapping[str, "pd.Series[Any]"] | None = None) -> None:
+    """Refuse fixes that are wrong one by one; `received` are the columns they came from, to quote.
 
     Raises
     ------
     TrafficError
         With every rule that is broken and where.
     """
-    faults = list(fixes.faults())
+    faults = list(fixes.faults(received))
     if faults:
         raise TrafficError(faults)
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from simulator.files.unpacked import opened
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.columns import plain_names
 from simulator.traffic.trace.fixes import Fixes
 from simulator.traffic.trace.pickups import fixes_of_trips, holds_trips
-from simulator.traffic.trace.source import first_lines, opened, stem
+from simulator.traffic.trace.source import first_lines, stem
 from simulator.traffic.trace.sumo_tables import fixes_of_sumo, is_sumo
 from simulator.traffic.trace.tables import Reading, fixes_of
 from simulator.traffic.trace.times import Times
@@ -50,7 +51,9 @@ def read_tdrive(file: Path, reading: Reading) -> list[Fixes]:
     """Read T-Drive's own form: vehicle, time, longitude, latitude, separated by commas, without a header."""
     frame = _frame(file, separator=",", names=T_DRIVE)
     place = frame.index.to_numpy().astype(np.int64) + 1
-    own = Reading(dict(zip(T_DRIVE, T_DRIVE, strict=True)), time_unit_s=reading.time_unit_s)
+    own = Reading(
+        dict(zip(T_DRIVE, T_DRIVE, strict=True)), time_unit_s=reading.time_unit_s, time_format=reading.time_format
+    )
     return [fixes_of(frame, own, source=str(file), vehicle=stem(file), place=place, place_word="line")]
 
 
@@ -97,7 +100,7 @@ def _frame(file: Path, *, separator: str, names: Sequence[str] | None = None) ->
     """Read rows; blank lines are left out, and the index still counts them."""
     text: dict[str, Any] = {"header": None, "names": list(names)} if names else {}
     try:
-        with opened(file) as stream, warnings.catch_warnings():
+        with opened(file, error=TrafficError, lines=True) as stream, warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(
                 stream,

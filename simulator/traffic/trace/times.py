@@ -16,7 +16,12 @@ _BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
 LATEST_S = 253_402_300_800.0
 """The end of the year 9999: what is later was no time."""
 
-RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), or a number"
+RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
+
+DIGITS = "%Y%m%d%H%M%S"
+"""How numbers of fourteen digits from 1900 on are read: as milliseconds they would be of the year 2572 and later."""
+
+_DIGITS_FROM, _DIGITS_TO = 1.9e13, 2.2e13
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +43,9 @@ class Times:
     naive: bool = False
 
     @classmethod
-    def from_column(cls, column: "pd.Series[Any]", *, unit_s: float | None = None) -> "Times":
+    def from_column(
+        cls, column: "pd.Series[Any]", *, unit_s: float | None = None, written: str | None = None
+    ) -> "Times":
         """Read a column of times.
 
         Parameters
@@ -47,12 +54,18 @@ class Times:
             Timestamps, numbers, or text of either.
         unit_s
             How many seconds one of a number is; None tells seconds, milliseconds, microseconds and nanoseconds
-            since 1970 by their size, and takes all else as seconds.
+            since 1970 by their size, fourteen digits as a date and time, and takes all else as seconds.
+        written
+            How text is written, as `strptime` has it; None for ISO 8601.
         """
         if isinstance(column.dtype, pd.DatetimeTZDtype) or column.dtype.kind == "M":
             return cls._from_stamps(column)
+        if written is not None:
+            return cls._from_written(column, written)
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
         if column.dtype.kind in "iuf" or np.isfinite(numbers).sum() * 2 >= column.notna().sum() > 0:
+            if unit_s is None and _DIGITS_FROM <= _middle(numbers) < _DIGITS_TO:
+                return cls._from_written(pd.Series(np.floor(numbers)), DIGITS)
             return cls.from_numbers(numbers, unit_s=unit_s)
         text = column.astype("str").str.strip().str.replace(r"^(\d{4})/(\d\d?)/", r"\1-\2-", regex=True)
         stamps = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
@@ -62,12 +75,18 @@ class Times:
     @classmethod
     def from_numbers(cls, numbers: npt.NDArray[np.float64], *, unit_s: float | None = None) -> "Times":
         """Take numbers of times, in a unit that is given or told by their size."""
-        finite = numbers[np.isfinite(numbers)]
-        middle = float(np.median(np.abs(finite))) if len(finite) else 0.0
+        middle = _middle(numbers)
         if unit_s is None:
             unit_s = next((unit for least, unit in _BY_SIZE if middle >= least), 1.0)
         seconds = numbers * unit_s if unit_s != 1.0 else numbers
         return cls(np.where(np.isfinite(seconds), seconds, np.nan), calendar=middle * unit_s >= CALENDAR_FROM_S)
+
+    @classmethod
+    def _from_written(cls, column: "pd.Series[Any]", written: str) -> "Times":
+        whole = column.dtype.kind == "f" and (column.dropna() % 1 == 0).all()  # digits beside nothing are floats
+        text = (column.astype("Int64") if whole else column).astype("string").str.strip()
+        stamps = pd.to_datetime(text, format=written, utc=True, errors="coerce")
+        return cls(_seconds(stamps), calendar=True, naive="%z" not in written.lower())
 
     @classmethod
     def _from_stamps(cls, column: "pd.Series[Any]") -> "Times":
@@ -88,6 +107,12 @@ def in_words(seconds: float, *, calendar: bool) -> str:
     if not calendar:
         return f"{seconds:.12g} s"
     return f"{str(np.datetime64(int(seconds), 's')).replace('T', ' ')} UTC"
+
+
+def _middle(numbers: npt.NDArray[np.float64]) -> float:
+    """Return the median size of those that are finite; 0 of none."""
+    finite = numbers[np.isfinite(numbers)]
+    return float(np.median(np.abs(finite))) if len(finite) else 0.0
 
 
 def _seconds(stamps: "pd.Series[pd.Timestamp]") -> npt.NDArray[np.float64]:

@@ -7,11 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyproj
 
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.tables import Reading, fixes_of
+from simulator.traffic.trace.tables import Reading, fixes_of, system_of
 from simulator.traffic.trace.times import in_words
 
 Order = Literal["auto", "ascending", "any"]
@@ -73,7 +72,7 @@ class Trace:
         TrafficError
             If a clock turns, dates are mixed with relative times, or nothing is left.
         """
-        faults = [fault for part in parts for fault in _turns(part, order)]
+        faults = [fault for part in parts for fault in _turns(part, order)] if parts else ["it has no files"]
         clocks = {part.times.calendar for part in parts}
         if len(clocks) > 1:
             dated, other = (next(p.source for p in parts if p.times.calendar is dates) for dates in (True, False))
@@ -144,9 +143,8 @@ class Trace:
         source: str = "the table",
     ) -> "Trace":
         """Take a table of one fix a row; columns as `read_trace` knows them."""
-        reading = Reading(columns or {}, None if crs is None else pyproj.CRS.from_user_input(crs))
-        place = np.arange(1, len(frame) + 1, dtype=np.int64)
-        fixes = fixes_of(frame, reading, source=source, vehicle="", place=place, place_word="row")
+        how, place = Reading(columns or {}, system_of(crs)), np.arange(1, len(frame) + 1, dtype=np.int64)
+        fixes = fixes_of(frame, how, source=source, vehicle="", place=place, place_word="row")
         return cls.from_fixes([fixes], order=order)
 
     @classmethod
@@ -192,10 +190,9 @@ class Trace:
             raise TrafficError(faults)
         degrees = frame.geometry.to_crs("EPSG:4326")
         plain = pd.DataFrame({role: frame[column].to_numpy() for role, column in named.items()})
-        if time is None:
-            plain["time"] = frame.index
-        else:
-            plain["time"] = frame[time].reset_index(drop=True)
+        if time is None and isinstance(frame.index, pd.RangeIndex):
+            raise TrafficError([f"{source}: its index numbers rows, and holds no times: name their column as time"])
+        plain["time"] = frame.index if time is None else frame[time].reset_index(drop=True)
         plain["lon"], plain["lat"] = degrees.x.to_numpy(), degrees.y.to_numpy()
         return cls.from_frame(plain, columns={name: name for name in plain.columns}, order=order, source=source)
 

@@ -1,0 +1,153 @@
+"""Files are unpacked as their names or first bytes say, within limits, and what is wrong is one sentence."""
+
+import bz2
+import gzip
+import lzma
+import pickle
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.cells import CellsError
+from simulator.datasets.errors import DatasetError
+from simulator.files.errors import FaultsError
+from simulator.files.unpacked import begin_of, chunks_of, opened, raw_lines, unpacked_name
+from simulator.roads import RoadsError
+from simulator.roads.table import Table
+from simulator.traffic.errors import TrafficError
+
+PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+class RoomError(FaultsError):
+    """A room's own."""
+
+
+def read(path):
+    with opened(path, error=RoomError) as stream:
+        return stream.read()
+
+
+def fault_of(path, reading=read):
+    with pytest.raises(RoomError) as caught:
+        reading(path)
+    (fault,) = caught.value.faults
+    assert fault.startswith(f"{path}: ")
+    return fault.removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+@pytest.mark.parametrize("content", [b"", b"one\ntwo\n", bytes(range(256)) * 9000], ids=["empty", "text", "long"])
+def test_by_its_name_or_by_its_first_bytes(tmp_path, suffix, content):
+    named, other = tmp_path / f"t.csv{suffix.upper()}", tmp_path / "t.csv"
+    for path in (named, other):
+        path.write_bytes(PACKED[suffix](content))
+        assert read(path) == b"".join(chunks_of(path, error=RoomError)) == content
+        assert b"".join(raw_lines(path, error=RoomError)) == content
+        assert begin_of(path) == content[:65_536]
+        assert unpacked_name(path) == "t.csv"
+
+
+@pytest.mark.parametrize("content", [b"", b"BZh, 9\n1,2\n", b"BZ", b"\xfd7z"])
+def test_what_is_not_packed_is_left_as_it_is(tmp_path, content):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    assert read(path) == content
+
+
+@pytest.mark.parametrize(("suffix", "name"), [(".gz", "gzip"), (".bz2", "bzip2"), (".xz", "xz")])
+def test_what_is_wrong_is_one_sentence(tmp_path, suffix, name):
+    path = tmp_path / f"t{suffix}"
+    path.write_bytes(b"plain text")
+    assert fault_of(path) == f"cannot be read: its name ends in {suffix}, and it is no {name}"
+    whole = PACKED[suffix](bytes(range(256)) * 40)
+    path.write_bytes(whole[:-9])
+    assert fault_of(path) == f"cannot be read: it must be whole, and its {name} ends early"
+    assert begin_of(path) in (b"", bytes(range(256)) * 40)
+    path.write_bytes(whole[:-6] + b"\xff" * 6)
+    assert fault_of(path).startswith(f"cannot be read: its {name} is damaged: ")
+
+
+def test_what_is_not_there_is_a_folder_or_no_text(tmp_path):
+    assert fault_of(tmp_path / "none") == "no such file"
+    assert fault_of(tmp_path) == "cannot be read: Is a directory"
+    assert begin_of(tmp_path) == b""
+    (tmp_path / "t").write_bytes(b"caf\xe9 noir")
+    assert fault_of(tmp_path / "t", lambda path: read(path) and decoded(path)) == (
+        "must be text in UTF-8: invalid continuation byte"
+    )
+
+
+def decoded(path):
+    with opened(path, error=RoomError) as stream:
+        return stream.read().decode()
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_a_bomb_is_refused_by_its_size_and_by_how_far_it_goes(tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"t{suffix}"
+    path.write_bytes(PACKED[suffix](bytes(1 << 22)))
+    assert len(read(path)) == 1 << 22, "a little file may unpack to much, and yet not be a bomb"
+    monkeypatch.setattr("simulator.files.unpacked.FREE_BYTES", 1 << 20)
+    monkeypatch.setattr("simulator.files.unpacked.MOST_TIMES", 100)
+    most = max(1 << 20, 100 * path.stat().st_size)
+    assert fault_of(path) == f"must not unpack to more than {most:,} bytes"
+    plain = tmp_path / "plain"
+    plain.write_bytes(bytes(5_001))
+    assert len(read(plain)) == 5_001
+    monkeypatch.setattr("simulator.files.unpacked.MOST_BYTES", 5_000)
+    assert fault_of(plain) == fault_of(path) == "must not unpack to more than 5,000 bytes"
+
+
+def test_a_line_has_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("simulator.files.unpacked.LONGEST_BYTES", 10)
+    path = tmp_path / "t"
+    path.write_bytes(b"123456789\n123456789\n1234567890")
+    assert len(list(raw_lines(path, error=RoomError))) == 3
+    path.write_bytes(b"123456789\n1234567890\n1")
+    fault = fault_of(path, lambda path: list(raw_lines(path, error=RoomError)))
+    assert fault == "line 2: a line must not be longer than 10 bytes; is this text?"
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r"])
+def test_a_reader_of_lines_is_given_none_without_end(tmp_path, monkeypatch, ends):
+    monkeypatch.setattr("simulator.files.unpacked.LONGEST_BYTES", 1 << 21)
+    path = tmp_path / "t.csv"
+    for lines in (b"1,2" * 300_000 + ends, b"a,b" + ends):
+        path.write_bytes(lines * ((1 << 24) // len(lines)))
+        with opened(path, error=RoomError, lines=True) as stream:
+            assert stream.read() == path.read_bytes()
+    path.write_bytes(b"a,b" + ends + b"1" * (1 << 22))
+    assert len(read(path)) > 1 << 22
+    with pytest.raises(RoomError) as caught, opened(path, error=RoomError, lines=True) as stream:
+        stream.read()
+    assert caught.value.faults == [f"{path}: a line must not be longer than 2,097,152 bytes; is this text?"]
+    with pytest.raises(RoadsError, match="a line must not be longer than"):
+        Table.from_file(path, columns={"a": "a"}, ids=())
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), suffix=st.sampled_from(sorted(PACKED)), named=st.booleans())
+def test_no_damage_raises_anything_else(tmp_path, data, suffix, named):
+    whole = bytearray(PACKED[suffix](b"vehicle,time\n" * 50))
+    for _ in range(data.draw(st.integers(0, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path / (f"t{suffix}" if named else "t")
+    path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    try:
+        assert isinstance(read(path), bytes)
+    except RoomError as error:
+        assert len(error.faults) == 1  # noqa: PT017 - either contents or the room's error
+
+
+@pytest.mark.parametrize("kind", [FaultsError, RoadsError, CellsError, TrafficError, DatasetError])
+def test_errors_say_a_fault_a_line_and_can_be_made_again(kind):
+    error = kind(fault for fault in ("a.csv: row 1: no", "a.csv: row 2: no"))
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    for one in (error, again, type(error)(*error.args)):
+        assert (one.faults, str(one)) == (
+            ["a.csv: row 1: no", "a.csv: row 2: no"],
+            "a.csv: row 1: no\na.csv: row 2: no",
+        )
+    assert type(again) is kind

@@ -1,0 +1,41 @@
+"""GMNS coordinates that are no degrees, in a system that nobody names."""
+
+import numpy as np
+import pytest
+from small_networks import write_gmns_text
+
+from simulator.roads import RoadsError
+from simulator.roads.gmns import read_gmns
+
+NODES = "node_id,x_coord,y_coord\n1,1500000,1000000\n2,1500300,1000000\n3,1500300,1000400\n"
+LINKS = "from_node_id,to_node_id,directed,length,free_speed\n1,2,1,300,36\n2,3,1,400,36\n3,1,1,0,36\n"
+
+
+@pytest.mark.parametrize("unit_m", [1.0, 0.3048])
+def test_they_are_a_plane_in_the_unit_of_the_lengths(unit_m, tmp_path):
+    roads, report = read_gmns(write_gmns_text(tmp_path / "g", NODES, LINKS), length_m=unit_m)
+    np.testing.assert_allclose(roads.links.length_m, np.array([300, 400, 500]) * unit_m)
+    corners = np.array([[1500000, 1000000], [1500300, 1000000], [1500300, 1000400]]) * unit_m
+    np.testing.assert_allclose(roads.node_xy, corners, atol=1e-6)
+    np.testing.assert_allclose(roads.to_wgs84(roads.node_xy).mean(axis=0), 0.0, atol=0.01)
+    assert any("node.csv: coordinates are no degrees, and neither" in doubt for doubt in report.doubts)
+
+
+def test_units_that_nobody_says_are_noted(tmp_path):
+    folder = write_gmns_text(tmp_path / "g", NODES, LINKS)
+    notes = "\n".join(read_gmns(folder)[1].notes())
+    assert "says the unit of length: taken as metres" in notes
+    assert "says the unit of free_speed: taken as km/h" in notes
+    assert "says the unit" not in "\n".join(read_gmns(folder, length_m=1.0, speed_mps=0.3)[1].notes())
+
+
+def test_a_named_system_is_taken_at_its_word(tmp_path):
+    roads, report = read_gmns(write_gmns_text(tmp_path / "g", NODES, LINKS), crs="EPSG:3735", length_m=0.3048)
+    assert roads.to_wgs84(roads.node_xy)[:, 1].min() > 40
+    assert not any("no degrees" in note for note in report.notes())
+
+
+def test_one_place_among_degrees_is_a_mistake(tmp_path):
+    nodes = "node_id,x_coord,y_coord\n1,-84.1,40.7\n2,-84.1,40.71\n3,1500300,1000400\n"
+    with pytest.raises(RoadsError, match=r"node\.csv: row 3: .*in another system\? name it as crs"):
+        read_gmns(write_gmns_text(tmp_path / "g", nodes, LINKS))
