@@ -90,7 +90,8 @@ class ShortestPaths:
     def all_joined(self) -> bool:
         """Whether a path leads from every node to every other."""
         # A node that is not for through traffic has a twin that no link enters: two parts at least.
-        return int(connected_components(self._graph, connection="strong", return_labels=False)) == 1
+        parts, _ = connected_components(self._graph, connection="strong")
+        return bool(parts == 1)
 
     def blocks(self, origins: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
         """Cut the distinct `origins` into blocks small enough to hold their distances at once."""

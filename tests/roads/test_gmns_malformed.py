@@ -27,7 +27,7 @@ SWAPPED = "node_id,x_coord,y_coord\n1,42.36,-171.10\n2,42.36,-171.09\n3,42.37,-1
             {"nodes": None}, "must hold a table of nodes: one of node.csv, node.csv.gz, node.parquet", id="no nodes"
         ),
         pytest.param({"links": None}, "must hold a table of links", id="no links"),
-        pytest.param({"nodes": ""}, "node.csv: cannot be read as CSV", id="empty"),
+        pytest.param({"nodes": ""}, "node.csv: it is empty", id="empty"),
         pytest.param({"nodes": "node_id,x_coord,y_coord\n"}, "node.csv: it holds no rows", id="no rows"),
         pytest.param({"nodes": GMNS_NODES.replace(",", ";")}, "is it separated by commas?", id="semicolons"),
         pytest.param(
