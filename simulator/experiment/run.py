@@ -74,11 +74,12 @@ def run_scenario(
         with stopwatch.phase("compile"):
             parts.warm_up(scenario.name, streams)
         progress.phase("demand and routes")
-        engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch)
         beside = build.build_beside(scenario, parts.city, streams=streams, stopwatch=stopwatch)
+        # Last: it may be a process that must be ended, whatever happens from here on.
+        engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch)
     log = TrafficLog(scenario.traffic.engine)
-    sampler = build.build_sampler(scenario, parts.city, engine)
     try:
+        sampler = build.build_sampler(scenario, parts.city, engine)
         check_corrupted(scenario, vehicles=engine.vehicles)
         queries = _simulate(scenario, parts, engine, log, sampler, streams, stopwatch, progress)
     except TrafficError as error:
@@ -143,10 +144,8 @@ def _simulate(
         sampler.start(env, stopwatch)
     queries: list[Query] = []
     schedules = build.build_schedules(scenario)
-    population, channel = (
-        build.build_population(scenario, vehicles=engine.vehicles, streams=streams),
-        build_channel(scenario),
-    )
+    population = build.build_population(scenario, vehicles=engine.vehicles, streams=streams)
+    channel = build_channel(scenario)
     reporting_outside = population.outside if population.answers == "reports" else 0
     memories = Memories(mechanisms, devices=engine.vehicles + reporting_outside, streams=streams)
     for name, schedule in schedules.items():
