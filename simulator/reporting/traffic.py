@@ -8,6 +8,7 @@ from simulator.reporting import figures
 from simulator.reporting.finished_run import FinishedRun
 from simulator.reporting.markup import Safe, data, element, figure, finite, table
 from simulator.reporting.numerals import MISSING, number, percent, whole
+from simulator.reporting.recordings import RECORDINGS, recording_section
 
 ALIKE = 1.1
 """Times spent in traffic that differ by no more than this factor are called alike."""
@@ -18,8 +19,6 @@ _ENGINES = {
     "fleet": "fleet engine",
     "agents": "agents engine",
     "sumo": "SUMO",
-    "trace": "recorded positions",
-    "static": "recorded counts",
 }
 
 
@@ -84,6 +83,8 @@ def traffic_section(run: FinishedRun, page: dict[str, Any]) -> Safe:
     record = run.run.get("traffic") or {}
     if not record.get("times_s"):
         return Safe("")
+    if record.get("engine") in RECORDINGS:
+        return recording_section(run, page, record)
     driven = [_Driven(_label(one), one) for one in (record, *(record.get("beside") or []))]
     page["figures"]["traffic"] = _draw(driven)
     first, others = driven[0], driven[1:]

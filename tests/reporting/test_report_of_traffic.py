@@ -124,12 +124,33 @@ def test_engines_that_agree_are_said_to(report_of):
 
 
 def test_what_is_not_known_is_not_made_up(report_of):
-    trace = record("trace", on_road=30, waiting=0, arrived=10, mean_trip_s=None, absent=5)
-    said = words(section(report_of(trace)))
-    assert "Recorded positions: of 45 vehicles" in said
+    unknown = record("fleet", on_road=30, waiting=0, arrived=10, mean_trip_s=None, absent=5)
+    said = words(section(report_of(unknown)))
+    assert "The fleet engine: of 45 vehicles" in said
     assert "where 5 were is not known" in said
     assert "on average" not in said
     assert "–" in said
+
+
+def test_a_recording_drives_nobody(report_of):
+    page = report_of(record("trace", on_road=30, waiting=0, arrived=10, mean_trip_s=None, absent=5, notes=["a gap"]))
+    said = words(section(page))
+    assert "Of 45 vehicles that were there at any time, 30 still were at the end" in said
+    assert "10 had gone for good" in said
+    assert "where 5 were is not known" in said
+    assert "a gap" in said
+    assert "arrived" not in said
+    assert "waiting" not in said
+    assert figure_of(page)["data"][0]["y"] == [8, 15, 22, 30]
+
+
+def test_who_stays_throughout_needs_no_plot(report_of):
+    still = record("static", on_road=85, waiting=0, arrived=0, mean_trip_s=None)
+    for name in ("on_road", "departed"):
+        still[name] = [85] * 4
+    page = report_of(still)
+    assert "All 85 vehicles were there throughout." in words(section(page))
+    assert "figure" not in section(page)
 
 
 def test_nobody_ever_departed(report_of):
