@@ -15,6 +15,7 @@ from simulator.cells.division import check_level
 from simulator.cells.errors import CellsError
 from simulator.cells.global_square import MILE_M, GlobalSquare
 from simulator.cells.partition import LARGEST_COUNT
+from simulator.cells.points import points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -160,9 +161,7 @@ class GeographicGrid:
         ValueError
             If the places are not pairs.
         """
-        places = np.asarray(xy, dtype=np.float64)
-        if places.ndim != 2 or places.shape[1] != 2:
-            raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
+        places = points_of(xy)
         # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
         sent = places if len(places) != 1 else places.repeat(2, axis=0)
         lon, lat = (values[: len(places)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))

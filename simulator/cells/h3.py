@@ -14,6 +14,7 @@ import shapely
 
 from simulator.cells.division import check_level
 from simulator.cells.errors import CellsError
+from simulator.cells.points import points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -146,9 +147,7 @@ class HexagonGrid:
         ValueError
             If the places are not pairs.
         """
-        places = np.asarray(xy, dtype=np.float64)
-        if places.ndim != 2 or places.shape[1] != 2:
-            raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
+        places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)
         known = np.asarray(np.isfinite(places).all(axis=1))
         there = places[known]

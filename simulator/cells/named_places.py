@@ -13,6 +13,7 @@ import shapely
 
 from simulator.cells.blocks import blocks_of, spacing_of
 from simulator.cells.errors import CellsError
+from simulator.cells.points import points_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,9 +146,7 @@ class NamedPlaces:
         ValueError
             If the places are not pairs.
         """
-        places = np.asarray(xy, dtype=np.float64)
-        if places.ndim != 2 or places.shape[1] != 2:
-            raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
+        places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)
         known = np.isfinite(places).all(axis=1)
         if self.side_m is not None:

@@ -16,6 +16,7 @@ from mechanisms.kernel import compiled
 from simulator.cells.division import check_level, pieces
 from simulator.cells.errors import CellsError
 from simulator.cells.partition import LARGEST_COUNT
+from simulator.cells.points import points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -142,9 +143,7 @@ class SquareGrid:
         ValueError
             If the places are not pairs.
         """
-        places = np.ascontiguousarray(xy, dtype=np.float64)
-        if places.ndim != 2 or places.shape[1] != 2:
-            raise ValueError(f"xy must be of shape (n, 2), got {places.shape}")
+        places = points_of(xy)
         sides = (self.west_m, self.south_m, self.size_m)
         return np.asarray(_cell_of(places, sides, (self.columns, self.rows), self.extent))
 

@@ -210,7 +210,8 @@ def growth_section(run: FinishedRun, page: Figures) -> Safe:
             for facts in private
             if (value := (facts.record.get("scaling") or {}).get("occupancy")) is not None
         }
-        held = f" for a cell with {listed(sorted(occupancies))} {run.called.many} in it" if occupancies else ""
+        vehicles = run.called.one if occupancies == {parameter(1)} else run.called.many
+        held = f" for a cell with {listed(sorted(occupancies))} {vehicles} in it" if occupancies else ""
         ideal = ", where every report arrives" if run.run.get("loss") else ""
         caption = f"Lines: the standard error in theory{held}{ideal}. Points: this run. Both axes are logarithmic."
         if any(facts.kind == "no_privacy" for facts in run.facts.values()):

@@ -29,6 +29,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from simulator.files.counted import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -119,4 +121,4 @@ def filled_in_words(name: str, filled: Iterable[tuple[str | None, str]], *, link
         return None
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     listed = ", ".join(f"{road_class} {value} ({number:,})" for (road_class, value), number in ordered)
-    return f"{name} taken by class of road in {counts.total():,} of {links:,} links: {listed}"
+    return f"{name} taken by class of road in {counts.total():,} of {counted(links, 'link')}: {listed}"

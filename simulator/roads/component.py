@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
+from simulator.files.counted import counted
 from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
@@ -24,11 +25,26 @@ class Loss:
         How many were removed.
     length_m
         Metres of link removed.
+    part
+        What makes the part that was kept one, in words.
     """
 
     nodes: int
     links: int
     length_m: float
+    part: str = "in which every node can be reached from every other"
+
+    @property
+    def km_words(self) -> str:
+        """Length of the links removed, in words."""
+        return f"{self.length_m / 1000:,.1f} km"
+
+    def beside(self, *, nodes: int, links: int) -> str:
+        """Say what is left, and what was left out."""
+        return (
+            f"kept the {counted(nodes, 'node')} and {counted(links, 'link')} of the largest part {self.part}; "
+            f"left out {counted(self.nodes, 'node')} and {counted(self.links, 'link')}, {self.km_words}"
+        )
 
 
 def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
@@ -58,8 +74,8 @@ def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGra
     kept = max(parts, key=lambda part: (len(part), -min(order[node] for node in part)), default=none)
     if len(kept) < 2:
         fault = (
-            f"the road network is empty: of its {graph.number_of_nodes()} nodes and "
-            f"{graph.number_of_edges()} links, no path leads both ways between any two nodes"
+            f"the road network is empty: of its {counted(graph.number_of_nodes(), 'node')} and "
+            f"{counted(graph.number_of_edges(), 'link')}, no path leads both ways between any two nodes"
         )
         raise RoadsError([fault])
     part = graph.copy()

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from simulator.files.counted import counted
 from simulator.files.row_words import numbers_in_words
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from simulator.roads.component import Loss
+
+SHOWN_ZONES = 20
 
 
 @dataclass(frozen=True)
@@ -53,35 +58,43 @@ class FilledDefault:
     total: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadReport:
-    """What was read, dropped, filled in and lost.
+    """What was read of a table of links and one of nodes, dropped, filled in, lost and doubted.
 
     Parameters
     ----------
-    nodes_file, edges_file
-        The files, as given.
-    node_rows, edge_rows
-        Rows they hold.
+    links_file
+        The file of links, as given.
+    node_rows, link_rows
+        Nodes and links the files hold.
+    row
+        What the links file has one of a link: "row" or "link".
     dropped
-        Edge rows dropped, one entry a reason.
+        Rows of links dropped, one entry a reason.
     defaults
-        Values filled in, among the edge rows that were kept.
+        Values filled in, among the links that were kept.
+    remarks
+        What else is to be known of how the files were read, a sentence each.
     loss
-        What the largest strongly connected part leaves out.
+        What the largest part leaves out.
+    lost_zones
+        Zones of which no node is left.
     nodes, links
         What is left.
     doubts
-        What speaks against units or coordinates.
+        What speaks against the units or the coordinate system, a sentence each.
     """
 
-    nodes_file: str
-    edges_file: str
+    links_file: str
     node_rows: int
-    edge_rows: int
+    link_rows: int
+    row: str = "link"
     dropped: tuple[DroppedRows, ...]
     defaults: tuple[FilledDefault, ...]
+    remarks: tuple[str, ...] = ()
     loss: Loss
+    lost_zones: tuple[int | str, ...] = ()
     nodes: int
     links: int
     doubts: tuple[str, ...] = ()
@@ -92,22 +105,30 @@ class ReadReport:
         Returns
         -------
         list of str
-            Empty if every row was used as it stands.
+            One sentence each; empty if every row was used as it stands.
         """
+        of_all = f"of {counted(self.link_rows, self.row)}"
         notes = [*self.doubts]
-        notes += [f"{self.edges_file}: dropped {dropped}" for dropped in self.dropped]
+        notes += [f"{self.links_file}: dropped {dropped}" for dropped in self.dropped]
         notes += [
-            f"{self.edges_file}: {filled.name} taken as {filled.default} in {filled.total:,} of {self.edge_rows:,} rows"
+            f"{self.links_file}: {filled.name} taken as {filled.default} in {filled.total:,} {of_all}"
             for filled in self.defaults
         ]
+        notes += self.remarks
         if self.loss.nodes:
-            notes.append(
-                f"kept the {self.nodes:,} nodes and {self.links:,} links of the largest part in which every "
-                f"node can be reached from every other; left out {_counted(self.loss.nodes, 'node')} and "
-                f"{_counted(self.loss.links, 'link')}, {self.loss.length_m / 1000:,.1f} km"
-            )
+            notes.append(self.loss.beside(nodes=self.nodes, links=self.links))
+        if self.lost_zones:
+            shown = ", ".join(map(str, self.lost_zones[:SHOWN_ZONES]))
+            more = " …" if len(self.lost_zones) > SHOWN_ZONES else ""
+            what = f"{counted(len(self.lost_zones), 'zone')} cannot be reached, or not be left"
+            notes.append(f"{what}, and no trip to or from there can be made: {shown}{more}")
         return notes
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def parallel_remarks(file: str, graph: nx.MultiDiGraph[Any]) -> list[str]:
+    """Say how many links lead the same way as another, where there are any."""
+    parallel = graph.number_of_edges() - len({(start, end) for start, end, _ in graph.edges})
+    if not parallel:
+        return []
+    links = counted(parallel, "link leads", "links lead")
+    return [f"{file}: {links} the same way as another; all are kept as parallel links"]

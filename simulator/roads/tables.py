@@ -104,10 +104,10 @@ def read_tables(
     part, loss = largest_strong_component(graph)
     network = RoadNetwork.from_graph(part)
     report = ReadReport(
-        nodes_file=str(nodes),
-        edges_file=str(edges),
+        links_file=str(edges),
         node_rows=len(node_table),
-        edge_rows=len(edge_table),
+        link_rows=len(edge_table),
+        row="row",
         dropped=rows.dropped,
         defaults=rows.defaults,
         loss=loss,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
+from simulator.files.counted import counted
 from simulator.roads.component import Loss, largest_strong_component
 from simulator.roads.errors import RoadsError
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     Neighbours = Callable[[Hashable], Iterable[Hashable]]
+
+_FOR_TRIPS = "between whose places routes lead"
 
 
 def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
@@ -44,7 +48,8 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
     """
     closed = {node for node, data in graph.nodes(data=True) if not data.get("through", True)}
     if not closed:
-        return largest_strong_component(graph)
+        part, loss = largest_strong_component(graph)
+        return part, replace(loss, part=_FOR_TRIPS)
     order = {node: position for position, node in enumerate(graph)}
     passable = graph.subgraph([node for node in graph if node not in closed])
     none: set[Hashable] = set()
@@ -64,7 +69,8 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
     kept = core | served | approaches | departures
     if len(core | served) < 2:
         fault = (
-            f"the road network is empty: of its {graph.number_of_nodes()} nodes and {graph.number_of_edges()} links, "
+            f"the road network is empty: of its {counted(graph.number_of_nodes(), 'node')} and "
+            f"{counted(graph.number_of_edges(), 'link')}, "
             f"no route leads both ways between any two nodes without passing one of {len(closed)} that none may pass"
         )
         raise RoadsError([fault])
@@ -72,7 +78,28 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
     part.remove_nodes_from([node for node in graph if node not in kept])
     lengths = [data["length_m"] for start, end, data in graph.edges(data=True) if start not in kept or end not in kept]
     nodes = graph.number_of_nodes() - part.number_of_nodes()
-    return part, Loss(nodes, graph.number_of_edges() - part.number_of_edges(), math.fsum(lengths))
+    return part, Loss(nodes, graph.number_of_edges() - part.number_of_edges(), math.fsum(lengths), _FOR_TRIPS)
+
+
+def lost_zones(whole: nx.MultiDiGraph[Any], part: nx.MultiDiGraph[Any]) -> tuple[int | str, ...]:
+    """Say which zones of a graph have no node left in a part of it.
+
+    Parameters
+    ----------
+    whole, part
+        Road graphs whose nodes may have ``zone``.
+
+    Returns
+    -------
+    tuple
+        Zones in the order of the graph.
+    """
+    left = set(_zones(part))
+    return tuple(dict.fromkeys(zone for zone in _zones(whole) if zone not in left))
+
+
+def _zones(graph: nx.MultiDiGraph[Any]) -> list[int | str]:
+    return [data["zone"] for _, data in graph.nodes(data=True) if "zone" in data]
 
 
 def _spread(start: set[Hashable], neighbours: Neighbours) -> set[Hashable]:

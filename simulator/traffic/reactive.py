@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.counted import counted
 from simulator.roads.links import Links
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
@@ -164,8 +165,8 @@ class ReactiveRouting:
 
     def notes(self) -> list[str]:
         """Say how often vehicles looked and what came of it."""
-        looked = f"Vehicles under way looked for a quicker way {self._asked:,} times"
-        return [f"{looked}, and took another one {self._changed:,} times."]
+        looked = f"Vehicles under way looked for a quicker way {counted(self._asked, 'time')}"
+        return [f"{looked}, and took another one {counted(self._changed, 'time')}."]
 
     def __repr__(self) -> str:
         return f"<ReactiveRouting: every {self._every} ticks, share {self._share:g}>"

@@ -114,7 +114,7 @@ FAULTS = [
     ('kind = "locations"\nnames = ["nord"]', COLUMNS, "", "cells", "there is no place 'nord'; do you mean 'north'?"),
     ('kind = "locations"', '{lon = "lon", lat = "lat"}', "", "cells", "the data owners' places have no names"),
     ('kind = "locations"', '{place = "stop"}', "", "traffic", "no column 'stop'"),
-    ('kind = "locations"', '{place = "station"}', "where = {n = 8}", "traffic", "none of its 3 rows has n = 8"),
+    ('kind = "locations"', '{place = "station"}', "where = {n = 8}", "traffic", "of its 3 rows, none has n = 8"),
     ('kind = "locations"\nlabels = {nord = "N"}', COLUMNS, "", "cells", "labels: there is no place 'nord'"),
 ]
 

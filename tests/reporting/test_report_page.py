@@ -251,3 +251,9 @@ def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(UnfinishedRunError, match="not JSON"):
         build_report(tmp_path)
+
+
+@pytest.mark.parametrize(("mean", "said"), [(1, "a cell with 1 vehicle in it"), (2, "a cell with 2 vehicles in it")])
+def test_a_cell_with_one_vehicle_has_no_vehicles_in_it(tmp_path: Path, mean: int, said: str) -> None:
+    run = SyntheticRun(queries=2, mean=mean).write(tmp_path / "run")
+    assert said in Page(build_report(run)).text

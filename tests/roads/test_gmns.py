@@ -39,7 +39,7 @@ def test_an_undirected_link_is_a_road_each_way_with_defaults_of_its_class(folder
     assert there["speed_mps"] == pytest.approx(30 / 3.6)
     assert (there["lanes"], there["capacity_vph"]) == (1, 600)
     notes = "\n".join(report.notes())
-    assert "1 undirected links became a road for each direction" in notes
+    assert "1 undirected link became a road for each direction" in notes
     assert "speed_mps taken by class of road in 1 of 3 links: residential" in notes
 
 
@@ -155,7 +155,7 @@ def test_parallel_links_loops_and_what_cannot_be_reached(tmp_path):
     assert 4 not in network.graph
     assert report.lost_zones == (9,)
     notes = "\n".join(report.notes())
-    assert "1 links lead the same way as another" in notes
+    assert "1 link leads the same way as another" in notes
     assert "dropped row 6: it leads from a node to itself" in notes
 
 

@@ -77,7 +77,7 @@ def town(**changed):
         pytest.param("<osm/>", "the road network is empty: it holds no street", id="nothing"),
         pytest.param(
             xml(ways={14: WAYS[14]}),
-            "the road network is empty: none of its 1 ways is a street open to cars",
+            "the road network is empty: of its 1 way, none is a street open to cars",
             id="feet",
         ),
         pytest.param(

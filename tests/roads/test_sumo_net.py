@@ -119,9 +119,9 @@ def test_what_the_engines_do_not_have_is_said(write):
     assert (report.barred_turns, report.turns) == (2, 3)
     notes = "\n".join(report.notes())
     assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in notes
-    assert "2 of 3 turns from link to link are not connected" in notes
-    assert "1 of 3 links lie outside the largest part" in notes
-    assert "0.1 km; they were kept" in notes
+    assert "the file does not connect 2 of 3 turns from link to link" in notes
+    assert "kept what lies outside the largest part in which every node can be reached" in notes
+    assert "1 of 3 links, 0.1 km" in notes
 
 
 def test_the_strong_part_is_kept_on_demand(write):
@@ -168,7 +168,7 @@ def test_parallel_edges_stay_and_loops_go(write):
     roads, report = read_sumo_net(path)
     assert roads.graph.number_of_edges("A", "B") == 2
     assert report.loops == ("AA",)
-    assert "left out 1 edges from a junction to itself: AA" in "\n".join(report.notes())
+    assert "left out 1 edge from a junction to itself: AA" in "\n".join(report.notes())
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_parallel_edges_stay_and_loops_go(write):
         (net(edge("AB", "A", "Z"), *JUNCTIONS), "line 4: edge 'AB': to must be a junction of the file, got 'Z'"),
         (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace("BC", "no")), "<connection> cannot be used: nothing is called"),
         (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace('"1"', '"9"')), "<connection> cannot be used: "),
-        (net(*JUNCTIONS), "none of its 0 edges has a lane for class 'passenger'; its lanes allow no edge at all"),
-        (net(EDGES[3], *JUNCTIONS), "none of its 1 edges has a lane for class 'passenger'; its lanes allow bus"),
+        (net(*JUNCTIONS), "of its 0 edges, none has a lane for class 'passenger'; its lanes allow no edge at all"),
+        (net(EDGES[3], *JUNCTIONS), "of its 1 edge, none has a lane for class 'passenger'; its lanes allow bus"),
         ('<!DOCTYPE net [<!ENTITY a "aaaa">]><net/>', "line 1: must not declare a document type or entities"),
         ('<!DOCTYPE net SYSTEM "file:///etc/passwd"><net/>', "must not declare a document type"),
     ],

@@ -121,14 +121,14 @@ def test_unusable_rows_are_dropped_by_number_and_reason(write):
     table = edges(*more).astype({"src": "Int64"})
     table["mps"] = [10.0] * 9 + [-1.0, 20.0]
     roads, report = read(write, nodes(), table, columns={"speed_mps": "mps"})
-    prefix = report.edges_file
+    prefix = report.links_file
     assert report.notes()[len(report.doubts) :] == [
         f"{prefix}: dropped rows 4, 9: from or to is not in the node file",
         f"{prefix}: dropped row 5: it leads from a node to itself",
         f"{prefix}: dropped rows 6, 7, 8: length_m is not a number above 0",
         f"{prefix}: dropped row 10: its speed is negative",
     ]
-    assert (report.edge_rows, report.links) == (11, 4)
+    assert (report.link_rows, report.links) == (11, 4)
     np.testing.assert_array_equal(roads.links.length_m, [100.0, 200.0, 300.0, 60.0])
 
 
@@ -166,7 +166,7 @@ def test_each_row_takes_its_first_speed_above_zero(write):
     roads, report = read(write, nodes(), table, columns=SPEEDS, default_speed_mps=7.0)
     by_length = {(length, speed) for length, speed in zip(roads.links.length_m, roads.links.speed_mps, strict=True)}
     assert by_length == {(100.0, 20.0), (200.0, 25 * 0.44704), (300.0, 10.0), (50.0, 15.0), (50.0, 7.0)}
-    assert report.notes()[len(report.doubts) :] == [f"{report.edges_file}: speed_mps taken as 7 m/s in 1 of 5 rows"]
+    assert report.notes()[len(report.doubts) :] == [f"{report.links_file}: speed_mps taken as 7 m/s in 1 of 5 rows"]
 
 
 def test_lanes_and_capacity_that_cannot_be_used_are_defaults_and_counted(write):
@@ -383,7 +383,7 @@ def test_manhattan():
     roads, report = read_tables(
         nodes=folder / "manhattan_nodes.csv.gz", edges=folder / "manhattan_edges.csv.gz", columns=columns
     )
-    assert (report.node_rows, report.edge_rows) == (4607, 9880)
+    assert (report.node_rows, report.link_rows) == (4607, 9880)
     assert [dropped.rows for dropped in report.dropped] == [(3792, 4193, 8031, 8061, 8151, 8641, 8930, 9555)]
     assert report.nodes + report.loss.nodes == 4607
     assert report.links + report.loss.links == 9880 - 8

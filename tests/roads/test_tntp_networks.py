@@ -123,7 +123,7 @@ def test_capacity_0_and_capacity_without_end(read):
 def test_parallel_links_are_kept_and_noted(read):
     network, report = read(tntp_network(rows=(*ROWS, *RING, RING[0])))
     assert network.graph.number_of_edges(3, 4) == 2
-    assert any("1 links lead the same way as another" in note for note in report.notes())
+    assert any("1 link leads the same way as another" in note for note in report.notes())
 
 
 def test_a_zone_that_cannot_be_left_is_lost_and_named(read):

@@ -60,7 +60,7 @@ def test_a_place_with_a_count_is_so_many_owners(write):
     assert owners.arrive_s is None
     assert owners.crs.to_epsg() == 32610
     assert len(owners.notes()) == 1
-    assert "left out 1 rows without lon and lat: row 5" in owners.notes()[0]
+    assert "left out 1 row without lon and lat: row 5" in owners.notes()[0]
     x_min, y_min, x_max, y_max = owners.bounds
     assert 2000 < x_max - x_min < 3000
     assert 3000 < y_max - y_min < 4000
@@ -72,7 +72,7 @@ def test_rows_are_chosen_by_number_text_or_several(write):
     assert len(read(path, where={"hour": (8.0,), "type": ("ML",)})) == 7
     assert len(read(path, where={"station": (10, "11")})) == 12
     assert len(read(path, where={"station": ("2", 9)})) == 9
-    assert "none of its 6 rows has hour = 9, type = 'ML' or 'OR'" in faults(
+    assert "of its 6 rows, none has hour = 9, type = 'ML' or 'OR'" in faults(
         path, where={"hour": (9,), "type": ("ML", "OR")}
     )
 
@@ -151,7 +151,7 @@ def test_rows_that_are_owners_count_however_often_they_come(write):
     assert by_name(read(path, {"place": "place"})) == {"a": 3, "b": 1}
     owners = read(path, {"place": "place", "owner": "who", "period": "when"})
     assert by_name(owners) == {"a": 3, "b": 1}
-    assert owners.notes() == [f"{path}: 1 rows of the same place and period and owner as an earlier one: each counts"]
+    assert owners.notes() == [f"{path}: 1 row of the same place and period and owner as an earlier one: each counts"]
     once = read(path, {"place": "place", "owner": "who", "period": "when"}, duplicates="first")
     assert by_name(once) == {"a": 2, "b": 1}
 
@@ -171,12 +171,12 @@ def test_times_are_seconds_of_the_run(write):
     assert owners.arrive_s.tolist() == [0.0, 30.0, 60.0]
     assert owners.leave_s.tolist() == [45.0, 75.0, 105.0]
     assert [owners.sites.names[site] for site in owners.site] == ["c", "b", "a"]
-    assert "left out 1 rows without a time: row 3" in owners.notes()[0]
+    assert "left out 1 row without a time: row 3" in owners.notes()[0]
     later = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:40", dwell_s=45.0)
     assert later.arrive_s.tolist() == [-40.0, -10.0, 20.0]
     latest = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:46", dwell_s=45.0)
     assert latest.arrive_s.tolist() == [-16.0, 14.0]
-    assert "1 rows whose time is over before the run starts" in latest.notes()[1]
+    assert "1 row whose time is over before the run starts" in latest.notes()[1]
     assert "start must be one, as ISO 8601" in faults(path, {"place": "place", "time": "t"}, start="noon")
 
 

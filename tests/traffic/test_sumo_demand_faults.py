@@ -102,7 +102,7 @@ def test_a_tag_without_end_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_share_that_leaves_none(tmp_path):
-    words = "a share of 1e-12 of 1 vehicles leaves none"
+    words = "a share of 1e-12 of 1 vehicle leaves none"
     assert words in faults_of(tmp_path, f"<routes>{VEHICLE}</routes>", share=1e-12)
 
 

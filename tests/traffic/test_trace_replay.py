@@ -121,7 +121,7 @@ def test_the_start_is_a_recorded_time():
     assert xy(engine) == [[50, 0], [50, 50]]
     later = laid(start=17.0)
     assert later.tracks.vehicles == 1
-    assert "trace: 1 fixes are before second 0 and left out" in later.notes()
+    assert "trace: 1 fix is before second 0 and left out" in later.notes()
     with pytest.raises(
         TrafficError, match=r"start must be before the last fix, got 100\.0; the fixes are from 10 s to 80 s"
     ):

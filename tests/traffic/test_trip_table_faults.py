@@ -169,7 +169,7 @@ def test_a_zone_that_only_a_centroid_leads_to(tmp_path):
 def test_tables_that_leave_nothing_to_drive(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips,from_s,to_s\n1,1,5,0,10\n")
-    assert "none of 5 trips can be driven" in faults_of(drawn, file, ring(3))
+    assert "of 5 trips, none can be driven" in faults_of(drawn, file, ring(3))
     file.write_text("origin,destination,trips,from_s,to_s\n1,2,5,0,10\n")
     faults = faults_of(drawn, file, ring(3), begin_s=50.0)
     assert "no trip departs within the run, seconds 50 to 150 of the file's clock (begin_s says" in faults

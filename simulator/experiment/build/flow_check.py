@@ -8,6 +8,7 @@ import scenarios
 from scenarios import Fault, ScenarioError
 from scenarios.units import in_seconds
 from simulator.experiment.flow_check import FlowCheck
+from simulator.files.counted import counted
 from simulator.roads import RoadNetwork, RoadsError
 from simulator.roads.tntp import read_flows
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
@@ -53,9 +54,10 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     notes = []
     if published.left_out:
-        notes.append(f"{published.left_out:,} published flows are of links that the network was read without")
+        flows_of = counted(published.left_out, "published flow is of a link", "published flows are of links")
+        notes.append(f"{flows_of} that the network was read without")
     if lost > 0:
-        notes.append(f"{lost:,.10g} trips of the file cannot be driven and are left out of the comparison")
+        notes.append(f"left out of the comparison: {counted(lost, 'trip')} of the file that cannot be driven")
     return (
         FlowCheck(
             file=flows,

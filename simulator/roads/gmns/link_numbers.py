@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.counted import counted
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.read_report import FilledDefault
 
@@ -101,7 +102,8 @@ class LinkNumbers:
         high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
         doubts: tuple[str, ...] = ()
         if high:
-            said = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h and lane in {high:,} of {len(classes):,} links"
+            of_all = counted(len(classes), "link")
+            said = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h and lane in {high:,} of {of_all}"
             doubts = (f"{links.table.file}: {said}: is it of a whole link, or of a day?",)
         return cls(columns, tuple(defaults), tuple(remarks), doubts)
 

@@ -10,11 +10,11 @@ import networkx as nx
 import numpy as np
 import shapely
 
+from simulator.files.counted import counted
 from simulator.files.row_words import rows_in_words
 from simulator.roads.component import Loss
 from simulator.roads.doubts import coordinates_swapped, length_doubts, shape_doubts
 from simulator.roads.errors import RoadsError
-from simulator.roads.format_report import FormatReport, lost_zones
 from simulator.roads.gmns import links as link_rows
 from simulator.roads.gmns import nodes as node_rows
 from simulator.roads.gmns.config import GmnsConfig
@@ -26,8 +26,9 @@ from simulator.roads.gmns.plane import are_no_degrees, plane_about, said_of_plan
 from simulator.roads.gmns.tables import SUFFIXES, find_table, open_table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import Projection, known_crs
+from simulator.roads.read_report import ReadReport, parallel_remarks
 from simulator.roads.schema import MOST_LANES
-from simulator.roads.through import largest_part_for_trips
+from simulator.roads.through import largest_part_for_trips, lost_zones
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def read_gmns(
     default_lanes: int = 1,
     capacity_vph: float = 1800.0,
     keep: Literal["all", "strong"] | None = None,
-) -> tuple[RoadNetwork, FormatReport]:
+) -> tuple[RoadNetwork, ReadReport]:
     """Read a network in the General Modeling Network Specification (GMNS).
 
     An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
@@ -84,7 +85,7 @@ def read_gmns(
     -------
     network : RoadNetwork
         Node keys are whole numbers if all identifiers are.
-    report : FormatReport
+    report : ReadReport
         What was filled in, dropped, lost and doubted.
 
     Raises
@@ -154,10 +155,10 @@ def read_gmns(
     ]
     if far:
         doubts.append(
-            f"{link_table.file}: the shapes of {far:,} links begin or end more than {_FAR_M:g} m from their nodes: "
-            "check the coordinate system of geometries, and dir_flag"
+            f"{link_table.file}: {counted(far, 'shape begins or ends', 'shapes begin or end')} more than {_FAR_M:g} m "
+            "from the nodes of the link: check the coordinate system of geometries, and dir_flag"
         )
-    return network, FormatReport(
+    return network, ReadReport(
         links_file=link_table.file,
         node_rows=len(node_table),
         link_rows=len(link_table),
@@ -267,16 +268,12 @@ def _remarks(links: GmnsLinks, shapes: Geometries, graph: nx.MultiDiGraph[Any]) 
     file, remarks = links.table.file, []
     both = int((links.two_way & links.usable).sum())
     if both:
-        remarks.append(f"{file}: {both:,} undirected links became a road for each direction")
+        remarks.append(f"{file}: {counted(both, 'undirected link')} became a road for each direction")
     if links.undirected_unsaid:
-        remarks.append(
-            f"{file}: directed taken as true in {links.undirected_unsaid:,} of {len(links.table):,} links, "
-            "which do not say"
-        )
+        of_all = counted(len(links.table), "link, which does not say", "links, which do not say")
+        remarks.append(f"{file}: directed taken as true in {links.undirected_unsaid:,} of {of_all}")
     in_parts = int((shapes.in_parts & links.usable).sum())
     if in_parts:
-        remarks.append(f"{file}: {in_parts:,} links have shapes of parts that do not join, and are drawn straight")
-    parallel = graph.number_of_edges() - len({(start, end) for start, end, _ in graph.edges})
-    if parallel:
-        remarks.append(f"{file}: {parallel:,} links lead the same way as another; all are kept as parallel links")
-    return remarks
+        shapes_in_parts = counted(in_parts, "link has a shape", "links have shapes")
+        remarks.append(f"{file}: {shapes_in_parts} of parts that do not join: drawn straight")
+    return remarks + parallel_remarks(file, graph)

@@ -7,6 +7,7 @@ import warnings
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from simulator.files.counted import counted
 from simulator.roads.errors import RoadsError
 from simulator.roads.osm.library import import_pyrosm
 from simulator.roads.osm.pbf_frame import check_pbf
@@ -55,7 +56,7 @@ def read_pbf_ways(path: Path) -> OsmWays:
         if len(outside):
             node, value = outside[["id", name]].iloc[0].tolist()
             rule = f"{name} must be degrees from {-limit:g} to {limit:g}, got {value:g}"
-            raise RoadsError([f"{path}: node {int(node)}: {rule} ({len(outside):,} such nodes)"])
+            raise RoadsError([f"{path}: node {int(node)}: {rule} ({counted(len(outside), 'such node')})"])
     places = dict(
         zip(nodes["id"].tolist(), zip(nodes["lon"].tolist(), nodes["lat"].tolist(), strict=True), strict=True)
     )

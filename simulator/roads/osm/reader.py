@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.counted import counted
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.component import largest_strong_component
 from simulator.roads.errors import RoadsError
@@ -83,7 +84,7 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tu
     known = {(data["x"], data["y"]): node for node, data in part.nodes(data=True)}
     cut, dropped = split_loops(joined, known)
     if dropped:
-        left_out.append(f"left out {dropped:,} edges from a node to itself")
+        left_out.append(f"left out {counted(dropped, 'edge')} from a node to itself")
     network = RoadNetwork.from_graph(joined)
     report = OsmReport(
         file=path.name,
@@ -107,9 +108,9 @@ def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.Mult
     graph, closed, unusable = lay_streets(loaded, capacity_vph=capacity_vph)
     left_out = []
     if closed:
-        left_out.append(f"left out {closed:,} edges that are not open to cars")
+        left_out.append(f"left out {counted(closed, 'edge that is', 'edges that are')} not open to cars")
     if unusable:
-        left_out.append(f"left out {unusable:,} edges whose length is not above 0")
+        left_out.append(f"left out {counted(unusable, 'edge')} whose length is not above 0")
     if graph.number_of_edges() == 0:
         said = "; ".join(left_out) or "the graph has no edges"
         raise RoadsError([f"{path}: the road network is empty: {said}"])
@@ -121,19 +122,20 @@ def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDi
     """Read streets off ways along nodes."""
     ways = read_pbf_ways(path) if path.suffix.lower() == ".pbf" else read_xml_ways(path)
     if not ways.ways:
-        said = f"none of its {ways.others:,} ways is a street open to cars" if ways.others else "it holds no street"
+        unfit = f"of its {counted(ways.others, 'way')}, none is a street open to cars"
+        said = unfit if ways.others else "it holds no street"
         raise RoadsError([f"{path}: the road network is empty: {said}"])
     left_out = []
     if ways.others:
         left_out.append(f"left out {ways.others:,} of {ways.others + len(ways.ways):,} ways, no streets open to cars")
     missing, merged = ways.missing(), ways.merge_places()
     if missing:
-        left_out.append(f"streets name {missing:,} nodes that the file does not hold, and are cut there")
+        left_out.append(f"streets name {counted(missing, 'node')} that the file does not hold, and are cut there")
     if merged:
-        left_out.append(f"took {merged:,} nodes at the same place as their neighbour along a way for that one")
+        left_out.append(f"took {counted(merged, 'node')} at the same place as the neighbour along a way for that one")
     reversible = sum(is_reversible(way.tags) for way in ways.ways)
     if reversible:
-        left_out.append(f"took {reversible:,} ways whose direction changes with the hour as open both ways")
+        left_out.append(f"took {counted(reversible, 'way')} whose direction changes with the hour as open both ways")
     graph = ways_graph(ways, capacity_vph=capacity_vph)
     if graph.number_of_edges() == 0:
         raise RoadsError([f"{path}: the road network is empty: {'; '.join(left_out) or 'no way leads anywhere'}"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from simulator.files.counted import counted
+
 if TYPE_CHECKING:
     from simulator.roads.component import Loss
 
@@ -50,15 +52,11 @@ class OsmReport:
         """
         notes = [f"{self.file}: {said}" for said in self.left_out]
         if self.loss.nodes:
-            notes.append(
-                f"{self.file}: kept the largest part in which every node can be reached from every other; left out "
-                f"{self.loss.length_m / 1000:,.1f} km of streets"
-            )
+            kept = f"kept the largest part {self.loss.part}"
+            notes.append(f"{self.file}: {kept}; left out {self.loss.km_words} of streets")
         if self.points:
-            notes.append(
-                f"{self.file}: links lead from junction to junction; {self.points:,} nodes between them are points of "
-                "their geometry"
-            )
+            points = counted(self.points, "node between them is a point", "nodes between them are points")
+            notes.append(f"{self.file}: links lead from junction to junction; {points} of their geometry")
         if self.loops:
-            notes.append(f"{self.file}: cut {self.loops:,} links from a junction to itself in two")
+            notes.append(f"{self.file}: cut {counted(self.loops, 'link')} from a junction to itself in two")
         return notes + [f"{self.file}: {said}" for said in self.filled]

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import shapely
 
+from simulator.files.counted import counted
 from simulator.roads.component import Loss, largest_strong_component
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
@@ -77,30 +78,28 @@ class SumoNetReport:
         notes = []
         if self.closed:
             notes.append(
-                f"{self.file}: left out {self.closed:,} of {self.file_edges:,} edges, which have no lane for "
+                f"{self.file}: left out {self.closed:,} of {counted(self.file_edges, 'edge')}, which have no lane for "
                 f"vehicle class {self.vehicle_class!r}"
             )
         if self.loops:
             listed = ", ".join(self.loops[:SHOWN]) + (" …" if len(self.loops) > SHOWN else "")
-            notes.append(f"{self.file}: left out {len(self.loops):,} edges from a junction to itself: {listed}")
+            notes.append(
+                f"{self.file}: left out {counted(len(self.loops), 'edge')} from a junction to itself: {listed}"
+            )
         if not self.placed:
             notes.append(f"{self.file}: it does not say where it lies; it was taken as {self.frame.crs.name}")
         if self.barred_turns:
             notes.append(
-                f"{self.file}: {self.barred_turns:,} of {self.turns:,} turns from link to link are not connected in "
-                "the file; only SUMO itself keeps to that, and to its signals, and counts the way over a junction"
+                f"{self.file}: the file does not connect {self.barred_turns:,} of {counted(self.turns, 'turn')} from "
+                "link to link; only SUMO itself keeps to that, and to its signals, and counts the way over a junction"
             )
         if self.loss.links and self.keep == "all":
             notes.append(
-                f"{self.file}: {self.loss.links:,} of {self.links:,} links lie outside the largest part in which every "
-                f"node can be reached from every other, {self.loss.length_m / 1000:,.1f} km; they were kept"
+                f"{self.file}: kept what lies outside the largest part {self.loss.part}: {self.loss.links:,} of "
+                f"{counted(self.links, 'link')}, {self.loss.km_words}"
             )
         elif self.loss.links:
-            notes.append(
-                f"{self.file}: kept the {self.nodes:,} nodes and {self.links:,} links of the largest part in which "
-                f"every node can be reached from every other; left out {self.loss.links:,} links, "
-                f"{self.loss.length_m / 1000:,.1f} km"
-            )
+            notes.append(f"{self.file}: {self.loss.beside(nodes=self.nodes, links=self.links)}")
         return notes
 
 
@@ -155,8 +154,8 @@ def read_sumo_net(
     links = [edge for edge in usable if edge.getFromNode() is not edge.getToNode()]
     if not links:
         types = ", ".join(sorted({name for edge in edges for name in _few_classes(edge)})) or "no edge at all"
-        rule = f"the road network is empty: none of its {len(edges):,} edges has a lane for class {vehicle_class!r}"
-        raise RoadsError([f"{path}: {rule}; its lanes allow {types}"])
+        rule = f"of its {counted(len(edges), 'edge')}, none has a lane for class {vehicle_class!r}"
+        raise RoadsError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
     graph = _graph(net.nodes, links, frame, vehicle_class, capacity_vph)
     loss, part = _outside(graph, keep)
     network = RoadNetwork.from_graph(part)

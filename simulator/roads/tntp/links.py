@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simulator.files.counted import counted
 from simulator.roads.tntp.faults import Faults
 from simulator.roads.tntp.metadata import finite_number, lines_of, read_metadata, shown
 
@@ -143,7 +144,10 @@ def _check_header(metadata: Metadata, rows: int, faults: Faults) -> None:
     zones, first = metadata.whole("NUMBER OF ZONES"), metadata.whole("FIRST THRU NODE", at_least=1)
     place = {name: f"line {line.number}" for name, line in metadata.values.items()}
     if rows != links:
-        faults.add(place["NUMBER OF LINKS"], f"<NUMBER OF LINKS> is {links:,}, and {rows:,} usable rows follow")
+        faults.add(
+            place["NUMBER OF LINKS"],
+            f"<NUMBER OF LINKS> is {links:,}, and {counted(rows, 'usable row follows', 'usable rows follow')}",
+        )
     if rows == 0:
         faults.add(place["NUMBER OF LINKS"], "the road network is empty: the file holds no usable link")
     if zones > nodes:

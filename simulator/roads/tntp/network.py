@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
+from simulator.files.counted import counted
 from simulator.roads.doubts import coordinates_swapped, length_doubts
 from simulator.roads.errors import RoadsError
-from simulator.roads.format_report import FormatReport, lost_zones
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import WGS84, Projection
-from simulator.roads.through import largest_part_for_trips
+from simulator.roads.read_report import ReadReport, parallel_remarks
+from simulator.roads.through import largest_part_for_trips, lost_zones
 from simulator.roads.tntp.link_numbers import LinkNumbers
 from simulator.roads.tntp.links import TntpLinks
 from simulator.roads.tntp.nodes import TntpNodes
@@ -37,7 +38,7 @@ def read_tntp(
     capacity_hours: float = 1.0,
     lane_capacity_vph: float = 1800.0,
     default_speed_mps: float = 13.9,
-) -> tuple[RoadNetwork, FormatReport]:
+) -> tuple[RoadNetwork, ReadReport]:
     """Read a network of the Transportation Networks test problems.
 
     Node ``n`` of the file is node ``n`` of the graph. Nodes 1 … zones have ``zone``; those before the first through
@@ -70,7 +71,7 @@ def read_tntp(
     network : RoadNetwork
         The largest part between whose places routes lead
         (:func:`~simulator.roads.through.largest_part_for_trips`).
-    report : FormatReport
+    report : ReadReport
         What was filled in, lost and doubted.
 
     Raises
@@ -111,15 +112,11 @@ def read_tntp(
     graph = _graph(links, node_xy, numbers, projection)
     part, loss = largest_part_for_trips(graph)
     built = RoadNetwork.from_graph(part)
-    parallel = len(links) - len(set(zip(from_row.tolist(), to_row.tolist(), strict=True)))
-    remarks = list(numbers.remarks)
-    if parallel:
-        remarks.append(f"{links.file}: {parallel:,} links lead the same way as another; all are kept as parallel links")
-    report = FormatReport(
+    report = ReadReport(
         links_file=links.file,
         node_rows=len(places),
         link_rows=len(links),
-        remarks=tuple(remarks),
+        remarks=(*numbers.remarks, *parallel_remarks(links.file, graph)),
         dropped=(),
         defaults=numbers.defaults,
         loss=loss,
@@ -180,7 +177,7 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
                 break
         shown = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
         says = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
-        faults.append(f"{places.file}: it holds {len(places):,} nodes, and {says}; without a place: {shown}")
+        faults.append(f"{places.file}: it holds {counted(len(places), 'node')}, and {says}; without a place: {shown}")
     if faults:
         raise RoadsError(faults)
 

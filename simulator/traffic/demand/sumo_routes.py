@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.counted import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_courses import Course
@@ -111,7 +112,7 @@ def read_sumo_routes(
         np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng
     )
     if not copies.any():
-        raise TrafficError([f"{named}: a share of {share:g} of {len(order):,} vehicles leaves none"])
+        raise TrafficError([f"{named}: a share of {share:g} of {counted(len(order), 'vehicle')} leaves none"])
     if copies.sum() > MOST_VEHICLES:
         rule = f"must come to at most {MOST_VEHICLES:,} vehicles"
         raise TrafficError([f"{named}: share × vehicles {rule}, got {copies.sum():,}"])

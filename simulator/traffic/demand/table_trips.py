@@ -6,12 +6,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.counted import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.departures import Departures, draw_departures
 from simulator.traffic.demand.planned import Planned
 from simulator.traffic.demand.sumo_times import MOST_VEHICLES
-from simulator.traffic.demand.trip_table import SHOWN, TripTable, capped, counted
+from simulator.traffic.demand.trip_table import SHOWN, TripTable, capped
 from simulator.traffic.demand.whole_vehicles import whole_vehicles
 from simulator.traffic.demand.zones import Zones
 from simulator.traffic.errors import TrafficError
@@ -106,7 +107,7 @@ def draw_table_trips(
     lost = float((trips * (1.0 - inside)).sum())
     if lost > 0:
         notes.append(
-            f"{table.title}: {lost:,.10g} trips not driven: they depart outside the run, "
+            f"{table.title}: {counted(lost, 'trip')} not driven: they depart outside the run, "
             f"{_span(taking)} of the clock of the file or profile"
         )
     trips = trips * inside
@@ -147,10 +148,11 @@ def _placed(
         raise TrafficError(faults)
     for words, which in [*left_out, (f"they begin and end in one {zones.kind}", within)]:
         if which.any():
-            pairs = counted(int(which.sum()), "pair")
-            notes.append(f"{table.title}: {table.trips[which].sum():,.10g} trips ({pairs}) not driven: {words}")
+            trips, pairs = counted(float(table.trips[which].sum()), "trip"), counted(int(which.sum()), "pair")
+            notes.append(f"{table.title}: {trips} ({pairs}) not driven: {words}")
     if not joined.any():
-        raise TrafficError([f"{table.file}: none of {table.total:,.10g} trips can be driven on these roads", *notes])
+        trips = counted(table.total, "trip")
+        raise TrafficError([f"{table.file}: of {trips}, none can be driven on these roads", *notes])
     return table.kept(joined), zones, origin[joined], destination[joined]
 
 
@@ -214,7 +216,8 @@ def _whole(table: TripTable, trips: FloatArray, taking: Taking, *, rng: np.rando
         raise TrafficError([f"{table.file}: {rule}, got {total * taking.share:,.10g}"])
     number = whole_vehicles(trips * taking.share, rng=rng)
     if not number.any():
-        raise TrafficError([f"{table.file}: a share of {taking.share:g} of {total:,.10g} trips leaves no vehicle"])
+        trips_in_all = counted(total, "trip")
+        raise TrafficError([f"{table.file}: a share of {taking.share:g} of {trips_in_all} leaves no vehicle"])
     return number
 
 

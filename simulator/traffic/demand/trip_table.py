@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.counted import counted
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 LongArray = npt.NDArray[np.int64]
@@ -159,8 +161,3 @@ def capped(faults: Sequence[str], *, total: int | None = None) -> list[str]:
     count = len(faults) if total is None else total
     shown = list(faults[:SHOWN])
     return shown if count <= len(shown) else [*shown, f"… and {count - len(shown):,} more like these"]
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.counted import counted
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.node_ids import node_ids
@@ -177,7 +178,7 @@ def _check_elsewhere(masses: ZoneMasses, attraction: FloatArray) -> None:
         words = "no spread over different zones has both sums: there are not so many trips that begin or end elsewhere"
         faults = [
             f"{masses.file}: row {row + 1}: zone {masses.names[row]} produces {masses.production[row]:,.10g} and "
-            f"attracts {attraction[row]:,.10g} of {total:,.10g} trips, and {words}"
+            f"attracts {attraction[row]:,.10g} of {counted(total, 'trip')}, and {words}"
             for row in large
         ]
         raise TrafficError(capped(faults))
@@ -214,9 +215,10 @@ def _balanced(weights: FloatArray, masses: ZoneMasses, attraction: FloatArray) -
         if np.all(off <= _TOLERANCE * production):
             return trips
     worst = int(np.argmax(off / np.maximum(production, np.finfo(float).tiny)))
+    produced = counted(float(production[worst]), "trip")
     fault = (
         f"{masses.file}: row {worst + 1}: no spread over different zones was found that has both sums: zone "
-        f"{masses.names[worst]} produces {production[worst]:,.10g} trips and comes to {trips[worst].sum():,.10g}; "
+        f"{masses.names[worst]} produces {produced} and comes to {trips[worst].sum():,.10g}; "
         'take a larger gravity_scale_s, or gravity_constraint = "singly"'
     )
     raise TrafficError([fault])

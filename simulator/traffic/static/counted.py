@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import Rows
 
@@ -16,7 +17,7 @@ BoolArray = npt.NDArray[np.bool_]
 _WHOLE = 1e-9
 
 
-def counted(rows: Rows) -> FloatArray:
+def counts_of(rows: Rows) -> FloatArray:
     """Read the counts, (rows,) float64, finite and 0 or more.
 
     Raises
@@ -81,7 +82,7 @@ def without_duplicates(
         return everything, []
     alike = " and ".join(["place", *told_apart])
     rule = rule or ("sum" if count is None else "refuse")
-    number = f"{int(repeated.sum()):,} rows of the same {alike} as an earlier one"
+    number = f"{counted(int(repeated.sum()), 'row')} of the same {alike} as an earlier one"
     if rule == "refuse":
         missing = "" if told_apart else "; name the column that tells rows of a place apart as columns.period"
         say = f"{rows.file}: {number}: {rows.words(repeated)}; say what to do with them as duplicates = "
@@ -152,5 +153,5 @@ def expanded(
     number[starts] = running[starts]
     whole = np.empty(len(order), dtype=np.int64)
     whole[order] = number
-    note = f"{rows.file}: {int(broken.sum()):,} counts are not whole: the total of each place is rounded"
-    return whole, [note]
+    counts = counted(int(broken.sum()), "count is", "counts are")
+    return whole, [f"{rows.file}: {counts} not whole: the total of each place is rounded"]

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import Rows
 
@@ -59,7 +60,8 @@ class Moments:
         known = np.isfinite(at_s)
         notes = []
         if not known.all():
-            notes.append(f"{rows.file}: left out {int((~known).sum()):,} rows without a time: {rows.words(~known)}")
+            untimed = counted(int((~known).sum()), "row")
+            notes.append(f"{rows.file}: left out {untimed} without a time: {rows.words(~known)}")
         if not known.any():
             raise TrafficError([f"{rows.file}: no row is left: none that counts has a time"])
         zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
@@ -67,7 +69,8 @@ class Moments:
             at_s = at_s - zero
             gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
         if gone.any():
-            notes.append(f"{rows.file}: left out {int(gone.sum()):,} rows whose time is over before the run starts")
+            over = counted(int(gone.sum()), "row")
+            notes.append(f"{rows.file}: left out {over} whose time is over before the run starts")
         keep = known & ~gone
         if not keep.any():
             raise TrafficError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])

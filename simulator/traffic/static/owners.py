@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyproj
 
+from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.static.counted import counted, expanded, without_duplicates
+from simulator.traffic.static.counted import counts_of, expanded, without_duplicates
 from simulator.traffic.static.moments import Moments
 from simulator.traffic.static.rows import FileFormat, Rows
 from simulator.traffic.static.site_rows import SiteRows
@@ -105,7 +106,7 @@ class Owners:
         rows = Rows.from_file(file, columns=reading.columns, format_=reading.format)
         placed = SiteRows.from_rows(rows, crs=crs, given=reading.crs, window=reading.window)
         notes, rows, site = list(placed.notes), placed.rows, placed.site
-        count = counted(rows) if rows.has("count") else None
+        count = counts_of(rows) if rows.has("count") else None
         moments = Moments.from_rows(rows, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s)
         notes += moments.notes
         keep = moments.keep
@@ -116,7 +117,8 @@ class Owners:
         notes += told
         if reading.one_per == "owner":
             last = _last_of_each(rows, arrive_s, keep)
-            notes.append(f"{rows.file}: {int(last.sum()):,} owners, each where it was last in {int(keep.sum()):,} rows")
+            owners, of_rows = counted(int(last.sum()), "owner"), counted(int(keep.sum()), "row")
+            notes.append(f"{rows.file}: {owners}, each where it was last in {of_rows}")
             keep = last
         arrive_s = None if arrive_s is None else arrive_s[keep]
         count = None if count is None else count[keep]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.counted import counted
 from simulator.files.row_words import numbers_in_words
 from simulator.files.text_table import read_frame
 from simulator.traffic.errors import TrafficError
@@ -96,7 +97,7 @@ class Rows:
             chosen &= _holds(read[_heading(column, names)], values)
         if not chosen.any():
             wishes = ", ".join(f"{column} = {' or '.join(map(repr, values))}" for column, values in filters.items())
-            raise TrafficError([f"{file}: none of its {len(read):,} rows has {wishes}"])
+            raise TrafficError([f"{file}: of its {counted(len(read), 'row')}, none has {wishes}"])
         frame = pd.DataFrame({ours: read[heading] for ours, heading in headings.items()})
         return cls(str(file), frame, headings, np.arange(1, len(read) + 1), chosen)
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyproj
 
+from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import Rows
 from simulator.traffic.static.sites import Sites, check_degrees, natural_order
@@ -97,10 +98,8 @@ class SiteRows:
                 moved = (east != x[site]) | (north != y[site])
                 several = len(np.unique(site[moved & keep & rows.chosen]))
                 if several:
-                    words = "place has" if several == 1 else "places have"
-                    notes.append(
-                        f"{rows.file}: {several:,} {words} more than one coordinate; each is where it is first"
-                    )
+                    places = counted(several, "place has", "places have")
+                    notes.append(f"{rows.file}: {places} more than one coordinate; each is where it is first")
         keep &= rows.chosen
         return cls(rows.kept(keep), site[keep].astype(np.int32), sites, tuple(notes))
 
@@ -111,7 +110,7 @@ def _in(window: Sequence[float] | None) -> str:
 
 def _left_out(notes: list[str], rows: Rows, which: BoolArray, why: str) -> None:
     if which.any():
-        notes.append(f"{rows.file}: left out {int(which.sum()):,} rows {why}: {rows.words(which)}")
+        notes.append(f"{rows.file}: left out {counted(int(which.sum()), 'row')} {why}: {rows.words(which)}")
 
 
 def _coordinates(rows: Rows, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
+from simulator.files.counted import counted
 from simulator.traffic.clock import Clock
 from simulator.traffic.places import Places, State, Totals
 from simulator.traffic.static.owners import Owners
@@ -82,7 +83,8 @@ class Static:
         told = ["the data owners of a table, at their places: nobody moves, so nothing depends on roads or speeds"]
         missing = self.vehicles - self._come(self._now_s)
         if missing:
-            told.append(f"{missing:,} of {self.vehicles:,} data owners come after the end of the run")
+            of_all = counted(self.vehicles, "data owner comes", "data owners come")
+            told.append(f"{missing:,} of {of_all} after the end of the run")
         return told
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyproj
 import simpy
 
+from simulator.files.counted import counted
 from simulator.roads.sumo.frame import NetFrame
 from simulator.traffic.clock import Clock, look
 from simulator.traffic.errors import TrafficError
@@ -23,6 +24,11 @@ from simulator.traffic.sumo.wire import Events, Wire
 
 BEAT_TICKS = 64
 _MOST_WARNINGS = 5
+_COUNTED = (
+    ("teleport", "teleports"),
+    ("vehicle in a collision", "vehicles in collisions"),
+    ("emergency stop", "emergency stops"),
+)
 
 
 class _Look(NamedTuple):
@@ -164,9 +170,9 @@ class Sumo:
             roster.reappear(vehicle)
         for vehicle in events.arrived:
             roster.arrive(vehicle, now_s)
-        self._counted["teleports"] += len(events.teleport_starts)
-        self._counted["vehicles in collisions"] += events.colliding
-        self._counted["emergency stops"] += events.emergency_stops
+        self._counted["teleport"] += len(events.teleport_starts)
+        self._counted["vehicle in a collision"] += events.colliding
+        self._counted["emergency stop"] += events.emergency_stops
 
     def _load(self, wire: Wire, events: Events, *, clock_s: float) -> None:
         """Take in who was loaded, when SUMO's clock, after a step that of the next one, shows `clock_s`."""
@@ -246,7 +252,7 @@ class Sumo:
             waiting=roster.count(State.WAITING),
             on_road=roster.count(State.ON_ROAD),
             arrived=roster.count(State.ARRIVED),
-            stuck_released=self._counted["teleports"],
+            stuck_released=self._counted["teleport"],
             link_crossings=0,
             absent=roster.count(State.ABSENT),
             trip_time_s=roster.trip_time_s,
@@ -257,20 +263,22 @@ class Sumo:
         if self._server is None:
             return []
         model = ", its mesoscopic model" if self._inputs.mesoscopic else ""
-        signals = f"with {self._signals:,} signals; links crossed are not counted"
+        signals = f"with {counted(self._signals, 'signal')}; links crossed are not counted"
         notes = [f"{self._server.version}{model} drove, seed {self._inputs.seed}, {signals}"]
         if self._edges_off_roads:
-            off = f"{self._edges_off_roads:,} edges of SUMO's network are not among the roads"
-            notes.append(f"{off}: a vehicle there has coordinates and no link")
-        notes += [f"SUMO counted {number:,} {what}" for what, number in self._counted.items() if number]
+            off = counted(self._edges_off_roads, "edge of SUMO's network is", "edges of SUMO's network are")
+            notes.append(f"{off} not among the roads: a vehicle there has coordinates and no link")
+        notes += [
+            f"SUMO counted {counted(self._counted[one], one, many)}" for one, many in _COUNTED if self._counted[one]
+        ]
         absent = self._roster.count(State.ABSENT)
         if absent:
-            notes.append(f"{absent:,} vehicles were being teleported at the end, or SUMO had given them up")
+            away = counted(absent, "vehicle was", "vehicles were")
+            notes.append(f"{away} being teleported at the end, or given up by SUMO")
         warned = self._server.warned()
         notes += [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
         if len(warned) > _MOST_WARNINGS:
-            rest = warned[_MOST_WARNINGS:]
-            notes.append(f"SUMO warned of {len(rest)} other things")
+            notes.append(f"SUMO warned of {counted(len(warned) - _MOST_WARNINGS, 'other thing')}")
         return notes
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.places import State
 from simulator.traffic.sumo.edges import UNKNOWN
@@ -127,7 +128,7 @@ class Roster:
     def _add(self, vehicle: str, scheduled_s: float) -> int:
         row = self.departed
         if row == self._most:
-            rule = f"its files were taken to hold at most {self._most:,} vehicles until the end of the run"
+            rule = f"its files were taken to hold at most {counted(self._most, 'vehicle')} until the end of the run"
             raise TrafficError([f"SUMO drives more vehicles than expected: {rule}; it inserted {vehicle!r} beyond"])
         if row == len(self._state):
             self._grow()

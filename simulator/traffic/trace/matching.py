@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from simulator.files.counted import counted
 from simulator.roads import RoadNetwork
 from simulator.traffic.trace.nearest import match_nearest
 from simulator.traffic.trace.tracks import Tracks
@@ -61,14 +62,15 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
         link, fraction = match_hmm(tracks, roads, most_m=matching.most_m, noise_m=matching.noise_m)
     laid, joined = lay_ways(tracks, roads, link, fraction, most_m=matching.most_m)
     lost = int(np.count_nonzero(link < 0))
+    of_all = counted(len(link), "fix is", "fixes are")
     matched = (
-        f"trace: {len(link) - lost:,} of {len(link):,} fixes are matched to roads ({matching.method}); "
-        f"{lost:,} with no road within {matching.most_m:g} m stay where they were recorded"
+        f"trace: {len(link) - lost:,} of {of_all} matched to roads ({matching.method}); {lost:,} with "
+        f"no road within {matching.most_m:g} m left where recorded"
     )
     notes = [matched]
     if joined:
         notes.append(
-            f"trace: {joined:,} legs between fixes have no likely way over the roads, or leave them: the vehicle is "
-            "taken to be at the nearer of the two in time"
+            f"trace: {counted(joined, 'leg between fixes has', 'legs between fixes have')} no likely way over the "
+            "roads, or an end off them: the vehicle is taken to be at the nearer of the two in time"
         )
     return laid, notes

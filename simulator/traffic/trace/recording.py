@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyproj
 
+from simulator.files.counted import counted
 from simulator.roads import RoadNetwork, RoadsError
 from simulator.roads.utm import utm_about
 from simulator.traffic.errors import TrafficError
@@ -84,13 +85,14 @@ class Recording:
         crs, xy = _projected(trace, roads)
         time_s = trace.time_s - start_s
         tracks = Tracks.straight(trace.first, time_s, xy, trace.speed_mps, gap_s=gap_s)
+        fixes = counted(len(trace), "fix", "fixes")
         held = (
-            f"the trace holds {len(trace):,} fixes of {trace.vehicles:,} vehicles; second 0 is "
+            f"the trace holds {fixes} of {counted(trace.vehicles, 'vehicle')}; second 0 is "
             f"{in_words(start_s, calendar=trace.calendar)}, and its last fix is at {time_s.max():,.0f} s"
         )
         notes = [held, *(f"trace: {note}" for note in trace.left_out)]
         if early:
-            notes.append(f"trace: {early:,} fixes are before second 0 and left out")
+            notes.append(f"trace: {counted(early, 'fix is', 'fixes are')} before second 0 and left out")
         if matching is not None:
             if roads is None:
                 raise TrafficError(["match needs roads to match to, and there are none"])
@@ -140,9 +142,8 @@ def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, Flo
         far = ~np.isfinite(xy).all(axis=1)
         if far.any():
             where = f"longitude {trace.lon[far][0]:g}, latitude {trace.lat[far][0]:g}"
-            raise TrafficError(
-                [f"the trace: {np.count_nonzero(far):,} fixes are too far from the others, as at {where}"]
-            )
+            fixes = counted(int(np.count_nonzero(far)), "fix is", "fixes are")
+            raise TrafficError([f"the trace: {fixes} too far from the others, as at {where}"])
     elif not _within(xy, roads.bounds).any():
         swapped = _within(_project(trace.lat, trace.lon, crs), roads.bounds).any()
         hint = "; longitude and latitude look swapped" if swapped else ""

@@ -5,6 +5,7 @@ import numpy.typing as npt
 import simpy
 
 from mechanisms.kernel import compiled
+from simulator.files.counted import counted
 from simulator.roads import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.places import Places, State, Totals
@@ -143,7 +144,7 @@ class Replay:
         notes = [rule]
         late = int(np.count_nonzero(self._recording.fix_times_s > self._duration_s))
         if late:
-            notes.append(f"trace: {late:,} fixes are after the end of the run and left out")
+            notes.append(f"trace: {counted(late, 'fix is', 'fixes are')} after the end of the run and left out")
         return notes
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from simulator.files.counted import counted
 from simulator.files.xml_elements import elements_of
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
@@ -105,7 +106,7 @@ def read_sumo_fcd(file: Path, reading: Reading) -> list[Fixes]:
         np.array(rows.line, dtype=np.int64),
         "line",
         ascending=True,
-        notes=(f"{file}: {rows.others:,} places of persons and containers are left out",) if rows.others else (),
+        notes=(f"{file}: left out {counted(rows.others, 'place')} of persons and containers",) if rows.others else (),
     )
     check(fixes)
     return [fixes]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
 from simulator.traffic.trace.tables import Reading, fixes_of, system_of
@@ -292,5 +293,4 @@ def _at_null_island(lon: FloatArray, lat: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _fixes(chosen: npt.NDArray[np.bool_]) -> str:
-    many = int(np.count_nonzero(chosen))
-    return "1 fix" if many == 1 else f"{many:,} fixes"
+    return counted(int(np.count_nonzero(chosen)), "fix", "fixes")

@@ -1,0 +1,30 @@
+"""Numbers with their nouns."""
+
+import numpy as np
+import pytest
+
+from simulator.files.counted import counted
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "said"),
+    [
+        (0, ("link",), "0 links"),
+        (1, ("link",), "1 link"),
+        (2950, ("link",), "2,950 links"),
+        (1, ("fix", "fixes"), "1 fix"),
+        (12, ("fix", "fixes"), "12 fixes"),
+        (0, ("link leads", "links lead"), "0 links lead"),
+        (np.int64(1), ("row",), "1 row"),
+        (1.0, ("trip",), "1 trip"),
+        (1.5, ("trip",), "1.5 trips"),
+        (1234.5, ("trip",), "1,234.5 trips"),
+        (float("inf"), ("trip",), "inf trips"),
+    ],
+)
+def test_a_noun_is_of_its_number(number, words, said):
+    assert counted(number, *words) == said
+
+
+def test_a_float_that_is_shown_as_one_is_one():
+    assert counted(1.0 + 1e-15, "trip") == "1 trip"
