@@ -91,6 +91,17 @@ def rule(words: str) -> PydanticCustomError:
     return PydanticCustomError("rule", "{rule}", {"rule": words})
 
 
+def text_or_number(words: str) -> Callable[[Any], Any]:
+    """Return the check of a value that is text or a number, and no truth; `words` say the rule where it is neither."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+            return value
+        raise rule(words)
+
+    return check
+
+
 def tag_by(key: str) -> Callable[[Any], str | None]:
     """Return the function that tells the members of a union apart by the text at `key`.
 

@@ -10,14 +10,10 @@ from scenarios.faults import Breach
 from scenarios.place_table import Column, PlaceTable
 from scenarios.references import FileReference
 from scenarios.road_files import MetricCrs
-from scenarios.section import Known, Positive, Section, rule
+from scenarios.section import Known, Positive, Section, rule, text_or_number
 from scenarios.units import TimeUnit
 
-
-def _moment(value: Any) -> Any:
-    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise rule("must be a time as the file has them: text, or a number")
+_moment = text_or_number("must be a time as the file has them: text, or a number")
 
 
 def _window(value: Any) -> Any:

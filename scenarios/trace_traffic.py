@@ -10,7 +10,7 @@ from scenarios.faults import Breach
 from scenarios.moments import TimeFormat
 from scenarios.references import FileOrFolderReference
 from scenarios.road_files import AnyCrs
-from scenarios.section import Known, NotNegative, Positive, Section, rule
+from scenarios.section import Known, NotNegative, Positive, Section, text_or_number
 from scenarios.units import TimeUnit
 
 MATCH_M = 50.0
@@ -21,10 +21,7 @@ def _several(given: Any) -> Any:
     return [given] if isinstance(given, str) else given
 
 
-def _moment(value: Any) -> Any:
-    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise rule("must be a recorded time: ISO 8601 text, or a number as recorded")
+_moment = text_or_number("must be a recorded time: ISO 8601 text, or a number as recorded")
 
 
 class TraceColumns(Section):

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from scenarios.section import rule
+from scenarios.section import rule, text_or_number
 
 METRES: Mapping[str, float] = {
     "m": 1.0,
@@ -50,10 +50,7 @@ METRES_PER_SECOND: Mapping[str, float] = {
 """Metres per second by name of the unit."""
 
 
-def _text_or_number(value: Any) -> Any:
-    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise rule("must be the name of a unit, or how much one unit is")
+_text_or_number = text_or_number("must be the name of a unit, or how much one unit is")
 
 
 def _one_of(units: Mapping[str, float], base: str) -> Any:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from simulator.datasets.check import FileCheck, check_file, digest
 from simulator.datasets.errors import DatasetError
 from simulator.datasets.manifest import DataFile, DataSet
+from simulator.extras import import_extra
 
 TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 16
@@ -90,11 +91,9 @@ def server_of(url: str) -> str:
 
 def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) -> Path:
     """Fetch into `room` and check; whatever a server or a network does becomes one sentence."""
-    try:
-        import pooch  # noqa: PLC0415  an extra
-        import requests  # noqa: PLC0415  comes with it
-    except ImportError:
-        raise DatasetError(["fetching needs pooch: pip install 'crowdveil[data]'"]) from None
+    pooch = import_extra("pooch", needed="fetching needs pooch", extra="data", error=DatasetError)
+    import requests  # noqa: PLC0415  comes with it
+
     pooch.get_logger().setLevel("ERROR")  # it announces every file
     where = f"{known.folder}/{file.name}: {file.url}"
     expected = file.origin_sha256 or file.sha256

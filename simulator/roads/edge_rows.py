@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.files.row_words import SHOWN_ROWS
-from simulator.roads.errors import RoadsError
 from simulator.roads.read_report import DroppedRows, FilledDefault
+from simulator.roads.usable_rows import usable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,16 +96,7 @@ class EdgeRows:
             no_length: ~((length_m > 0) & np.isfinite(length_m)),
             "its speed is negative": negative,
         }
-        usable = np.ones(len(table), dtype=np.bool_)
-        dropped = []
-        for reason, wrong in reasons.items():
-            numbers = (np.flatnonzero(wrong & usable) + 1).tolist()
-            if numbers:
-                dropped.append(DroppedRows(reason, tuple(numbers[:SHOWN_ROWS]), len(numbers)))
-            usable &= ~wrong
-        if not usable.any():
-            said = "; ".join(map(str, dropped))
-            raise RoadsError([f"{table.file}: the road network is empty: no edge can be used ({said})"])
+        usable, dropped = usable_rows(reasons, file=table.file, what="edge")
 
         speed_mps = np.full(len(table), np.nan)
         for name, values in reversed(speeds.items()):
@@ -131,7 +121,7 @@ class EdgeRows:
             to_row=to_row[usable],
             numbers=numbers_by_name,
             classes=[classes[row] for row in np.flatnonzero(usable).tolist()],
-            dropped=tuple(dropped),
+            dropped=dropped,
             defaults=tuple(defaults),
         )
 

@@ -10,10 +10,10 @@ import simpy
 
 from simulator.roads.links import Links
 from simulator.traffic.clock import Clock, Moment
+from simulator.traffic.own_engine import OwnEngine
 from simulator.traffic.physics import FRACTION_BITS, LinkPhysics
-from simulator.traffic.places import Places, State, Totals, speeds_from_entries
+from simulator.traffic.places import State, Totals
 from simulator.traffic.reactive import Flow, ReactiveRouting
-from simulator.traffic.route_book import RouteBook
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
@@ -75,7 +75,7 @@ class _Link:
         self.blocked_since = -1
 
 
-class Agents:
+class Agents(OwnEngine):
     """Moves `trips` along `routes` with a process per vehicle, by the same rules as `Fleet`, tick for tick.
 
     Good to about 10⁵ vehicles; for reading, for teaching, and as the reference the kernel is tested against.
@@ -101,12 +101,7 @@ class Agents:
         notes: Sequence[str] = (),
         record_entries: bool = False,
     ) -> None:
-        if len(trips) != len(routes):
-            raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
-        routes.check_connected(links)
-        self._trips, self._clock, self._physics = trips, clock, physics
-        self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
-        self._road_links = links
+        super().__init__(links, physics, trips, routes, clock=clock, reactive=reactive, notes=notes)
         self._links = [
             _Link(number, *numbers)
             for number, numbers in enumerate(
@@ -118,33 +113,6 @@ class Agents:
         self._crossings = self._stuck = self._trip_ticks = 0
         self._log: list[tuple[int, int, int]] | None = [] if record_entries else None
         self._env = simpy.Environment()
-
-    @property
-    def trips(self) -> Trips:
-        """The trips being driven."""
-        return self._trips
-
-    @property
-    def routes(self) -> Routes:
-        """The routes they take: as driven so far, and as planned from there on."""
-        return self._book.routes
-
-    @property
-    def vehicles(self) -> int:
-        """How many vehicles there will have been by the end: one a trip."""
-        return len(self._trips)
-
-    def notes(self) -> list[str]:
-        """Say what its demand left out, and what came of re-routing, if there is any."""
-        return [*self._notes, *([] if self._reactive is None else self._reactive.notes())]
-
-    def close(self) -> None:
-        """Hold nothing outside this process."""
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for routes."""
-        return self._book.nbytes
 
     def start(self, env: simpy.Environment) -> None:
         """Put the process that sends vehicles off into `env`."""
@@ -251,20 +219,9 @@ class Agents:
         self._counts[state] += 1
         vehicle.state = state
 
-    def places(self) -> Places:
-        """Where every departed vehicle is at `env.now`."""
-        step_s, free_flow_s = self._clock.step_s, self._physics.free_flow_s
-        return Places.from_entries(*self._entries_now(), tick=self._env.now, step_s=step_s, free_flow_s=free_flow_s)
-
-    def speeds(self) -> npt.NDArray[np.float64]:
-        """How fast every departed vehicle goes at `env.now`, (departed,) m/s, 0 off the road."""
-        return speeds_from_entries(
-            *self._entries_now(),
-            tick=self._env.now,
-            step_s=self._clock.step_s,
-            links=self._road_links,
-            physics=self._physics,
-        )
+    @property
+    def _now(self) -> float:
+        return self._env.now
 
     def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return the state, link and entry tick of every departed vehicle."""

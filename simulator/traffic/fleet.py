@@ -9,17 +9,17 @@ import simpy
 from simulator.roads.links import Links
 from simulator.traffic import kernel
 from simulator.traffic.clock import Clock, look
+from simulator.traffic.own_engine import OwnEngine
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import Places, State, Totals, speeds_from_entries
+from simulator.traffic.places import State, Totals
 from simulator.traffic.reactive import Flow, ReactiveRouting
-from simulator.traffic.route_book import RouteBook
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
 BEAT_TICKS = 256
 
 
-class Fleet:
+class Fleet(OwnEngine):
     """Moves `trips` along `routes` by the spatial queue of `LinkPhysics`.
 
     Parameters
@@ -57,12 +57,7 @@ class Fleet:
         notes: Sequence[str] = (),
         record_entries: bool = False,
     ) -> None:
-        if len(trips) != len(routes):
-            raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
-        routes.check_connected(links)
-        self._trips, self._clock, self._physics = trips, clock, physics
-        self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
-        self._road_links = links
+        super().__init__(links, physics, trips, routes, clock=clock, reactive=reactive, notes=notes)
         self._links = _link_records(links, physics)
         self._vehicles = np.zeros(len(trips), dtype=kernel.VEHICLE)
         self._cursor = np.zeros(len(trips), dtype=np.int32)
@@ -72,33 +67,6 @@ class Fleet:
         self._bits = kernel.turn_bits(int(np.diff(links.first_out).max()))
         self._next_tick = 0
         self._env: simpy.Environment | None = None
-
-    @property
-    def trips(self) -> Trips:
-        """The trips being driven."""
-        return self._trips
-
-    @property
-    def routes(self) -> Routes:
-        """The routes they take: as driven so far, and as planned from there on."""
-        return self._book.routes
-
-    @property
-    def vehicles(self) -> int:
-        """How many vehicles there will have been by the end: one a trip."""
-        return len(self._trips)
-
-    def notes(self) -> list[str]:
-        """Say what its demand left out, and what came of re-routing, if there is any."""
-        return [*self._notes, *([] if self._reactive is None else self._reactive.notes())]
-
-    def close(self) -> None:
-        """Hold nothing outside this process."""
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for routes."""
-        return self._book.nbytes
 
     def start(self, env: simpy.Environment) -> None:
         """Put the process that owns the fleet into `env`."""
@@ -171,25 +139,6 @@ class Fleet:
             self._physics.stuck_ticks,
             start,
             stop,
-        )
-
-    def places(self) -> Places:
-        """Where every departed vehicle is at `env.now`; call `advance` first."""
-        state, link, entry = self._entries_now()
-        step_s, free_flow_s = self._clock.step_s, self._physics.free_flow_s
-        return Places.from_entries(state, link, entry, tick=self._now, step_s=step_s, free_flow_s=free_flow_s)
-
-    def speeds(self) -> npt.NDArray[np.float64]:
-        """How fast every departed vehicle goes at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
-        state, link, entry = self._entries_now()
-        return speeds_from_entries(
-            state,
-            link,
-            entry,
-            tick=self._now,
-            step_s=self._clock.step_s,
-            links=self._road_links,
-            physics=self._physics,
         )
 
     @property

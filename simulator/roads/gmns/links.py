@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.files.row_words import SHOWN_ROWS
 from simulator.roads.errors import RoadsError
 from simulator.roads.gmns.tables import duplicated, numbers_of, own_values, texts_of
 from simulator.roads.node_ids import node_ids
 from simulator.roads.read_report import DroppedRows
 from simulator.roads.schema import MOST_LANES
+from simulator.roads.usable_rows import usable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,19 +154,11 @@ def _usable(
     """Leave out what is no road for any of the modes, and what leads nowhere."""
     wanted = {mode.lower() for mode in modes}
     forbidden = np.array([_forbids(uses, wanted) for uses in texts_of(table, "allowed_uses")])
-    usable, dropped = np.ones(len(table), dtype=np.bool_), []
-    for reason, wrong in (
-        (f"allowed_uses names none of {', '.join(modes)}", forbidden),
-        ("it leads from a node to itself", loops),
-    ):
-        numbers = (np.flatnonzero(wrong & usable) + 1).tolist()
-        if numbers:
-            dropped.append(DroppedRows(reason, tuple(numbers[:SHOWN_ROWS]), len(numbers)))
-        usable &= ~wrong
-    if not usable.any():
-        said = "; ".join(map(str, dropped))
-        raise RoadsError([f"{table.file}: the road network is empty: no link can be used ({said})"])
-    return usable, tuple(dropped)
+    reasons = {
+        f"allowed_uses names none of {', '.join(modes)}": forbidden,
+        "it leads from a node to itself": loops,
+    }
+    return usable_rows(reasons, file=table.file, what="link")
 
 
 def _forbids(uses: str | None, wanted: set[str]) -> bool:

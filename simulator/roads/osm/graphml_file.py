@@ -13,7 +13,7 @@ from pyproj.exceptions import CRSError
 
 from simulator.files.xml_elements import elements_of
 from simulator.roads.errors import RoadsError
-from simulator.roads.osm.library import import_osmnx
+from simulator.roads.osm.packages import import_osmnx
 from simulator.roads.osm.street import Street
 from simulator.roads.osm.tags import WAY_TAGS, open_to_cars
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.files.counted import counted
 from simulator.roads.errors import RoadsError
-from simulator.roads.osm.library import import_pyrosm
+from simulator.roads.osm.packages import import_pyrosm
 from simulator.roads.osm.pbf_frame import check_pbf
 from simulator.roads.osm.tags import WAY_TAGS, open_to_cars
 from simulator.roads.osm.ways import OsmWay, OsmWays

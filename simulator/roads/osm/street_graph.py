@@ -11,7 +11,7 @@ import pyproj
 import shapely
 
 from simulator.roads.errors import RoadsError
-from simulator.roads.osm.library import import_osmnx
+from simulator.roads.osm.packages import import_osmnx
 from simulator.roads.osm.street import Street
 from simulator.roads.osm.tags import directions
 from simulator.roads.schema import crs_faults

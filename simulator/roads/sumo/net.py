@@ -15,8 +15,8 @@ from simulator.roads.component import Loss, largest_strong_component
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.sumo.frame import NOWHERE, NetFrame
-from simulator.roads.sumo.library import vehicle_classes
 from simulator.roads.sumo.net_file import read_net_file
+from simulator.roads.sumo.packages import vehicle_classes
 
 SHOWN = 20
 

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
+from simulator.extras import import_extra
 from simulator.traffic.errors import TrafficError
 
-NEEDED = "engine = \"sumo\" needs SUMO: pip install 'crowdveil[sumo]'"
+NEEDED = 'engine = "sumo" needs SUMO'
 LONGEST_SAYING = 600
 _BESIDE_THE_POINT = ("pj_obj_create", "proj_create", "Quitting (on error)")
 
@@ -20,18 +21,14 @@ def sumo_binary() -> Path:
     TrafficError
         If it is not installed.
     """
-    try:
-        import sumo  # noqa: PLC0415 - an extra: only who asks for SUMO needs it
-    except ImportError:
-        raise TrafficError([NEEDED]) from None
-    folder = Path(sumo.SUMO_HOME) / "bin"
+    folder = Path(_imported("sumo").SUMO_HOME) / "bin"
     for name in ("sumo", "sumo.exe"):
         if (folder / name).is_file():
             return folder / name
-    raise TrafficError([f"{NEEDED} (there is no program sumo in {folder})"])
+    raise TrafficError([f"{NEEDED}: pip install 'crowdveil[sumo]' (there is no program sumo in {folder})"])
 
 
-def traci_module() -> ModuleType:
+def traci_module() -> Any:
     """Return the client of SUMO's protocol, of the package traci.
 
     Raises
@@ -39,12 +36,11 @@ def traci_module() -> ModuleType:
     TrafficError
         If it is not installed.
     """
-    try:
-        import traci  # noqa: PLC0415 - as above
-    except ImportError:
-        raise TrafficError([NEEDED]) from None
-    module: ModuleType = traci
-    return module
+    return _imported("traci")
+
+
+def _imported(name: str) -> Any:
+    return import_extra(name, needed=NEEDED, extra="sumo", error=TrafficError)
 
 
 def sumo_environment() -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.extras import import_extra
 from simulator.files.unpacked import opened
 from simulator.files.xml_elements import elements_of
 from simulator.traffic.errors import TrafficError
@@ -25,10 +26,7 @@ def read_gpx(file: Path, reading: Reading) -> list[Fixes]:  # noqa: ARG001 - a G
     TrafficError
         If the file is no GPX, or a point of a track has no time.
     """
-    try:
-        import gpxpy  # noqa: PLC0415 - an extra: only who reads GPX needs it
-    except ImportError:
-        raise TrafficError([f"{file}: reading GPX needs gpxpy: pip install 'crowdveil[traces]'"]) from None
+    gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces", error=TrafficError)
     elements = elements_of(file, error=TrafficError)
     lines = [element.line for element in elements if element.local_name == "trkpt" and not element.ends]
     with opened(file, error=TrafficError) as stream:

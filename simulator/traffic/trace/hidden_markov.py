@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simulator.extras import import_extra
 from simulator.roads import RoadNetwork
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.tracks import Tracks
@@ -43,17 +44,15 @@ def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: flo
     TrafficError
         If leuvenmapmatching is not installed.
     """
-    try:
-        from leuvenmapmatching.matcher.distance import DistanceMatcher  # noqa: PLC0415 - an extra
+    needed = 'match = "hmm" needs leuvenmapmatching'
+    matching = "leuvenmapmatching.matcher.distance"
+    distance = import_extra(matching, needed=needed, extra="traces", error=TrafficError)
+    from simulator.traffic.trace.segment_map import SegmentMap  # noqa: PLC0415 - needs the same extra
 
-        from simulator.traffic.trace.segment_map import SegmentMap  # noqa: PLC0415 - needs the same extra
-    except ImportError:
-        why = "match = \"hmm\" needs leuvenmapmatching: pip install 'crowdveil[traces]'"
-        raise TrafficError([why]) from None
     roads_map = SegmentMap(roads)
     link = np.full(len(tracks.xy), -1, dtype=np.int32)
     fraction = np.zeros(len(link))
-    matcher = DistanceMatcher(
+    matcher = distance.DistanceMatcher(
         roads_map,
         max_dist=most_m,
         max_dist_init=most_m,

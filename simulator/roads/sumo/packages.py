@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simulator.extras import import_extra
 from simulator.roads.errors import RoadsError
 
 
@@ -20,11 +21,7 @@ def import_sumolib() -> Any:
     RoadsError
         If it is not installed.
     """
-    try:
-        import sumolib  # noqa: PLC0415 - an extra, and only where a SUMO network is read
-    except ImportError as error:
-        raise RoadsError(["reading a SUMO network needs sumolib: pip install 'crowdveil[sumo]'"]) from error
-    return sumolib
+    return import_extra("sumolib", needed="reading a SUMO network needs sumolib", extra="sumo", error=RoadsError)
 
 
 def vehicle_classes() -> frozenset[str]:

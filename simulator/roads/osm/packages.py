@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
+from simulator.extras import import_extra
 from simulator.roads.errors import RoadsError
 
 
@@ -21,7 +21,7 @@ def import_osmnx() -> Any:
     RoadsError
         If it is not installed.
     """
-    return _imported("osmnx", "reading OpenStreetMap")
+    return import_extra("osmnx", needed="reading OpenStreetMap needs osmnx", extra="osm", error=RoadsError)
 
 
 def import_pyrosm() -> Any:
@@ -37,11 +37,4 @@ def import_pyrosm() -> Any:
     RoadsError
         If it is not installed.
     """
-    return _imported("pyrosm", "reading .osm.pbf")
-
-
-def _imported(name: str, what: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise RoadsError([f"{what} needs {name}: pip install 'crowdveil[osm]'"]) from error
+    return import_extra("pyrosm", needed="reading .osm.pbf needs pyrosm", extra="osm", error=RoadsError)
