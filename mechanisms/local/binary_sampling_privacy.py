@@ -24,7 +24,7 @@ from mechanisms.parameter import (
     check_true_counts,
 )
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.per_cell import per_cell_claim
+from mechanisms.privacy.per_cell import binary_answer_claim, per_cell_claim
 from mechanisms.privacy.released_claims import released_differences_claim
 from mechanisms.privacy.released_counts import released_counts_claim
 from mechanisms.privacy.shares import shares_claim
@@ -232,7 +232,13 @@ class BinarySamplingPrivacy:
         if view.round == 1:
             return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")
         if view.round == 2:
-            yes, no = (zero, one + sampling), (zero + sampling, one)
-            source = "SP eqs 9-10; eqs 18-25 count one of the two answers"
-            return per_cell_claim(yes, no, cells=self.cells, queries=view.queries, source=source)
+            return binary_answer_claim(
+                true_yes=one + sampling,
+                true_no=zero,
+                false_yes=one,
+                apart=sampling,
+                cells=self.cells,
+                queries=view.queries,
+                source="SP eqs 9-10; eqs 18-25 count one of the two answers",
+            )
         return PrivacyClaim.unknown("The mechanism has two rounds only.")

@@ -112,8 +112,9 @@ class KRandomizedResponse(PureProtocol):
     def claim(self, view: View) -> PrivacyClaim:
         """Return what a view tells: a report exactly; shuffled, it hides among the others' blanks."""
         if isinstance(view, Shuffled) and view.round == 1:
-            blanks = np.full(self.symbols, (1.0 - self.truthful) / self.symbols)
-            return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks)
+            blanks = np.full(self.symbols, self.false_yes)  # a blank is as likely as any one wrong symbol
+            local = self._report_claim(view.queries)
+            return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks, local=local)
         return one_round_claim(view, self._report_claim)
 
     def _support(self, counts: Counts) -> NDArray[np.int64]:

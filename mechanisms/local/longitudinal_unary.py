@@ -1,5 +1,6 @@
 """Memoised longitudinal unary encoding: bits randomised once for good, and again in every query."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -17,6 +18,8 @@ from mechanisms.local.parts.yes_no import batch_of_rows
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
+from mechanisms.privacy.shuffled import shuffled_claim
+from mechanisms.privacy.view import Shuffled, View
 
 PermanentStep = Literal["optimised", "symmetric"]
 
@@ -154,6 +157,15 @@ class LongitudinalUnary(UnaryEncoding):
         return float(expit(-self.epsilon_first / (1 if self.permanent == "optimised" else 2)))
 
     @property
+    def apart(self) -> float:
+        """Return p − q of both steps: tanh(ε₁/2)/2 (optimised), tanh(ε₁/4) (symmetric)."""
+        return (
+            math.tanh(self.epsilon_first / 2) / 2
+            if self.permanent == "optimised"
+            else math.tanh(self.epsilon_first / 4)
+        )
+
+    @property
     def batch(self) -> int:
         """Devices a batch: what they keep, their coins and reports take about 64 MB at most."""
         return batch_of_rows(4 * words_of(self.cells))
@@ -179,6 +191,16 @@ class LongitudinalUnary(UnaryEncoding):
         rows ^= coins.flips
         return BitReports(rows, self.cells)
 
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what a view tells, wherever the device is at each query.
+
+        The kept bits make the reports of several queries dependent, and those of the devices that a shuffler mixes
+        with them, so the shuffled claim starts from all the reports of a device together.
+        """
+        if isinstance(view, Shuffled) and view.round == 1:
+            return shuffled_claim(view, local=self._report_claim(view.queries))
+        return super().claim(view)
+
     def staying_claim(self, *, queries: int) -> PrivacyClaim:
         """Return what T reports tell, exactly, about a device that stays in one cell or outside: ε∞ at most.
 
@@ -187,7 +209,8 @@ class LongitudinalUnary(UnaryEncoding):
         queries : int
             T, at least 1.
         """
-        check_integer("queries", queries, at_least=1)
+        if check_integer("queries", queries, at_least=1) == 1:
+            return self._report_claim(1)
         return staying_claim(self._bits, queries=queries, source=self._source)
 
     @property
@@ -201,8 +224,10 @@ class LongitudinalUnary(UnaryEncoding):
         return f"Arcolezi et al. 2021, {name}, flipping with {self.flip:.6g}"
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim of one report, and a bound of several from wherever the device was.
+        """Return the exact claim of one report, and a bound for several reports of a device on any journey.
 
-        Views are about any journey, and one that moves tells more than ε∞ allows a device that stays.
+        A device that moves reveals more than ε∞, which bounds only the reports about one truth.
         """
+        if queries == 1:
+            return super()._report_claim(1)  # one report of both steps is a unary encoding with ε₁
         return moving_claim(self._bits, queries=queries, source=self._source)

@@ -1,5 +1,6 @@
 """Optimised unary encoding (OUE): the unary encoding of least variance for rare cells."""
 
+import math
 from dataclasses import dataclass
 
 from scipy.special import expit
@@ -44,6 +45,11 @@ class OptimisedUnary(UnaryEncoding):
     def false_yes(self) -> float:
         """Return q = 1/(e^ε + 1)."""
         return float(expit(-self.epsilon))
+
+    @property
+    def apart(self) -> float:
+        """Return p − q = tanh(ε/2)/2."""
+        return math.tanh(self.epsilon / 2) / 2
 
     @property
     def _source(self) -> str:

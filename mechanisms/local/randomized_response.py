@@ -18,7 +18,7 @@ from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.one_round import one_round_claim
-from mechanisms.privacy.per_cell import per_cell_claim
+from mechanisms.privacy.per_cell import binary_answer_claim
 from mechanisms.privacy.view import View
 
 
@@ -189,8 +189,14 @@ class RandomizedResponse:
         """
 
         def report(queries: int) -> PrivacyClaim:
-            yes, no = (1.0 - self.true_yes, self.true_yes), (1.0 - self.false_yes, self.false_yes)
-            source = "SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell"
-            return per_cell_claim(yes, no, cells=self.cells, queries=queries, source=source)
+            return binary_answer_claim(
+                true_yes=self.true_yes,
+                true_no=(1.0 - self.first_coin) * (1.0 - self.second_coin),
+                false_yes=self.false_yes,
+                apart=self.first_coin,
+                cells=self.cells,
+                queries=queries,
+                source="SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell",
+            )
 
         return one_round_claim(view, report)

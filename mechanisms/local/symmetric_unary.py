@@ -1,5 +1,6 @@
 """Symmetric unary encoding (SUE): the bits of basic RAPPOR."""
 
+import math
 from dataclasses import dataclass
 
 from scipy.special import expit
@@ -48,6 +49,11 @@ class SymmetricUnary(UnaryEncoding):
     def false_yes(self) -> float:
         """Return q = 1/(e^(ε/2) + 1)."""
         return float(expit(-self.epsilon / 2))
+
+    @property
+    def apart(self) -> float:
+        """Return p − q = tanh(ε/4)."""
+        return math.tanh(self.epsilon / 4)
 
     @property
     def _source(self) -> str:

@@ -63,6 +63,14 @@ class ThresholdHistogram(UnaryEncoding):
         return math.exp(-self.epsilon * self._threshold / 2) / 2
 
     @property
+    def apart(self) -> float:
+        """Return p − q = 1 − e^(ε(θ − 1)/2)/2 − e^(−εθ/2)/2."""
+        return (
+            -(math.expm1(self.epsilon * (self._threshold - 1.0) / 2) + math.expm1(-self.epsilon * self._threshold / 2))
+            / 2
+        )
+
+    @property
     def _threshold(self) -> float:
         """θ."""
         return 0.0 if self.threshold is None else self.threshold

@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from mechanisms.privacy.claim import ClaimKind, PrivacyClaim
 from mechanisms.privacy.composition import ComposedDelta
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
-# Of queries that together may lose more than this, the numerical composition takes minutes and gigabytes; δ is then
-# bounded by adding up.
+# Of queries that together may lose more than this, the numerical composition takes minutes and gigabytes: basic
+# composition then bounds δ alone.
 LARGEST_COMPOSED = 200.0
 
 
@@ -24,18 +24,6 @@ class Claimant(Protocol):
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return what is proved about whoever has this view."""
-
-
-@dataclass(frozen=True)
-class AddedUp:
-    """T·δ(ε/T), by basic composition of one query's claim, as a function of ε."""
-
-    single: PrivacyClaim
-    queries: int
-
-    def __call__(self, epsilon: float) -> float:
-        """Return the bound of δ."""
-        return min(1.0, self.queries * self.single.delta(epsilon / self.queries))
 
 
 @dataclass(frozen=True)
@@ -78,8 +66,8 @@ class Told:
 
     def delta(self, epsilon: float) -> tuple[float, str]:
         """Return the least δ known at this ε, and how good it is; NaN and "unknown" where none is known."""
-        if isinstance(self.own.curve, ComposedDelta) and self.own.epsilon > LARGEST_COMPOSED:
-            own = math.nan if self.own.epsilon > epsilon else 0.0  # too long a walk of losses to compute
+        if isinstance(self.own.curve, ComposedDelta) and self.own.epsilon > max(LARGEST_COMPOSED, epsilon):
+            own = self.own.curve.basic(epsilon)
         else:
             own = self.own.delta(epsilon)
         if self.own.delta_kind == "exact":
@@ -116,14 +104,15 @@ class Told:
 def tell(mechanism: Claimant, view: View, *, devices: int) -> Told:
     """Return what is proved about a view of a mechanism.
 
-    Published counts and differences are sums over all the devices asked, so they are a function of everybody's
-    linked reports in no order, and hide what the clones of these hide (`shuffled_claim`, for any randomizer with
-    a finite ε); of one round, what its shuffled reports hide. Reports in no order tell no more than in order.
-    With the mechanism's own claim exact nothing needs bounding.
+    Published counts and differences are sums over all the devices asked, so they are a function of the shuffled reports
+    of all devices. For a mechanism of one round its own claim of these bounds them. For one of several rounds the
+    linked reports of a device are one report of a randomizer, and hiding among the clones bounds them
+    (`shuffled_claim`). Where the mechanism's own claim is exact nothing needs bounding.
 
     Parameters
     ----------
     mechanism : Claimant
+        One of several rounds must draw new coins in every query: its queries are composed as independent releases.
     view : View
     devices : int
         N, devices asked.
@@ -131,24 +120,16 @@ def tell(mechanism: Claimant, view: View, *, devices: int) -> Told:
     own = mechanism.claim(view)
     if own.delta_kind == "exact":
         return Told(view, own)
-    return Told(view, own, tuple(_made_from(mechanism, view, devices, own)))
+    return Told(view, own, tuple(_made_from(mechanism, view, devices)))
 
 
-def _made_from(mechanism: Claimant, view: View, devices: int, own: PrivacyClaim) -> Iterator[PrivacyClaim]:
+def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[PrivacyClaim]:
     """Yield claims that bound the view."""
-    queries = view.queries
-    if queries > 1 and isinstance(own.curve, ComposedDelta):
-        single = mechanism.claim(replace(view, queries=1))
-        yield PrivacyClaim.bound(own.epsilon, AddedUp(single, queries), "Over T queries T·δ(ε/T).")
-    if isinstance(view, Shuffled):
-        if view.round <= mechanism.rounds:
-            local = mechanism.claim(Report(view.round, queries))
-            yield local
-            yield shuffled_claim(view, local=local, single=mechanism.claim(Report(view.round)))
-    elif isinstance(view, ReleasedCounts | ReleasedDifferences):
-        linked = mechanism.claim(LinkedReports(queries))
-        shuffled = Shuffled(1, devices, queries)
-        yield shuffled_claim(shuffled, local=linked, single=mechanism.claim(LinkedReports()))
+    if isinstance(view, ReleasedCounts | ReleasedDifferences):
+        linked = mechanism.claim(LinkedReports(view.queries))
+        shuffled = Shuffled(1, devices, view.queries)
         if mechanism.rounds == 1:
             yield mechanism.claim(shuffled)
+        else:
+            yield shuffled_claim(shuffled, local=linked, single=mechanism.claim(LinkedReports()))
         yield linked

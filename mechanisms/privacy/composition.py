@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mechanisms.parameter import check_epsilon, check_integer
-from mechanisms.privacy.hockey_stick import check_distribution
+from mechanisms.privacy.hockey_stick import check_distribution, pair_delta
 
+# Width of the loss grid: at most this, and at most this share of the largest loss, so that tiny losses keep their size.
 INTERVAL = 1e-4
+INTERVAL_SHARE = 1e-3
 # Outputs less likely than e^−230 count as telling with certainty: the accountant divides by masses that must not be
 # subnormal.
 LEAST_LOG_MASS = -230.0
@@ -19,11 +21,12 @@ LEAST_LOG_MASS = -230.0
 LEAST_UNCERTAIN = 1e-14
 
 
-def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float, interval: float = INTERVAL) -> float:
+def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float, interval: float | None = None) -> float:
     """Return an upper bound of δ(ε) for telling P^T from Q^T, the larger of both directions.
 
-    The losses are rounded up to whole multiples of `interval`, so what comes out is never too small, and too
-    large by at most what ε − T·interval would give.
+    The lesser of two bounds. One composes the privacy loss distribution with losses rounded up to whole multiples of
+    `interval`: too large by at most what ε − T·interval would give. The other is basic composition, T·δ(ε/T), which
+    is the better one where δ is tiny.
 
     Parameters
     ----------
@@ -33,8 +36,8 @@ def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float, 
         T, at least 1.
     epsilon : float
         At least 0; infinity gives the probability that some query tells with certainty.
-    interval : float
-        Width of the loss grid.
+    interval : float, optional
+        Width of the loss grid; by default 1e-4, or a thousandth of the largest finite loss where that is less.
 
     Returns
     -------
@@ -60,13 +63,17 @@ class ComposedDelta:
     p: tuple[float, ...]
     q: tuple[float, ...]
     queries: int
-    interval: float = INTERVAL
+    interval: float
 
     @classmethod
-    def from_pair(cls, p: ArrayLike, q: ArrayLike, *, queries: int, interval: float = INTERVAL) -> "ComposedDelta":
+    def from_pair(cls, p: ArrayLike, q: ArrayLike, *, queries: int, interval: float | None = None) -> "ComposedDelta":
         """Check a pair and make its masses sum to 1 to the last bit, which the accountant does not check itself."""
         p, q = check_distribution("p", p), check_distribution("q", q)
         check_integer("queries", queries, at_least=1)
+        if interval is None:
+            both = (p > 0) & (q > 0)
+            largest = float(np.abs(np.log(p[both] / q[both])).max(initial=0.0))
+            interval = min(INTERVAL, INTERVAL_SHARE * largest) or INTERVAL
         return cls(tuple((p / p.sum()).tolist()), tuple((q / q.sum()).tolist()), queries, interval)
 
     def __call__(self, epsilon: float) -> float:
@@ -76,7 +83,11 @@ class ComposedDelta:
             return certain
         if certain > 1.0 - LEAST_UNCERTAIN:
             return 1.0
-        return float(_loss_distribution(self).get_delta_for_epsilon(epsilon))
+        return min(self.basic(epsilon), float(_loss_distribution(self).get_delta_for_epsilon(epsilon)))
+
+    def basic(self, epsilon: float) -> float:
+        """Return T·δ(ε/T), basic composition, at most 1."""
+        return min(1.0, self.queries * pair_delta(self.p, self.q, epsilon=epsilon / self.queries))
 
     def _certain(self, p: tuple[float, ...], q: tuple[float, ...]) -> float:
         """Return the probability that at least one query shows what only P can show."""

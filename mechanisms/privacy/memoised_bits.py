@@ -95,7 +95,7 @@ class PureDelta:
 
 
 def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyClaim:
-    """Return what T queries tell about a device that is at one place, or outside, at all of them.
+    """Return what T ≥ 2 queries tell about a device that is at one place, or outside, at all of them.
 
     Parameters
     ----------
@@ -111,8 +111,6 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
         ε exact; δ exact for up to 512 queries, beyond bounded by what the kept bits themselves tell.
     """
     epsilon = bits.epsilon(queries)
-    if queries == 1:
-        return PrivacyClaim.exact(epsilon, MemoisedDelta(bits, 1), f"{source}; the exact hockey stick of one report.")
     basis = (
         f"For a device whose truth does not change between the queries only ({source}): the exact law of the number of "
         f"1s; never above {bits.epsilon(math.inf):.6g} over any number of queries"
@@ -128,7 +126,7 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
 
 
 def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyClaim:
-    """Return what T queries tell about a device that may be elsewhere at each.
+    """Return what T ≥ 2 queries tell about a device that may be elsewhere at each.
 
     The lesser of two bounds. Had its kept bits been known, two truths would still differ in two of them at
     most, which each query flips anew; not knowing them tells no more (the hockey stick is jointly convex). And
@@ -145,12 +143,10 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCla
     Returns
     -------
     PrivacyClaim
-        Exact for one query. For more, δ is a bound; ε is exact where there are cells enough for the worst two
+        δ is a bound; ε is exact where there are cells enough for the worst two
         journeys not to meet, else a bound, as it is beyond 4,096 queries.
     """
     staying = staying_claim(bits, queries=queries, source=source)
-    if queries == 1:
-        return staying
     basis = (
         f"Whatever the cells at each query ({source}): kept bits serve one truth, and a device that moves tells of "
         f"each it visits. One that stays tells {staying.epsilon:.6g} exactly, never above "

@@ -1,7 +1,7 @@
 """Claims of mechanisms that ask about every cell separately, with independent coins."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.composition import ComposedDelta
 from mechanisms.privacy.dominating_pair import dominating_pair
 from mechanisms.privacy.hockey_stick import check_distribution, pair_delta, pair_epsilon
+from mechanisms.privacy.mirror_pair import MirrorDelta, mirror_claim
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,78 @@ class PairDelta:
     def __call__(self, epsilon: float) -> float:
         """Return δ at this ε."""
         return pair_delta(self.p, self.q, epsilon=epsilon)
+
+
+@dataclass(frozen=True)
+class BinaryAnswerDelta:
+    """The exact δ(ε) of one Yes-or-No answer, from its masses and losses; subtracting masses would lose digits.
+
+    Parameters
+    ----------
+    true_yes, yes_loss : float
+        p and ln(p/q).
+    false_no, no_loss : float
+        1 − q and ln((1 − q)/(1 − p)).
+    """
+
+    true_yes: float
+    yes_loss: float
+    false_no: float
+    no_loss: float
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ at this ε, the larger of both directions."""
+        return max(
+            MirrorDelta(self.true_yes, self.yes_loss)(epsilon), MirrorDelta(self.false_no, self.no_loss)(epsilon)
+        )
+
+
+def binary_answer_claim(
+    *, true_yes: float, true_no: float, false_yes: float, apart: float, cells: int, queries: int, source: str
+) -> PrivacyClaim:
+    """Return the claim of a view that shows a Yes or a No about each cell, with all the digits of a small ε.
+
+    Of the two answers that a move between cells changes only (Yes, No) and (No, Yes) distinguish the two truths,
+    with ln(p/q) + ln((1 − q)/(1 − p)) one way and the other; (No, No) and (Yes, Yes) are equally likely.
+
+    Parameters
+    ----------
+    true_yes, true_no : float
+        p and 1 − p, of the answer about the device's own cell.
+    false_yes : float
+        q, of a Yes about any other cell; below p.
+    apart : float
+        p − q, computed without subtracting two numbers that are nearly equal.
+    cells : int
+        The number of cells V.
+    queries : int
+        T.
+    source : str
+        Where the probabilities come from.
+
+    Returns
+    -------
+    PrivacyClaim
+        Exact for one query, and for up to 4,096 with two cells or more; for T of a single cell ε is T times that of
+        one query, and δ is a bound.
+    """
+    yes, no = (true_no, true_yes), (1.0 - false_yes, false_yes)
+    if true_no == 0.0 or false_yes == 0.0:
+        return per_cell_claim(yes, no, cells=cells, queries=queries, source=source)
+    yes_loss, no_loss = math.log1p(apart / false_yes), math.log1p(apart / true_no)
+    if cells > 1:
+        between, outside = yes_loss + no_loss, max(yes_loss, no_loss)
+        source = (
+            f"Two answers change when a device moves between cells, ε = {between:.6g}; one when it leaves every cell, "
+            f"ε = {outside:.6g}, which the first bounds ({source})"
+        )
+        return mirror_claim(telling=true_yes * (1.0 - false_yes), epsilon=between, queries=queries, source=source)
+    composed = per_cell_claim(yes, no, cells=1, queries=queries, source=source)
+    epsilon = queries * max(yes_loss, no_loss)
+    if queries == 1:
+        curve = BinaryAnswerDelta(true_yes, yes_loss, 1.0 - false_yes, no_loss)
+        return PrivacyClaim.exact(epsilon, curve, composed.basis)
+    return replace(composed, epsilon=epsilon)
 
 
 def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, source: str) -> PrivacyClaim:
@@ -46,9 +119,21 @@ def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, s
     Returns
     -------
     PrivacyClaim
-        Exact for one query. For T, ε is T times that of one query, and δ is a bound.
+        Exact for one query. For T, ε is T times that of one query, and δ is a bound, or exact where there are two
+        answers and two cells or more.
     """
     yes, no = check_distribution("yes", yes), check_distribution("no", no)
+    if len(yes) == 2 and cells > 1 and yes.min() > 0.0 and no.min() > 0.0:
+        y = 1 if yes[1] >= no[1] else 0  # the answer that a device in the cell gives more often
+        return binary_answer_claim(
+            true_yes=float(yes[y]),
+            true_no=float(yes[1 - y]),
+            false_yes=float(no[y]),
+            apart=float(yes[y] - no[y]),
+            cells=cells,
+            queries=queries,
+            source=source,
+        )
     if cells > 1:
         p, q = np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()
         basis = f"Two answers change when a device moves between cells, which also bounds moving outside ({source})"

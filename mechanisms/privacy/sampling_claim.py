@@ -49,9 +49,12 @@ def _claim_round(view: Report | Shuffled, *, sampling: float, blanks: NDArray[np
         return round_one_claim()
     if view.round != 2:
         return PrivacyClaim.unknown("The mechanism has two rounds only.")
-    if isinstance(view, Report):
-        return round_two_claim(sampling=sampling, blanks=blanks, queries=view.queries)
-    return shuffled_value_claim(view, sampling=sampling, blanks=blanks)
+    report = round_two_claim(sampling=sampling, blanks=blanks, queries=view.queries)
+    return (
+        report
+        if isinstance(view, Report)
+        else shuffled_value_claim(view, sampling=sampling, blanks=blanks, local=report)
+    )
 
 
 def _claim_counts(view: ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:

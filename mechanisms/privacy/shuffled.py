@@ -1,90 +1,95 @@
 """What one round's reports tell once a shuffler has mixed them: bounds by what the other devices' reports hide."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.privacy.blanket import BlanketDelta, rarest_blanks
+from mechanisms.privacy.blanket import BlanketDelta
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.hidden_coin import HiddenCoinDelta
+from mechanisms.privacy.clone_amplification import ClonesDelta
 from mechanisms.privacy.view import Shuffled
 
 
 @dataclass(frozen=True)
-class ClonesDelta:
-    """The lesser of two bounds of δ(ε): the clones', and the report's own, of which shuffling is a post-processing.
+class AmplifiedDelta:
+    """The lesser of two bounds of δ(ε): that of the shuffled reports, and that of the device's own reports.
+
+    Shuffling is a post-processing of the reports in order, so the second bounds it too.
 
     Parameters
     ----------
-    clones : HiddenCoinDelta
-        The dominating pair of `shuffled_claim`.
+    shuffled : callable
+        δ as a function of ε, from what the other devices hide.
     local : PrivacyClaim
-        The report's own claim, over as many queries.
+        Of the device's own reports over all the queries.
     """
 
-    clones: HiddenCoinDelta
+    shuffled: Callable[[float], float]
     local: PrivacyClaim
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ."""
-        return min(self.clones(epsilon), self.local.delta(epsilon))
+        return min(self.shuffled(epsilon), self.local.delta(epsilon))
 
 
 def shuffled_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim | None = None) -> PrivacyClaim:
-    """Return what shuffled reports of one round tell, from nothing but the local ε₀ of a report.
+    """Return the claim of one round's shuffled reports that follows from the local ε₀ alone (`ClonesDelta`).
 
-    Hiding among the clones (Feldman, McMillan and Talwar 2021, theorem 3.1 and its dominating pair): whatever
-    the ε₀-LDP randomizer, every other device's report is with probability e^−ε₀ one of two clones of the
-    device's own, either with ½. So of C ~ Bin(n − 1, e^−ε₀) fair coins and one of bias e^ε₀/(e^ε₀ + 1) towards
-    the truth, only how many show heads is seen. δ of that pair is computed, not its closed-form bound.
+    Over T queries there are two cases. Where the coins are new in every query, the T shufflings are independent
+    releases and their δ compose: T·δ(ε/T) with the ε₀ of one report. A device that keeps randomness between queries,
+    such as memoised bits, makes its T reports dependent, and so are those of the devices it hides among: nothing
+    composes. Then the T reports are taken as one report of a randomizer whose input is the device's journey and whose
+    ε₀ is that of all T reports together. Devices keep their randomness independently of each other, and mixing each
+    query by itself is a post-processing of mixing those joint reports once, so the bound for one query holds with
+    that ε₀.
 
     Parameters
     ----------
     view : Shuffled
-        The devices and the queries.
+        The devices, the same in every query, and the queries.
     local : PrivacyClaim
-        Of one device's report of the round, over the view's queries.
+        Of one device's reports of the round over all the view's queries.
     single : PrivacyClaim, optional
-        The same over one query; `local` by default, which then must be of one query.
+        The same over one query, where the coins are new in every query. None where something is kept.
 
     Returns
     -------
     PrivacyClaim
         A bound; exactly nothing where a report tells nothing; unknown where no finite ε₀ is known.
     """
-    single = local if single is None else single
-    if single.epsilon == 0.0:
+    start = local if single is None else single
+    if start.epsilon == 0.0:
         return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Each report tells nothing, so all of them tell nothing.")
-    if not math.isfinite(single.epsilon):
+    if not math.isfinite(start.epsilon):
         return PrivacyClaim.unknown(
             "Amplification by shuffling starts from a finite local ε, and none is proved for one report of this "
             "round; its own δ bounds what a shuffler shows."
         )
-    towards = 1.0 / (1.0 + math.exp(-single.epsilon))
-    away = math.exp(-single.epsilon) * towards  # not 1 − towards, which rounds to 0 for large ε₀
-    clones = HiddenCoinDelta(
-        others=view.devices - 1,
-        hides=math.exp(-single.epsilon),
-        heads=0.5,
-        one=towards,
-        other=away,
-        queries=view.queries,
-    )
+    if view.queries == 1:
+        over = ""
+    elif single is None:
+        over = f"; the {view.queries} reports of a device count as one, because it keeps randomness between queries"
+    else:
+        over = "; over T queries T·δ(ε/T)"
+    clones = ClonesDelta(view.devices, start.epsilon, 1 if single is None else view.queries)
     basis = (
         f"Hiding among the clones (Feldman, McMillan and Talwar 2021): the exact δ of its dominating pair for any "
-        f"randomizer of ε₀ = {single.epsilon:.4g}, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"
+        f"randomizer of ε₀ = {start.epsilon:.4g}, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"
     )
-    more = "" if view.queries == 1 else "; over T queries T·δ(ε/T)"
-    return PrivacyClaim.bound(local.epsilon, ClonesDelta(clones, local), f"{basis}{more}.")
+    return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(clones, local), f"{basis}{over}.")
 
 
-def shuffled_value_claim(view: Shuffled, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
-    """Return what shuffled reports tell that say the truth with π_s and else a blank: k-ary randomized response's form.
+def shuffled_value_claim(
+    view: Shuffled, *, sampling: float, blanks: NDArray[np.float64], local: PrivacyClaim
+) -> PrivacyClaim:
+    """Return the claim of shuffled reports that give the truth with π_s and else a blank, with new coins in each query.
 
-    The privacy blanket (`BlanketDelta`): unsampled devices answer without their truth, and among their blanks
-    the device's own report is hidden. The worst two truths are those with the two rarest blanks.
+    The privacy blanket (`BlanketDelta`): unsampled devices answer without their truth, and among their blanks the
+    device's own report is hidden. k-ary randomized response has this form, with equal blanks. The worst two truths
+    are those with the two rarest blanks: showing some of a value's blanks leaves it rarer.
 
     Parameters
     ----------
@@ -93,14 +98,17 @@ def shuffled_value_claim(view: Shuffled, *, sampling: float, blanks: NDArray[np.
     sampling : float
         π_s.
     blanks : (values,) float64
-        π_0…π_V, of every truth a device may have; at least two.
+        π_0…π_V, of every truth a device may have; at least two. Their sum is 1 − π_s, which a π_s near 1 does not
+        keep the digits of.
+    local : PrivacyClaim
+        Of one device's reports of the round over all the view's queries.
 
     Returns
     -------
     PrivacyClaim
-        A bound; exact where some value is said by no blank: no finite ε, and δ = π_s.
+        A bound; exact where some value is given by no blank: no finite ε, and δ = π_s.
     """
-    least = float(blanks.min())
+    least, second = (float(p) for p in np.partition(blanks, 1)[:2])
     if least == 0.0:
         delta = -math.expm1(view.queries * math.log1p(-sampling)) if sampling < 1.0 else 1.0
         basis = (
@@ -108,11 +116,11 @@ def shuffled_value_claim(view: Shuffled, *, sampling: float, blanks: NDArray[np.
             "report's law is the same for any truth; over T queries δ = 1 − (1 − π_s)^T."
         )
         return PrivacyClaim.exact(math.inf, ConstantDelta(delta), basis)
-    blank, other_blank = rarest_blanks(sampling, blanks)
-    curve = BlanketDelta(view.devices, sampling, blank, other_blank, view.queries)
+    unsampled = float(blanks.sum())
+    blanket = BlanketDelta(view.devices, sampling, unsampled, least / unsampled, second / unsampled, view.queries)
     basis = (
         "Privacy blanket (Balle, Bell, Gascón and Nissim 2019): the exact δ of one report among the others' blanks for "
         f"the two rarest values, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"
     )
-    more = "" if view.queries == 1 else "; over T queries T·δ(ε/T)"
-    return PrivacyClaim.bound(view.queries * math.log1p(sampling / least), curve, f"{basis}{more}.")
+    over = "" if view.queries == 1 else "; over T queries the lesser of T·δ(ε/T) and the unshuffled δ"
+    return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(blanket, local), f"{basis}{over}.")

@@ -122,14 +122,14 @@ class ReleasedCounts:
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """The reports of one round by all devices, in an order that says nothing.
+    """The reports of one round by all devices, each query's in an order of its own that is independent of them.
 
     Parameters
     ----------
     round : int
         From 1.
     devices : int
-        Devices whose reports are shuffled together.
+        Devices whose reports are shuffled together, the same ones in every query.
     queries : int
         Queries whose shuffled reports are seen.
     """

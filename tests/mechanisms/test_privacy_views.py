@@ -28,7 +28,7 @@ from mechanisms.privacy import (
     worst_crowd_delta,
 )
 from mechanisms.privacy.binomial import window
-from mechanisms.privacy.hidden_coin import LARGEST_SUM, HiddenCoinDelta
+from mechanisms.privacy.clone_amplification import LARGEST_SUM, ClonesDelta
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 3.0, 20.0, math.inf)
 
@@ -151,32 +151,34 @@ def test_windows_hold_all_but_what_they_say():
         first, masses = window(n, p)
         last = first + len(masses) - 1
         assert 0 <= first <= last <= n
-        assert binom.cdf(first - 1, n, p) + binom.sf(last, n, p) <= 1e-17
+        assert binom.cdf(first - 1, n, p) + binom.sf(last, n, p) <= 1e-30
         exact = binom.pmf(np.arange(first, last + 1), n, p)
         np.testing.assert_allclose(masses, exact, rtol=1e-7, atol=1e-18)
     with pytest.raises(ParameterError, match=r"^seen must"):
         released_counts_delta(crowd=2, sampling=0.4, seen=1.1, epsilon=1)
 
 
-def test_a_hidden_coin_against_the_plain_mixture():
-    coin = HiddenCoinDelta(others=30, hides=0.3, heads=0.4, one=0.8, other=0.1)
+def test_clones_against_the_plain_mixture():
+    clones = ClonesDelta(devices=31, epsilon=1.2)
+    towards = 1 / (1 + math.exp(-1.2))
     worlds = []
-    for bias in (coin.one, coin.other):
+    for bias in (towards, 1 - towards):
         rows = []
-        for others, p in enumerate(binom.pmf(np.arange(31), 30, 0.3)):
-            heads = np.append(binom.pmf(np.arange(31), others, 0.4), 0.0)
+        for others, p in enumerate(binom.pmf(np.arange(31), 30, math.exp(-1.2))):
+            heads = np.append(binom.pmf(np.arange(31), others, 0.5), 0.0)
             rows.append(p * (bias * np.roll(heads, 1) + (1 - bias) * heads))
         worlds.append(np.concatenate(rows))
-    for epsilon in (0.0, 0.2, 1.0, 1.9, 2.1):
-        assert coin(epsilon) == pytest.approx(pair_delta(*(w / w.sum() for w in worlds), epsilon=epsilon), abs=1e-12)
-    assert coin.epsilon == pytest.approx(math.log(8))
-    # Of more coins than are looked at one by one, runs are bounded by their first: hardly anything is lost.
-    many = HiddenCoinDelta(others=10**6, hides=0.3, heads=0.4, one=0.8, other=0.1)
-    first, masses = window(10**6, 0.3)
+    for epsilon in (0.0, 0.2, 1.0, 1.19, 2.1):
+        assert clones(epsilon) == pytest.approx(pair_delta(*(w / w.sum() for w in worlds), epsilon=epsilon), abs=1e-12)
+
+
+def test_many_clones_in_runs_lose_hardly_anything():
+    """Of more numbers of clones than are summed one by one, the first of a run bounds the run."""
+    clones = ClonesDelta(devices=10**7 + 1, epsilon=1.2)
+    first, masses = window(10**7, math.exp(-1.2))
     assert len(masses) > 2 * LARGEST_SUM
-    at_ends = [HiddenCoinDelta(others=n, hides=1, heads=0.4, one=0.8, other=0.1) for n in (first, 300_000)]
-    assert at_ends[1](0.001) < many(0.001) < at_ends[0](0.001)
-    assert many(0.001) == pytest.approx(at_ends[1](0.001), rel=1e-3)
+    each = masses @ clones.delta_among(first + np.arange(len(masses)), 0.001)
+    assert each <= clones(0.001) <= each * (1 + 1e-5)
 
 
 SHUFFLED = [

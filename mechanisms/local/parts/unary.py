@@ -17,8 +17,7 @@ from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.local.randomized_response import TwoCoins
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.mirror_pair import mirror_claim
-from mechanisms.privacy.per_cell import per_cell_claim
+from mechanisms.privacy.per_cell import binary_answer_claim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +36,19 @@ class UnaryEncoding(PureProtocol):
         return 1.0 - self.true_yes
 
     @property
+    @abstractmethod
+    def apart(self) -> float:
+        """Return p − q, without subtracting two numbers that are nearly equal."""
+
+    @property
     def epsilon_between_cells(self) -> float:
         """ε of a report, for a move between two cells: ln(p(1 − q)/(q(1 − p)))."""
-        return math.log(self.true_yes / self.false_yes) + math.log((1.0 - self.false_yes) / self.true_no)
+        return math.log1p(self.apart / self.false_yes) + math.log1p(self.apart / self.true_no)
 
     @property
     def epsilon_to_outside(self) -> float:
         """ε of a report, for a move between a cell and outside: max(ln(p/q), ln((1 − q)/(1 − p)))."""
-        return max(math.log(self.true_yes / self.false_yes), math.log((1.0 - self.false_yes) / self.true_no))
+        return math.log1p(self.apart / min(self.false_yes, self.true_no))
 
     @property
     def tally_shape(self) -> tuple[int, int]:
@@ -98,20 +102,13 @@ class UnaryEncoding(PureProtocol):
         return counts[:, 1]
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact hockey stick of the bits a move changes.
-
-        Of the two bits only (1, 0) and (0, 1) tell, e^ε apart one way and the other; (0, 0) and (1, 1) are
-        equally likely.
-        """
-        if self.cells == 1:
-            yes, no = (self.true_no, self.true_yes), (1.0 - self.false_yes, self.false_yes)
-            return per_cell_claim(yes, no, cells=1, queries=queries, source=self._source)
-        return mirror_claim(
-            telling=self.true_yes * (1.0 - self.false_yes),
-            epsilon=self.epsilon_between_cells,
+        """Return the exact hockey stick of the bits that a move changes."""
+        return binary_answer_claim(
+            true_yes=self.true_yes,
+            true_no=self.true_no,
+            false_yes=self.false_yes,
+            apart=self.apart,
+            cells=self.cells,
             queries=queries,
-            source=(
-                f"Two bits change when a device moves between cells, ε = {self.epsilon_between_cells:.6g}; one when it "
-                f"leaves every cell, ε = {self.epsilon_to_outside:.6g}, which the first bounds ({self._source})"
-            ),
+            source=self._source,
         )
