@@ -140,9 +140,9 @@ def test_a_delta_is_found_in_milliseconds(view):
     for crowd, most in ((1_000, 0.02), (10**7, 0.25)):
         took = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()  # other processes of a busy machine do not count
             view(crowd, 1e-4)
-            took.append(time.perf_counter() - start)
+            took.append(time.process_time() - start)
         assert min(took) < most
 
 
