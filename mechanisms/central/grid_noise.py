@@ -21,6 +21,10 @@ FINENESS = 40
 # Noise is made wider by this factor: more than doubles can lose in ε and in a smooth sensitivity (below 2^−42 each).
 SLACK = 2.0**-40
 WIDENING = 1.0 + SLACK
+# What claims state of it.
+GRID_BASIS = (
+    "sampled exactly on a public grid of step 2^−40·(upper − lower)/ε_n or so, to which values are rounded first"
+)
 # Random words are uniform in 0…WORDS − 1.
 WORDS = 2**63
 

@@ -118,8 +118,8 @@ class LaplaceCounts:
             check_integer("crowd", crowd, at_least=1)
         check_integer("queries", queries, at_least=1)
         source = (
-            "Discrete Laplace noise, sampled exactly, on every count: one device between a cell and outside changes one "
-            "count by 1; a move between two cells changes two counts by 1 each and has twice this ε"
+            "Discrete Laplace noise, sampled exactly, on every count: one device between a cell and outside changes "
+            "one count by 1; a move between two cells changes two counts by 1 each and has twice this ε"
         )
         return noisy_sample_claim(
             crowd=crowd, sampling=self.sampling, epsilon=self.epsilon, queries=queries, source=source

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central.bounds import check_bounds, clamp
-from mechanisms.central.grid_noise import WIDENING, Grid, draw_rounded_laplace
+from mechanisms.central.grid_noise import GRID_BASIS, WIDENING, Grid, draw_rounded_laplace
 from mechanisms.central.release import ValueEstimate, check_values
 from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.local.parts.budget import check_budget
@@ -133,10 +133,7 @@ class LaplaceMean:
             Exact over one query; over several T·ε is exact and δ is composed numerically, an upper bound.
         """
         check_integer("queries", queries, at_least=1)
-        basis = (
-            "Laplace noise on a mean, sampled exactly on a public grid, to which values are rounded first and whose step "
-            "is about 2^−40·(upper − lower)/ε_n; neighbours of one changed value (bounded)"
-        )
+        basis = f"Laplace noise on a mean, {GRID_BASIS}; neighbours of one changed value (bounded)"
         fraction = 1.0 if devices is None else SimpleRandomSample(devices, self.sample).fraction
         if self.sample < 1.0:
             basis += (

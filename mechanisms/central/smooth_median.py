@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central.bounds import check_bounds, clamp
-from mechanisms.central.grid_noise import SLACK, WIDENING, Grid, draw_rounded_laplace
+from mechanisms.central.grid_noise import GRID_BASIS, SLACK, WIDENING, Grid, draw_rounded_laplace
 from mechanisms.central.release import ValueEstimate, check_values
 from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.central.smooth_sensitivity import (
@@ -210,10 +210,9 @@ class SmoothMedian:
         else:
             fractions = _fractions(self.sample)
         basis = (
-            "Laplace noise scaled to the smooth sensitivity of a median (Nissim, Raskhodnikova and Smith 2007), sampled "
-            "exactly on a public grid, to which values are rounded first and whose step is about 2^−40·(upper − "
-            "lower)/ε_n; neighbours of one changed value (bounded); δ by the closed form of the worst two scales and medians that "
-            "smoothness allows, which no two sets of values need attain"
+            "Laplace noise scaled to the smooth sensitivity of a median (Nissim, Raskhodnikova and Smith 2007), "
+            f"{GRID_BASIS}; neighbours of one changed value (bounded); δ by the closed form of the worst two scales "
+            "and medians that smoothness allows, which no two sets of values need attain"
         )
         if self.sample < 1.0:
             basis += "; calibrated for a sample with HDK theorem 1"
