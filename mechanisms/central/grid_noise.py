@@ -22,9 +22,7 @@ FINENESS = 40
 SLACK = 2.0**-40
 WIDENING = 1.0 + SLACK
 # What claims state of it.
-GRID_BASIS = (
-    "sampled exactly on a public grid of step 2^−40·(upper − lower)/ε_n or so, to which values are rounded first"
-)
+GRID_BASIS = "sampled exactly on a public grid (step about 2^−40·(upper − lower)/ε_n), to which values are rounded"
 # Random words are uniform in 0…WORDS − 1.
 WORDS = 2**63
 
