@@ -17,7 +17,7 @@ from mechanisms.central.grid_noise import Grid, draw_geometric, draw_rounded_lap
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import clopper_pearson
 
-DRAWS = 2000
+DRAWS = 1200
 # One device's value is 0 or at the upper bound; all others are 0. The statistic is 0 or 16.
 WORLDS = {
     ("mean", 16.0): ([0.0], [16.0]),
