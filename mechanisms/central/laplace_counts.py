@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.central.grid_noise import WIDENING, draw_geometric
 from mechanisms.central.release import check_held
 from mechanisms.local.estimate import Estimate
 from mechanisms.local.parts.budget import check_budget
@@ -21,8 +22,9 @@ class LaplaceCounts:
     """Every cell's count plus discrete Laplace noise, P(k) = α^|k|·(1 − α)/(1 + α), α = e^(−ε_n).
 
     Laplace noise on integers is its discrete form (Ghosh, Roughgarden and Sundararajan 2009): the same privacy, a
-    little less variance, and no fraction to give the truth away. One device between a cell and outside changes one
-    count by 1; a move between two cells changes two and costs twice ε.
+    little less variance, and no fraction to give the truth away. It is sampled exactly, with integers (`grid_noise`).
+    One device between a cell and outside changes one count by 1; a move between two cells changes two and costs twice
+    ε.
 
     With `sampling` β below 1 each device is drawn with probability β by its own coin, its noise is weaker, ε_n =
     ln(1 + (e^ε − 1)/β), and what is published is divided by β. (Neighbours differ in whether the device is there, so
@@ -83,8 +85,8 @@ class LaplaceCounts:
         """Publish devices sampled already, (cells,) int64, with noise: Sampling Privacy's sample themselves."""
         drawn = check_held(sampled, field="sampled")
         # A discrete Laplace variable is the difference of two geometric ones.
-        up, down = rng.geometric(-math.expm1(-self.sample_epsilon), size=(2, len(drawn)))
-        noisy = (drawn + up - down).astype(np.int64, copy=False)
+        up, down = draw_geometric(WIDENING / self.sample_epsilon, 2 * len(drawn), rng=rng).reshape(2, -1)
+        noisy = drawn + up - down
         count = noisy / self.sampling
         if self.sampling == 1.0:
             reach = self._reach(1.0 - LEVEL)
@@ -116,8 +118,8 @@ class LaplaceCounts:
             check_integer("crowd", crowd, at_least=1)
         check_integer("queries", queries, at_least=1)
         source = (
-            "Discrete Laplace noise on every count: one device between a cell and outside changes one count by "
-            "1; a move between two cells changes two counts by 1 each and has twice this ε"
+            "Discrete Laplace noise, sampled exactly, on every count: one device between a cell and outside changes "
+            "one count by 1; a move between two cells changes two counts by 1 each and has twice this ε"
         )
         return noisy_sample_claim(
             crowd=crowd, sampling=self.sampling, epsilon=self.epsilon, queries=queries, source=source

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central.bounds import check_bounds, clamp
+from mechanisms.central.grid_noise import GRID_BASIS, SLACK, WIDENING, Grid, draw_rounded_laplace
 from mechanisms.central.release import ValueEstimate, check_values
 from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.central.smooth_sensitivity import (
@@ -24,6 +25,8 @@ from mechanisms.privacy.smooth_noise import SmoothNoiseDelta, smoothing
 
 # Samples over which the noise of a sampled median is averaged: so many, or fewer so that they hold this many values.
 SAMPLES, FEWEST, VALUES = 512, 16, 4_000_000
+# Least S* that noise is scaled to, in steps of the grid. A constant floor keeps S* smooth, and doubles precise.
+LEAST_STEPS = 2.0**-10
 # N up to which every n/N is looked at for a claim that holds whatever N; beyond, it is the share but for rounding.
 EVERY = 500
 
@@ -55,7 +58,7 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothMedian:
-    """The median of n of N values plus Lap(2·S*/ε_n), S* its ξ-smooth sensitivity (HDK sec 4.3).
+    """The median of n of N values plus Lap(2·S*/ε_n), S* its ξ-smooth sensitivity (HDK sec 4.3), on a public grid.
 
     (ε, δ)-private for the population: a sample uses ε_n = ln(1 + (N/n)(e^ε − 1)) and δ_n = (N/n)δ. The median is the
     lower one, x_(⌈n/2⌉), where n is even, for samples and for `truth` alike. Values beyond the bounds are clamped to
@@ -63,6 +66,11 @@ class SmoothMedian:
 
     S* is computed from the values and is not released: who sees only the published median does not know how much noise
     it carries.
+
+    Clamped values are rounded to the multiples of a power of two, about 2^−40·(upper − lower)/ε_n, which depends on
+    public numbers alone. Median and S* are those of the rounded values, and the noise is Laplace noise rounded to the
+    same multiples, sampled exactly. So what is published is the sum of the median and continuous noise, rounded to the
+    grid, whatever S* is; no rounding of doubles enters it (`grid_noise`).
 
     Parameters
     ----------
@@ -116,24 +124,29 @@ class SmoothMedian:
         Returns
         -------
         ValueEstimate
-            The interval covers the median of all clamped values with 95 % at least. It may not know S*, so that it
-            takes the greatest there is, upper − lower, and is wide; how far a sample's median may be from the
-            population's hangs on the values, so that of a sample the interval is all between the bounds. The error
-            likewise is the most it can be.
+            A multiple of the grid's step. The interval covers the median of all clamped values with 95 % at least. It
+            must not depend on S*, so it takes the greatest there is, upper − lower, and is wide; how far a sample's
+            median may be from the population's depends on the values, so of a sample the interval is all between the
+            bounds. The error likewise is the most it can be.
         """
         clamped = clamp(values, self.lower, self.upper)
         sample = SimpleRandomSample(len(clamped), self.sample)
         calibration = self.calibration(len(clamped))
-        drawn = sample.draw(clamped, rng=rng)
-        scale = 2.0 * self.smooth_sensitivity(drawn, calibration) / calibration.epsilon
-        median = _lower_median(drawn) + float(rng.laplace(0.0, scale))
+        grid = self._grid(calibration)
+        steps = grid.to_steps(sample.draw(clamped, rng=rng)).astype(np.float64)
+        # S* is a double. A smaller ξ and wider noise, by more than its rounding error, keep the bounds of the claim.
+        smooth = median_smooth_sensitivity(steps, xi=calibration.xi - SLACK, lower=0.0, upper=float(grid.width))
+        scale = 2.0 * max(smooth, LEAST_STEPS) / calibration.epsilon * WIDENING
+        noise = int(draw_rounded_laplace(scale, 1, rng=rng)[0])
+        median = grid.to_value(int(_lower_median(steps)) + noise)
         spread = self.upper - self.lower
-        most = 2.0 * spread / calibration.epsilon
+        most = 2.0 * grid.width * grid.step / calibration.epsilon * WIDENING
         if sample.size < sample.devices:
             return ValueEstimate(
                 median, math.hypot(spread, math.sqrt(2.0) * most), float(self.lower), float(self.upper)
             )
-        reach = most * -math.log(1.0 - LEVEL)
+        # Rounding values and noise moves the median by at most half a step each.
+        reach = most * -math.log(1.0 - LEVEL) + grid.step
         low, high = np.clip([median - reach, median + reach], self.lower, self.upper)
         return ValueEstimate(median, math.sqrt(2.0) * most, float(low), float(high))
 
@@ -145,11 +158,13 @@ class SmoothMedian:
         """Return the root mean square error of `publish` given these values.
 
         The square is that of (sample median − truth), exact by the law of the sample median's rank, plus E[8·S*²/ε_n²]
-        of the noise (the decomposition of HDK sec 4.3), which is exact where all values are used.
+        of the noise (the decomposition of HDK sec 4.3), which is exact where all values are used, plus the square of
+        the grid's step, which is more than rounding adds to an unbiased median.
         """
         clamped = clamp(values, self.lower, self.upper)
         sampling = SimpleRandomSample(len(clamped), self.sample).median_error(clamped, self.truth(values))
-        return math.sqrt(sampling + self.noise_variance(values)[0])
+        step = self._grid(self.calibration(len(clamped))).step
+        return math.sqrt(sampling + self.noise_variance(values)[0] + step**2)
 
     def noise_variance(self, values: NDArray[np.float64]) -> tuple[float, float]:
         """Return E[8·S*²/ε_n²], the variance of the noise over samples, and its own standard error.
@@ -167,7 +182,8 @@ class SmoothMedian:
             sensitivities = sampled_smooth_sensitivities(
                 np.sort(clamped), _fixed_ranks(sample), xi=calibration.xi, lower=self.lower, upper=self.upper
             )
-        variances = 8.0 * (sensitivities / calibration.epsilon) ** 2
+        least = LEAST_STEPS * self._grid(calibration).step
+        variances = 8.0 * (np.maximum(sensitivities, least) / calibration.epsilon) ** 2
         count = len(variances)
         spread = float(variances.std(ddof=1)) / math.sqrt(count) if count > 1 else 0.0
         return float(variances.mean()), spread
@@ -195,8 +211,8 @@ class SmoothMedian:
             fractions = _fractions(self.sample)
         basis = (
             "Laplace noise scaled to the smooth sensitivity of a median (Nissim, Raskhodnikova and Smith 2007), "
-            "neighbours of one changed value (bounded); δ by the closed form of the worst two scales and medians that "
-            "smoothness allows, which no two sets of values need attain"
+            f"{GRID_BASIS}; neighbours of one changed value (bounded); δ by the closed form of the worst two scales "
+            "and medians that smoothness allows, which no two sets of values need attain"
         )
         if self.sample < 1.0:
             basis += "; calibrated for a sample with HDK theorem 1"
@@ -205,6 +221,10 @@ class SmoothMedian:
             basis += "; over T queries T·δ(ε/T), by basic composition"
         curve = SmoothMedianDelta(self.epsilon, self.delta, fractions, queries)
         return PrivacyClaim.bound(math.inf, curve, f"{basis}.")
+
+    def _grid(self, calibration: Calibration) -> Grid:
+        """Return the grid of what is published."""
+        return Grid.build(self.lower, self.upper, epsilon=calibration.epsilon)
 
 
 @dataclass(frozen=True, slots=True)

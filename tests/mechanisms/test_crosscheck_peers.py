@@ -14,6 +14,8 @@ import numba
 import numpy as np
 import pytest
 
+from mechanisms.central import LaplaceCounts
+from mechanisms.central.grid_noise import draw_rounded_laplace
 from mechanisms.checks.bounds import row_keys, same_law
 from mechanisms.local import RandomizedResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
@@ -105,6 +107,22 @@ def test_opendps_randomized_response_of_categories(opendp):
         theirs = np.array([peer(cell) for _ in range(DEVICES)])
         expect_one_law(our_reports(mechanism, cell).argmax(axis=1), theirs)
     assert mechanism.claim(Report(1)).epsilon == pytest.approx(peer.map(1), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0])
+def test_opendps_laplace_noise_on_integers(opendp, epsilon):
+    """Noise on counts; and from OpenDP's noise of twice the scale, less its zeros, Laplace noise rounded to a grid."""
+    space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l1_distance(T=int)
+    rng = np.random.default_rng(11)
+    peer = opendp.m.make_laplace(*space, scale=1 / epsilon)
+    release = LaplaceCounts(epsilon=epsilon)
+    ours = release.publish(np.zeros(DEVICES, dtype=np.int64), rng=rng).count
+    assert same_law(ours.astype(np.int64), np.array(peer([0] * DEVICES))) > LEVEL
+    assert release.claim(crowd=None).epsilon == pytest.approx(peer.map(1), rel=1e-9)
+    theirs = np.array(opendp.m.make_laplace(*space, scale=2 / epsilon)([0] * (2 * DEVICES)))
+    theirs = theirs[theirs != 0]
+    theirs = np.sign(theirs) * (np.abs(theirs) >> 1)
+    assert same_law(draw_rounded_laplace(1 / epsilon, len(theirs), rng=rng), theirs) > LEVEL
 
 
 def test_pure_ldps_direct_encoding(oracles):

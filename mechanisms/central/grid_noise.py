@@ -1,0 +1,180 @@
+"""Laplace noise on a public grid, sampled exactly with integers.
+
+Laplace noise computed in doubles reveals the statistic it hides: which doubles can be published depends on the
+statistic (Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*). Here every value is
+rounded to a grid fixed in advance, the statistic is computed exactly from integers, and the noise is the law of
+continuous Laplace noise rounded to the same grid, sampled without error. Because the statistic is on the grid, adding
+rounded noise is the same as rounding the sum of the statistic and continuous noise. That is post-processing, so every
+(ε, δ) of continuous Laplace noise holds for what is published.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernel import compiled
+
+# (upper − lower)/ε, the scale of the noise that hides one value, is between 2^39 and 2^41 steps of the grid.
+FINENESS = 40
+# Noise is made wider by this factor: more than doubles can lose in ε and in a smooth sensitivity (below 2^−42 each).
+SLACK = 2.0**-40
+WIDENING = 1.0 + SLACK
+# What claims state of it.
+GRID_BASIS = "sampled exactly on a public grid (step about 2^−40·(upper − lower)/ε_n), to which values are rounded"
+# Random words are uniform in 0…WORDS − 1.
+WORDS = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The multiples of a power of two, to which values and published statistics are rounded.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of a value.
+    exponent : int
+        Base-2 logarithm of the step between multiples.
+    """
+
+    lower: float
+    upper: float
+    exponent: int
+
+    @classmethod
+    def build(cls, lower: float, upper: float, *, epsilon: float) -> "Grid":
+        """Return the grid for noise of scale (upper − lower)/ε: its step is about 2^−40 of that scale."""
+        exponent = math.frexp(upper - lower)[1] - math.frexp(epsilon)[1] - FINENESS
+        return cls(lower, upper, max(exponent, -1074))
+
+    @property
+    def step(self) -> float:
+        """Distance of neighbouring multiples, in the values' unit."""
+        return math.ldexp(1.0, self.exponent)
+
+    @property
+    def origin(self) -> int:
+        """The multiple nearest to the lower bound, in steps from 0."""
+        return round(self.lower / self.step)
+
+    @property
+    def width(self) -> int:
+        """Steps between the bounds, at least 1: the most that one value can change."""
+        return max(1, round(self.upper / self.step - float(self.origin)))
+
+    def to_steps(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return values within the bounds as (n,) int64 steps from the origin, in 0…width.
+
+        Every operation is monotone, so no rounding of doubles takes a value beyond the ends.
+        """
+        steps: NDArray[np.int64] = np.rint(values / self.step - float(self.origin)).astype(np.int64)
+        return steps
+
+    def to_value(self, steps: int) -> float:
+        """Return the multiple at this many steps from the origin, in the values' unit."""
+        return float(self.origin + steps) * self.step
+
+
+def draw_rounded_laplace(scale: float, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw Laplace noise rounded to the nearest integer.
+
+    P(k) = e^(−(|k| − ½)/b)·(1 − e^(−1/b))/2 for k ≠ 0, and 1 − e^(−1/(2b)) for 0.
+
+    Parameters
+    ----------
+    scale : float
+        b, above 0 and below 2^52, taken as exactly this double.
+    size : int
+        How many.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (size,) int64
+    """
+    # An exponential variable of mean b rounded to the nearest integer: of mean 2b, rounded down, plus 1, halved.
+    magnitude = (draw_geometric(2.0 * scale, size, rng=rng) + 1) >> 1
+    return magnitude * (1 - 2 * rng.integers(2, size=size))
+
+
+def draw_geometric(scale: float, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw exponential variables of this mean, rounded down: P(at least k) = e^(−k/scale).
+
+    Exact, from uniform integers (Canonne, Kamath and Steinke 2020, *The Discrete Gaussian for Differential Privacy*,
+    algorithm 2): the scale is m/2^j with integers m < 2^53 and j. A variable of mean m is drawn as u + m·v, u below m
+    accepted with probability e^(−u/m) and v the number of successes of probability 1/e before a failure; its quotient
+    by 2^j is rounded down.
+
+    Parameters
+    ----------
+    scale : float
+        Above 0 and below 2^53, taken as exactly this double.
+    size : int
+        How many.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (size,) int64
+    """
+    mantissa, exponent = math.frexp(scale)
+    drawn = np.empty(size, dtype=np.int64)
+    # About nine words a variable are used. Where they do not suffice, all is computed again from more of the same.
+    words = rng.integers(WORDS, size=10 * size + 60)
+    while not _fill(words, int(math.ldexp(mantissa, 53)), drawn):
+        words = np.concatenate([words, rng.integers(WORDS, size=len(words))])
+    # The variables are below 2^63 unless v exceeds 1,000, so that a shift by 63 leaves 0.
+    return drawn >> min(53 - exponent, 63)
+
+
+@compiled
+def _fill(words: NDArray[np.int64], whole: int, out: NDArray[np.int64]) -> bool:  # pragma: no cover - compiled
+    """Fill `out` with exponential variables of mean `whole`, rounded down; return whether the words sufficed."""
+    place = 0
+    for i in range(len(out)):
+        accepted, value = False, 0
+        while not accepted and place <= len(words):
+            value, place = _uniform(words, place, whole)
+            accepted, place = _bernoulli_exp(words, place, value, whole)
+        success = True
+        while success and place <= len(words):
+            success, place = _bernoulli_exp(words, place, whole, whole)
+            value += whole * success
+        if place > len(words):
+            return False
+        out[i] = value
+    return True
+
+
+@compiled
+def _bernoulli_exp(
+    words: NDArray[np.int64], place: int, numerator: int, denominator: int
+) -> tuple[bool, int]:  # pragma: no cover - compiled
+    """Return true with probability e^(−numerator/denominator), for a numerator up to the denominator.
+
+    Canonne, Kamath and Steinke 2020, algorithm 1: of trials that succeed with probability γ, γ/2, γ/3… the first
+    failure has an odd number with probability e^−γ.
+    """
+    trial, drawn = 0, 0
+    while drawn < numerator or trial == 0:
+        trial += 1
+        drawn, place = _uniform(words, place, trial * denominator)
+    return trial % 2 == 1, place
+
+
+@compiled
+def _uniform(words: NDArray[np.int64], place: int, bound: int) -> tuple[int, int]:  # pragma: no cover - compiled
+    """Return a uniform integer below `bound` from the words at `place` and after, and the place of the next word.
+
+    Words beyond the last multiple of the bound are skipped. Where none is left, the bound, which fails every trial, and
+    a place past the end.
+    """
+    multiple = (2**63 - 1) // bound * bound
+    while place < len(words):
+        word = words[place]
+        place += 1
+        if word < multiple:
+            return word % bound, place
+    return bound, len(words) + 1
