@@ -136,7 +136,7 @@ class Shuffled:
     round : int
         From 1.
     devices : int
-        Devices whose reports reach the shuffler and are shuffled together.
+        Devices whose reports are shuffled together.
     queries : int
         Queries whose shuffled reports are seen.
     """

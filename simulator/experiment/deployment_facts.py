@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from mechanisms.local import LocalMechanism
+import numpy as np
+
+from mechanisms.local import LocalMechanism, NoMemory
 from mechanisms.privacy import (
     ConstantDelta,
     LinkedReports,
@@ -172,6 +174,9 @@ def deployment_views(
         counted = _counted(name, campaign, queries)
         if counted is None:
             continue
+        if repeats > 1 and not isinstance(mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory):
+            # Kept randomness hides a device among the same others in every query, and how many those are is not known.
+            counted = replace(counted, fewest=tuple(min(1, crowd) for crowd in counted.fewest))
         seen = [
             deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]), queries=repeats)
             for coalition in coalitions(deployment, mechanism)

@@ -171,6 +171,16 @@ def test_a_query_that_counted_none_weakens_no_claim(town):
     assert unseen.claim(KRandomizedResponse(cells=1, epsilon=3.0), LinkedReports()).epsilon == pytest.approx(3)
 
 
+def test_kept_bits_are_not_said_to_hide_among_devices_of_one_query(town):
+    """Two queries count different devices, so the crowd that a memoised mechanism's claim needs is the device alone."""
+    kept = "mechanisms=[{name='kept', kind='longitudinal_unary', epsilon_permanent=4, epsilon_first=2}]"
+    result = town(kept, "channel.loss=0.5", "claims.queries=[1,2]", SHUFFLED)
+    rows = result.claims[result.claims["view"] == "shuffled_round_1"]
+    fewest = {int(own["counted"].min()) for _, own in result.rounds.groupby("campaign")}
+    assert set(rows.loc[rows["queries"] == 1, "crowd"]) == fewest
+    assert set(rows.loc[rows["queries"] == 2, "crowd"]) == {1}
+
+
 def released_delta(n, faces, *, heard, at):
     """Return δ of the counts of both rounds where n − 1 others in the cell were heard twice and one device as given."""
 
