@@ -15,4 +15,4 @@ class Claims(Section):
     queries: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1,)
     """Numbers of queries a device answers."""
     crowds: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 10, 100, 1000)
-    """Numbers of devices in a cell, for views whose privacy grows with the crowd."""
+    """Numbers of devices counted in a cell, for views whose privacy grows with the crowd."""

@@ -88,4 +88,4 @@ class DistributedLaplace(NamedByKind):
     epsilon: Positive
     """Privacy of the published sums."""
     devices: Count
-    """How many devices the noise is shared among; if fewer answer, there is too little noise for the claim."""
+    """How many devices the noise is shared among; if fewer are counted, there is less noise and the run claims less."""

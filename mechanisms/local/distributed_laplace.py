@@ -57,7 +57,7 @@ class DistributedLaplace:
 
     **Sound behind secret shares only.** A device's own vector is its cell but for a rare entry; what is
     protected is the sum. With fewer counted than N the noise falls short of whole, with more it exceeds it:
-    `std_error` follows what was counted, and `released_claim` says what such a sum tells.
+    `std_error` and `released_claim` follow what was counted.
 
     Parameters
     ----------
@@ -216,18 +216,19 @@ class DistributedLaplace:
         return counts[np.newaxis]
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells.
+        """Return the claim of a view.
 
-        The published counts of N devices have ε exactly, δ = 0. Shares of fewer than all servers say nothing. A
-        plain vector, or the shares of all servers, has its own share of the noise only: a finite ε, but large,
-        that grows with 2·ln N.
+        The published counts of N devices have ε exactly, δ = 0; of another number counted, see `released_claim`.
+        Shares of fewer than all servers reveal nothing. A plain vector, or the shares of all servers, has its own share
+        of the noise only: a finite ε, but large, that grows with 2·ln N.
         """
         if isinstance(view, ReleasedCounts):
-            return self.released_claim(counted=self.devices, queries=view.queries)
+            counted = self.devices if view.counted is None else view.counted
+            return self.released_claim(counted=counted, queries=view.queries)
         return one_round_claim(view, self._report_claim)
 
     def released_claim(self, *, counted: int, queries: int = 1) -> PrivacyClaim:
-        """Return what the published counts of `counted` devices tell: less noise than whole if fewer than N.
+        """Return the claim of the published counts of `counted` devices: less noise than whole if fewer than N.
 
         Parameters
         ----------

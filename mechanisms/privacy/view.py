@@ -59,7 +59,8 @@ class ReleasedDifferences:
     Parameters
     ----------
     crowd : int, optional
-        Devices in the cell, the one in question included. None, which needs a `k`: whatever crowd is worst.
+        Devices counted in the cell in both rounds, the one in question included. None, which needs a `k`: whatever
+        crowd is worst.
     k : int, optional
         Differences below it are suppressed; none are, by default.
     queries : int
@@ -101,18 +102,24 @@ class ReleasedCounts:
     Parameters
     ----------
     crowd : int
-        Devices in the cell, the one in question included.
+        Devices counted in the cell, the one in question included.
     queries : int
-        Queries whose counts are published, with this crowd in each.
+        Queries whose counts are published, with these numbers of devices in each.
+    counted : int, optional
+        Devices counted in all cells and outside, the one in question included; by default as many as the mechanism
+        expects. It matters where every device adds a share of the noise.
     """
 
     crowd: int
     queries: int = 1
+    counted: int | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers."""
         check_integer("crowd", self.crowd, at_least=1)
         check_integer("queries", self.queries, at_least=1)
+        if self.counted is not None:
+            check_integer("counted", self.counted, at_least=1)
 
     @property
     def name(self) -> str:

@@ -1,6 +1,7 @@
 """Claims: what every mechanism proves about every view, as a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from mechanisms.privacy import (
     View,
 )
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.deployment_facts import deployment_views
+from simulator.experiment.deployment_facts import CountedReports, deployment_views
 from simulator.experiment.release_claims import released_claims
 from simulator.experiment.releases import CampaignRelease
 from simulator.sensing.query import Query
@@ -52,6 +53,8 @@ def tabulate_claims(
 ) -> pd.DataFrame:
     """Ask every mechanism for its claim on every view, and every release for its own.
 
+    Claims of released and shuffled reports are made from the reports that were counted in the run.
+
     What is published through a release has that release's claim, whose basis names the campaigns and the release:
     `released_counts` for a mechanism whose server holds exact counts, `released_differences` for Sampling Privacy,
     and `released_values` for a statistic of speeds, whose neighbours differ in one device's speed and not in where it
@@ -66,14 +69,14 @@ def tabulate_claims(
     queries
         Numbers of queries a device answers.
     crowds
-        Devices in the cell, for views of released counts.
+        Devices counted in the cell, for views of released counts.
     releases
         By campaign.
     deployments
-        By campaign; the views they create, shares and shuffled reports, have rows too. Of shuffled reports `crowd` is
-        the devices among which they are, the fewest that answered.
+        By campaign; the views they create, shares and shuffled reports, have rows too. Of a round of shuffled reports
+        `crowd` is the fewest counted in a query of the campaign, queries that counted none left out.
     closed
-        Closed queries: which mechanisms answered where, and how many devices.
+        Closed queries: which mechanisms answered where, and how many reports were counted.
 
     Returns
     -------
@@ -85,19 +88,90 @@ def tabulate_claims(
     rows: list[dict[str, object]] = []
     for name, mechanism in mechanisms.items():
         as_it_is = any(r.statistic == "count" and name not in r.counts for r in releases.values())
+        counted = CountedReports.of(name, closed)
         for repeats in queries:
-            views = list(_views(mechanism, repeats, crowds if as_it_is else ()))
+            views = [(view, counted) for view in _views(mechanism, repeats, crowds if as_it_is else ())]
             made = deployment_views(name, deployments or {}, mechanism, closed, repeats)
-            for view in [*views, *(view for view in made if isinstance(view, Shares | Shuffled))]:
+            for view, source in [*views, *(one for one in made if isinstance(one[0], Shares | Shuffled))]:
                 seen = {field: getattr(view, field, None) for field in PARAMETERS}
-                if isinstance(view, Shuffled):
-                    seen["crowd"] = view.devices
-                rows += _rows(name, view.name, seen, mechanism.claim(view), epsilons)
+                if isinstance(view, Shuffled) and source is not None:
+                    seen["crowd"] = source.fewest[view.round - 1]
+                claim = mechanism.claim(view) if source is None else source.claim(mechanism, view)
+                rows += _rows(name, view.name, seen, claim, epsilons)
             for view_name, place, claim in released_claims(name, mechanism, releases.values(), repeats, crowds):
                 rows += _rows(name, view_name, {"queries": repeats, **place}, claim, epsilons)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     whole = dict.fromkeys(PARAMETERS, "Int64")
     return table.astype({**whole, "epsilon": "float64", "delta": "float64"})
+
+
+def weakened_claims(
+    mechanisms: Mapping[str, LocalMechanism],
+    *,
+    epsilons: Sequence[float],
+    crowds: Sequence[int],
+    deployments: Mapping[str, Deployment],
+    closed: Sequence[Query],
+) -> list[str]:
+    """Return one warning for each mechanism whose claims are weaker than planned because reports were not counted.
+
+    Planned is what would hold if every device asked were counted, and as many as share a mechanism's noise. Claims over
+    one query are compared: of released counts the first that is weaker, at the largest crowd, and of each shuffled
+    round the smallest crowd.
+
+    Parameters
+    ----------
+    mechanisms
+        By name.
+    epsilons
+        Where δ is compared.
+    crowds
+        Devices counted in the cell, for views of released counts.
+    deployments
+        By campaign.
+    closed
+        Closed queries.
+    """
+    warnings = []
+    for name, mechanism in mechanisms.items():
+        everywhere = CountedReports.of(name, closed)
+        if everywhere is None:
+            continue
+        views = (view for view in _views(mechanism, 1, [max(crowds)]) if not isinstance(view, Report | LinkedReports))
+        changes: dict[str, str] = {}
+        for view in views:
+            change = _weakened(everywhere.claim(mechanism, view), mechanism.claim(view), epsilons)
+            noise = f"with too little noise, of {everywhere.fewest[0]:,} devices"
+            why = noise if everywhere.matched else "of rounds that counted different devices"
+            if change:
+                changes.setdefault("released", f"{view.name} {why}: {change}")
+        made = deployment_views(name, deployments, mechanism, closed, 1)
+        shuffled = [(view, counted) for view, counted in made if isinstance(view, Shuffled)]
+        for view, counted in sorted(shuffled, key=lambda pair: pair[0].devices):
+            planned = replace(view, devices=max(view.devices, counted.asked))
+            change = _weakened(counted.claim(mechanism, view), mechanism.claim(planned), epsilons)
+            if change:
+                crowd = f"among {view.devices:,} reports instead of {planned.devices:,}"
+                changes.setdefault(view.name, f"{view.name} {crowd}: {change}")
+        if changes:
+            cause = "loss" if min(everywhere.fewest) < everywhere.asked else "too few devices"
+            warnings.append(f"mechanisms.{name}: {cause} weakened its claims: {'; '.join(changes.values())}")
+    return warnings
+
+
+def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[float]) -> str:
+    """Return by how much a claim is weaker than planned; empty where it is not."""
+    if made.curve is None or planned.curve is None:
+        return "it is unknown" if planned.curve is not None else ""
+    parts = []
+    if made.epsilon > planned.epsilon:
+        parts.append(f"ε = {made.epsilon:.3g} instead of {planned.epsilon:.3g}")
+    for epsilon in sorted(epsilons, key=lambda value: abs(value - 1.0)):
+        now, then = made.delta(epsilon), planned.delta(epsilon)
+        if now > then:
+            parts.append(f"δ({epsilon:g}) = {now:.3g} instead of {then:.3g}")
+            break
+    return ", ".join(parts)
 
 
 def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int]) -> Iterator[View]:

@@ -2,10 +2,21 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
-from mechanisms.local import LocalMechanism
-from mechanisms.privacy import PrivacyClaim, Shuffled, View
+import numpy as np
+
+from mechanisms.local import LocalMechanism, NoMemory
+from mechanisms.privacy import (
+    ConstantDelta,
+    LinkedReports,
+    PrivacyClaim,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Shuffled,
+    View,
+)
 from simulator.aggregation.deployment import Deployment
 from simulator.sensing.query import Query
 
@@ -17,6 +28,85 @@ EPSILON = 1.0
 Deployments = Mapping[str, Deployment]
 Mechanisms = Mapping[str, LocalMechanism]
 Coalition = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CountedReports:
+    """How many reports of one mechanism were counted: what its claims about a run are made from.
+
+    Attributes
+    ----------
+    fewest
+        By round, the fewest reports counted in a query. Queries that counted none reveal nothing and are left out; 0
+        where that is all of them.
+    asked
+        The fewest devices asked in a query that asked any.
+    even
+        Whether every query counted the same number.
+    matched
+        Whether every query counted the same devices in all rounds.
+    """
+
+    fewest: tuple[int, ...]
+    asked: int
+    even: bool
+    matched: bool
+
+    @classmethod
+    def of(cls, mechanism: str, queries: Sequence[Query]) -> Self | None:
+        """Gather what was counted of a mechanism's reports in queries of counts; None where none asked for any."""
+        answers = [
+            answer
+            for query in queries
+            if query.statistic == "count"
+            for answer in query.answers
+            if answer.mechanism == mechanism and answer.rounds  # a refined estimate has no rounds of its own
+        ]
+        if not answers:
+            return None
+        counted = [[account.counted for account in answer.rounds] for answer in answers]
+        asked = [[account.asked for account in answer.rounds] for answer in answers]
+        return cls(
+            tuple(min(filter(None, every), default=0) for every in zip(*counted, strict=True)),
+            min(filter(None, (devices for devices, *_ in asked)), default=0),
+            all(row == counted[0] for row in counted),
+            all(
+                answer.paired or len(row) == 1 or row == of_all
+                for answer, row, of_all in zip(answers, counted, asked, strict=True)
+            ),
+        )
+
+    def claim(self, mechanism: LocalMechanism, view: View) -> PrivacyClaim:
+        """Return what a mechanism claims of a view, where released and shuffled reports are the counted ones.
+
+        Where rounds counted different devices, the counts of both rounds are published and their noise does not cancel.
+        Whatever is published is then bounded by the device's linked reports, from which it is computed with reports
+        that are independent of the device's truth.
+
+        Parameters
+        ----------
+        mechanism
+            The mechanism whose reports were counted.
+        view
+            Of shuffled reports with the crowd of this run.
+        """
+        if not isinstance(view, ReleasedCounts | ReleasedDifferences | Shuffled):
+            return mechanism.claim(view)
+        if not (self.fewest[view.round - 1] if isinstance(view, Shuffled) else any(self.fewest)):
+            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none is seen.")
+        if isinstance(view, ReleasedCounts) and self.matched:
+            view = replace(view, counted=self.fewest[0])
+        claim = mechanism.claim(view)
+        if not isinstance(view, Shuffled) and not self.matched and claim.curve is not None:
+            linked = mechanism.claim(LinkedReports(queries=view.queries))
+            basis = f"Rounds counted different devices: at most what a device's linked reports reveal. {linked.basis}"
+            if linked.curve is None:
+                return PrivacyClaim.unknown(basis)
+            return PrivacyClaim.bound(linked.epsilon, linked.curve, basis)
+        if isinstance(view, ReleasedCounts) and claim.kind == "exact" and view.queries > 1 and not self.even:
+            basis = f"{claim.basis} Other queries counted more devices."
+            return PrivacyClaim("bound", claim.epsilon, "bound", basis, claim.curve)
+        return claim
 
 
 def describe_deployments(
@@ -42,7 +132,7 @@ def describe_deployments(
     """
     described = []
     for campaign, deployment in deployments.items():
-        answering = _answering(campaign, queries)
+        answering = {name: counted for name in mechanisms if (counted := _counted(name, campaign, queries)) is not None}
         if not answering:
             continue
         described.append(
@@ -54,7 +144,7 @@ def describe_deployments(
                 "robust": bool(getattr(deployment, "robust", False)),
                 "handles": getattr(deployment, "handles", None),
                 "mechanisms": [
-                    _describe(name, deployment, mechanisms[name], devices) for name, devices in answering.items()
+                    _describe(name, deployment, mechanisms[name], counted) for name, counted in answering.items()
                 ],
             }
         )
@@ -63,8 +153,8 @@ def describe_deployments(
 
 def deployment_views(
     name: str, deployments: Deployments, mechanism: LocalMechanism, queries: Sequence[Query], repeats: int
-) -> Iterator[View]:
-    """Yield the views of one mechanism that the deployments of a run create, each once.
+) -> Iterator[tuple[View, CountedReports]]:
+    """Yield the views of one mechanism that the deployments of a run create, each once, and what they are made from.
 
     Parameters
     ----------
@@ -79,21 +169,27 @@ def deployment_views(
     repeats
         Queries a device answers. Where it cannot be followed from one to the next, its view is of one.
     """
-    told: set[View] = set()
+    told: set[tuple[View, int]] = set()
     for campaign, deployment in deployments.items():
-        devices = _answering(campaign, queries).get(name)
-        if devices is None:
+        counted = _counted(name, campaign, queries)
+        if counted is None:
             continue
+        if repeats > 1 and not isinstance(mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory):
+            # Kept randomness hides a device among the same others in every query, and how many those are is not known.
+            counted = replace(counted, fewest=tuple(min(1, crowd) for crowd in counted.fewest))
         seen = [
-            deployment.view(coalition, mechanism, devices=devices, queries=repeats)
+            deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]), queries=repeats)
             for coalition in coalitions(deployment, mechanism)
         ]
         if deployment.kind == "shuffled":
-            seen += [Shuffled(round_, devices, queries=repeats) for round_ in range(1, mechanism.rounds + 1)]
+            seen += [
+                Shuffled(round_, max(1, crowd), queries=repeats) for round_, crowd in enumerate(counted.fewest, start=1)
+            ]
         for view in seen:
-            if view is not None and view not in told:
-                told.add(view)
-                yield view
+            crowd = counted.fewest[view.round - 1] if isinstance(view, Shuffled) else 0
+            if view is not None and (view, crowd) not in told:
+                told.add((view, crowd))
+                yield view, counted
 
 
 def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalition]:
@@ -114,26 +210,17 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     return [*found, (NETWORK,)] if NETWORK in parties else found
 
 
-def _answering(campaign: str, queries: Sequence[Query]) -> dict[str, int]:
-    """Return the fewest devices that answered a query of a campaign, by mechanism, at least one."""
-    fewest: dict[str, int] = {}
-    for query in queries:
-        if query.campaign != campaign or query.statistic != "count":
-            continue
-        for answer in query.answers:
-            if not answer.rounds:  # refined: nobody was asked for it
-                continue
-            answered = min(account.answered for account in answer.rounds)
-            fewest[answer.mechanism] = max(1, min(answered, fewest.get(answer.mechanism, answered)))
-    return fewest
+def _counted(mechanism: str, campaign: str, queries: Sequence[Query]) -> CountedReports | None:
+    """Return what one campaign counted of a mechanism's reports."""
+    return CountedReports.of(mechanism, [query for query in queries if query.campaign == campaign])
 
 
 def _servers(parties: Coalition) -> int:
     return sum(party.startswith("server:") for party in parties)
 
 
-def _describe(name: str, deployment: Deployment, mechanism: LocalMechanism, devices: int) -> dict[str, Any]:
-    cost = deployment.cost(mechanism)
+def _describe(name: str, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports) -> dict[str, Any]:
+    cost, devices = deployment.cost(mechanism), max(1, counted.fewest[0])
     return {
         "mechanism": name,
         "parties": list(deployment.parties(mechanism)),
@@ -148,18 +235,18 @@ def _describe(name: str, deployment: Deployment, mechanism: LocalMechanism, devi
             {
                 "coalition": list(coalition),
                 "words": deployment.learns(coalition, mechanism),
-                **_claim(mechanism, deployment.view(coalition, mechanism, devices=devices)),
+                **_claim(mechanism, deployment.view(coalition, mechanism, devices=devices), counted),
             }
             for coalition in coalitions(deployment, mechanism)
         ],
     }
 
 
-def _claim(mechanism: LocalMechanism, view: View | None) -> dict[str, Any]:
+def _claim(mechanism: LocalMechanism, view: View | None, counted: CountedReports) -> dict[str, Any]:
     """Return what a mechanism claims of a view, for JSON; of no view, that nothing is learnt."""
     if view is None:
         return {"view": None, "kind": "exact", "epsilon": 0.0, "delta": 0.0, "delta_kind": "exact"}
-    claim: PrivacyClaim = mechanism.claim(view)
+    claim = counted.claim(mechanism, view)
     delta = claim.delta(EPSILON)
     return {
         "view": view.name,

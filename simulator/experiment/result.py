@@ -16,7 +16,7 @@ from scenarios import Scenario
 from scenarios.called import VEHICLES
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.city import City
-from simulator.experiment.claims import tabulate_claims
+from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.deployment_facts import describe_deployments
 from simulator.experiment.directory import fill_directory
 from simulator.experiment.games.challenge import Challenged
@@ -156,7 +156,13 @@ class RunResult:
                 *scenario.release_warnings(),
                 *(f"mechanisms.{name}: {text}" for name, m in mechanisms.items() for text in m.warnings()),
                 *_unasked(scenario, queries),
-                *_shortfalls(mechanisms, queries),
+                *weakened_claims(
+                    mechanisms,
+                    epsilons=scenario.claims.epsilons,
+                    crowds=scenario.claims.crowds,
+                    deployments=deployments,
+                    closed=queries,
+                ),
                 *refinement_warnings(refinements, queries),
                 *attacked.notes,
             ],
@@ -220,20 +226,6 @@ class RunResult:
             f"<RunResult: {self.scenario.name}, seed {self.scenario.seed}, {self.facts['queries']} queries, "
             f"{len(self.cells)} cells, {len(self.facts['mechanisms'])} mechanisms>"
         )
-
-
-def _shortfalls(mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]) -> list[str]:
-    """Return where fewer devices answered than a mechanism's noise is shared among, so that its claims do not hold."""
-    warnings = []
-    for name, mechanism in mechanisms.items():
-        needed: int | None = getattr(mechanism, "devices", None)
-        counted = [a.rounds[-1].counted for query in queries for a in query.answers if a.mechanism == name]
-        if needed is not None and counted and min(counted) < needed:
-            warnings.append(
-                f"mechanisms.{name}.devices: its noise is shared among {needed:,}, and in a query only "
-                f"{min(counted):,} were counted: too little noise for what is claimed of the sums"
-            )
-    return warnings
 
 
 def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:

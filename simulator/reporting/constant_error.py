@@ -7,7 +7,7 @@ from simulator.reporting.figures import measured
 from simulator.reporting.finished_run import FinishedRun, MechanismFacts
 from simulator.reporting.markup import Safe, element, text
 from simulator.reporting.numerals import listed, number, parameter, percent, related, whole
-from simulator.reporting.published import RELEASED_BY
+from simulator.reporting.published import RELEASED_BY, UNMATCHED
 from simulator.reporting.view_claim import ViewClaim, view_claims
 
 FLAT = 1.02
@@ -186,6 +186,12 @@ def _differences(claims: list[ViewClaim], chance: float | None) -> Safe:
         for claim in claims
         if claim.view == "released_differences" and not claim.basis.startswith(RELEASED_BY) and claim.deltas
     ]
+    if rows and all(claim.basis.startswith(UNMATCHED) for claim in rows):
+        body = (
+            f"{UNMATCHED} in this run, so their noise does not cancel. What is claimed of the published estimates is "
+            "what is claimed of linked reports, whatever the crowd."
+        )
+        return _item("Publishing the estimates is not covered.", body)
     body = (
         f"The published difference of a cell, multiplied by the sampling probability {parameter(chance)}, "
         "is exactly the number of sampled "

@@ -10,6 +10,8 @@ from simulator.reporting.finished_run import FinishedRun
 
 RELEASED_BY = "Released by "
 """How the basis of a release's own claim begins."""
+UNMATCHED = "Rounds counted different devices"
+"""How the basis of a claim begins where the noise of the rounds did not cancel."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,239 @@
+"""The claims of a run are made from the reports that were counted in it, not from the devices that were asked."""
+
+import math
+from collections import Counter
+from functools import cache, reduce
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mechanisms.local import DistributedLaplace, KRandomizedResponse, SamplingPrivacy
+from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled
+from simulator import run
+from simulator.experiment.deployment_facts import CountedReports
+from simulator.reporting import build_report, print_summary
+
+TOWN = """
+[scenario]
+name = "town"
+duration_s = 900
+[roads]
+source = "grid"
+rows = 4
+columns = 4
+spacing_m = 150
+[cells]
+kind = "square"
+size_m = 1000
+[traffic]
+vehicles = 200
+parked = "answer"
+departures = [{from_s = 0, to_s = 60, share = 1.0}]
+[claims]
+epsilons = [0.5, 1.0, 2.0]
+crowds = [20]
+[[campaigns]]
+name = "first"
+start_s = 300
+queries = 3
+every_s = 120
+[[campaigns]]
+name = "second"
+start_s = 400
+queries = 2
+every_s = 100
+[[mechanisms]]
+name = "k-ary"
+kind = "k_randomized_response"
+epsilon = 3
+[[mechanisms]]
+name = "sampling"
+kind = "sampling_privacy"
+sampling = 0.3
+[[mechanisms]]
+name = "laplace"
+kind = "distributed_laplace"
+epsilon = 1
+devices = 250
+"""
+"""One cell, so that a k-ary report has two values and what shuffled ones show is one number."""
+NAMES = ("k-ary", "sampling", "laplace")
+SHUFFLED = "aggregation={kind='shuffled'}"
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory):
+    file = tmp_path_factory.mktemp("town") / "town.toml"
+    file.write_text(TOWN)
+    return cache(lambda *overrides, seed=1: run(file, seed=seed, overrides=list(overrides)))
+
+
+def laplace_oracle(*, epsilon, counted, devices, changed, at, reach=400):
+    """Return ε at δ = 0 and δ(at) where counts are sums of shares NB(1/N, 1 − α) − NB(1/N, 1 − α), convolved.
+
+    One device moves and so changes `changed` counts by 1. Of one sign alone, what is cut off at `reach` has no part in
+    what is kept, and nothing cancels.
+    """
+    share = stats.nbinom.pmf(np.arange(reach), 1 / devices, -math.expm1(-epsilon / changed))
+    side = reduce(lambda law, _: np.convolve(law, share)[:reach], range(counted - 1), share)
+    law = np.convolve(side, side[::-1])[reach - 41 : reach + 40]  # at −40…40
+    p, q = (reduce(np.multiply.outer, [shifted] * changed).ravel() for shifted in (law[:-1], law[1:]))
+    return np.log(q / p).max(), np.maximum(q - math.exp(at) * p, 0.0).sum()
+
+
+@pytest.mark.parametrize("counted", [1, 14, 25, 150, 299])
+@pytest.mark.parametrize("cells", [1, 4])
+def test_less_noise_claims_what_the_shares_add_up_to(counted, cells):
+    """14 and 25 of 300 devices: ε = 7.1 and 5.9, δ(1) = .94 and .88, where all of them have ε = 1 and δ(1) = 0."""
+    mechanism, changed = DistributedLaplace(cells=cells, epsilon=1.0, devices=300), min(2, cells)
+    claim = mechanism.claim(ReleasedCounts(crowd=1, counted=counted))
+    for at in (0.25, 1.0, 3.0):
+        least, delta = laplace_oracle(epsilon=1.0, counted=counted, devices=300, changed=changed, at=at)
+        assert claim.epsilon == pytest.approx(least, rel=1e-6)
+        assert delta - 1e-12 <= claim.delta(at) <= delta + 1e-9
+    if cells == 4 and counted in {14, 25}:
+        assert claim.epsilon == pytest.approx({14: 7.1, 25: 5.9}[counted], abs=0.05)
+        assert claim.delta(1.0) == pytest.approx({14: 0.94, 25: 0.88}[counted], abs=0.005)
+
+
+def shuffled_delta(crowd, *, epsilon, at):
+    """Return δ of two-valued randomized responses in no order, the others all saying the one value or the other."""
+    told, counts = 1 / (1 + math.exp(-epsilon)), np.arange(crowd + 1)
+    worst = 0.0
+    for others in (told, 1 - told):
+        rest = stats.binom.pmf(np.arange(crowd), crowd - 1, others)
+        one, other = (np.convolve(rest, [1 - yes, yes])[counts] for yes in (told, 1 - told))
+        for p, q in ((one, other), (other, one)):
+            worst = max(worst, np.maximum(p - math.exp(at) * q, 0.0).sum())
+    return worst
+
+
+def check_run(result):
+    """Check every claim that depends on how many were counted against the run's own rounds."""
+    rounds, claims = result.rounds, result.claims
+    for (name, round_), rows in rounds.groupby(["mechanism", "round"]):
+        crowds = {int(own["counted"].min()) for _, own in rows.groupby("campaign")}
+        assert (
+            set(claims[(claims["mechanism"] == name) & (claims["view"] == f"shuffled_round_{round_}")]["crowd"])
+            == crowds
+        )
+    shuffled = claims[
+        (claims["mechanism"] == "k-ary") & (claims["view"] == "shuffled_round_1") & (claims["queries"] == 1)
+    ]
+    for row in shuffled[shuffled["delta"] > 0].itertuples():
+        assert row.delta >= shuffled_delta(row.crowd, epsilon=3.0, at=row.epsilon) * (1 - 1e-9)
+        assert row.delta == KRandomizedResponse(cells=1, epsilon=3.0).claim(Shuffled(1, int(row.crowd))).delta(
+            row.epsilon
+        )
+    counts = rounds.loc[rounds["mechanism"] == "laplace", "counted"]
+    released = claims[(claims["mechanism"] == "laplace") & (claims["view"] == "released_counts")]
+    always = released[released["delta"] == 0].groupby("queries")[["epsilon", "kind"]].first()
+    for row in released[(released["queries"] == 1) & (released["delta"] > 0)].itertuples():
+        least, delta = laplace_oracle(epsilon=1.0, counted=counts.min(), devices=250, changed=1, at=row.epsilon)
+        assert always.loc[1, "epsilon"] == pytest.approx(least, rel=1e-6)
+        assert delta - 1e-12 <= row.delta <= delta + 1e-9
+    if 2 in always.index and counts.nunique() > 1:
+        assert always.loc[2, "epsilon"] == pytest.approx(2 * always.loc[1, "epsilon"])
+        assert (always.loc[1, "kind"], always.loc[2, "kind"]) == ("exact", "bound")
+
+
+@pytest.mark.parametrize(("seed", "loss"), [(1, 0.3), (7, 0.9)])
+def test_a_run_under_loss_claims_what_its_smallest_crowd_allows(town, seed, loss):
+    check_run(town(f"channel.loss={loss}", SHUFFLED, seed=seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answers", ["auto", "counts"])
+@pytest.mark.parametrize("loss", [0.02, 0.5, 0.95])
+@pytest.mark.parametrize("seed", [2, 11])
+def test_every_claim_of_a_run_follows_its_counts(town, seed, loss, answers):
+    late = "channel.latency_s={kind='exponential', mean_s=20}"
+    more = ("population.participation=0.8", "channel.churn=0.1", f"population.answers='{answers}'", late)
+    check_run(town(f"channel.loss={loss}", SHUFFLED, "claims.queries=[1,2]", *more, seed=seed))
+
+
+def test_a_query_that_counted_none_weakens_no_claim(town):
+    """The server is down in the first query of one campaign and in all of another."""
+    campaigns = "campaigns=[{name='partly', start_s=300, queries=3, every_s=120}, {name='wholly', start_s=310}]"
+    result = town(SHUFFLED, campaigns, "channel.outages=[{server='server:1', from_s=0, to_s=400}]", "channel.loss=0.2")
+    shuffled = result.claims[result.claims["view"].str.startswith("shuffled")]
+    for (name, round_), rows in result.rounds.groupby(["mechanism", "round"]):
+        assert rows["counted"].min() == 0
+        claims = shuffled[(shuffled["mechanism"] == name) & (shuffled["view"] == f"shuffled_round_{round_}")]
+        assert set(claims["crowd"]) == {0, rows.loc[rows["counted"] > 0, "counted"].min()}
+    nothing = shuffled[shuffled["crowd"] == 0]
+    assert set(nothing["kind"]) == {"exact"}
+    assert (nothing["delta"] == 0).all()
+    assert nothing["epsilon"].min() == 0
+    unseen = CountedReports(fewest=(0,), asked=9, even=True, matched=True)
+    assert unseen.claim(KRandomizedResponse(cells=1, epsilon=3.0), ReleasedCounts(1)).epsilon == 0
+    assert unseen.claim(KRandomizedResponse(cells=1, epsilon=3.0), LinkedReports()).epsilon == pytest.approx(3)
+
+
+def test_kept_bits_are_not_said_to_hide_among_devices_of_one_query(town):
+    """Two queries count different devices, so the crowd that a memoised mechanism's claim needs is the device alone."""
+    kept = "mechanisms=[{name='kept', kind='longitudinal_unary', epsilon_permanent=4, epsilon_first=2}]"
+    result = town(kept, "channel.loss=0.5", "claims.queries=[1,2]", SHUFFLED)
+    rows = result.claims[result.claims["view"] == "shuffled_round_1"]
+    fewest = {int(own["counted"].min()) for _, own in result.rounds.groupby("campaign")}
+    assert set(rows.loc[rows["queries"] == 1, "crowd"]) == fewest
+    assert set(rows.loc[rows["queries"] == 2, "crowd"]) == {1}
+
+
+def released_delta(n, faces, *, heard, at):
+    """Return δ of the counts of both rounds where n − 1 others in the cell were heard twice and one device as given."""
+
+    def add(law, truth, heard):
+        """Add a device of two outputs (SP eqs 12-15) to the law of what was counted."""
+        more = Counter()
+        for counts, chance in law.items():
+            for answers, face in zip(((0, truth), (0, 0), (1, 1)), faces, strict=True):
+                seen = [(round_, answer) for round_, answer in enumerate(answers) if heard[round_]]
+                more[tuple(sorted((*counts, *seen)))] += chance * face
+        return more
+
+    others = reduce(lambda law, _: add(law, 1, (True, True)), range(n - 1), {(): 1.0})
+    there, away = (add(others, truth, heard) for truth in (1, 0))
+    return max(sum(max(0.0, p[seen] - math.exp(at) * q[seen]) for seen in p) for p, q in ((there, away), (away, there)))
+
+
+def test_rounds_that_counted_different_devices_are_claimed_as_linked(town):
+    """Enumerated: a device counted in round two alone among others counted twice shows more than the crowd's claim."""
+    mechanism, faces = SamplingPrivacy(cells=1, sampling=0.1, blank_zero=0.01), (0.1, 0.01, 0.89)
+    linked = mechanism.claim(LinkedReports())
+    for n, at in ((3, 1.0), (4, 2.0)):
+        ideal = mechanism.claim(ReleasedCounts(n)).delta(at)
+        assert released_delta(n, faces, heard=(True, True), at=at) <= ideal * (1 + 1e-9)
+        assert ideal < released_delta(n, faces, heard=(False, True), at=at) <= linked.delta(at)
+    die = "mechanisms=[{name='die', kind='sampling_privacy', sampling=0.1, blank_zero=0.01}]"
+    for paired in (False, True):
+        shares = f"aggregation={{kind='secret_shared', paired={str(paired).lower()}}}"
+        claims = town(die, "channel.loss=0.1", shares).claims
+        rows = claims[claims["view"].str.startswith("released") & claims["delta"].gt(0)]
+        assert len(rows) == 6
+        for row in rows.itertuples():
+            view = (ReleasedCounts if row.view == "released_counts" else ReleasedDifferences)(row.crowd)
+            assert row.delta == (mechanism.claim(view) if paired else linked).delta(row.epsilon)
+            assert paired or row.kind == "bound"
+
+
+def test_a_claim_that_loss_weakened_is_a_warning(town, tmp_path, capsys):
+    whole = town("channel.loss=0", SHUFFLED, "mechanisms.laplace.devices=200")
+    assert not any("weakened" in warning for warning in whole.facts["warnings"])
+    result = town("channel.loss=0.9", SHUFFLED, seed=7)
+    weakened = [warning for warning in result.facts["warnings"] if "loss weakened its claims" in warning]
+    assert [warning.partition(":")[0] for warning in weakened] == [f"mechanisms.{name}" for name in NAMES]
+    crowd = int(result.rounds.query("mechanism == 'k-ary'")["counted"].min())
+    now, planned = (KRandomizedResponse(cells=1, epsilon=3.0).claim(Shuffled(1, n)).delta(1.0) for n in (crowd, 200))
+    said = f"shuffled_round_1 among {crowd} reports instead of 200: δ(1) = {now:.3g} instead of {planned:.3g}"
+    assert weakened[0].endswith(said)
+    assert "released_differences of rounds that counted different devices: δ(1) = 0.3 instead of" in weakened[1]
+    fewest = int(result.rounds.query("mechanism == 'laplace'")["counted"].min())
+    assert f"released_counts with too little noise, of {fewest} devices: ε = " in weakened[2]
+    directory = result.save(tmp_path / "run")
+    print_summary(directory)
+    assert said in " ".join(capsys.readouterr().out.split())
+    page = build_report(directory)
+    assert said in page
+    assert "Rounds counted different devices in this run" in page
