@@ -226,7 +226,9 @@ class RunResult:
 
 def _traffic_doubts(traffic: Mapping[str, Any]) -> list[str]:
     """Return the doubts about the run's traffic, and about that of engines beside it, which are named."""
-    beside = [f"{one['engine']}, beside: {said}" for one in traffic.get("beside", ()) for said in doubts_of(one["notes"])]
+    beside = [
+        f"{one['engine']}, beside: {said}" for one in traffic.get("beside", ()) for said in doubts_of(one["notes"])
+    ]
     return [*doubts_of(traffic["notes"]), *beside]
 
 

@@ -1,5 +1,6 @@
 """Run: from a scenario to its result."""
 
+import math
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,6 @@ from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 
 _BEATS = 100
-_HALF_A_TICK = 0.5
 
 
 def run_scenario(
@@ -174,8 +174,8 @@ def _simulate(
     progress.phase("traffic and queries", until_s=end_s)
     env.process(_tell(env, clock, end_s, engine, log, progress, stopwatch))
     with stopwatch.phase("traffic"):
-        # Half a tick on, so that what looks at the very end comes before it.
-        env.run(until=clock.ticks(end_s) + _HALF_A_TICK)
+        # The next number, so that what looks at the very end comes before it, and no tick after the end is worked.
+        env.run(until=math.nextafter(clock.ticks(end_s), math.inf))
         engine.advance()
     return queries
 

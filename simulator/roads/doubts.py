@@ -20,8 +20,8 @@ FASTEST_KPH = 140.0
 """The highest general speed limit of a country (Bulgaria, Poland)."""
 FAST_SHARE = 0.1
 """Of the length of links: published networks have connectors, of a few per cent of the length, that are faster."""
-SLOWEST_KPH = 15.0
-"""The speed of a bicycle. Zones of 20 km/h are faster; 50 km/h, given in m/s and read as km/h, is slower."""
+SLOWEST_KPH = 14.0
+"""Slower than a bicycle. A limit of 15 km/h is real; 50 km/h, given in m/s and read as km/h, is 13.9."""
 
 
 def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64], *, file: str) -> list[str]:
@@ -95,7 +95,7 @@ def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], 
     -------
     list of Doubt
         One sentence if more than a tenth of the length has a speed above 140 km/h, or half of it one below
-        15 km/h; else empty.
+        14 km/h; else empty.
     """
     usable = (speed_mps > 0) & (length_m > 0) & np.isfinite(speed_mps) & np.isfinite(length_m)
     if not usable.any():

@@ -10,7 +10,6 @@ from simulator.files.counted import Doubt
 from simulator.roads.links import Links
 from simulator.traffic.physics import LinkPhysics
 
-
 FORCED_SHARE = 0.01
 """Of link crossings. On generated and real grids the vehicles that arrive within a run fall in number as demand grows
 once between 0.25 % and 1.5 % of the crossings are forced; with a trip of some thirty links, 1 % is one trip in four."""

@@ -52,8 +52,8 @@ FORMS = {
     "csv": ("t.csv", "vehicle,time,lon,lat\n" + "".join(f"a,{at},11.3,44.5\n" for at in MIXED), "lines 2, 5: "),
     "taxi trips": (
         "t.csv",
-        "pickup_datetime,dropoff_datetime,pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude\n"
-        f"{MIXED[1]},{MIXED[3]},11.3,44.5,11.4,44.5\n",
+        ",".join(f"{end}_{what}" for what in ("datetime", "longitude", "latitude") for end in ("pickup", "dropoff"))
+        + f"\n{MIXED[1]},{MIXED[3]},11.3,11.4,44.5,44.5\n",
         "line 2: ",
     ),
     "gpx": (

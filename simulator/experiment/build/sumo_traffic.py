@@ -65,7 +65,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
         )
     net = section.net or (scenario.roads.path if scenario.roads.source == "sumo" else None)
     if net is None:
-        rule = 'is required where [roads] source is not "sumo": the network SUMO drives on'
+        rule = 'net is required where [roads] source is not "sumo": the network SUMO drives on'
         raise ScenarioError(scenario.name, [Fault("traffic.net", rule)])
     return SumoInputs(
         net=scenarios.locate(net),
