@@ -192,6 +192,7 @@ def test_beside_drives_nobody_who_departs_after_the_end(folder, step_s, begin_s)
     assert any(note.startswith("small.rou.xml: 7 not driven: departs after the run ends") for note in beside["notes"])
 
 
+@pytest.mark.slow
 def test_gridlock_of_sumo_is_told_by_its_teleports_and_by_who_waits(folder):
     flows = [("A0A1", "D3C3"), ("D0C0", "A3B3"), ("A3A2", "D0D1"), ("D3D2", "A0B0")]
     text = '<flow id="{}" begin="0" end="300" period="0.5" from="{}" to="{}"/>'
@@ -212,7 +213,10 @@ NO_TYPE = '<trip id="v" type="no" depart="9" from="A0B0" to="B0C0"/>'
 TRIP = '<trip id="fine" depart="0" from="A0B0" to="B0C0"/>'
 
 
-@pytest.mark.parametrize("beside", ["", 'beside = "fleet"'], ids=["alone", "beside"])
+ALONE = pytest.param("", marks=pytest.mark.slow, id="alone")
+
+
+@pytest.mark.parametrize("beside", [ALONE, pytest.param('beside = "fleet"', id="beside")])
 @pytest.mark.parametrize(
     ("named", "files", "key"),
     [
@@ -226,9 +230,7 @@ TRIP = '<trip id="fine" depart="0" from="A0B0" to="B0C0"/>'
         ("", {"small.rou.xml": f"<routes>{TRIP}{NO_TYPE}</routes>"}, "traffic.routes[0]"),
         (
             "",
-            {
-                "small.rou.xml": f'<routes>{TRIP}<vehicle id="v" depart="0"><route edges="A0B0 C0D0"/></vehicle></routes>'
-            },
+            {"small.rou.xml": f"<routes>{TRIP}{GAP}</routes>"},
             "traffic.routes[0]",
         ),
         (
