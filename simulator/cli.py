@@ -248,10 +248,12 @@ def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = 
     parts = Parts.build(checked, streams=streams)
     city = parts.city
     planned = check_demand(checked, city, streams=streams)
-    notes = [*parts.notes, *(note for release in parts.releases.values() for note in release.notes)]
+    notes = [*city.notes, *parts.refinements.notes, *parts.notes]
+    notes += [note for release in parts.releases.values() for note in release.notes]
     notes += planned.notes if planned else ()
-    for warning in [*city.notes, *checked.warnings(), *parts.refinements.notes, *notes]:
-        typer.echo(f"note: {warning}", err=True)
+    # Doubts are among the notes too; each sentence is printed once.
+    for note in dict.fromkeys([*parts.warnings(checked), *notes]):
+        typer.echo(f"note: {note}", err=True)
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     typer.echo(

@@ -15,6 +15,7 @@ from simulator.experiment.games.attack_records import check_attacks
 from simulator.experiment.network import build_deployments
 from simulator.experiment.refine import Plan, plan_refinements
 from simulator.experiment.releases import CampaignRelease, build_releases
+from simulator.files.counted import doubts_of
 from simulator.streams import Streams
 
 
@@ -64,6 +65,18 @@ class Parts:
         check_attacks(scenario, deployments, mechanisms)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
         return cls(city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes))
+
+    def warnings(self, scenario: Scenario) -> list[str]:
+        """Return what may mislead a reader of the result, as far as it is known before the run, one sentence each."""
+        places = scenario.cells.kind in {"roads", "stations", "locations"}
+        whole = not places and getattr(scenario.cells, "bounds", None) is None
+        one = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
+        return [
+            *doubts_of(self.city.notes),
+            *([one] if self.city.cells.count == 1 and whole else []),
+            *scenario.release_warnings(),
+            *(f"mechanisms.{name}: {text}" for name, m in self.mechanisms.items() for text in m.warnings()),
+        ]
 
     def warm_up(self, scenario: str, streams: Streams) -> None:
         """Have one device answer, so that what is compiled on first use is compiled before time is taken.

@@ -34,6 +34,7 @@ from simulator.experiment.releases import CampaignRelease, describe_releases
 from simulator.experiment.scores import score_queries
 from simulator.experiment.tables import tabulate_estimates, tabulate_rounds
 from simulator.experiment.theory import describe_mechanisms
+from simulator.files.counted import doubts_of
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine
@@ -83,6 +84,7 @@ class RunResult:
         deployments: Mapping[str, Deployment],
         attacked: Challenged,
         traffic: Mapping[str, Any],
+        warnings: Sequence[str],
         flow_check: Mapping[str, Any] | None = None,
         fcd: Samples | None = None,
         stopwatch: Stopwatch,
@@ -151,11 +153,9 @@ class RunResult:
                 churn=scenario.channel.churn > 0.0,
             ),
             "refinements": describe_refinements(refinements, mechanisms, queries),
+            # The one list of what may mislead a reader: printed after a run, and shown at the top of its report, where
+            # the first four are never folded. What only the run could show comes first.
             "warnings": [
-                *_warnings(scenario, city),
-                *scenario.release_warnings(),
-                *(f"mechanisms.{name}: {text}" for name, m in mechanisms.items() for text in m.warnings()),
-                *_unasked(scenario, queries),
                 *weakened_claims(
                     mechanisms,
                     epsilons=scenario.claims.epsilons,
@@ -163,6 +163,9 @@ class RunResult:
                     deployments=deployments,
                     closed=queries,
                 ),
+                *_traffic_doubts(traffic),
+                *_unasked(scenario, queries),
+                *warnings,
                 *refinement_warnings(refinements, queries),
                 *attacked.notes,
             ],
@@ -228,6 +231,14 @@ class RunResult:
         )
 
 
+def _traffic_doubts(traffic: Mapping[str, Any]) -> list[str]:
+    """Return the doubts about the run's traffic, and about that of engines beside it, which are named."""
+    beside = [
+        f"{one['engine']}, beside: {said}" for one in traffic.get("beside", ()) for said in doubts_of(one["notes"])
+    ]
+    return [*doubts_of(traffic["notes"]), *beside]
+
+
 def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:
     """Return which campaigns asked nobody but devices outside, as where a recording is of another time."""
     asked: dict[str, list[int]] = {}
@@ -238,12 +249,3 @@ def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:
         for name, numbers in asked.items()
         if not any(numbers)
     ]
-
-
-def _warnings(scenario: Scenario, city: City) -> list[str]:
-    """Return what is odd about a city that is allowed all the same."""
-    places = scenario.cells.kind in {"roads", "stations", "locations"}
-    whole = not places and getattr(scenario.cells, "bounds", None) is None
-    if city.cells.count == 1 and whole:
-        return ["cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"]
-    return []

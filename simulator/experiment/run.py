@@ -1,5 +1,6 @@
 """Run: from a scenario to its result."""
 
+import math
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import simpy
 
 import scenarios
-from scenarios import Fault, Scenario, ScenarioError
+from scenarios import Scenario, ScenarioError
 from simulator.experiment import build
 from simulator.experiment.games.attack_records import attack_campaigns, check_corrupted, most_targets
 from simulator.experiment.network import build_channel
@@ -30,7 +31,6 @@ from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 
 _BEATS = 100
-_HALF_A_TICK = 0.5
 
 
 def run_scenario(
@@ -74,7 +74,8 @@ def run_scenario(
         with stopwatch.phase("compile"):
             parts.warm_up(scenario.name, streams)
         progress.phase("demand and routes")
-        beside = build.build_beside(scenario, parts.city, streams=streams, stopwatch=stopwatch)
+        end_s = _end_s(scenario, parts)
+        beside = build.build_beside(scenario, parts.city, end_s=end_s, streams=streams, stopwatch=stopwatch)
         # Last: it may be a process that must be ended, whatever happens from here on.
         engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch)
     log = TrafficLog(scenario.traffic.engine)
@@ -83,7 +84,7 @@ def run_scenario(
         check_corrupted(scenario, vehicles=engine.vehicles)
         queries = _simulate(scenario, parts, engine, log, sampler, streams, stopwatch, progress)
     except TrafficError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
+        raise ScenarioError(scenario.name, build.traffic_faults(scenario, error)) from error
     finally:
         engine.close()
     traffic = log.facts([*parts.notes, *engine.notes()])
@@ -112,6 +113,7 @@ def run_scenario(
             deployments=parts.deployments,
             attacked=attacked,
             traffic=traffic,
+            warnings=parts.warnings(scenario),
             flow_check=_check_flows(parts, engine, stopwatch),
             fcd=None if sampler is None else sampler.samples(),
             stopwatch=stopwatch,
@@ -168,15 +170,21 @@ def _simulate(
             speeds=speeds,
             targets=most_targets(scenario, name),
         ).start(env)
-    moments = len(moments_of(mechanisms.values()))
-    end_s = max(scenario.scenario.duration_s, *(_closing_s(schedule, moments) for schedule in schedules.values()))
+    end_s = _end_s(scenario, parts)
     progress.phase("traffic and queries", until_s=end_s)
     env.process(_tell(env, clock, end_s, engine, log, progress, stopwatch))
     with stopwatch.phase("traffic"):
-        # Half a tick on, so that what looks at the very end comes before it.
-        env.run(until=clock.ticks(end_s) + _HALF_A_TICK)
+        # The next number, so that what looks at the very end comes before it, and no tick after the end is worked.
+        env.run(until=math.nextafter(clock.ticks(end_s), math.inf))
         engine.advance()
     return queries
+
+
+def _end_s(scenario: Scenario, parts: Parts) -> float:
+    """Return the end of the run, or of the last query where that is later, in seconds."""
+    moments = len(moments_of(parts.mechanisms.values()))
+    closings = (_closing_s(schedule, moments) for schedule in build.build_schedules(scenario).values())
+    return max(scenario.scenario.duration_s, *closings)
 
 
 def _closing_s(schedule: Schedule, moments: int) -> float:

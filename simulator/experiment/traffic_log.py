@@ -11,8 +11,6 @@ from simulator.traffic.clock import Clock, look
 from simulator.traffic.engine import Engine
 from simulator.traffic.places import Totals
 
-_HALF_A_TICK = 0.5
-
 
 @dataclass
 class TrafficLog:
@@ -97,7 +95,7 @@ def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[fl
     try:
         engine.start(env)
         env.process(watch())
-        env.run(until=clock.ticks(times_s[-1]) + _HALF_A_TICK)
+        env.run(until=math.nextafter(clock.ticks(times_s[-1]), math.inf))
     finally:
         engine.close()
     return log.facts(engine.notes())

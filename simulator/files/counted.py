@@ -1,4 +1,20 @@
-"""Things by their number, in words."""
+"""Sentences for a user: things by their number, in words; and which notes are doubts."""
+
+from collections.abc import Iterable
+
+
+class Doubt(str):
+    """A note on something that may mislead the reader of a result; any other note only informs.
+
+    Doubts travel in the same lists as notes. A run repeats them in its warnings.
+    """
+
+    __slots__ = ()
+
+
+def doubts_of(notes: Iterable[str]) -> list[str]:
+    """Return the doubts among notes, in their order."""
+    return [str(note) for note in notes if isinstance(note, Doubt)]
 
 
 def counted(number: float, noun: str, plural: str | None = None) -> str:

@@ -1,16 +1,19 @@
 """The head of the report, and its picture: truth, estimate and error."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from simulator.reporting import figures
 from simulator.reporting.city_map import cell_outlines, query_numbers
 from simulator.reporting.finished_run import FinishedRun
-from simulator.reporting.markup import Safe, definitions, element, figure, same_scale
+from simulator.reporting.markup import Safe, definitions, details, element, figure, same_scale
 from simulator.reporting.numerals import whole
 from simulator.reporting.published import published_label, statistics
 from simulator.reporting.verdict import accuracy, price, question
 
 Figures = dict[str, Any]
+SHOWN_WARNINGS = 4
+"""Warnings that leave room for the answer on the first screen."""
 
 
 def header(run: FinishedRun) -> Safe:
@@ -46,6 +49,7 @@ def header(run: FinishedRun) -> Safe:
         element("p", "crowdveil · report of a run", class_="kicker"),
         element("h1", facts.get("scenario", "")),
         element("p", facts["description"], class_="described") if facts.get("description") else "",
+        _warnings(facts),
         element("p", question(run), class_="question"),
         element("h2", "How good is the picture?"),
         verdict,
@@ -53,6 +57,17 @@ def header(run: FinishedRun) -> Safe:
         prices,
         definitions(keys, class_="keys"),
     )
+
+
+def _warnings(facts: Mapping[str, Any]) -> Safe:
+    """List what may mislead the reader, where the page opens; of many, all but the first few under a fold."""
+    items = [element("li", warning) for warning in facts.get("warnings") or []]
+    if not items:
+        return Safe("")
+    shown, more = items[:SHOWN_WARNINGS], items[SHOWN_WARNINGS:]
+    folded = details(f"{len(more)} more", element("ul", *more)) if more else ""
+    heading = "1 warning" if len(items) == 1 else f"{len(items)} warnings"
+    return element("div", element("h3", heading), element("ul", *shown), folded, class_="warnings", id="warnings")
 
 
 def map_section(run: FinishedRun, page: Figures) -> Safe:

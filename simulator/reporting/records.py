@@ -157,19 +157,10 @@ def scenario_section(run: FinishedRun) -> Safe:
         ("Memory", ", ".join(f"{name} {size(value)}" for name, value in memory.items()) or "–"),
     ]
     notes = [str(note) for note in city.get("notes") or []]
-    warnings = [str(warning) for warning in facts.get("warnings") or []]
     return element(
         "section",
         element("h2", "What the scenario was"),
         definitions(pairs, class_="facts"),
-        element(
-            "div",
-            element("h3", "Warnings"),
-            element("ul", *(element("li", note) for note in warnings)),
-            class_="warnings",
-        )
-        if warnings
-        else "",
         element("h3", "Notes on the city") if notes else "",
         element("ul", *(element("li", note) for note in notes)) if notes else "",
         _wall(facts),

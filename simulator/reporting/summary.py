@@ -74,15 +74,25 @@ def print_summary(
         console.print(Text("What coalitions found", style="bold"))
         for line in attack_lines(attacks):
             console.print(Text(f"  {line}"))
-    for note in release_notes(frames.run):
-        console.print(Text(f"Note: {note}", style="dim"))
-    for warning in frames.run.get("warnings") or []:
+    warnings = frames.run.get("warnings") or []
+    for note in _notes(frames.run):
+        if not any(str(warning).endswith(note) for warning in warnings):
+            console.print(Text(f"Note: {note}", style="dim"))
+    for warning in warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))
     if directory is not None:
         report = directory / FILE_NAME
         words = "Report: " if report.is_file() else "Results: "
         # Never wrapped, so that the path can be copied.
         console.print(Text(f"{words}{report if report.is_file() else directory}"), soft_wrap=True)
+
+
+def _notes(run: Mapping[str, Any]) -> list[str]:
+    """Gather what `run.json` notes about the city, the traffic, published flows and releases."""
+    traffic = run.get("traffic") or {}
+    records = [run.get("city"), traffic, *(traffic.get("beside") or ()), run.get("flow_check")]
+    notes = [str(note) for record in records if record for note in record.get("notes") or ()]
+    return list(dict.fromkeys([*notes, *release_notes(run)]))
 
 
 def _owners(run: Mapping[str, Any]) -> str:

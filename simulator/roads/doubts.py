@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyproj
 
+from simulator.files.counted import Doubt
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -14,6 +16,12 @@ FACTOR = 10.0
 SHAPE_TOLERANCE = 0.1
 FEWEST_LINKS = 20
 _LARGEST_LATITUDE = 90.0
+FASTEST_KPH = 140.0
+"""The highest general speed limit of a country (Bulgaria, Poland)."""
+FAST_SHARE = 0.1
+"""Of the length of links: published networks have connectors, of a few per cent of the length, that are faster."""
+SLOWEST_KPH = 14.0
+"""Slower than a bicycle. A limit of 15 km/h is real; 50 km/h, given in m/s and read as km/h, is 13.9."""
 
 
 def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64], *, file: str) -> list[str]:
@@ -67,6 +75,44 @@ def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *,
     return [
         f"{file}: the shape of a link is, in the median, {ratio:.3g} times as long as its length says: check the unit"
     ]
+
+
+def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[Doubt]:
+    """Check that free-flow speeds are those of road vehicles.
+
+    A speed is often a quotient of a length and a time, so a wrong unit of either shows here.
+
+    Parameters
+    ----------
+    speed_mps
+        Metres per second of each link whose speed the file gives, NaN of the others, shape (n,).
+    length_m
+        Metres of each link, shape (n,); weights, so that short connectors do not decide.
+    file
+        Named in the sentence.
+
+    Returns
+    -------
+    list of Doubt
+        One sentence if more than a tenth of the length has a speed above 140 km/h, or half of it one below
+        14 km/h; else empty.
+    """
+    usable = (speed_mps > 0) & (length_m > 0) & np.isfinite(speed_mps) & np.isfinite(length_m)
+    if not usable.any():
+        return []
+    kph, length = speed_mps[usable] * 3.6, length_m[usable] / length_m[usable].sum()
+    order = np.argsort(kph)
+    middle = np.searchsorted(np.cumsum(length[order]), 0.5)
+    median = float(kph[order[min(int(middle), len(order) - 1)]])
+    checks = "check the units of length, time and speed"
+    fast = float(length[kph > FASTEST_KPH].sum())
+    if fast > FAST_SHARE:
+        said = f"{fast:.0%} of the length of links has a free-flow speed above {FASTEST_KPH:g} km/h"
+        return [Doubt(f"{file}: {said} (median {median:,.0f} km/h, highest {kph.max():,.0f} km/h): {checks}")]
+    if median < SLOWEST_KPH:
+        said = f"half of the length of links has a free-flow speed of {median:,.3g} km/h or less"
+        return [Doubt(f"{file}: {said}, slower than a bicycle: {checks}")]
+    return []
 
 
 def coordinates_swapped(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.roads.doubts import speed_doubts
 from simulator.roads.read_report import DroppedRows, FilledDefault
 from simulator.roads.usable_rows import usable_rows
 
@@ -36,6 +37,8 @@ class EdgeRows:
         Rows left out, by reason.
     defaults
         Values filled in, among the edges kept.
+    doubts
+        What speaks against the unit of the speeds.
     """
 
     from_row: NDArray[np.int64]
@@ -44,6 +47,7 @@ class EdgeRows:
     classes: list[str | None]
     dropped: tuple[DroppedRows, ...]
     defaults: tuple[FilledDefault, ...]
+    doubts: tuple[str, ...]
 
     @classmethod
     def from_table(
@@ -123,6 +127,7 @@ class EdgeRows:
             classes=[classes[row] for row in np.flatnonzero(usable).tolist()],
             dropped=dropped,
             defaults=tuple(defaults),
+            doubts=tuple(speed_doubts(speed_mps[usable], length_m[usable], file=table.file)),
         )
 
     def edges(self) -> Iterator[tuple[int, int, dict[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from simulator.files.counted import counted
+from simulator.files.counted import Doubt, counted
 from simulator.files.row_words import numbers_in_words
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class ReadReport:
             One sentence each; empty if every row was used as it stands.
         """
         of_all = f"of {counted(self.link_rows, self.row)}"
-        notes = [*self.doubts]
+        notes: list[str] = [Doubt(doubt) for doubt in self.doubts]
         notes += [f"{self.links_file}: dropped {dropped}" for dropped in self.dropped]
         notes += [
             f"{self.links_file}: {filled.name} taken as {filled.default} in {filled.total:,} {of_all}"

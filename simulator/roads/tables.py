@@ -113,7 +113,7 @@ def read_tables(
         loss=loss,
         nodes=len(network.node_names),
         links=len(network.links),
-        doubts=tuple(doubts),
+        doubts=(*doubts, *rows.doubts),
     )
     return network, report
 

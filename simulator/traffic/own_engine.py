@@ -9,7 +9,7 @@ import numpy.typing as npt
 from simulator.roads.links import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import Places, speeds_from_entries
+from simulator.traffic.places import Places, Totals, speeds_from_entries
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.route_book import RouteBook
 from simulator.traffic.routes import Routes
@@ -64,8 +64,15 @@ class OwnEngine(ABC):
         return len(self._trips)
 
     def notes(self) -> list[str]:
-        """Say what its demand left out, and what came of re-routing, if there is any."""
-        return [*self._notes, *([] if self._reactive is None else self._reactive.notes())]
+        """Say what its demand left out, what came of re-routing, if there is any, and whether traffic has jammed."""
+        rerouted = [] if self._reactive is None else self._reactive.notes()
+        return [*self.totals().gridlock(planned=self.vehicles, due=self._due()), *self._notes, *rerouted]
+
+    def _due(self) -> int:
+        """Count the vehicles that would have arrived by now at half of free-flow speed."""
+        routes, free = self._book.routes, self._physics.free_ticks
+        trip_ticks = np.add.reduceat(free[routes.links], routes.offsets[:-1], dtype=np.int64)
+        return int(np.count_nonzero(self._trips.departure_tick + 2 * trip_ticks <= self._now))
 
     def close(self) -> None:  # noqa: B027 - nothing to give back, and no engine must
         """Hold nothing outside this process."""
@@ -89,6 +96,10 @@ class OwnEngine(ABC):
             links=self._road_links,
             physics=self._physics,
         )
+
+    @abstractmethod
+    def totals(self) -> Totals:
+        """How many vehicles are doing what, and what was counted so far."""
 
     @property
     @abstractmethod

@@ -6,8 +6,21 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.counted import Doubt
 from simulator.roads.links import Links
 from simulator.traffic.physics import LinkPhysics
+
+FORCED_SHARE = 0.01
+"""Of link crossings. On generated and real grids the vehicles that arrive within a run fall in number as demand grows
+once between 0.25 % and 1.5 % of the crossings are forced; with a trip of some thirty links, 1 % is one trip in four."""
+FORCED_PER_VEHICLE = 0.1
+"""The same where link crossings are not counted, taking ten links to a trip."""
+DUE_SHARE = 0.75
+"""Of the vehicles that would have arrived at half of free-flow speed; more than all of them do in free-flowing traffic,
+and cities lose at most about half of the free-flow speed in their worst hours."""
+WAITING_SHARE = 1 / 3
+"""Of the vehicles departed, where it is not known which would have arrived."""
+FEWEST_VEHICLES = 20
 
 
 class State(IntEnum):
@@ -144,3 +157,38 @@ class Totals:
     def mean_trip_s(self) -> float:
         """Mean time from departure to arrival of those that have arrived, seconds; NaN of none."""
         return self.trip_time_s / self.arrived if self.arrived else float("nan")
+
+    def gridlock(self, *, planned: int, due: int | None) -> list[Doubt]:
+        """Say whether the roads were too full for the result to mean what it seems to.
+
+        Parameters
+        ----------
+        planned
+            Vehicles of the whole run.
+        due
+            How many would have arrived at half of free-flow speed; None where the engine does not know.
+
+        Returns
+        -------
+        list of Doubt
+            One sentence if vehicles were forced on, beyond the storage of a link or by a teleport, in more than 1 % of
+            link crossings (a tenth of the vehicles departed, where crossings are not counted); if fewer than three
+            quarters of `due` have arrived; or, where that is not known, if a third of the vehicles wait to enter.
+            Else, and of fewer than 20 vehicles, empty.
+        """
+        moves = self.link_crossings or self.departed * FORCED_PER_VEHICLE / FORCED_SHARE
+        forced = self.stuck_released > FORCED_SHARE * moves
+        late = self.waiting > WAITING_SHARE * self.departed if due is None else self.arrived < DUE_SHARE * due
+        if self.departed < FEWEST_VEHICLES or not (forced or late):
+            return []
+        would = "" if due is None else f" (at half of free-flow speed {due:,} would have)"
+        of_what = f", {self.stuck_released / moves:.1%} of link crossings" if self.link_crossings else ""
+        return [
+            Doubt(
+                f"gridlock: of {self.departed:,} vehicles departed, of {planned:,} planned, {self.arrived:,} arrived"
+                f"{would}; blocked vehicles were forced on {self.stuck_released:,} times{of_what}; "
+                f"{self.waiting:,} ({self.waiting / self.departed:.0%}) still wait to enter. The roads cannot carry "
+                "this demand, so vehicles stand where the queues put them: check the number of vehicles, capacities "
+                "and lanes, and the length of the run"
+            )
+        ]

@@ -176,6 +176,95 @@ def test_what_is_wrong_with_the_section_is_told_with_its_key(folder, change, pat
     assert any(path in str(fault) and words in str(fault) for fault in caught.value.faults), str(caught.value)
 
 
+@pytest.mark.parametrize(("step_s", "begin_s"), [(1, 0), (0.5, 40), (7, 0)])
+def test_beside_drives_nobody_who_departs_after_the_end(folder, step_s, begin_s):
+    last_s = 300 // step_s * step_s  # of the run's last step
+    departs = [0, 150, last_s - step_s, last_s, last_s + 0.001, last_s + 0.3, 300.4, 301, 305, 340, 371]
+    trip = '<trip id="{}" depart="{:.3f}" from="A0B0" to="C0D0"/>'
+    trips = [trip.format(number, begin_s + depart) for number, depart in enumerate(sorted(departs))]
+    (folder / "small.rou.xml").write_text(f"<routes>{''.join(trips)}</routes>")
+    traffic = run(folder / "small.toml", overrides=[f"traffic.step_s={step_s}", f"traffic.begin_s={begin_s}"]).facts[
+        "traffic"
+    ]
+    (beside,) = traffic["beside"]
+    assert traffic["times_s"][-1] == 300
+    assert beside["departed"][-1] == traffic["departed"][-1] == sum(depart <= last_s for depart in departs)
+    assert any(note.startswith("small.rou.xml: 7 not driven: departs after the run ends") for note in beside["notes"])
+
+
+@pytest.mark.slow
+def test_gridlock_of_sumo_is_told_by_its_teleports_and_by_who_waits(folder):
+    flows = [("A0A1", "D3C3"), ("D0C0", "A3B3"), ("A3A2", "D0D1"), ("D3D2", "A0B0")]
+    text = '<flow id="{}" begin="0" end="300" period="0.5" from="{}" to="{}"/>'
+    jam = "".join(text.format(number, *ends) for number, ends in enumerate(flows))
+    (folder / "small.rou.xml").write_text(f"<routes>{jam}</routes>")
+    result = run(folder / "small.toml", overrides=["traffic.teleport_s=20", "traffic.seed=1"])
+    own, *beside = [warning for warning in result.facts["warnings"] if "gridlock" in warning]
+    traffic = result.facts["traffic"]
+    assert own.startswith(f"gridlock: of {traffic['departed'][-1]:,} vehicles departed")
+    assert f"forced on {traffic['stuck_released']:,} times; {traffic['waiting'][-1]:,} (" in own
+    assert all(warning.startswith("fleet, beside: gridlock") for warning in beside)
+
+
+WRONG = "<vType id='odd' vClass='hover'/>"
+EMPTY_CONFIG = "<configuration>{}<route-files value='small.rou.xml'/></configuration>"
+GAP = '<vehicle id="v" depart="0"><route edges="A0B0 C0D0"/></vehicle>'
+NO_TYPE = '<trip id="v" type="no" depart="9" from="A0B0" to="B0C0"/>'
+TRIP = '<trip id="fine" depart="0" from="A0B0" to="B0C0"/>'
+
+
+ALONE = pytest.param("", marks=pytest.mark.slow, id="alone")
+
+
+@pytest.mark.parametrize("beside", [ALONE, pytest.param('beside = "fleet"', id="beside")])
+@pytest.mark.parametrize(
+    ("named", "files", "key"),
+    [
+        ("", {"small.rou.xml": "<routes><trip"}, "traffic.routes[0]"),
+        ("", {"small.rou.xml": "<routes/>"}, "traffic.routes[0]"),
+        (
+            "",
+            {"small.rou.xml": '<routes><vehicle id="v" depart="0"><route edges="A0B0 no"/></vehicle></routes>'},
+            "traffic.routes[0]",
+        ),
+        ("", {"small.rou.xml": f"<routes>{TRIP}{NO_TYPE}</routes>"}, "traffic.routes[0]"),
+        (
+            "",
+            {"small.rou.xml": f"<routes>{TRIP}{GAP}</routes>"},
+            "traffic.routes[0]",
+        ),
+        (
+            'additional = ["fine.add.xml", "odd.add.xml"]',
+            {"fine.add.xml": "<additional/>", "odd.add.xml": f"<additional>{WRONG}</additional>"},
+            "traffic.additional[1]",
+        ),
+        ('additional = ["odd.add.xml"]', {"odd.add.xml": "<additional>"}, "traffic.additional[0]"),
+        ('net = "odd.net.xml"', {"odd.net.xml": "<net>"}, "traffic.net"),
+        ('config = "c.sumocfg"', {"c.sumocfg": "<configuration>"}, "traffic.config"),
+        ('config = "c.sumocfg"', {"c.sumocfg": EMPTY_CONFIG.format("<net-file value='no.xml'/>")}, "traffic.config"),
+        ('config = "c.sumocfg"', {"c.sumocfg": EMPTY_CONFIG.format("<no value='1'/>")}, "traffic.config"),
+        (
+            'config = "c.sumocfg"',
+            {
+                "c.sumocfg": EMPTY_CONFIG.format("<net-file value='small.net.xml'/>"),
+                "small.rou.xml": f"<routes>{NO_TYPE}</routes>",
+            },
+            "traffic.config",
+        ),
+    ],
+)
+def test_a_fault_is_put_under_the_key_of_the_file_that_causes_it(folder, beside, named, files, key):
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    routes = "" if named.startswith("config") else 'routes = ["small.rou.xml"]'
+    usual = 'routes = ["small.rou.xml"]\nbeside = "fleet"'
+    assert usual in SCENARIO
+    (folder / "wrong.toml").write_text(SCENARIO.replace(usual, f"{routes}\n{named}\n{beside}"))
+    with pytest.raises(ScenarioError) as told:
+        run(folder / "wrong.toml")
+    assert {fault.path for fault in told.value.faults} == {key}, str(told.value)
+
+
 @pytest.mark.parametrize(
     ("routes", "words"),
     [

@@ -3,7 +3,7 @@
 from simulator.experiment.build.beside import build_beside
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.demand import check_demand
-from simulator.experiment.build.engine import build_engine
+from simulator.experiment.build.engine import build_engine, traffic_faults
 from simulator.experiment.build.fcd import build_sampler
 from simulator.experiment.build.flow_check import build_flow_check
 from simulator.experiment.build.mechanisms import build_mechanisms
@@ -20,4 +20,5 @@ __all__ = [
     "build_schedules",
     "check_demand",
     "check_schedules",
+    "traffic_faults",
 ]

@@ -1,10 +1,12 @@
 """A second engine that drives the same vehicles, to hold its traffic against the first one's."""
 
+import re
 from typing import NamedTuple
 
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.experiment.build.sumo_traffic import closing_s, sumo_inputs, sumo_insertions
+from simulator.experiment.build.sumo_traffic import sumo_faults, sumo_inputs, sumo_insertions
 from simulator.experiment.city import City
+from simulator.files.xml_elements import elements_of
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -13,6 +15,10 @@ from simulator.traffic.engine import Engine
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
+
+_EDGE = re.compile(r"edge '([^']+)'")
+_HALF_A_MILLISECOND_S = 0.0005
+"""SUMO counts milliseconds: who departs at the very end has departed, who does so a millisecond later has not."""
 
 
 class Beside(NamedTuple):
@@ -23,16 +29,25 @@ class Beside(NamedTuple):
     notes: list[str]
 
 
-def build_beside(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Beside | None:
+def build_beside(
+    scenario: Scenario, city: City, *, end_s: float, streams: Streams, stopwatch: Stopwatch
+) -> Beside | None:
     """Make the engine that a scenario wants beside its own, with the same vehicles; None where it wants none.
 
     Departures and routes are those of SUMO's files, over the same roads; of vehicles that SUMO draws by chance, as
     many are drawn, not the same ones.
 
+    Parameters
+    ----------
+    scenario, city, streams, stopwatch
+        As for the run's own engine.
+    end_s
+        When the run ends: of its last tick, that is the last departure that either engine counts.
+
     Raises
     ------
     ScenarioError
-        If none of the vehicles can be driven over these roads.
+        If SUMO's files cannot be used, or none of the vehicles can be driven over these roads.
     """
     section = scenario.traffic
     if section.engine != "sumo" or section.beside is None:
@@ -46,14 +61,24 @@ def build_beside(scenario: Scenario, city: City, *, streams: Streams, stopwatch:
                 city.roads,
                 clock=clock,
                 begin_s=inputs.begin_s,
-                duration_s=closing_s(scenario) + section.step_s,  # who departs at the very end has departed
+                duration_s=clock.seconds(clock.whole_ticks(end_s)) + _HALF_A_MILLISECOND_S,
                 share=inputs.scale,
                 rng=streams.of("beside"),
             )
     except TrafficError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic.beside", fault) for fault in error.faults]) from error
+        raise ScenarioError(scenario.name, _faults(scenario, error, streams=streams)) from error
     physics = LinkPhysics.build(city.roads.links, clock)
     fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
     with stopwatch.phase("compile"):
         fleet.compile()
     return Beside(section.beside, fleet, demand.notes)
+
+
+def _faults(scenario: Scenario, error: TrafficError, *, streams: Streams) -> list[Fault]:
+    """Blame this engine for vehicles that SUMO can drive and it cannot, and SUMO's files for all else."""
+    if any("can be driven on these roads" in fault for fault in error.faults):
+        named = {edge for fault in error.faults for edge in _EDGE.findall(fault)}
+        elements = elements_of(sumo_inputs(scenario, streams=streams).net, error=TrafficError)
+        if named <= {element.attributes["id"] for element in elements if element.name == "edge" and element.attributes}:
+            return [Fault("traffic.beside", fault) for fault in error.faults]
+    return sumo_faults(scenario, error.faults, otherwise="traffic.beside")

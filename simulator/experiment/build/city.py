@@ -1,5 +1,7 @@
 """The city of a scenario: roads, what was recorded there, and cells over both."""
 
+from collections.abc import Sequence
+
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.cells import CellsError
 from simulator.experiment.build.cells import build_cells
@@ -7,12 +9,15 @@ from simulator.experiment.build.recorded import read_recorded
 from simulator.experiment.build.roads import build_roads
 from simulator.experiment.city import City
 from simulator.experiment.ground import Ground
+from simulator.files.counted import doubts_of
 from simulator.roads import RoadsError
 from simulator.traffic.errors import TrafficError
 
 MOST_CELLS = 1_000_000
 MOST_ROWS = 20_000_000
 """Rows of `estimates.parquet` beyond which a scenario is surely not meant: some 2 GB in memory."""
+WIDEST_CITY_KM = 200.0
+"""Greater than the extent of any metropolitan area; wider roads are more likely read in a wrong system."""
 
 
 def build_city(scenario: Scenario) -> City:
@@ -40,11 +45,12 @@ def build_city(scenario: Scenario) -> City:
     try:
         cells, told = build_cells(scenario.cells, ground)
     except CellsError as error:
-        raise ScenarioError(scenario.name, [Fault("cells", fault) for fault in error.faults]) from error
+        faults = [Fault("cells", fault) for fault in error.faults]
+        raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
     queries = sum(campaign.queries for campaign in scenario.campaigns)
     if cells.count > MOST_CELLS:
         rule = f"must be at most {MOST_CELLS:,} cells: take larger cells"
-        raise ScenarioError(scenario.name, [Fault("cells", rule, cells.count)])
+        raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), Fault("cells", rule, cells.count)])
     refined = sum(len(refinement.mechanisms or scenario.mechanisms) for refinement in scenario.refinements)
     tables = len(scenario.mechanisms) + refined
     rows = cells.count * queries * tables
@@ -53,5 +59,22 @@ def build_city(scenario: Scenario) -> City:
             f"cells × queries × mechanisms must be at most {MOST_ROWS:,}; here {cells.count:,} × {queries:,} × "
             f"{tables:,}, refined ones counted too: take larger cells"
         )
-        raise ScenarioError(scenario.name, [Fault("cells", rule, rows)])
+        raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), Fault("cells", rule, rows)])
     return City(ground, cells, (*notes, *told))
+
+
+def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list[Fault]:
+    """Name coordinates as the likely cause of too many cells, where they are doubted or span more than a city."""
+    x_min, y_min, x_max, y_max = ground.bounds
+    width_km, height_km = (x_max - x_min) / 1000.0, (y_max - y_min) / 1000.0
+    doubts = [doubt for doubt in doubts_of(notes) if "coordinate" in doubt]
+    section, name = (scenario.traffic, "traffic") if ground.roads is None else (scenario.roads, "roads")
+    if "crs" not in type(section).model_fields or not (doubts or max(width_km, height_km) > WIDEST_CITY_KM):
+        return []
+    given = " (not given: the default)" if "crs" not in section.model_fields_set else ""
+    rule = (
+        f"must be the system of the file's coordinates{given}; they span {width_km:,.4g} km by {height_km:,.4g} km, "
+        "so that cells are too many"
+    )
+    crs = getattr(section, "crs", None)
+    return [Fault(f"{name}.crs", rule, crs), *(Fault(name, doubt) for doubt in doubts)]

@@ -6,7 +6,7 @@ from typing import Protocol
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment.build.driven import build_driven
 from simulator.experiment.build.static import build_static
-from simulator.experiment.build.sumo_traffic import build_sumo
+from simulator.experiment.build.sumo_traffic import build_sumo, sumo_faults
 from simulator.experiment.build.trace import build_trace
 from simulator.experiment.city import City
 from simulator.stopwatch import Stopwatch
@@ -33,7 +33,14 @@ def build_engine(scenario: Scenario, city: City, *, streams: Streams, stopwatch:
     try:
         return build(scenario, city, streams=streams, stopwatch=stopwatch)
     except TrafficError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
+        raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
+
+
+def traffic_faults(scenario: Scenario, error: TrafficError) -> list[Fault]:
+    """Put the faults of an engine, or of what it was made of, under the keys of the scenario that cause them."""
+    if scenario.traffic.engine == "sumo":
+        return sumo_faults(scenario, error.faults)
+    return [Fault("traffic", fault) for fault in error.faults]
 
 
 def _driven(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine:

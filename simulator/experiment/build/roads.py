@@ -10,6 +10,7 @@ from simulator.experiment.build.osm_roads import osm_roads
 from simulator.experiment.build.sumo_roads import sumo_roads
 from simulator.experiment.build.tntp_roads import tntp_roads
 from simulator.roads import RoadNetwork, build_grid, read_tables
+from simulator.roads.doubts import speed_doubts
 
 Built = tuple[RoadNetwork | None, list[str]]
 """The roads, None where there are none, and what was left out or filled in, one sentence each."""
@@ -45,7 +46,7 @@ def _grid(section: Any) -> Built:
         capacity_vph=section.capacity_vph,
         anchor=(section.anchor.lon, section.anchor.lat),
     )
-    return roads, []
+    return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file="the grid")]
 
 
 def _tables(section: Any) -> Built:

@@ -1,10 +1,12 @@
 """SUMO as a scenario's engine: files, seed, and how its network lies on the city's roads."""
 
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import scenarios
-from scenarios import Scenario
+from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment.city import City
 from simulator.files.xml_elements import elements_of
 from simulator.roads import RoadsError
@@ -17,6 +19,9 @@ from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 
 _SEEDS = 2**31
+_NO_FILE = ("pip install", "killed by signal", "found no free port", "has not answered", "SUMO is closed")
+"""In a fault that no file causes."""
+_QUOTED = re.compile(r"(?<!\w)'([^']+)'")
 _MOST_GAPS = 4
 """Round gaps of a query at most: mechanisms of three rounds, some with their truth first and some last."""
 
@@ -43,7 +48,9 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
     Raises
     ------
     TrafficError
-        If the configuration cannot be read, or there is no network.
+        If the configuration cannot be read.
+    ScenarioError
+        If there is no network.
     """
     section: Any = scenario.traffic  # a union told apart by its engine
     seed = section.seed if section.seed is not None else int(streams.of("sumo").integers(_SEEDS))
@@ -58,7 +65,8 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
         )
     net = section.net or (scenario.roads.path if scenario.roads.source == "sumo" else None)
     if net is None:
-        raise TrafficError(['net is required where [roads] source is not "sumo": the network SUMO drives on'])
+        rule = 'net is required where [roads] source is not "sumo": the network SUMO drives on'
+        raise ScenarioError(scenario.name, [Fault("traffic.net", rule)])
     return SumoInputs(
         net=scenarios.locate(net),
         routes=tuple(map(scenarios.locate, section.routes)),
@@ -86,6 +94,49 @@ def sumo_insertions(scenario: Scenario, inputs: SumoInputs) -> Insertions:
         step_s=inputs.step_s,
         scale=inputs.scale,
     )
+
+
+def sumo_faults(scenario: Scenario, faults: Iterable[str], *, otherwise: str = "traffic") -> list[Fault]:
+    """Put each fault under the key of the file that causes it.
+
+    That is the file the fault names; or, as SUMO names few files, the one that defines a vehicle, type or other thing
+    that it names; or else the configuration, which names the files.
+
+    Parameters
+    ----------
+    scenario
+        Of engine ``sumo``.
+    faults
+        Sentences of a `TrafficError`.
+    otherwise
+        The key where no file is known to be the cause.
+    """
+    section: Any = scenario.traffic
+    named = {"traffic.config": section.config, "traffic.net": section.net}
+    for name in ("routes", "additional"):
+        named |= {f"traffic.{name}[{place}]": file for place, file in enumerate(getattr(section, name))}
+    if scenario.roads.source == "sumo":
+        named["roads.path"] = scenario.roads.path
+    files = {key: scenarios.locate(file) for key, file in named.items() if file is not None}
+    fallback = otherwise if section.config is None else "traffic.config"
+    return [Fault(_key(fault, files) or (otherwise if _fileless(fault) else fallback), fault) for fault in faults]
+
+
+def _fileless(fault: str) -> bool:
+    return any(words in fault for words in _NO_FILE)
+
+
+def _key(fault: str, files: Mapping[str, Path]) -> str | None:
+    for key, file in files.items():
+        if str(file) in fault or str(file.resolve()) in fault:
+            return key
+    quoted = set(_QUOTED.findall(fault)) if "SUMO" in fault and not _fileless(fault) else set()
+    for key, file in files.items():
+        if quoted and key.endswith("]"):
+            elements = elements_of(file, error=TrafficError)
+            if any(element.attributes and element.attributes.get("id") in quoted for element in elements):
+                return key
+    return None
 
 
 def closing_s(scenario: Scenario) -> float:

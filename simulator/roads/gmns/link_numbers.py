@@ -9,6 +9,7 @@ import numpy as np
 
 from simulator.files.counted import counted
 from simulator.roads.class_defaults import class_defaults, filled_in_words
+from simulator.roads.doubts import speed_doubts
 from simulator.roads.read_report import FilledDefault
 
 if TYPE_CHECKING:
@@ -100,12 +101,13 @@ class LinkNumbers:
             if said is not None:
                 remarks.append(f"{links.table.file}: {said}")
         high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
-        doubts: tuple[str, ...] = ()
+        given_mps = np.where(given["free_speed"] > 0, columns["speed_mps"], np.nan)
+        doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
         if high:
             of_all = counted(len(classes), "link")
             said = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h and lane in {high:,} of {of_all}"
-            doubts = (f"{links.table.file}: {said}: is it of a whole link, or of a day?",)
-        return cls(columns, tuple(defaults), tuple(remarks), doubts)
+            doubts.append(f"{links.table.file}: {said}: is it of a whole link, or of a day?")
+        return cls(columns, tuple(defaults), tuple(remarks), tuple(doubts))
 
     def data(self, row: int) -> dict[str, Any]:
         """Return the attributes of a usable link as a graph takes them."""

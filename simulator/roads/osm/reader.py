@@ -10,6 +10,7 @@ import numpy as np
 from simulator.files.counted import counted
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.component import largest_strong_component
+from simulator.roads.doubts import speed_doubts
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.osm.graphml_file import lay_streets, read_graphml
@@ -95,6 +96,7 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tu
         filled=tuple(filled),
         nodes=len(network.node_names),
         links=len(network.links),
+        doubts=tuple(speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name)),
     )
     return network, report
 

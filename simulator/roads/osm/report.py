@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simulator.files.counted import counted
+from simulator.files.counted import Doubt, counted
 
 if TYPE_CHECKING:
     from simulator.roads.component import Loss
@@ -31,6 +31,8 @@ class OsmReport:
         Which defaults stand for what tags do not say, one sentence an attribute.
     nodes, links
         What was kept.
+    doubts
+        What speaks against the speeds, a sentence each.
     """
 
     file: str
@@ -41,6 +43,7 @@ class OsmReport:
     filled: tuple[str, ...]
     nodes: int
     links: int
+    doubts: tuple[Doubt, ...] = ()
 
     def notes(self) -> list[str]:
         """Say in plain words what is not as the file has it.
@@ -50,7 +53,8 @@ class OsmReport:
         list of str
             One sentence each.
         """
-        notes = [f"{self.file}: {said}" for said in self.left_out]
+        notes: list[str] = [*self.doubts]
+        notes += [f"{self.file}: {said}" for said in self.left_out]
         if self.loss.nodes:
             kept = f"kept the largest part {self.loss.part}"
             notes.append(f"{self.file}: {kept}; left out {self.loss.km_words} of streets")

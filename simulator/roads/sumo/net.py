@@ -10,8 +10,9 @@ import networkx as nx
 import numpy as np
 import shapely
 
-from simulator.files.counted import counted
+from simulator.files.counted import Doubt, counted
 from simulator.roads.component import Loss, largest_strong_component
+from simulator.roads.doubts import speed_doubts
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.sumo.frame import NOWHERE, NetFrame
@@ -51,6 +52,8 @@ class SumoNetReport:
         What lies, or with ``keep = "strong"`` lay, outside the largest strongly connected part.
     nodes, links
         What was kept.
+    doubts
+        What speaks against the speeds, a sentence each.
     """
 
     file: str
@@ -66,6 +69,7 @@ class SumoNetReport:
     loss: Loss
     nodes: int
     links: int
+    doubts: tuple[Doubt, ...] = ()
 
     def notes(self) -> list[str]:
         """Say in plain words what is not as the file has it.
@@ -75,7 +79,7 @@ class SumoNetReport:
         list of str
             One sentence each.
         """
-        notes = []
+        notes: list[str] = [*self.doubts]
         if self.closed:
             notes.append(
                 f"{self.file}: left out {self.closed:,} of {counted(self.file_edges, 'edge')}, which have no lane for "
@@ -174,6 +178,7 @@ def read_sumo_net(
         loss=loss,
         nodes=len(network.node_names),
         links=len(network.links),
+        doubts=tuple(speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name)),
     )
     return network, report
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.roads.doubts import speed_doubts
 from simulator.roads.read_report import FilledDefault
 from simulator.roads.tntp.faults import Faults
 
@@ -44,7 +45,7 @@ class LinkNumbers:
     remarks
         How lanes came about.
     doubts
-        What speaks against the times the capacities are for.
+        What speaks against the units, or against the times the capacities are for.
     """
 
     columns: dict[str, NDArray[np.float64]]
@@ -113,15 +114,16 @@ class LinkNumbers:
             ("lanes (a capacity beyond any road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
         )
         words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
-        doubts: tuple[str, ...] = ()
+        given_mps = np.where(no_time | no_length, np.nan, speed)
+        doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.file)]
         if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
             said = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
-            doubts = (f"{links.file}: {said}: check capacity_hours, and whether these are capacities at all",)
+            doubts.append(f"{links.file}: {said}: check capacity_hours, and whether these are capacities at all")
         return cls(
             columns=columns,
             defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
             remarks=(f"{links.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
-            doubts=doubts,
+            doubts=tuple(doubts),
         )
 
     def edges(self, links: TntpLinks) -> Iterator[dict[str, Any]]:

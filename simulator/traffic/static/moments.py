@@ -10,6 +10,7 @@ import pandas as pd
 from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import Rows
+from simulator.traffic.trace.times import MIXED_ZONES, Times, moment_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,21 +79,24 @@ class Moments:
 
 
 def _seconds(rows: Rows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool]:
-    """Return times in seconds, NaN where nothing stands; which are unreadable; and whether they are numbers."""
+    """Return times in seconds, NaN where nothing stands; which are unreadable; and whether they are numbers.
+
+    Raises
+    ------
+    TrafficError
+        If some rows name a time zone and others do not.
+    """
     column = rows.frame["time"]
     if pd.api.types.is_datetime64_any_dtype(column):
-        stamps = pd.to_datetime(column, utc=True)
-    else:
-        numbers, odd = rows.numbers("time")
-        if np.isfinite(numbers).sum() >= odd.sum():
-            return numbers * unit_s, odd, True
-        text = rows.texts("time")
-        stamps = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
-        odd = stamps.isna().to_numpy() & text.notna().to_numpy(dtype=bool)
-        if odd.any():
-            return np.empty(0), odd, False
-    seconds = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return np.asarray(seconds.to_numpy(na_value=np.nan), dtype=np.float64), np.zeros(len(rows), dtype=bool), False
+        return Times.from_column(column).seconds, np.zeros(len(rows), dtype=bool), False
+    numbers, odd = rows.numbers("time")
+    if np.isfinite(numbers).sum() >= odd.sum():
+        return numbers * unit_s, odd, True
+    text = rows.texts("time")
+    read = Times.from_text(text)
+    if read.without_zone.any():
+        raise TrafficError([rows.fault("time", read.without_zone, MIXED_ZONES)])
+    return read.seconds, np.isnan(read.seconds) & text.notna().to_numpy(dtype=bool), False
 
 
 def _start(start: str | float, unit_s: float, *, numeric: bool, file: str) -> float:
@@ -101,8 +105,8 @@ def _start(start: str | float, unit_s: float, *, numeric: bool, file: str) -> fl
             return float(start) * unit_s
         except ValueError:
             raise TrafficError([f"{file}: its times are numbers, so start must be one, got {start!r}"]) from None
-    stamp = pd.to_datetime(pd.Series([str(start)]), utc=True, format="ISO8601", errors="coerce")[0]
-    if pd.isna(stamp) or not isinstance(start, str):
+    moment = moment_of(start) if isinstance(start, str) else None
+    if moment is None:
         words = f"its times are dates, so start must be one, as ISO 8601 has them, got {start!r}"
         raise TrafficError([f"{file}: {words}"])
-    return float((stamp - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1))
+    return moment

@@ -40,11 +40,17 @@ def read_gpx(file: Path, reading: Reading) -> list[Fixes]:  # noqa: ARG001 - a G
         raise TrafficError([f"{file}: it holds no point of a track"])
     if len(lines) != len(points):
         lines = list(range(1, len(points) + 1))
+    zoned = np.array([point.time is not None and point.time.tzinfo is not None for _, point in points])
     several = len({number for number, _ in points}) > 1
     fixes = Fixes.from_lists(
         str(file),
         [f"{stem(file)}/{number}" if several else stem(file) for number, _ in points],
-        Times(np.array([_seconds(point.time) for _, point in points]), calendar=True),
+        Times(
+            np.array([_seconds(point.time) for _, point in points]),
+            calendar=True,
+            naive=not zoned.any(),
+            zoned=zoned,
+        ),
         [point.longitude for _, point in points],
         [point.latitude for _, point in points],
         speed_mps=[np.nan if point.speed is None else point.speed for _, point in points],

@@ -46,6 +46,7 @@ def fixes_of_trips(frame: pd.DataFrame, reading: Reading, *, source: str, place:
         Times.from_column(frame[str(moment)], unit_s=reading.time_unit_s, written=reading.time_format)
         for moment in moments
     ]
+    zoned = [stamp.zoned for stamp in stamps if stamp.zoned is not None]
     # Both ends of a trip one after the other, so that a taxi's clock is looked at as the file has it.
     both = np.arange(2 * len(frame)).reshape(2, -1).T.ravel()
     fixes = Fixes(
@@ -56,6 +57,7 @@ def fixes_of_trips(frame: pd.DataFrame, reading: Reading, *, source: str, place:
             np.concatenate([stamp.seconds for stamp in stamps])[both],
             calendar=stamps[0].calendar,
             naive=stamps[0].naive,
+            zoned=np.concatenate(zoned)[both] if len(zoned) == len(stamps) else None,
         ),
         _both(frame, by_plain, "longitude")[both],
         _both(frame, by_plain, "latitude")[both],

@@ -16,12 +16,15 @@ _BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
 LATEST_S = 253_402_300_800.0
 """The end of the year 9999: what is later was no time."""
 
+MIXED_ZONES = "must all name a time zone (Z, +01, +01:00), or none of them; these name none"
 RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
 
 DIGITS = "%Y%m%d%H%M%S"
 """How numbers of fourteen digits from 1900 on are read: as milliseconds they would be of the year 2572 and later."""
 
 _DIGITS_FROM, _DIGITS_TO = 1.9e13, 2.2e13
+_ZONE = r"[T\s]\s*\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$"
+"""After a time of day, so that the last two digits of a date alone are no zone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +39,20 @@ class Times:
         Whether they are dates.
     naive
         Whether they were text or timestamps without a time zone, taken as UTC.
+    zoned
+        (n,) bool: which of them name a time zone, where each may; None where all do or none can.
     """
 
     seconds: npt.NDArray[np.float64]
     calendar: bool
     naive: bool = False
+    zoned: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def without_zone(self) -> npt.NDArray[np.bool_]:
+        """(n,) bool: those without a time zone among others that name one."""
+        none = np.zeros(len(self.seconds), dtype=bool)
+        return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
 
     @classmethod
     def from_column(
@@ -68,9 +80,15 @@ class Times:
                 return cls._from_written(pd.Series(np.floor(numbers)), DIGITS)
             return cls.from_numbers(numbers, unit_s=unit_s)
         text = column.astype("str").str.strip().str.replace(r"^(\d{4})/(\d\d?)/", r"\1-\2-", regex=True)
-        stamps = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
-        naive = not text[stamps.notna().to_numpy()].str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True).any()
-        return cls(_seconds(stamps), calendar=True, naive=bool(naive))
+        return cls.from_text(text)
+
+    @classmethod
+    def from_text(cls, text: "pd.Series[Any]") -> "Times":
+        """Read ISO 8601 text, the letters T and Z in either case; a zone is Z, +01, +0100 or +01:00."""
+        plain = text.str.strip().str.upper()
+        stamps = pd.to_datetime(plain, format="ISO8601", utc=True, errors="coerce")
+        zoned = (stamps.notna() & plain.str.contains(_ZONE, regex=True, na=False)).to_numpy(dtype=np.bool_)
+        return cls(_seconds(stamps), calendar=True, naive=not zoned.any(), zoned=zoned)
 
     @classmethod
     def from_numbers(cls, numbers: npt.NDArray[np.float64], *, unit_s: float | None = None) -> "Times":
@@ -97,8 +115,7 @@ class Times:
 
 def moment_of(text: str) -> float | None:
     """Return seconds since 1970 of a moment in ISO 8601 text, UTC where it names no zone; None of anything else."""
-    stamp = pd.to_datetime(pd.Series([text.strip()]), format="ISO8601", utc=True, errors="coerce")
-    seconds = float(_seconds(stamp)[0])
+    seconds = float(Times.from_text(pd.Series([text])).seconds[0])
     return seconds if np.isfinite(seconds) else None
 
 

@@ -1,0 +1,168 @@
+"""Speeds that no road vehicle drives are doubted, whatever file they come from; those of real networks are not."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from osm_town import NODES, WAYS, xml
+from small_networks import tntp_network, tntp_nodes, write_gmns_text
+from test_sumo_net import LOCATION, edge, junction, lane
+
+from scenarios import Scenario
+from simulator.experiment.build.roads import build_roads
+from simulator.files.counted import doubts_of
+from simulator.roads import build_grid, read_tables
+from simulator.roads.doubts import speed_doubts
+from simulator.roads.gmns import read_gmns
+from simulator.roads.osm import read_osm
+from simulator.roads.sumo import read_sumo_net
+from simulator.roads.tntp import read_tntp
+from simulator.roads.writers import write_geopackage, write_geoparquet
+
+DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
+LENGTH_M = 500.0
+
+
+def section(**roads):
+    """Check [roads] of a scenario."""
+    campaign = {"name": "c", "start_s": 0, "queries": 1, "every_s": 60, "round_gap_s": 10, "deadline_s": 10}
+    return Scenario.model_validate(
+        {
+            "scenario": {"name": "s", "duration_s": 600},
+            "roads": roads,
+            "cells": {"kind": "square", "size_m": 100},
+            "traffic": {"vehicles": 10},
+            "campaigns": [campaign],
+            "mechanisms": [{"name": "m", "kind": "no_privacy"}],
+        }
+    ).roads
+
+
+def tables(folder, mps):
+    pd.DataFrame({"id": [1, 2], "lon": [-75, -75], "lat": [40, 40.0045]}).to_csv(folder / "n.csv", index=False)
+    pd.DataFrame({"a": [1, 2], "b": [2, 1], "v": mps, "m": LENGTH_M}).to_csv(folder / "e.csv", index=False)
+    columns = {"node": "id", "lon": "lon", "lat": "lat", "from": "a", "to": "b", "speed_mps": "v", "length_m": "m"}
+    return read_tables(nodes=folder / "n.csv", edges=folder / "e.csv", columns=columns)[1].notes()
+
+
+def tntp(folder, mps):
+    rows = ((1, 2, 1800, LENGTH_M, LENGTH_M / mps), (2, 1, 1800, LENGTH_M, LENGTH_M / mps))
+    # Connectors without length and time, as published networks have them, take a default and tell nothing of units.
+    rows += tuple((a, b, 1800, 0, 0) for a, b in ((2, 3), (3, 2)))
+    (folder / "net").write_text(tntp_network(zones=0, nodes=3, first=1, rows=rows))
+    (folder / "node").write_text(tntp_nodes(((1, -75, 40), (2, -75, 40.0045), (3, -75, 40.2))))
+    return read_tntp(network=folder / "net", nodes=folder / "node", length_m=1.0, time_s=1.0)[1].notes()
+
+
+def gmns(folder, mps):
+    links = "link_id,from_node_id,to_node_id,directed,length,free_speed\n"
+    links += f"1,1,2,0,{LENGTH_M},{mps!r}\n2,2,3,0,9000,\n"
+    nodes = "node_id,x_coord,y_coord\n1,-75,40\n2,-75,40.0045\n3,-75,40.0855\n"
+    return read_gmns(write_gmns_text(folder / "g", nodes, links), length_m=1.0, speed_mps=1.0)[1].notes()
+
+
+def osm(folder, mps):
+    ways = {way: (nodes, {**tags, "maxspeed": f"{mps * 3.6:g}"}) for way, (nodes, tags) in WAYS.items()}
+    ways = {way: (nodes, {k: v for k, v in tags.items() if ":" not in k}) for way, (nodes, tags) in ways.items()}
+    (folder / "town.osm").write_text(xml(NODES, ways))
+    return read_osm(folder / "town.osm")[1].notes()
+
+
+def sumo(folder, mps):
+    there = edge("ab", "a", "b", lane("ab", 0, speed=mps))
+    back = edge("ba", "b", "a", lane("ba", 0, speed=mps, shape="100,0 0,0"))
+    ends = junction("a") + junction("b", x=100.0)
+    (folder / "s.net.xml").write_text(f'<net version="1.9">{LOCATION}{there}{back}{ends}</net>')
+    return read_sumo_net(folder / "s.net.xml")[1].notes()
+
+
+def small_grid(mps):
+    return build_grid(rows=3, columns=3, spacing_x_m=200, spacing_y_m=200, speed_mps=mps, lanes=1)
+
+
+def grid(_folder, mps):
+    return build_roads(section(source="grid", rows=3, columns=3, spacing_m=200, speed_mps=mps, lanes=1))[1]
+
+
+def geopackage(folder, mps):
+    write_geopackage(small_grid(mps), folder / "r.gpkg", overwrite=True)
+    return build_roads(section(source="geopackage", path=str(folder / "r.gpkg")))[1]
+
+
+def geoparquet(folder, mps):
+    write_geoparquet(small_grid(mps), folder / "r", overwrite=True)
+    return build_roads(section(source="geoparquet", path=str(folder / "r")))[1]
+
+
+READERS = (tables, tntp, gmns, osm, sumo, grid, geopackage, geoparquet)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_doubts_speeds_that_are_too_high_or_too_low(reader, tmp_path):
+    said = {mps: doubts_of(reader(tmp_path, mps)) for mps in (36.0, 50.0, 13.9 / 3.6)}
+    assert said[36.0] == []
+    (fast,), (slow,) = said[50.0], said[13.9 / 3.6]
+    assert "free-flow speed above 140 km/h (median 180 km/h, highest 180 km/h): check the units" in fast
+    assert "half of the length of links has a free-flow speed of 13.9 km/h or less, slower than a bicycle" in slow
+
+
+@pytest.mark.parametrize(("fast", "doubted"), [(0, False), (99, False), (101, True), (1000, True)])
+def test_a_tenth_of_the_length_decides_and_not_of_the_links(fast, doubted):
+    """Of 1,000 m of links, `fast` are above 140 km/h, in one link or in many; the others are of a city's."""
+    for pieces in (1, 50):
+        length = np.append(np.full(pieces, fast / pieces), np.full(3, (1000 - fast) / 3))
+        speed = np.append(np.full(pieces, 40.0), np.full(3, 14.0))
+        assert bool(speed_doubts(speed, length, file="f")) == doubted
+        unknown = np.append(speed, np.full(40, np.nan)), np.append(length, np.full(40, 1e6))
+        assert speed_doubts(*unknown, file="f") == speed_doubts(speed, length, file="f")
+
+
+FEET, MILES = 0.3048, 1609.344
+REAL = {
+    "Anaheim": ("Anaheim_net.tntp", "anaheim_nodes.geojson", "EPSG:4326", (FEET, 60.0), [(1.0, 60.0)]),
+    "Chicago-Sketch": (
+        "ChicagoSketch_net.tntp",
+        "ChicagoSketch_node.tntp",
+        "EPSG:26771",
+        (MILES, 60.0),
+        [(MILES, 1.0)],
+    ),
+    "SiouxFalls": (
+        "SiouxFalls_net.tntp",
+        "SiouxFalls_node.tntp",
+        "EPSG:4326",
+        (500.0, 36.0),
+        [(500.0, 1.0), (500.0, 3600.0), (FEET, 36.0), (MILES, 36.0)],
+    ),
+}
+"""Files, coordinate system, metres and seconds that a unit is, and others that it is not."""
+
+
+@pytest.mark.skipif(
+    not (DATA / "tntp").is_dir(),
+    reason="CROWDVEIL_DATA names no folder with tntp: real data is not part of the project",
+)
+@pytest.mark.parametrize("name", REAL)
+def test_published_networks_are_doubted_in_wrong_units_only(name):
+    network, nodes, crs, right, wrong = REAL[name]
+    files = {"network": DATA / "tntp" / name / network, "nodes": DATA / "tntp" / name / nodes, "crs": crs}
+
+    def doubts(units):
+        length_m, time_s = units
+        return [said for said in read_tntp(**files, length_m=length_m, time_s=time_s)[1].doubts if "km/h" in said]
+
+    assert doubts(right) == []
+    assert [len(doubts(units)) for units in wrong] == [1] * len(wrong)
+
+
+@pytest.mark.skipif(
+    not (DATA / "tntp").is_dir(),
+    reason="CROWDVEIL_DATA names no folder with tntp: real data is not part of the project",
+)
+def test_berlin_in_metres_and_seconds_is_doubted():
+    folder = DATA / "tntp" / "Berlin-Mitte-Center"
+    files = {"network": folder / "berlin-mitte-center_net.tntp", "nodes": folder / "berlin-mitte-center_node.tntp"}
+    (said,) = [d for d in read_tntp(**files, length_m=1.0, time_s=1.0)[1].doubts if "km/h" in d]
+    assert "highest 216 km/h" in said
