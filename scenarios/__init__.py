@@ -1,13 +1,15 @@
 """Scenario files and the schema that reads them."""
 
 from scenarios.faults import Fault, ScenarioError
-from scenarios.loader import Shipped, dump, load, shipped, source_text
+from scenarios.loader import Shipped, dump, load, shipped, source_text, write_template
+from scenarios.overrides import Overrides
 from scenarios.references import files_of, locate, locate_folder
 from scenarios.scenario import Scenario
 from scenarios.schema import schema
 
 __all__ = [
     "Fault",
+    "Overrides",
     "Scenario",
     "ScenarioError",
     "Shipped",
@@ -19,4 +21,5 @@ __all__ = [
     "schema",
     "shipped",
     "source_text",
+    "write_template",
 ]

@@ -1,21 +1,24 @@
 """Reading scenarios, shipped or the user's own, and writing them."""
 
 import os
+import re
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import tomli_w
 
 from scenarios.faults import Fault, ScenarioError
-from scenarios.overrides import apply_overrides
+from scenarios.overrides import Overrides, apply_overrides, plain
+from scenarios.references import WITH_FILES, relative_to
 from scenarios.scenario import Scenario
 from scenarios.validation import validate
 from scenarios.wording import suggestion
 
 _SHIPPED_FOLDER = Path(__file__).resolve().parent
-_NOT_SCENARIOS = {"manifest.toml"}
+_TEMPLATE = _SHIPPED_FOLDER / "template.toml"
+_NOT_SCENARIOS = {"manifest.toml", _TEMPLATE.name}
 
 
 class Shipped(NamedTuple):
@@ -34,15 +37,18 @@ def shipped() -> list[Shipped]:
     ]
 
 
-def load(reference: str | os.PathLike[str], *, overrides: Sequence[str] = (), seed: int | None = None) -> Scenario:
+def load(
+    reference: str | os.PathLike[str] | Scenario, *, overrides: Overrides = (), seed: int | None = None
+) -> Scenario:
     """Read and check a scenario.
 
     Parameters
     ----------
     reference
-        Name of a shipped scenario, or a TOML file.
+        Name of a shipped scenario, a TOML file, or a scenario already read.
     overrides
-        Texts ``a.b=v`` laid over the file before it is checked; see `apply_overrides`.
+        Texts ``a.b=v``, or a mapping ``{"a.b": v}``, laid over the file before it is checked; see `apply_overrides`.
+        Over a scenario already read they give what they give over its file.
     seed
         In place of the scenario's own.
 
@@ -55,14 +61,19 @@ def load(reference: str | os.PathLike[str], *, overrides: Sequence[str] = (), se
     ------
     ScenarioError
         If anything is wrong with it, with every fault found.
+    TypeError
+        If `reference` or `overrides` is of another kind.
     """
-    source = os.fspath(reference)
-    path = _file_of(reference)
-    raw = _parsed(path, source)
+    if isinstance(reference, Scenario):
+        source, raw, folder = reference.name, reference.tables(), reference.folder
+    else:
+        path = _file_of(reference)
+        source, folder = os.fspath(reference), path.parent
+        raw = _parsed(path, source)
     faults = apply_overrides(raw, overrides)
     if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
-        raw["scenario"]["seed"] = seed
-    outcome = validate(raw, path.parent)
+        raw["scenario"]["seed"] = plain(seed)
+    outcome = validate(raw, folder)
     if isinstance(outcome, Scenario) and not faults:
         return outcome
     raise ScenarioError(source, [*faults, *(outcome if isinstance(outcome, list) else [])])
@@ -81,15 +92,41 @@ def source_text(reference: str | os.PathLike[str]) -> str:
     return path.read_text(encoding="utf-8-sig")
 
 
-def dump(scenario: Scenario) -> str:
+def write_template(path: Path) -> None:
+    """Write a commented scenario to start from, named after its file.
+
+    Raises
+    ------
+    ScenarioError
+        If the name does not end in ``.toml``, or there is a file.
+    """
+    if path.suffix != ".toml":
+        raise ScenarioError(str(path), [Fault("", "the name of the file must end in .toml", str(path))])
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem)
+    text = _TEMPLATE.read_text(encoding="utf-8").replace('"my-city"', f'"{name}"', 1)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ScenarioError(str(path), [Fault("", "there is a file already; name another", str(path))]) from None
+
+
+def dump(scenario: Scenario, *, folder: Path | None = None) -> str:
     """Write a scenario as resolved.
+
+    Parameters
+    ----------
+    folder
+        Where the text is to lie, so that it names files relative to it, but for those that share no folder with it.
 
     Returns
     -------
     str
-        TOML with every default filled in. Read from anywhere, it gives an equal scenario.
+        TOML with every default filled in. Read from anywhere, or from `folder`, it gives an equal scenario.
     """
     tables = scenario.model_dump(by_alias=True, exclude_none=True)
+    if folder is not None:
+        tables |= {name: relative_to(tables[name], folder.resolve()) for name in WITH_FILES}
     # A list of no tables would come first, as a key without a section.
     return tomli_w.dumps({key: value for key, value in tables.items() if value != ()})
 
@@ -100,6 +137,14 @@ def _shipped_files() -> dict[str, Path]:
 
 
 def _file_of(reference: str | os.PathLike[str]) -> Path:
+    if not isinstance(reference, str | os.PathLike):
+        raise TypeError(
+            "scenario must be a shipped name, the path of a file, or a Scenario (Scenario.model_validate makes one of "
+            f"tables), got {type(reference).__name__}: {shorten(repr(reference), 80, placeholder=' …')}"
+        )
+    if isinstance(reference, str) and _is_text(reference):
+        words = "must be a shipped name or the path of a file, and this is the text of a scenario"
+        raise ScenarioError(shorten(reference, 80, placeholder=" …"), [Fault("", words)])
     path = Path(reference)
     names = _shipped_files()
     if isinstance(reference, str) and reference in names:
@@ -111,6 +156,14 @@ def _file_of(reference: str | os.PathLike[str]) -> Path:
         )
         raise ScenarioError(reference, [Fault("", words, reference)])
     return path
+
+
+def _is_text(reference: str) -> bool:
+    """Say whether a reference is what stands in a file, and no name of one."""
+    try:
+        return "\n" in reference or bool(tomllib.loads(reference))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _parsed(path: Path, source: str) -> dict[str, Any]:

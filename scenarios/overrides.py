@@ -1,12 +1,18 @@
 """Overrides: ``key.path=value`` laid over a scenario file before it is checked."""
 
 import difflib
+import os
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from pydantic import BaseModel
 
 from scenarios.faults import Fault
 from scenarios.keypath import item_names
+
+Overrides = Iterable[str] | Mapping[str, Any]
+"""Texts ``a.b=v``, or values by their key paths: ``{"a.b": v}``."""
 
 
 class _RefusedError(Exception):
@@ -17,7 +23,7 @@ class _RefusedError(Exception):
         self.fault = fault
 
 
-def apply_overrides(raw: dict[str, Any], overrides: Iterable[str]) -> list[Fault]:
+def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
     """Lay overrides over a parsed file, in their order, and return the faults of those that cannot be.
 
     Parameters
@@ -25,11 +31,17 @@ def apply_overrides(raw: dict[str, Any], overrides: Iterable[str]) -> list[Fault
     raw
         The file as parsed; changed in place.
     overrides
-        Texts ``a.b=v``. The path is as in the file, with list items by name or index; tables on the way that
-        are missing are made. The value is read as TOML, and taken as a text where it is none.
+        Texts ``a.b=v``, whose value is read as TOML, and taken as a text where it is none; or a mapping
+        ``{"a.b": v}``. The path is as in the file, with list items by name or index; tables on the way that are
+        missing are made.
+
+    Raises
+    ------
+    TypeError
+        If they are neither.
     """
     faults = []
-    for override in overrides:
+    for override in _listed(overrides):
         try:
             path, value = _split(override)
             _put(raw, path, value)
@@ -38,12 +50,40 @@ def apply_overrides(raw: dict[str, Any], overrides: Iterable[str]) -> list[Fault
     return faults
 
 
-def _split(override: str) -> tuple[list[str], Any]:
-    left, equals, right = override.partition("=")
+def plain(value: Any) -> Any:
+    """Return a copy made of what TOML has: of mappings, lists, numpy's numbers and arrays, paths and sections."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(by_alias=True, exclude_none=True)
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: plain(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(held) for held in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _listed(overrides: Overrides) -> list[str | tuple[str, Any]]:
+    if isinstance(overrides, str | bytes) or not isinstance(overrides, Iterable):
+        raise TypeError(f'overrides must be a list of texts "a.b=v" or a mapping {{"a.b": v}}, got {overrides!r}')
+    keys = list(overrides)
+    for key in keys:
+        if not isinstance(key, str):
+            raise TypeError(f'overrides must be texts "a.b=v", or have key paths "a.b" as keys, got {key!r}')
+    return [*overrides.items()] if isinstance(overrides, Mapping) else [*keys]
+
+
+def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
+    if isinstance(override, str):
+        left, equals, right = override.partition("=")
+        value = _value(right.strip())
+    else:
+        left, equals, value = override[0], "=", plain(override[1])
     path = [key.strip() for key in left.split(".")]
     if not equals or not all(path):
-        raise _RefusedError(Fault("", "an override has the form key.path=value", override))
-    return path, _value(right.strip())
+        shown = override if isinstance(override, str) else left
+        raise _RefusedError(Fault("", "an override has the form key.path=value", shown))
+    return path, value
 
 
 def _value(text: str) -> Any:

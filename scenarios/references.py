@@ -1,7 +1,7 @@
 """References to files and folders: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -13,6 +13,9 @@ from scenarios.section import rule
 
 DATA_PREFIX = "data:"
 DATA_VARIABLE = "CROWDVEIL_DATA"
+
+WITH_FILES = ("roads", "cells", "traffic")
+"""Sections that may name files."""
 
 Kind = Literal["file", "folder"]
 
@@ -86,6 +89,39 @@ def files_of(value: Any) -> Iterator[tuple[str, Path]]:
     elif isinstance(value, tuple | list):
         for held in value:
             yield from files_of(held)
+
+
+def relative_to(value: Any, folder: Path) -> Any:
+    """Return a dumped section whose absolute references start from `folder` instead, where they share a folder."""
+    if isinstance(value, dict):
+        return {key: relative_to(held, folder) for key, held in value.items()}
+    if isinstance(value, tuple | list):
+        return [relative_to(held, folder) for held in value]
+    path = Path(value) if isinstance(value, str) else None
+    if path is None or not path.is_absolute() or not path.exists() or path.parts[:2] != folder.parts[:2]:
+        return value
+    return os.path.relpath(path, folder)
+
+
+def file_names(sections: Iterable[Any], folder: Path) -> dict[str, str]:
+    """Return how a report names the files of checked sections, and the folders they lie in, by absolute path.
+
+    A file is named by its reference if that is `data:…`, else relative to `folder` if it lies there, else by its last
+    parts, as many as no other file shares.
+    """
+    names: dict[str, str] = {}
+    for reference, path in (file for section in sections for file in files_of(section)):
+        if reference.startswith(DATA_PREFIX):
+            name = reference
+        elif path.is_relative_to(folder):
+            name = str(path.relative_to(folder))
+        else:
+            tails = ("/".join(path.parts[-length:]) for length in range(1, len(path.parts) + 1))
+            name = next(tail for tail in tails if tail not in names.values())
+        names[str(path)] = name
+    folders = {str(Path(path).parent): str(PurePosixPath(name).parent) for path, name in names.items()}
+    folders.pop(folder.anchor, None)
+    return {**folders, **names}
 
 
 def _find(reference: str, folder: Path, *, what: Kind = "file") -> Path:

@@ -1,8 +1,9 @@
 """A whole scenario: what one file says, checked."""
 
-from typing import Annotated, Self
+from pathlib import Path
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from scenarios.aggregation import Aggregation
 from scenarios.attacks import Attack
@@ -10,9 +11,11 @@ from scenarios.campaigns import Campaign
 from scenarios.cells import Cells
 from scenarios.channel import Channel
 from scenarios.claims import Claims
+from scenarios.faults import Fault, ScenarioError
 from scenarios.fcd import Fcd
 from scenarios.heading import Heading
 from scenarios.mechanisms import Mechanism
+from scenarios.overrides import plain
 from scenarios.population import Population
 from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release
@@ -27,8 +30,8 @@ from scenarios.traffic import Traffic
 class Scenario(BaseModel):
     """Everything one run is made of.
 
-    Made by `scenarios.load`, which reports every fault of a file in plain words; frozen, and equal to another
-    with the same values.
+    Made by `scenarios.load` from a file, or by `model_validate` from tables; both report every fault in plain words.
+    Frozen, and equal to another with the same values.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
@@ -61,6 +64,67 @@ class Scenario(BaseModel):
     """What coalitions try; none changes an estimate."""
     fcd: Fcd | None = None
     """Where every vehicle is, written for other tools; left out, nothing is."""
+
+    _given: dict[str, Any] | None = PrivateAttr(default=None)
+    _folder: Path = PrivateAttr(default_factory=Path)
+
+    @classmethod
+    def model_validate(cls, obj: Any, *, context: Any | None = None, **options: Any) -> "Scenario":
+        """Check the tables of a scenario, as `tomllib.loads` returns them, by the same rules as `scenarios.load`.
+
+        Parameters
+        ----------
+        obj
+            A mapping of sections; a `Scenario` is returned as it is.
+        context
+            May hold ``folder``, which relative references to files start from; else the working directory.
+        options
+            As pydantic's.
+
+        Raises
+        ------
+        ScenarioError
+            If anything is wrong, with every fault found.
+        """
+        from scenarios.validation import validate  # noqa: PLC0415  # it reads the fields of this class
+
+        if isinstance(obj, Scenario):
+            return obj
+        tables = plain(obj)
+        if not isinstance(tables, dict):
+            raise ScenarioError("given as tables", [Fault("", "must be a mapping of sections", tables)])
+        checked = validate(tables, Path((context or {}).get("folder", "")), **options)
+        if isinstance(checked, Scenario):
+            return checked
+        raise ScenarioError("given as tables", checked)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Keep what the scenario was made of: keys left out there may follow from keys that are changed later."""
+        self._given = (context or {}).get("given")
+        self._folder = Path((context or {}).get("folder", "")).absolute()
+
+    def __eq__(self, other: object) -> bool:
+        """Compare values, wherever they were read from."""
+        return isinstance(other, Scenario) and self.model_dump() == other.model_dump()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.seed))
+
+    @property
+    def folder(self) -> Path:
+        """What relative references to files start from."""
+        return self._folder
+
+    def tables(self) -> dict[str, Any]:
+        """Return the tables the scenario was made of, to be changed and checked again.
+
+        One made otherwise than from tables, or a copy with changes, is given with every default filled in.
+        """
+        from scenarios.validation import validate  # noqa: PLC0415  # it reads the fields of this class
+
+        if self._given is not None and validate(plain(self._given), self._folder) == self:
+            return dict(plain(self._given))
+        return dict(plain(self))
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from scenarios.alternatives import UNTAGGED, Alternatives, alternatives, models_along
 from scenarios.attacks import attack_tag
@@ -36,6 +36,8 @@ _TAGS: Mapping[str, Callable[[Any], str | None]] = {
 
 _LISTS = ("campaigns", "mechanisms", "refinements", "attacks")
 
+_SCENARIO = TypeAdapter(Scenario)
+
 
 class _Error(NamedTuple):
     """A validation error at a place of the file: the tags of unions are gone from its path."""
@@ -48,7 +50,7 @@ class _Error(NamedTuple):
     models: Alternatives
 
 
-def validate(raw: dict[str, Any], folder: Path) -> Scenario | list[Fault]:
+def validate(raw: dict[str, Any], folder: Path, **options: Any) -> Scenario | list[Fault]:
     """Check a parsed file.
 
     Parameters
@@ -57,6 +59,8 @@ def validate(raw: dict[str, Any], folder: Path) -> Scenario | list[Fault]:
         The file as parsed.
     folder
         What relative references to files start from.
+    options
+        As of pydantic's `model_validate`.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def validate(raw: dict[str, Any], folder: Path) -> Scenario | list[Fault]:
         The scenario if nothing is wrong; else everything that is, in the order of the sections.
     """
     try:
-        return Scenario.model_validate(raw, context={"folder": folder, "told": set()})
+        return _SCENARIO.validate_python(raw, context={"folder": folder, "given": raw, "told": set()}, **options)
     except ValidationError as error:
         errors = [_located(details["loc"], details) for details in error.errors(include_url=False)]
     breaches = [*_from_errors(errors, raw), *_from_rules(errors, raw, folder)]

@@ -1,9 +1,8 @@
 """The library's front door: `from simulator import run`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from scenarios import Scenario
+from scenarios import Overrides, Scenario
 from simulator.experiment.directory import check_free
 from simulator.experiment.progress import Progress
 from simulator.experiment.result import RunResult
@@ -15,7 +14,7 @@ def run(
     scenario: Scenario | str | Path = "manhattan",
     *,
     seed: int | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     out: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -25,11 +24,13 @@ def run(
     Parameters
     ----------
     scenario
-        A shipped name (see `crowdveil scenarios list`), a file, or a scenario already read.
+        A shipped name (see `crowdveil scenarios list`), the path of a file, or a `Scenario`: one already read, or
+        made of tables by `Scenario.model_validate`.
     seed
         Instead of the scenario's.
     overrides
-        "a.b=v" each, as `--set` on the command line.
+        Values in place of the scenario's: a mapping ``{"a.b": v}`` or texts ``"a.b=v"``, where ``a.b`` is the
+        place in the file, and items of a list go by their name or index.
     out
         Run directory to write.
     overwrite
@@ -46,6 +47,8 @@ def run(
     ------
     ScenarioError
         For whatever is wrong with the scenario, all of it at once.
+    TypeError
+        If `scenario` or `overrides` is of another kind.
     DirectoryError
         If `out` may not be written; known before anything is simulated.
 
@@ -55,6 +58,9 @@ def run(
     >>> result = run("tiny", seed=7)
     >>> sorted(result.scores["mechanism"])
     ['baseline', 'randomized', 'sampling']
+    >>> result = run("tiny", overrides={"mechanisms.sampling.sampling": 0.3, "traffic.vehicles": 100})
+    >>> result.facts["vehicles"]
+    100
     """
     if out is not None:
         check_free(Path(out), overwrite=overwrite)

@@ -23,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-scenarios_app = typer.Typer(help="Scenario files: list, show, check, schema.", no_args_is_help=True)
+scenarios_app = typer.Typer(help="Scenario files: list, show, new, check, schema.", no_args_is_help=True)
 app.add_typer(scenarios_app, name="scenarios")
 app.add_typer(data_app, name="data")
 app.add_typer(roads_app, name="roads")
@@ -57,20 +57,28 @@ def run(
     *,
     set_: Overrides = None,
     seed: Seed = None,
-    out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME-SEED if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory; if not given, runs/NAME-SEED, else runs/NAME-SEED-2, …")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run there.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
 ) -> None:
     """Simulate a scenario and write its run directory, report included."""
     import scenarios  # noqa: PLC0415  # imports wait until needed: `--help` answers at once
-    from simulator.api import run as simulate  # noqa: PLC0415
-    from simulator.reporting import Progress, print_summary  # noqa: PLC0415
+    from simulator.experiment.directory import check_free, link_latest  # noqa: PLC0415
+    from simulator.experiment.run import run_scenario  # noqa: PLC0415
+    from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415
 
     checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
+    numbered = out is None and not overwrite
+    check_free(directory, overwrite=overwrite, numbered=numbered)
     try:
         with nullcontext() if quiet else Progress() as progress:
-            simulate(checked, out=directory, overwrite=overwrite, progress=progress)
+            result = run_scenario(checked, progress=progress)
+            directory = result.save(directory, overwrite=overwrite, numbered=numbered, render=write_report)
+            if directory.parent.resolve() == Path("runs").resolve():
+                link_latest(directory)
     except KeyboardInterrupt:
         typer.echo("crowdveil: interrupted, nothing was written", err=True)
         raise typer.Exit(130) from None
@@ -260,6 +268,17 @@ def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = 
         f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {city.cells.count:,} cells, {vehicles}, "
         f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms)}"
     )
+
+
+@scenarios_app.command("new")
+def new_scenario(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Written; there must be no such file yet.")],
+) -> None:
+    """Write a commented scenario of your own to start from."""
+    import scenarios  # noqa: PLC0415
+
+    scenarios.write_template(file)
+    typer.echo(f"{file} is written: crowdveil scenarios check {file} checks it, crowdveil run {file} runs it")
 
 
 @scenarios_app.command("schema")

@@ -27,6 +27,7 @@ from simulator.experiment.provenance import (
     own_version,
     package_versions,
     peak_memory_nbytes,
+    without_paths,
 )
 from simulator.experiment.refine import Plan
 from simulator.experiment.refinement_facts import describe_refinements, refinement_warnings
@@ -39,6 +40,8 @@ from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Samples, write_samples
+
+SCENARIO = "scenario.toml"
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +175,16 @@ class RunResult:
         }
         cells = city.cells.polygons().to_crs("EPSG:4326")
         findings = tabulate_findings(attacked.findings)
+        facts = without_paths(facts, scenario)
         return cls(scenario, cells, estimates, rounds, scores, claims, findings, facts, stopwatch, fcd)
 
     def save(
-        self, directory: str | Path, *, overwrite: bool = False, render: Callable[[Path], object] | None = None
+        self,
+        directory: str | Path,
+        *,
+        overwrite: bool = False,
+        numbered: bool = False,
+        render: Callable[[Path], object] | None = None,
     ) -> Path:
         """Write the run directory, all of it or nothing.
 
@@ -185,6 +194,8 @@ class RunResult:
             Where to.
         overwrite
             Replace an earlier run there.
+        numbered
+            Where something is there, take the first of `directory-2`, `directory-3`, … that is free.
         render
             Called with a directory that holds everything but the report, to write the report into it.
 
@@ -198,11 +209,13 @@ class RunResult:
         DirectoryError
             If something is there already that may not be replaced.
         """
-        return fill_directory(Path(directory), lambda staging: self._write(staging, render), overwrite=overwrite)
+        return fill_directory(
+            Path(directory), lambda staging: self._write(staging, render), overwrite=overwrite, numbered=numbered
+        )
 
     def _write(self, directory: Path, render: Callable[[Path], object] | None) -> None:
         with self.stopwatch.phase("write"):
-            (directory / "scenario.toml").write_text(scenarios.dump(self.scenario), encoding="utf-8")
+            (directory / SCENARIO).write_text(scenarios.dump(self.scenario, folder=directory), encoding="utf-8")
             self.cells.to_parquet(directory / "cells.parquet", index=False)
             for name in ("estimates", "rounds", "scores", "claims", "attacks"):
                 table: pd.DataFrame = getattr(self, name)
@@ -219,6 +232,7 @@ class RunResult:
 
     def _write_facts(self, directory: Path) -> None:
         facts = {**self.facts, "wall_s": self.stopwatch.wall_s()}
+        facts["scenario_sha256"] = hashlib.sha256((directory / SCENARIO).read_bytes()).hexdigest()
         facts["memory_bytes"] = {**facts["memory_bytes"], "peak": peak_memory_nbytes()}
         staged = directory / "run.json.partial"
         staged.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,14 +1,14 @@
 """Run: from a scenario to its result."""
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import simpy
 
 import scenarios
-from scenarios import Scenario, ScenarioError
+from scenarios import Fault, Overrides, Scenario, ScenarioError
 from simulator.experiment import build
 from simulator.experiment.games.attack_records import attack_campaigns, check_corrupted, most_targets
 from simulator.experiment.network import build_channel
@@ -37,7 +37,7 @@ def run_scenario(
     scenario: Scenario | str | Path,
     *,
     seed: int | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     progress: Progress | None = None,
 ) -> RunResult:
     """Simulate a scenario.
@@ -49,7 +49,7 @@ def run_scenario(
     seed
         Instead of the scenario's.
     overrides
-        "a.b=v" each, as `--set` on the command line; not for a scenario already read.
+        Values in place of the scenario's, as of `scenarios.load`.
     progress
         Told how far the run is.
 
@@ -62,13 +62,14 @@ def run_scenario(
     ------
     ScenarioError
         For whatever is wrong with the scenario, all of it at once.
+    TypeError
+        If `scenario` or `overrides` is of another kind.
     """
     stopwatch = Stopwatch()
     progress = progress or Silent()
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
-        if not isinstance(scenario, Scenario):
-            scenario = scenarios.load(scenario, overrides=overrides, seed=seed)
+        scenario = scenarios.load(scenario, overrides=overrides, seed=seed)
         streams = Streams(scenario.seed)
         parts = Parts.build(scenario, streams=streams)
         with stopwatch.phase("compile"):

@@ -1,6 +1,7 @@
 """A finished run, read from its directory and nothing else."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -213,9 +214,10 @@ class FinishedRun:
 
     @cached_property
     def scenario_toml(self) -> str:
-        """The scenario as resolved."""
+        """The scenario as resolved; of a file named by an absolute path, its name alone."""
         path = self.directory / "scenario.toml"
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        return re.sub(r'"/[^"\n]*/', '"…/', text)
 
     @cached_property
     def mean_asked(self) -> dict[tuple[str, str], float]:

@@ -57,6 +57,12 @@ def locate(inside: str) -> Path:
     return path
 
 
+def without_folder(words: str) -> str:
+    """Return words that name files under CROWDVEIL_DATA without the folder, which is this machine's alone."""
+    folder = os.environ.get(VARIABLE)
+    return words.replace(f" = {folder}", "").replace(f"{Path(folder)}{os.sep}", "") if folder else words
+
+
 def read_table(
     inside: str, *, columns: Sequence[str], header: bool, separator: str = ",", **how: Any
 ) -> "pd.DataFrame":

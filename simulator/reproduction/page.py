@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from simulator.reporting.document import build_document, write_document
 from simulator.reporting.markup import Safe, element, figure, table
+from simulator.reproduction.data import without_folder
 from simulator.reproduction.entry import CITATIONS, Entry, Reproduction, Row
 from simulator.reproduction.figures import plot
 from simulator.reproduction.shown import counts, shown, tally, verdict
@@ -123,7 +124,7 @@ def _section(entry: Entry, done: Reproduction, page: dict[str, Any], *, alone: b
         element("p", f"{entry.name} · {CITATIONS[entry.paper]}", class_="cited"),
     )
     if done.skipped is not None:
-        reason = element("p", element("strong", "Skipped. "), done.skipped)
+        reason = element("p", element("strong", "Skipped. "), without_folder(done.skipped))
         return element("section", *head, element("div", reason, class_="warnings"), id=entry.name, class_="entry")
     findings: object = ""
     if done.findings:

@@ -1,12 +1,18 @@
 """The command line as a user meets it: a process, its exit code, what it prints."""
 
+import hashlib
 import json
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import scenarios
+from scenarios.validation import validate
 from simulator.cli import main
 
 CROWDVEIL = [sys.executable, "-m", "simulator.cli"]
@@ -197,15 +203,99 @@ def test_an_unknown_scenario_suggests_the_nearest():
     assert "manhattan" in done.stderr
 
 
-def test_a_run_is_kept_from_being_overwritten(mine):
-    assert crowdveil("run", "mine.toml", "--quiet", cwd=mine).returncode == 0
-    again = crowdveil("run", "mine.toml", cwd=mine)
+def test_a_run_is_kept_from_being_overwritten(mine, here):
+    assert here("run", "mine.toml", "--quiet", cwd=mine).returncode == 0
+    again = here("run", "mine.toml", "--out", "runs/mine-1", cwd=mine)
     assert again.returncode == 2
     assert "--overwrite" in again.stderr
-    done = crowdveil("run", "mine.toml", "--overwrite", "--quiet", cwd=mine)
+    done = here("run", "mine.toml", "--overwrite", "--quiet", cwd=mine)
     assert done.returncode == 0
     assert done.stdout == ""
     assert done.stderr == ""
+    assert {path.name for path in (mine / "runs").iterdir()} == {"mine-1", "latest"}
+
+
+def test_a_run_without_a_place_takes_the_next_number_and_latest_leads_to_it(mine, here):
+    runs = mine / "runs"
+    (runs / "mine-1-2").mkdir(parents=True)
+    (runs / "mine-1-2" / "photo.jpg").write_bytes(b"")  # not a run, and kept
+    for name in ("mine-1", "mine-1-3", "mine-1-4"):
+        done = here("run", "mine.toml", cwd=mine)
+        assert done.returncode == 0
+        assert f"runs/{name}/report.html" in done.stdout
+        assert (runs / name / "run.json").is_file()
+        assert (runs / "latest").readlink() == Path(name)
+    assert here("report", "runs/latest", cwd=mine).returncode == 0
+    assert here("run", "mine.toml", "--quiet", "--out", "elsewhere/one", cwd=mine).returncode == 0
+    assert (runs / "latest").readlink() == Path("mine-1-4")
+    assert [path.name for path in (mine / "elsewhere").iterdir()] == ["one"]
+    assert here("run", "mine.toml", "--quiet", "--out", "runs/two", cwd=mine).returncode == 0
+    assert (runs / "latest").readlink() == Path("two")
+    assert here("run", "mine.toml", "--quiet", "--seed", "9", "--out", "runs/latest", cwd=mine).returncode == 2
+    done = here("run", "mine.toml", "--quiet", "--seed", "9", "--out", "runs/latest", "--overwrite", cwd=mine)
+    assert done.returncode == 0
+    assert json.loads((runs / "two" / "run.json").read_text())["seed"] == 9
+    assert {path.name for path in runs.iterdir()} == {"mine-1", "mine-1-2", "mine-1-3", "mine-1-4", "two", "latest"}
+
+
+def test_no_report_has_a_path_of_the_machine(mine, here, tmp_path_factory):
+    """Files in its folder go by the path in it, those elsewhere by their names, those of data sets by reference."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "edges.csv").write_text(EDGES + "1,1,5\n")  # one row is dropped, and a note says so
+    given = ("--set", f"roads.edges='{elsewhere}/edges.csv'")
+    assert here("run", "mine.toml", "--quiet", *given, cwd=mine).returncode == 0
+    run = mine / "runs" / "mine-1"
+    for file in run.iterdir():
+        assert str(mine).encode() not in file.read_bytes(), file
+        assert str(elsewhere).encode() not in file.read_bytes(), file
+    facts = json.loads((run / "run.json").read_text())
+    assert facts["data"].keys() == {"nodes.csv", "edges.csv"}
+    assert facts["city"]["notes"] == ["edges.csv: dropped row 4: it leads from a node to itself"]
+    assert hashlib.sha256((run / "scenario.toml").read_bytes()).hexdigest() == facts["scenario_sha256"]
+    moved = mine / "moved"
+    (mine / "runs").rename(moved)
+    assert here("run", "moved/mine-1/scenario.toml", "--quiet", cwd=mine).returncode == 0
+    again, first = (pd.read_parquet(runs / "mine-1" / "estimates.parquet") for runs in (mine / "runs", moved))
+    pd.testing.assert_frame_equal(again, first)
+
+
+def test_a_new_scenario_checks_and_runs_and_replaces_nothing(tmp_path, here):
+    assert here("scenarios", "new", "My town.toml", cwd=tmp_path).returncode == 0
+    text = (tmp_path / "My town.toml").read_text()
+    for command in (("scenarios", "check", "My town.toml"), ("run", "My town.toml", "--quiet")):
+        assert here(*command, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "runs" / "My-town-1" / "report.html").is_file()
+    (tmp_path / "My town.toml").write_text("mine")
+    for name, words in (
+        ("My town.toml", "there is a file already"),
+        ("town", "end in .toml"),
+        ("no/a.toml", "no such"),
+    ):
+        refused = here("scenarios", "new", name, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert words in refused.stderr
+    assert (tmp_path / "My town.toml").read_text() == "mine"
+    assert len(re.findall(r"^# [\w\[]+( =|\])", text, flags=re.MULTILINE)) > 10
+
+
+def test_what_a_new_scenario_has_in_comments_is_right_too(tmp_path):
+    """Each commented block, put in place of its section or into the one above, lacks nothing but a file."""
+    scenarios.write_template(tmp_path / "new.toml")
+    text = (tmp_path / "new.toml").read_text()
+    section = ""
+    for block in re.findall(r"(?:^# (?:\[.*\]|\w+ = .*)\n)+|^\[+\w+\]+$", text, flags=re.MULTILINE):
+        if not block.startswith("#"):
+            section = block.strip("[]")
+            continue
+        tables = tomllib.loads(text)
+        said = tomllib.loads(re.sub("^# ", "", block, flags=re.MULTILINE))
+        if block.startswith("# ["):
+            tables |= said
+        else:
+            tables[section] |= said
+        found = validate(tables, tmp_path)
+        faults = found if isinstance(found, list) else []
+        assert [fault for fault in faults if "no such file" not in fault.rule] == [], block
 
 
 def test_a_place_that_cannot_be_written_is_named(mine, here):

@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 
 import scenarios
 from simulator import run
-from simulator.experiment.directory import DirectoryError, fill_directory
+from simulator.experiment.directory import DirectoryError, fill_directory, link_latest
 
 COLUMNS = {
     "estimates": "campaign query time_s mechanism cell truth estimate std_error lower upper",
@@ -111,6 +114,15 @@ def test_one_seed_one_result_another_seed_another():
     assert not np.array_equal(first.estimates["truth"], other.estimates["truth"])
 
 
+def test_a_scenario_already_read_takes_a_seed_and_overrides():
+    read, given = scenarios.load("tiny"), {"traffic.vehicles": 90, "mechanisms.sampling.sampling": 0.2}
+    of_name = run("tiny", seed=4, overrides=["traffic.vehicles=90", "mechanisms.sampling.sampling=0.2"])
+    of_scenario = run(read, seed=4, overrides=given)
+    pd.testing.assert_frame_equal(of_scenario.estimates, of_name.estimates)
+    assert of_scenario.facts["seed"] == 4
+    assert not np.array_equal(of_scenario.estimates["estimate"], run(read).estimates["estimate"])
+
+
 def test_a_mechanism_or_a_campaign_more_changes_nobody_elses_numbers(tmp_path):
     text = scenarios.source_text("tiny")
     more = tmp_path / "more.toml"
@@ -180,6 +192,57 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path):
 
     with pytest.raises(OSError, match="disk full"):
         fill_directory(out, fail, overwrite=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_written_together_take_a_directory_each(tmp_path):
+    """All are told that the first name is free, and only then does any take it."""
+    together = threading.Barrier(8)
+
+    def write(number):
+        def fill(staging):
+            (staging / "run.json").write_text(str(number))
+            together.wait()
+
+        return fill_directory(tmp_path / "run", fill, overwrite=False, numbered=True)
+
+    with ThreadPoolExecutor(8) as threads:
+        places = list(threads.map(write, range(8)))
+    assert {place.name for place in places} == {"run", *(f"run-{number}" for number in range(2, 9))}
+    assert [int((place / "run.json").read_text()) for place in places] == list(range(8))
+    assert len(list(tmp_path.iterdir())) == 8
+
+
+def test_a_run_that_another_overtook_replaces_nothing(tmp_path):
+    out = tmp_path / "run"
+
+    def fill(staging):
+        (staging / "run.json").write_text("late")
+        out.mkdir()
+        (out / "run.json").write_text("early")
+
+    with pytest.raises(DirectoryError, match="meanwhile"):
+        fill_directory(out, fill, overwrite=False)
+    assert (out / "run.json").read_text() == "early"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_latest_is_a_relative_link_or_is_not_there(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        link_latest(tmp_path / name)
+        assert (tmp_path / "latest").readlink() == Path(name)
+    assert [path.name for path in tmp_path.iterdir()] == ["latest"]
+    (tmp_path / "latest").unlink()
+    (tmp_path / "latest").write_text("mine")
+    link_latest(tmp_path / "one")
+    assert (tmp_path / "latest").read_text() == "mine"
+    (tmp_path / "latest").unlink()
+
+    def refuse(*_, **__):
+        raise OSError("no links here")
+
+    monkeypatch.setattr("pathlib.Path.symlink_to", refuse)
+    link_latest(tmp_path / "one")
     assert list(tmp_path.iterdir()) == []
 
 

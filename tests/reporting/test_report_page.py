@@ -257,3 +257,12 @@ def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
 def test_a_cell_with_one_vehicle_has_no_vehicles_in_it(tmp_path: Path, mean: int, said: str) -> None:
     run = SyntheticRun(queries=2, mean=mean).write(tmp_path / "run")
     assert said in Page(build_report(run)).text
+
+
+def test_the_scenario_shown_names_files_without_the_folders_of_the_machine(tmp_path: Path) -> None:
+    run = SyntheticRun().write(tmp_path / "run")
+    (run / "scenario.toml").write_text('[roads]\npath = "/home/me/city.osm.pbf"\nnodes = "../../nodes.csv"\n')
+    page = write_report(run).read_text(encoding="utf-8")
+    assert "/home/me" not in page
+    assert "…/city.osm.pbf" in page
+    assert "../../nodes.csv" in page

@@ -9,6 +9,7 @@ import pytest
 
 from simulator.reproduction.command import find_entries
 from simulator.reproduction.data import GOWALLA
+from simulator.reproduction.page import write_page
 from simulator.reproduction.sampling_privacy.check_ins import MILLION, read_check_ins
 
 REAL = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), GOWALLA)
@@ -74,6 +75,9 @@ def test_a_file_that_is_not_what_it_should_be_is_named(folder, case):
     done = ENTRY.reproduce(seed=1)
     assert done.rows == ()
     assert str(folder) in done.skipped
+    page = write_page([(ENTRY, done)], folder.with_name("page.html"), seed=1).read_text(encoding="utf-8")
+    assert GOWALLA in page
+    assert str(folder.parents[1]) not in page
 
 
 def test_no_data_is_a_reason_to_skip(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,17 @@ def test_a_relative_reference_starts_from_the_file_and_is_kept_absolute(load, ta
     again = elsewhere / "again.toml"
     again.write_text(scenarios.dump(scenario), encoding="utf-8")
     assert scenarios.load(again) == scenario
+
+
+def test_a_scenario_written_into_a_folder_names_files_from_there(load, tables_text, tmp_path):
+    scenario = load(tables_text)
+    folder = tmp_path / "runs" / "small-1"
+    folder.mkdir(parents=True)
+    text = scenarios.dump(scenario, folder=folder)
+    assert 'nodes = "../../nodes.csv"' in text
+    (folder / "scenario.toml").write_text(text, encoding="utf-8")
+    assert scenarios.load(folder / "scenario.toml") == scenario
+    assert scenarios.dump(scenario, folder=Path("/no/such/folder")) == scenarios.dump(scenario)
 
 
 def test_a_data_reference_is_kept_as_it_is(load, tables_text, tmp_path, monkeypatch):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
+import numpy as np
 import pytest
 
+import scenarios
 from scenarios import ScenarioError
 from scenarios.overrides import apply_overrides
 
@@ -78,3 +82,102 @@ def test_a_name_of_two_items_needs_an_index(load):
     with pytest.raises(ScenarioError, match="2 items have this name") as caught:
         load(overrides=["mechanisms.0.name=no_privacy", "mechanisms.no_privacy.name=x"])
     assert [fault.path for fault in caught.value.faults] == ["mechanisms.no_privacy", "mechanisms[1].name"]
+
+
+def test_a_mapping_takes_values_as_they_are(load):
+    given = {
+        "mechanisms.sampling.sampling": np.float64(0.3),
+        "traffic.vehicles": np.int64(7),
+        "mechanisms.sampling.blank": np.array([0.5, 0.5]),
+        "mechanisms.no_privacy": {"kind": "no_privacy", "name": "a"},
+        "mechanisms.a.name": "b",
+        "roads.spacing_m": 1,
+    }
+    raw = {"mechanisms": [{"name": "sampling"}, {"kind": "no_privacy"}]}
+    assert apply_overrides(raw, given) == []
+    assert raw == {
+        "mechanisms": [
+            {"name": "sampling", "sampling": 0.3, "blank": [0.5, 0.5]},
+            {"kind": "no_privacy", "name": "b"},
+        ],
+        "traffic": {"vehicles": 7},
+        "roads": {"spacing_m": 1},
+    }
+    assert given["mechanisms.no_privacy"]["name"] == "a"
+    texts = ["mechanisms.sampling.sampling=0.3", "traffic.vehicles=7"]
+    assert load(overrides=texts) == load(overrides={"mechanisms.sampling.sampling": 0.3, "traffic.vehicles": 7})
+
+
+@pytest.mark.parametrize(
+    "overrides", ["traffic.vehicles=5", b"traffic.vehicles=5", None, 5, [("traffic.vehicles", 5)], {5: "vehicles"}]
+)
+def test_overrides_of_another_kind_are_refused(load, overrides):
+    with pytest.raises(TypeError, match=r'overrides must .*"a\.b') as caught:
+        load(overrides=overrides)
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "fault"),
+    [
+        ({"traffic.vehicels": 5}, "traffic.vehicels: unknown key (did you mean vehicles?); got 5"),
+        ({"": 5}, 'an override has the form key.path=value; got ""'),
+        ({"traffic..vehicles": 5}, 'an override has the form key.path=value; got "traffic..vehicles"'),
+        ({"traffic.vehicles": "5"}, 'traffic.vehicles: must be a whole number; got "5"'),
+        ({"mechanisms.no.kind": "olh"}, "mechanisms.no: there is no such item"),
+    ],
+)
+def test_a_mapping_that_goes_nowhere_is_a_fault(load, overrides, fault):
+    for scenario in (None, load()):
+        with pytest.raises(ScenarioError) as caught:
+            scenarios.load(scenario, overrides=overrides) if scenario else load(overrides=overrides)
+        assert fault in str(caught.value)
+        assert "--" not in str(caught.value)
+
+
+OVERRIDES = ["campaigns.rush.round_gap_s=45", "roads.spacing_m=150", "mechanisms.no_privacy.name=plain"]
+
+
+def test_a_scenario_already_read_is_changed_as_its_file_is(load):
+    """Also where a key that was left out follows from the one that changes: the deadline from the gap."""
+    read = load()
+    assert scenarios.load(read, overrides=OVERRIDES, seed=8) == load(overrides=OVERRIDES, seed=8)
+    assert scenarios.load(load(overrides=OVERRIDES[:1]), overrides=OVERRIDES[1:]) == load(overrides=OVERRIDES)
+    assert scenarios.load(pickle.loads(pickle.dumps(read)), seed=8) == load(seed=8)  # noqa: S301 - our own
+    assert scenarios.load(read) == read == load()
+    with pytest.raises(ScenarioError, match=r"traffic\.vehicles: must be at least 1; got 0"):
+        scenarios.load(read, overrides={"traffic.vehicles": 0})
+
+
+def test_a_copy_with_changes_keeps_them(load):
+    read = load()
+    longer = read.model_copy(update={"scenario": read.scenario.model_copy(update={"duration_s": 700.0})})
+    assert scenarios.load(longer, seed=8).scenario.duration_s == 700
+    assert scenarios.load(longer, seed=8).seed == 8
+
+
+def test_files_of_a_scenario_already_read_start_from_its_folder(load, tables_text, tmp_path, monkeypatch):
+    load(tables_text)
+    monkeypatch.chdir(tmp_path)
+    read = scenarios.load("small.toml")
+    (tmp_path / "others.csv").write_text("id,lon,lat\n")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    changed = scenarios.load(read, overrides={"roads.nodes": "others.csv"})
+    assert changed.roads.nodes == str((tmp_path / "others.csv").resolve())
+    absolute = scenarios.load(read, overrides={"roads.nodes": tmp_path / "others.csv"})
+    assert absolute == changed
+
+
+@pytest.mark.parametrize("scenario", [{"scenario": {"name": "x"}}, {}, None, 5, b"tiny", ["tiny"]])
+def test_what_is_no_scenario_is_refused(scenario):
+    with pytest.raises(TypeError, match="scenario must be a shipped name, the path of a file, or a Scenario"):
+        scenarios.load(scenario)
+
+
+@pytest.mark.parametrize("text", [scenarios.source_text("tiny"), "scenario = { name = 'x' }", "[scenario\nname ="])
+def test_the_text_of_a_scenario_is_no_name_of_one(text):
+    with pytest.raises(ScenarioError, match="must be a shipped name or the path of a file") as caught:
+        scenarios.load(text)
+    assert len(str(caught.value)) < 200

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import tomli_w
 
 import scenarios
-from scenarios import Fault, ScenarioError
+from scenarios import Fault, Scenario, ScenarioError
+from scenarios.overrides import apply_overrides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,6 +141,27 @@ def only_fault(faults: tuple[Fault, ...], path: str, fragments: list[str]) -> No
 @pytest.mark.parametrize(("override", "path", "fragments"), SPOILED, ids=[row[0] for row in SPOILED])
 def test_one_thing_wrong_is_one_fault(load, override, path, fragments):
     only_fault(faults_of(lambda: load(overrides=[override])), path, fragments)
+
+
+@pytest.mark.parametrize("override", [row[0] for row in SPOILED])
+def test_tables_have_the_faults_of_a_file(load, valid_text, tmp_path, override):
+    tables = tomllib.loads(valid_text)
+    apply_overrides(tables, [override])
+    with pytest.raises(ScenarioError) as of_file:
+        load(tomli_w.dumps(tables))
+    with pytest.raises(ScenarioError) as of_tables:
+        Scenario.model_validate(tables, context={"folder": tmp_path})
+    assert str(of_tables.value).splitlines()[1:] == str(of_file.value).splitlines()[1:]
+
+
+def test_tables_without_faults_are_the_scenario_of_the_file(load, valid_text):
+    made = Scenario.model_validate(tomllib.loads(valid_text))
+    assert made == load()
+    assert Scenario.model_validate(made) is made
+    assert Scenario.model_validate(made.model_dump()) == made  # lists as tuples
+    for other in ("small", None, [valid_text]):
+        with pytest.raises(ScenarioError, match="must be a mapping of sections"):
+            Scenario.model_validate(other)
 
 
 @pytest.mark.parametrize(("override", "path", "fragments"), SPOILED_TABLES, ids=[row[0] for row in SPOILED_TABLES])

@@ -69,8 +69,10 @@ class Growth:
 
     def unbiased_row(self) -> Row:
         """Return whether the estimates' mean is the truth."""
-        note = f"largest distance of a mean of {REPEATS:,} estimates from {YES_HOLDERS}, in its standard errors; at "
-        f"most {Z:g}"
+        note = (
+            f"largest distance of a mean of {REPEATS:,} estimates from {YES_HOLDERS}, in its standard errors; at most "
+            f"{Z:g}"
+        )
         return Row(f"{self.name}: estimates are unbiased", "unbiased", self.bias, self.bias <= Z, note)
 
 

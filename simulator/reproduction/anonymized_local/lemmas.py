@@ -37,8 +37,10 @@ def reproduce(*, seed: int) -> Reproduction:  # noqa: ARG001 - nothing is drawn
 
     truth = np.array([NO, YES], dtype=np.int64)
     said_no, said_yes, silent = (float(value) for value in local(1.0).count_std_errors(truth)[:, 0])
-    quote = "“setting π_1 = π_2 = π_3 = 1 results in the standard deviation being equal for σ(“Yes”), σ(“No”), and "
-    "σ(⊥)” (lemma 7)"
+    quote = (
+        "“setting π_1 = π_2 = π_3 = 1 results in the standard deviation being equal for σ(“Yes”), σ(“No”), and σ(⊥)” "
+        "(lemma 7)"
+    )
     try:
         local(1.0, "no").std_error(truth)
         estimable = "an estimate"

@@ -120,8 +120,10 @@ def _coverage(bars: Bars) -> list[Row]:
     for name, shares in ((f"Sampling Privacy, {SP_Z:g} σ", sampling), (f"randomized response, {RR_Z:g} σ", response)):
         mean = float(np.mean(shares))
         agrees = round(mean, 2) == LEVEL
-        note = f"“95 % confidence bound”; exact, mean of the groups with anybody in them ({min(shares):.3f} to "
-        f"{max(shares):.3f})"
+        note = (
+            f"“95 % confidence bound”; exact, mean of the groups with anybody in them ({min(shares):.3f} to "
+            f"{max(shares):.3f})"
+        )
         rows.append(Row(f"estimates within the bar: {name}", LEVEL, mean, agrees, note))
     return rows
 

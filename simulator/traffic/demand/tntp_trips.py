@@ -52,8 +52,8 @@ class _Reading:
         self._destination: list[int] = []
         self._trips: list[float] = []
         self._line: list[int] = []
+        # Of the rounding error of the sum, where each number was rounded to its last digit.
         self._variance = 0.0
-        """Of the rounding error of the sum, where each number was rounded to its last digit."""
 
     def run(self) -> TripTable:
         lines = lines_of(self._file)

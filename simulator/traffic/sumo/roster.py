@@ -30,8 +30,8 @@ class Roster:
 
     def __init__(self, most: int, unscheduled: frozenset[str] = frozenset()) -> None:
         self._most, self._unscheduled = most, unscheduled
+        # Of those waiting, on the road or between two places; an id may come again once its vehicle has arrived.
         self._row: dict[str, int] = {}
-        """Of those waiting, on the road or between two places; an id may come again once its vehicle has arrived."""
         self._due: list[tuple[float, int, str, int, int]] = []
         self._loaded = 0
         self.departed = 0
