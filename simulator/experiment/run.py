@@ -8,7 +8,7 @@ from typing import Any
 import simpy
 
 import scenarios
-from scenarios import Fault, Overrides, Scenario, ScenarioError
+from scenarios import Overrides, Scenario, ScenarioError
 from simulator.experiment import build
 from simulator.experiment.games.attack_records import attack_campaigns, check_corrupted, most_targets
 from simulator.experiment.network import build_channel
