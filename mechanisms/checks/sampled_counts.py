@@ -25,7 +25,7 @@ def check_sample_law(trial: Trial, findings: Findings) -> None:
     alpha = trial.alpha(findings, comparisons) * SAME_LAW_COMPARISONS
     repeats, least = max(400, trial.devices // 5), 1.0
     for truth in crowds:
-        by_report = trial.crowds(truth, 2 * repeats, rng=rng).sum(axis=1)
+        by_report = trial.counts(truth, 2 * repeats, rng=rng)
         true_counts = np.bincount(truth, minlength=trial.cells + 1).astype(np.int64)
         by_count = np.stack([mechanism.sample_counts(true_counts, rng=rng) for _ in range(repeats)])
         where = f"of devices in {truth.tolist()}"
