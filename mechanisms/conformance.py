@@ -66,9 +66,9 @@ __all__ = ["CheckResult", "ConformanceError", "ConformanceReport", "check_mechan
 LEVEL = 1e-6
 DEVICES = 40_000
 QUICK = 5
-THOROUGH = 25
+THOROUGH = 50
 LEAST_DEVICES = 2_000
-# Cells of the second size, unless the first has as many; of a class, the first has the fewer.
+# Cells of the second size: the more, unless the first has as many.
 FEW_CELLS, MORE_CELLS = 3, 10
 
 CHECKS: dict[str, Callable[[Trial, Findings], None]] = {
@@ -97,6 +97,7 @@ CHECKS: dict[str, Callable[[Trial, Findings], None]] = {
 def check_mechanism(
     mechanism: Any,
     *,
+    cells: int = FEW_CELLS,
     seed: int = 0,
     level: float = LEVEL,
     devices: int = DEVICES,
@@ -111,9 +112,11 @@ def check_mechanism(
     Parameters
     ----------
     mechanism : LocalMechanism or callable
-        An instance with at most 16 cells; or a class or function that makes one, called with `cells` = 3 and `cells` =
-        10. The second size of an instance is 10 cells, or 3 if it has 10 or more: it must be a dataclass, of which
-        `dataclasses.replace` makes a copy with other `cells`. Where that is not possible, `attributes` says why.
+        An instance with at most 16 cells; or a class or function that makes one, called with `cells`. A second one has
+        10 cells, or 3 if the first has 10 or more: of an instance that is a dataclass, it is a copy with other `cells`.
+        Where it cannot be made, `attributes` says why.
+    cells : int
+        Of the first instance, where `mechanism` makes it.
     seed : int
         Of everything drawn: the same seed gives the same report.
     level : float
@@ -129,7 +132,7 @@ def check_mechanism(
     quick : bool
         A fifth of the devices, one query, one size.
     thorough : bool
-        25 times the devices, and intervals and standard errors of larger crowds too, with and without loss: about a
+        50 times the devices, and intervals and standard errors of larger crowds too, with and without loss: about a
         minute.
     raise_failures : bool
         Raise if any check fails; else return the report whatever it says.
@@ -166,7 +169,7 @@ def check_mechanism(
         devices *= THOROUGH
     # A mechanism may be callable too; its class has an `answer`, and that of a class or a function has none.
     makes = callable(mechanism) and not hasattr(type(mechanism), "answer")
-    first = mechanism(cells=FEW_CELLS) if makes else mechanism
+    first = mechanism(cells=cells) if makes else mechanism
     attributes = Findings()
     check_attributes(first, attributes)
     if attributes.faults:
@@ -175,7 +178,7 @@ def check_mechanism(
         trials = []
     else:
         trials = [Trial(first, seed, level / sizes, devices, queries, thorough)]
-        if sizes > 1 and (second := _resize(mechanism, first, makes, attributes)) is not None:
+        if sizes > 1 and (second := _resize(mechanism if makes else None, first, attributes)) is not None:
             trials.append(Trial(second, seed, level / sizes, max(LEAST_DEVICES, devices // QUICK), queries, thorough))
         found = [[_run(name, check, trial) for name, check in CHECKS.items()] for trial in trials]
         results = [attributes.result("attributes"), *found[0]]
@@ -187,16 +190,20 @@ def check_mechanism(
     return report
 
 
-def _resize(mechanism: Any, first: Any, makes: bool, findings: Findings) -> Any:
+def _resize(make: Callable[..., Any] | None, first: Any, findings: Findings) -> Any:
     """Return the mechanism with another number of cells; or None, with the reason among the findings."""
     cells = MORE_CELLS if first.cells < MORE_CELLS else FEW_CELLS
     try:
-        second = mechanism(cells=cells) if makes else dataclasses.replace(first, cells=cells)
+        second = make(cells=cells) if make else dataclasses.replace(first, cells=cells)
     except Exception as error:  # noqa: BLE001 - a user's mechanism may raise anything
-        findings.note(f"not checked with {cells} cells, as it could not be made ({type(error).__name__}: {error})")
+        hint = "" if make else "; a class or a function of `cells` can be checked instead"
+        findings.note(f"not checked with {cells} cells, as it cannot be made ({type(error).__name__}: {error}){hint}")
         return None
     other = Findings()
     check_attributes(second, other)
+    if not other.faults and second.cells != cells:
+        findings.note(f"not checked with {cells} cells: made with so many, it has {second.cells}")
+        return None
     findings.faults += [f"with {cells} cells: {fault}" for fault in other.faults]
     return None if other.faults else second
 

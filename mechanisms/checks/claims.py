@@ -176,7 +176,9 @@ def pair_audits(keys: Mapping[History, Keys], *, parts: int, alpha: float) -> li
 def _views(trial: Trial) -> list[View]:
     """Return what one server sees of a device, and all of them together."""
     queries = range(1, trial.queries + 1)
-    return [view for q in queries for view in (*(Report(r + 1, queries=q) for r in range(trial.rounds)), LinkedReports(q))]
+    return [
+        view for q in queries for view in (*(Report(r + 1, queries=q) for r in range(trial.rounds)), LinkedReports(q))
+    ]
 
 
 def _shown(trial: Trial, view: Report | LinkedReports | Any) -> tuple[tuple[int, ...], int]:

@@ -136,12 +136,12 @@ def check_nothing_is_written_on(trial: Trial, findings: Findings) -> None:
 
 def check_devices_toss_their_own(trial: Trial, findings: Findings) -> None:
     """Expect that devices of one batch are as independent as devices that toss alone, and answer by the same law."""
-    lags = {"neighbours": 1, "devices 64 apart": 64, "devices half a batch apart": trial.devices // 2}
+    lags = {"neighbours": 1, "devices 64 apart": 64, "devices half a batch apart": trial.calls // 2}
     truths = (0, trial.cells)
     alpha = trial.alpha(findings, len(lags) * len(truths) * SAME_LAW_COMPARISONS) * SAME_LAW_COMPARISONS
     rng = trial.generator("own coins")
-    devices, least = 2 * (trial.devices // 2), 1.0
-    alone = max(400, trial.devices // 15)
+    devices, least = 2 * (trial.calls // 2), 1.0
+    alone = max(400, trial.calls // 15)
     for cell in truths:
         batch = row_keys(trial.vectors(np.full(devices, cell, dtype=np.int32), rng=rng))
         lone = np.full(1, cell, dtype=np.int32)

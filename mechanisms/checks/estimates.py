@@ -139,8 +139,8 @@ def check_intervals(trial: Trial, findings: Findings) -> None:
             most = np.full(trial.cells, np.inf)
         for v in np.flatnonzero((high < least) | (low > most)):
             findings.fault(
-                f"estimates state a standard error of cell {v + 1} of {np.sqrt(stated[:, v].mean()):.4g} {where}; it is "
-                f"{np.sqrt(variance[v]):.4g}"
+                f"estimates of cell {v + 1} state a standard error of {np.sqrt(stated[:, v].mean()):.4g}, but it is "
+                f"{np.sqrt(variance[v]):.4g}, {where}"
             )
 
 
@@ -176,7 +176,7 @@ def check_sampled_estimates(trial: Trial, findings: Findings) -> None:
     alpha = trial.alpha(findings, (2 * len(populations) + 1) * trial.cells)
     asked = (CROWD,) * trial.rounds
     for name, crowd in populations.items():
-        repeats = trial.repeats // 2
+        repeats = max(100, trial.calls // 24)
         counts = np.stack([trial.mechanism.sample_counts(crowd, rng=rng) for _ in range(repeats)])
         # The map found from reports holds for counts that devices can make together; drawn cell by cell they need not.
         joint = getattr(trial.mechanism, "sample_law", None) == JOINT

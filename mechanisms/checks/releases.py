@@ -55,7 +55,10 @@ def _keys(
     publish: Callable[[View, int], dict[History, NDArray[np.int64]]], view: View, cell: int, index: int | None = None
 ) -> dict[History, Keys]:
     """Return a key for all that is published in each world, or for one index of the tallies."""
-    return {history: row_keys(seen if index is None else seen[:, :, :, index]) for history, seen in publish(view, cell).items()}
+    return {
+        history: row_keys(seen if index is None else seen[:, :, :, index])
+        for history, seen in publish(view, cell).items()
+    }
 
 
 def _published(trial: Trial, view: Any, cell: int) -> dict[History, NDArray[np.int64]]:

@@ -61,7 +61,9 @@ class CheckResult:
         figures = {**self.figures, **{f"{name} {where}": value for name, value in other.figures.items()}}
         counts = [int(result.figures.get("comparisons", 0)) for result in (self, other)]
         if any(counts):
-            spent = sum(n * float(result.figures.get("alpha", 0)) for n, result in zip(counts, (self, other), strict=True))
+            spent = sum(
+                n * float(result.figures.get("alpha", 0)) for n, result in zip(counts, (self, other), strict=True)
+            )
             figures["comparisons"], figures["alpha"] = sum(counts), spent / sum(counts)
         return CheckResult(self.name, status, "; ".join(details), figures)
 

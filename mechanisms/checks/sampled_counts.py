@@ -23,7 +23,7 @@ def check_sample_law(trial: Trial, findings: Findings) -> None:
     parts = [None] if joint else list(range(trial.shape[0]))
     comparisons = len(crowds) * len(parts) * SAME_LAW_COMPARISONS
     alpha = trial.alpha(findings, comparisons) * SAME_LAW_COMPARISONS
-    repeats, least = max(400, trial.devices // 5), 1.0
+    repeats, least = max(400, trial.calls // 5), 1.0
     for truth in crowds:
         by_report = trial.counts(truth, 2 * repeats, rng=rng)
         true_counts = np.bincount(truth, minlength=trial.cells + 1).astype(np.int64)

@@ -80,6 +80,11 @@ class Trial:
         return list(self.audited if self.shape[0] == self.cells + 1 else range(self.shape[0]))
 
     @property
+    def calls(self) -> int:
+        """Devices, but no more than 40,000: for what calls the mechanism once for each of so many."""
+        return min(self.devices, 40_000)
+
+    @property
     def repeats(self) -> int:
         """Queries repeated, where whole queries are."""
         return max(200, self.devices // 12)
