@@ -134,7 +134,9 @@ def wilson_interval(
     squared = 2.0 * math.log(1.0 / alpha)
     middle = hits + squared / 2.0
     half = np.sqrt(squared * (hits * (1.0 - hits / trials) + squared / 4.0))
-    return np.maximum(middle - half, 0.0) / (trials + squared), (middle + half) / (trials + squared)
+    lower: NDArray[np.float64] = np.maximum(middle - half, np.float64(0.0)) / (trials + squared)
+    upper: NDArray[np.float64] = (middle + half) / (trials + squared)
+    return lower, upper
 
 
 def row_keys(rows: NDArray[np.int64]) -> NDArray[np.int64]:

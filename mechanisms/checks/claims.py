@@ -175,10 +175,11 @@ def pair_audits(keys: Mapping[History, Keys], *, parts: int, alpha: float) -> li
 
 def _views(trial: Trial) -> list[View]:
     """Return what one server sees of a device, and all of them together."""
-    queries = range(1, trial.queries + 1)
-    return [
-        view for q in queries for view in (*(Report(r + 1, queries=q) for r in range(trial.rounds)), LinkedReports(q))
-    ]
+    views: list[View] = []
+    for queries in range(1, trial.queries + 1):
+        views += [Report(r + 1, queries=queries) for r in range(trial.rounds)]
+        views.append(LinkedReports(queries=queries))
+    return views
 
 
 def _shown(trial: Trial, view: Report | LinkedReports | Any) -> tuple[tuple[int, ...], int]:

@@ -132,7 +132,7 @@ def check_intervals(trial: Trial, findings: Findings) -> None:
             variance = trial.mechanism.std_error(crowd, asked=asked, counted=counted) ** 2
             least, most = variance * (1 - PLUG_IN_SLACK), variance * (1 + PLUG_IN_SLACK)
         else:
-            off = np.stack([e.count for e in estimates]) - crowd[1:]
+            off: NDArray[np.float64] = np.stack([e.count for e in estimates]) - crowd[1:]
             variance = (off**2).mean(axis=0)
             step = np.where(np.isfinite(step), step, 2.0 * np.sqrt(variance))
             least = variance - square_reach(off, variance, step=step, alpha=alpha / 2)

@@ -111,7 +111,7 @@ def test_a_class_or_function_is_made_at_both_sizes():
 def test_a_second_size_that_cannot_be_had_is_said():
     for mechanism, why in (
         (PlainResponse(cells=3), "dataclass"),
-        (SamplingPrivacy(cells=3, sampling=0.3, blank=[0.1, 0.3, 0.05]), "blank"),
+        (partial(SamplingPrivacy, sampling=0.3, blank=[0.1, 0.3, 0.05]), "blank"),
         (lambda *, cells: GOOD["no privacy"], "made with so many, it has 3"),  # noqa: ARG005
     ):
         report = examine(mechanism, devices=2_000, queries=1)
