@@ -134,8 +134,8 @@ def wilson_interval(
     squared = 2.0 * math.log(1.0 / alpha)
     middle = hits + squared / 2.0
     half = np.sqrt(squared * (hits * (1.0 - hits / trials) + squared / 4.0))
-    lower: NDArray[np.float64] = np.maximum(middle - half, np.float64(0.0)) / (trials + squared)
-    upper: NDArray[np.float64] = (middle + half) / (trials + squared)
+    lower = np.maximum(middle - half, 0.0).astype(np.float64) / (trials + squared)
+    upper = (middle + half).astype(np.float64) / (trials + squared)
     return lower, upper
 
 
