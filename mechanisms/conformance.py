@@ -1,6 +1,6 @@
 """What every mechanism must satisfy, ours or a user's: `check_mechanism`.
 
-The checks, in order, and what each one catches:
+All checks run at two numbers of cells, because a fault may show at one of them only. They are, in order:
 
 ===================== ==============================================================================================
 attributes            a method or attribute missing or of the wrong kind
@@ -8,7 +8,7 @@ reports               shapes and dtypes of reports, encodings and tallies; a bat
 estimates             shapes and dtypes of estimates, standard errors and sampled counts
 answer_draws_nothing  an answer that draws: coins come before truth
 others_stay           a report that hangs on another device's truth
-early_rounds          a report that hangs on the truth before its round
+early_rounds          a `truth_round` that is not the first whose reports depend on the truth
 hidden_state          an answer, a toss or an estimate that hangs on earlier calls
 nothing_written_on    memory, coins, truths or counts changed in passing
 own_coins             devices that share coins, or answer in a batch by another law than alone
@@ -21,8 +21,9 @@ sample_law            sample_counts and reports that differ in the law stated, j
 claims_sound          a claim at odds with itself, or smaller than that of somebody who sees less
 claims_hold           an ε or δ claimed of reports below what samples prove
 infinite_claims       an ε claimed infinite though nothing tells
-releases_hold         an ε or δ claimed of published counts or shuffled reports below what samples prove
-bad_inputs            a wrong truth, round, mask, count or total that is taken in silence
+releases_hold         an ε or δ claimed of published counts or shuffled reports below what samples prove, devices that
+                      keep their memory from query to query included
+bad_inputs            a wrong truth, round, mask, count or total that raises no ValueError or TypeError with a message
 ===================== ==============================================================================================
 
 A mechanism must have `cells`, `rounds`, `truth_round`, `tally_shape`, `enrol`, `toss`, `answer`, `encode`, `tally`,
@@ -32,6 +33,7 @@ is not asked for estimates. One whose published counts are only private among N 
 crowds are filled up to N with devices outside every cell.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -64,7 +66,10 @@ __all__ = ["CheckResult", "ConformanceError", "ConformanceReport", "check_mechan
 LEVEL = 1e-6
 DEVICES = 40_000
 QUICK = 5
+THOROUGH = 50
 LEAST_DEVICES = 2_000
+# Cells of the second size: the more, unless the first has as many.
+FEW_CELLS, MORE_CELLS = 3, 10
 
 CHECKS: dict[str, Callable[[Trial, Findings], None]] = {
     "reports": check_reports,
@@ -92,30 +97,43 @@ CHECKS: dict[str, Callable[[Trial, Findings], None]] = {
 def check_mechanism(
     mechanism: Any,
     *,
+    cells: int = FEW_CELLS,
     seed: int = 0,
     level: float = LEVEL,
     devices: int = DEVICES,
     queries: int = 2,
+    sizes: int = 2,
     quick: bool = False,
+    thorough: bool = False,
     raise_failures: bool = True,
 ) -> ConformanceReport:
     """Check everything a mechanism promises, and raise or return every failure, not only the first.
 
     Parameters
     ----------
-    mechanism : LocalMechanism
-        An instance with few cells, 16 at most: 3 show everything, in some seconds.
+    mechanism : LocalMechanism or callable
+        An instance with at most 16 cells; or a class or function that makes one, called with `cells`. A second one has
+        10 cells, or 3 if the first has 10 or more: of an instance that is a dataclass, it is a copy with other `cells`.
+        Where it cannot be made, `attributes` says why.
+    cells : int
+        Of the first instance, where `mechanism` makes it.
     seed : int
         Of everything drawn: the same seed gives the same report.
     level : float
         Greatest probability that a mechanism that keeps every promise fails, all comparisons of all checks together.
         Each statistical check has an equal share, split equally over its comparisons; the figures say how many.
     devices : int
-        Devices of each truth whose reports are drawn where laws are compared, at least 2,000. More see finer faults.
+        Devices of each truth whose reports are drawn where laws are compared, at least 2,000: the more, the smaller the
+        faults that are found. A fifth of them are drawn at the second size.
     queries : int
         Queries over which claims are audited: 1, or 2 for those over two queries as well.
+    sizes : int
+        Numbers of cells at which everything is checked, 1 or 2.
     quick : bool
-        A fifth of the devices, and one query.
+        A fifth of the devices, one query, one size.
+    thorough : bool
+        50 times the devices, and intervals and standard errors of larger crowds too, with and without loss: about a
+        minute.
     raise_failures : bool
         Raise if any check fails; else return the report whatever it says.
 
@@ -129,7 +147,7 @@ def check_mechanism(
     ConformanceError
         If a check fails, with all of them and the `report`.
     ParameterError
-        If `level`, `devices` or `queries` is out of range.
+        If `level`, `devices`, `queries` or `sizes` is out of range, or both `quick` and `thorough` are given.
 
     Examples
     --------
@@ -140,22 +158,54 @@ def check_mechanism(
     check_integer("seed", seed, at_least=0)
     check_integer("devices", devices, at_least=LEAST_DEVICES)
     check_integer("queries", queries, at_least=1, at_most=2)
+    check_integer("sizes", sizes, at_least=1, at_most=2)
     if not 0.0 < level < 1.0:
         raise ParameterError("level", "must be between 0 and 1, both excluded", level)
+    if quick and thorough:
+        raise ParameterError("thorough", "must be False where quick is True", thorough)
     if quick:
-        devices, queries = max(LEAST_DEVICES, devices // QUICK), 1
-    trial = Trial(mechanism, seed, level, devices, queries)
-    findings = Findings()
-    check_attributes(mechanism, findings)
-    results = [findings.result("attributes")]
-    if results[0].passed:
-        results += [_run(name, check, trial) for name, check in CHECKS.items()]
+        devices, queries, sizes = max(LEAST_DEVICES, devices // QUICK), 1, 1
+    if thorough:
+        devices *= THOROUGH
+    # A mechanism may be callable too; its class has an `answer`, and that of a class or a function has none.
+    makes = callable(mechanism) and not hasattr(type(mechanism), "answer")
+    first = mechanism(cells=cells) if makes else mechanism
+    attributes = Findings()
+    check_attributes(first, attributes)
+    if attributes.faults:
+        skipped = [CheckResult(name, "skipped", "not run: attributes are missing or wrong") for name in CHECKS]
+        results = [attributes.result("attributes"), *skipped]
+        trials = []
     else:
-        results += [CheckResult(name, "skipped", "not run: attributes are missing or wrong") for name in CHECKS]
-    report = ConformanceReport(_write(mechanism), seed, level, tuple(results))
+        trials = [Trial(first, seed, level / sizes, devices, queries, thorough)]
+        if sizes > 1 and (second := _resize(mechanism if makes else None, first, attributes)) is not None:
+            trials.append(Trial(second, seed, level / sizes, max(LEAST_DEVICES, devices // QUICK), queries, thorough))
+        found = [[_run(name, check, trial) for name, check in CHECKS.items()] for trial in trials]
+        results = [attributes.result("attributes"), *found[0]]
+        if len(trials) > 1:
+            results[1:] = [one.join(other, f"with {trials[1].cells} cells") for one, other in zip(*found, strict=True)]
+    report = ConformanceReport(_write(first), seed, level, tuple(results), tuple(trial.cells for trial in trials))
     if raise_failures:
         report.raise_for_failures()
     return report
+
+
+def _resize(make: Callable[..., Any] | None, first: Any, findings: Findings) -> Any:
+    """Return the mechanism with another number of cells; or None, with the reason among the findings."""
+    cells = MORE_CELLS if first.cells < MORE_CELLS else FEW_CELLS
+    try:
+        second = make(cells=cells) if make else dataclasses.replace(first, cells=cells)
+    except Exception as error:  # noqa: BLE001 - a user's mechanism may raise anything
+        hint = "" if make else "; a class or a function of `cells` can be checked instead"
+        findings.note(f"not checked with {cells} cells, as it cannot be made ({type(error).__name__}: {error}){hint}")
+        return None
+    other = Findings()
+    check_attributes(second, other)
+    if not other.faults and second.cells != cells:
+        findings.note(f"not checked with {cells} cells: made with so many, it has {second.cells}")
+        return None
+    findings.faults += [f"with {cells} cells: {fault}" for fault in other.faults]
+    return None if other.faults else second
 
 
 def _run(name: str, check: Callable[[Trial, Findings], None], trial: Trial) -> CheckResult:

@@ -13,6 +13,8 @@ from simulator.planning.command import plan
 from simulator.roads_command import roads_app
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mechanisms.conformance import ConformanceReport
 
 app = typer.Typer(
@@ -132,17 +134,30 @@ def check(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter: sampling=0.3")
     ] = None,
-    cells: Annotated[int, typer.Option(help="Cells of the instance that is checked.", min=1, max=16)] = 3,
+    cells: Annotated[
+        int,
+        typer.Option(
+            help="Cells of the instance that is checked; another has 10, or 3 if these are more.", min=1, max=16
+        ),
+    ] = 3,
     seed: Annotated[int, typer.Option(help="Of everything drawn.", min=0)] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer devices, one query.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer devices, one query, one number of cells.")] = False,
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="50 times the devices, large crowds: finds smaller faults, in minutes.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check that a mechanism keeps every promise; exit code 1 if it does not."""
     from mechanisms.conformance import check_mechanism  # noqa: PLC0415
 
-    report = check_mechanism(
-        _make_mechanism(mechanism, cells, set_ or []), seed=seed, quick=quick, raise_failures=False
-    )
+    if quick and thorough:
+        raise typer.BadParameter("--quick and --thorough cannot be given together")
+    make = _mechanism_factory(mechanism, set_ or [])
+    try:
+        make(cells=cells)
+    except (TypeError, ValueError) as error:
+        raise MechanismError(f"{mechanism} refuses its parameters: {error}") from error
+    report = check_mechanism(make, cells=cells, seed=seed, quick=quick, thorough=thorough, raise_failures=False)
     if json:
         from json import dumps  # noqa: PLC0415
 
@@ -152,13 +167,13 @@ def check(
     raise typer.Exit(0 if report.passed else 1)
 
 
-def _make_mechanism(reference: str, cells: int, settings: list[str]) -> object:
-    """Import a class and make an instance of it.
+def _mechanism_factory(reference: str, settings: list[str]) -> "Callable[..., object]":
+    """Import a class and return what makes an instance of it, given `cells`.
 
     Raises
     ------
     MechanismError
-        If it cannot be imported, or refuses its parameters.
+        If it cannot be imported, or a setting cannot be read.
     """
     import importlib  # noqa: PLC0415
 
@@ -176,11 +191,7 @@ def _make_mechanism(reference: str, cells: int, settings: list[str]) -> object:
         make = getattr(importlib.import_module(module), name)
     except Exception as error:  # a user's module may raise anything while it is imported
         raise MechanismError(f"{reference} cannot be imported ({type(error).__name__}: {error})") from error
-    try:
-        made: object = make(**{"cells": cells, **parameters})
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{reference} refuses its parameters: {error}") from error
-    return made
+    return lambda *, cells: make(**{"cells": cells, **parameters})
 
 
 class MechanismError(ValueError):
@@ -204,8 +215,10 @@ def _print_conformance(report: "ConformanceReport") -> None:
     console.print(table)
     failed = len(report.failures)
     verdict = "keeps every promise" if report.passed else f"fails {failed} of {len(report.results)} checks"
+    sizes = " and ".join(map(str, report.cells)) or "no"
     typer.echo(
-        f"{verdict}; {report.comparisons:,} comparisons, false alarms below {report.level:g}, seed {report.seed}"
+        f"{verdict} with {sizes} cells; {report.comparisons:,} comparisons, "
+        f"false alarms below {report.level:g}, seed {report.seed}"
     )
 
 

@@ -111,6 +111,34 @@ def same_law(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     return min(1.0, least * SAME_LAW_COMPARISONS)
 
 
+def wilson_interval(
+    hits: NDArray[np.int64], trials: int, *, alpha: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return approximate bounds of probabilities, each wrong about as often as `alpha` (Wilson 1927, eq 3).
+
+    Cheap: for choosing what exact bounds then test.
+
+    Parameters
+    ----------
+    hits : (n,) int64
+        Of `trials`.
+    trials : int
+        At least 1.
+    alpha : float
+
+    Returns
+    -------
+    lower, upper : (n,) float64
+        The upper ones are above 0.
+    """
+    squared = 2.0 * math.log(1.0 / alpha)
+    middle = hits + squared / 2.0
+    half = np.sqrt(squared * (hits * (1.0 - hits / trials) + squared / 4.0))
+    lower = np.maximum(middle - half, 0.0).astype(np.float64) / (trials + squared)
+    upper = (middle + half).astype(np.float64) / (trials + squared)
+    return lower, upper
+
+
 def row_keys(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return a key a row, (n,) int64: rows with one key are one outcome.
 

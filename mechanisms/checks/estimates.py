@@ -17,6 +17,12 @@ from mechanisms.local.mechanism import Counts
 NOMINAL = 0.95
 SCORE_SLACK = 0.05
 FEWER = 400
+# A thorough check's crowd, of which so many reports arrive.
+LARGE = 240
+ARRIVED = (LARGE, 2 * LARGE // 3)
+LARGE_SLACK = 0.02
+# By how much the mean of variances at estimates may differ from the variance at the truth, in large crowds.
+PLUG_IN_SLACK = 0.02
 
 
 def check_no_bias(trial: Trial, findings: Findings) -> None:
@@ -83,11 +89,7 @@ def check_loss(trial: Trial, findings: Findings) -> None:
         rates.append((CROWD, *(CROWD // 2,) * (trial.rounds - 1)))
     alpha = trial.alpha(findings, 2 * len(rates) * trial.cells)
     for counted in rates:
-        vectors = trial.crowds(truth_of(crowd), trial.repeats, rng=rng)
-        counts = np.zeros((trial.repeats, trial.rounds, *trial.shape), dtype=np.int64)
-        for r, heard in enumerate(counted):
-            ranks = rng.random((trial.repeats, CROWD)).argsort(axis=1)
-            counts[:, r] = np.einsum("tn,tn...->t...", ranks < heard, vectors[:, :, r])
+        counts = trial.counts(truth_of(crowd), trial.repeats, rng=rng, counted=counted)
         estimates = _estimates(trial, counts, counted, trial.fit(counted=counted))
         theory = None
         if trial.states_theory:
@@ -98,29 +100,72 @@ def check_loss(trial: Trial, findings: Findings) -> None:
 
 
 def check_intervals(trial: Trial, findings: Findings) -> None:
-    """Expect the coverage that intervals state; of score intervals within five per cent, where noise is near normal."""
+    """Expect the coverage that intervals state; of score intervals within five per cent, where noise is near normal.
+
+    A thorough check looks at large crowds too, with and without loss: there score intervals must be within two per
+    cent, and the standard errors of the estimates must be those of theory, or not too small if none is stated.
+    """
     if _nothing_to_estimate(trial, findings):
         return
     rng = trial.generator("intervals")
-    populations = trial.populations()
-    alpha = trial.alpha(findings, len(populations) * trial.cells)
-    least = 1.0
+    populations, full = trial.populations(), (CROWD,) * trial.rounds
+    alpha = trial.alpha(findings, (len(populations) + (2 * len(ARRIVED) if trial.thorough else 0)) * trial.cells)
     for name, crowd in populations.items():
-        repeats = min(FEWER, trial.repeats)
-        counts = trial.crowds(truth_of(crowd), repeats, rng=rng).sum(axis=1)
-        estimates = [_estimate(trial, row, (CROWD,) * trial.rounds) for row in counts]
-        covered = np.stack([(e.lower <= crowd[1:]) & (crowd[1:] <= e.upper) for e in estimates]).sum(axis=0)
-        kind = getattr(estimates[0], "interval", "score")
-        judged = np.ones(trial.cells, dtype=np.bool_)
-        nominal = NOMINAL - SCORE_SLACK if kind == "score" else NOMINAL
-        if kind == "score":
-            spread = np.stack([e.count for e in estimates]).std(axis=0)
-            judged = spread > 3.0 * np.nan_to_num(trial.step, nan=np.inf)
-        for v in np.flatnonzero(judged):
-            often = f"{covered[v]} of {repeats} {kind} intervals cover cell {v + 1} of a crowd {name}"
-            findings.expect(bdtr(int(covered[v]), repeats, nominal) >= alpha, often)
-            least = min(least, float(covered[v]) / repeats)
-    findings.figures["least coverage"] = least
+        counts = trial.counts(truth_of(crowd), min(FEWER, trial.repeats), rng=rng)
+        estimates = [_estimate(trial, row, full) for row in counts]
+        _expect_coverage(
+            findings, estimates, crowd, step=trial.step, slack=SCORE_SLACK, alpha=alpha, where=f"of a crowd {name}"
+        )
+    if not trial.thorough:
+        return
+    crowd = np.full(trial.cells + 1, LARGE // (trial.cells + 1), dtype=np.int64)
+    crowd[0] += LARGE - crowd.sum()
+    for arrived in ARRIVED:
+        asked, counted = (LARGE,) * trial.rounds, (arrived,) * trial.rounds
+        counts = trial.counts(truth_of(crowd), max(FEWER, trial.devices // 250), rng=rng, counted=counted)
+        estimates = [trial.mechanism.estimate(row, counted=counted, asked=asked) for row in counts]
+        where, step = f"with {arrived} of {LARGE} devices heard", trial.step * LARGE / arrived
+        _expect_coverage(findings, estimates, crowd, step=step, slack=LARGE_SLACK, alpha=alpha, where=where)
+        stated = np.stack([e.std_error**2 for e in estimates])
+        low, high = mean_interval(stated, alpha=alpha / 2)
+        if trial.states_theory:
+            variance = trial.mechanism.std_error(crowd, asked=asked, counted=counted) ** 2
+            least, most = variance * (1 - PLUG_IN_SLACK), variance * (1 + PLUG_IN_SLACK)
+        else:
+            off: NDArray[np.float64] = np.stack([e.count for e in estimates]) - crowd[1:]
+            variance = (off**2).mean(axis=0)
+            step = np.where(np.isfinite(step), step, 2.0 * np.sqrt(variance))
+            least = variance - square_reach(off, variance, step=step, alpha=alpha / 2)
+            most = np.full(trial.cells, np.inf)
+        for v in np.flatnonzero((high < least) | (low > most)):
+            findings.fault(
+                f"estimates of cell {v + 1} state a standard error of {np.sqrt(stated[:, v].mean()):.4g}, but it is "
+                f"{np.sqrt(variance[v]):.4g}, {where}"
+            )
+
+
+def _expect_coverage(
+    findings: Findings,
+    estimates: list[Any],
+    crowd: Counts,
+    *,
+    step: NDArray[np.float64],
+    slack: float,
+    alpha: float,
+    where: str,
+) -> None:
+    """Expect that the estimates of one crowd cover it as often as they state; score intervals, less `slack`."""
+    covered = np.stack([(e.lower <= crowd[1:]) & (crowd[1:] <= e.upper) for e in estimates]).sum(axis=0)
+    kind = getattr(estimates[0], "interval", "score")
+    judged = np.ones(len(covered), dtype=np.bool_)
+    nominal = NOMINAL - slack if kind == "score" else NOMINAL
+    if kind == "score":
+        judged = np.stack([e.count for e in estimates]).std(axis=0) > 3.0 * np.nan_to_num(step, nan=np.inf)
+    for v in np.flatnonzero(judged):
+        often = f"{covered[v]} of {len(estimates)} {kind} intervals cover cell {v + 1} {where}"
+        findings.expect(bdtr(int(covered[v]), len(estimates), nominal) >= alpha, often)
+        least = float(findings.figures.get("least coverage", 1.0))
+        findings.figures["least coverage"] = min(least, float(covered[v]) / len(estimates))
 
 
 def check_sampled_estimates(trial: Trial, findings: Findings) -> None:
@@ -131,7 +176,7 @@ def check_sampled_estimates(trial: Trial, findings: Findings) -> None:
     alpha = trial.alpha(findings, (2 * len(populations) + 1) * trial.cells)
     asked = (CROWD,) * trial.rounds
     for name, crowd in populations.items():
-        repeats = trial.repeats // 2
+        repeats = max(100, trial.calls // 24)
         counts = np.stack([trial.mechanism.sample_counts(crowd, rng=rng) for _ in range(repeats)])
         # The map found from reports holds for counts that devices can make together; drawn cell by cell they need not.
         joint = getattr(trial.mechanism, "sample_law", None) == JOINT
@@ -190,7 +235,7 @@ def _check_queries(trial: Trial, findings: Findings, *, variances: bool) -> None
     rng, populations = trial.generator("whole queries"), trial.populations()
     alpha = trial.alpha(findings, 2 * len(populations) * trial.cells)
     for name, crowd in populations.items():
-        counts = trial.crowds(truth_of(crowd), trial.repeats, rng=rng).sum(axis=1)
+        counts = trial.counts(truth_of(crowd), trial.repeats, rng=rng)
         estimates = _estimates(trial, counts, (CROWD,) * trial.rounds, None)
         theory = trial.mechanism.std_error(crowd) if variances else None
         compare_moments(findings, estimates, crowd, theory, step=trial.step, alpha=alpha, where=f"in a crowd {name}")

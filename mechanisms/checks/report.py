@@ -51,6 +51,22 @@ class CheckResult:
         """Whether no fault was found."""
         return self.status != "failed"
 
+    def join(self, other: "CheckResult", where: str) -> "CheckResult":
+        """Return one result of two runs of a check; what the other adds follows `where`."""
+        failed = [status for status in (self.status, other.status) if status == "failed"]
+        status: Status = "failed" if failed else self.status
+        details = [self.detail] if self.detail else []
+        if other.detail not in ("", self.detail):
+            details.append(f"{where}: {other.detail}")
+        figures = {**self.figures, **{f"{name} {where}": value for name, value in other.figures.items()}}
+        counts = [int(result.figures.get("comparisons", 0)) for result in (self, other)]
+        if any(counts):
+            spent = sum(
+                n * float(result.figures.get("alpha", 0)) for n, result in zip(counts, (self, other), strict=True)
+            )
+            figures["comparisons"], figures["alpha"] = sum(counts), spent / sum(counts)
+        return CheckResult(self.name, status, "; ".join(details), figures)
+
 
 @dataclass(frozen=True, slots=True)
 class ConformanceReport:
@@ -66,12 +82,15 @@ class ConformanceReport:
         Greatest probability that a mechanism that keeps every promise fails any check.
     results : tuple of CheckResult
         In the order they were run.
+    cells : tuple of int
+        Numbers of cells at which they were run; none if nothing could be.
     """
 
     mechanism: str
     seed: int
     level: float
     results: tuple[CheckResult, ...]
+    cells: tuple[int, ...]
 
     @property
     def passed(self) -> bool:
@@ -114,6 +133,7 @@ class ConformanceReport:
             "passed": self.passed,
             "seed": self.seed,
             "level": self.level,
+            "cells": list(self.cells),
             "comparisons": self.comparisons,
             "checks": [
                 {"name": r.name, "status": r.status, "detail": r.detail, "figures": dict(r.figures)}

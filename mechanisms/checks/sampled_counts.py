@@ -23,9 +23,9 @@ def check_sample_law(trial: Trial, findings: Findings) -> None:
     parts = [None] if joint else list(range(trial.shape[0]))
     comparisons = len(crowds) * len(parts) * SAME_LAW_COMPARISONS
     alpha = trial.alpha(findings, comparisons) * SAME_LAW_COMPARISONS
-    repeats, least = max(400, trial.devices // 5), 1.0
+    repeats, least = max(400, trial.calls // 5), 1.0
     for truth in crowds:
-        by_report = trial.crowds(truth, 2 * repeats, rng=rng).sum(axis=1)
+        by_report = trial.counts(truth, 2 * repeats, rng=rng)
         true_counts = np.bincount(truth, minlength=trial.cells + 1).astype(np.int64)
         by_count = np.stack([mechanism.sample_counts(true_counts, rng=rng) for _ in range(repeats)])
         where = f"of devices in {truth.tolist()}"

@@ -16,8 +16,12 @@ from mechanisms.local.mechanism import Coins, Counts, Truth, Vectors
 STATISTICAL_CHECKS = 9
 # Devices of one simulated query, where whole queries are repeated.
 CROWD = 24
-# One device's encodings are held densely, and every pair of cells is compared.
+# One device's encodings are held densely, and every cell's estimate is compared.
 MOST_CELLS = 16
+# Claims are audited for every cell of so many. Reports about more have so many outcomes that samples prove little.
+MOST_AUDITED = 4
+# Numbers of encodings held at a time, 64 MB.
+HELD = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Trial:
         Devices of each truth whose reports are drawn, where distributions are compared.
     queries : int
         Queries over which claims are audited: 1 and, if more, 2.
+    thorough : bool
+        Whether intervals and stated errors are also compared in larger crowds.
     """
 
     mechanism: Any
@@ -43,6 +49,7 @@ class Trial:
     level: float
     devices: int
     queries: int
+    thorough: bool = False
 
     @property
     def cells(self) -> int:
@@ -58,6 +65,24 @@ class Trial:
     def shape(self) -> tuple[int, ...]:
         """Of one round's tally."""
         return tuple(self.mechanism.tally_shape)
+
+    @property
+    def audited(self) -> tuple[int, ...]:
+        """The truths for which claims are audited: outside and every cell, or the first, the middle and the last."""
+        every = tuple(range(self.cells + 1))
+        return every if self.cells <= MOST_AUDITED else (0, 1, (self.cells + 1) // 2, self.cells)
+
+    @property
+    def columns(self) -> list[int]:
+        """Where the audited truths stand in a tally; everything, if it has no place for each cell."""
+        if self.shape[0] == self.cells:
+            return [cell - 1 for cell in self.audited if cell]
+        return list(self.audited if self.shape[0] == self.cells + 1 else range(self.shape[0]))
+
+    @property
+    def calls(self) -> int:
+        """Devices, but no more than 40,000: for what calls the mechanism once for each of so many."""
+        return min(self.devices, 40_000)
 
     @property
     def repeats(self) -> int:
@@ -80,18 +105,66 @@ class Trial:
         return self.mechanism.toss(self.mechanism.enrol(devices, rng=rng), rng=rng)
 
     def answers(self, truth: Truth, coins: Coins) -> Vectors:
-        """Return every round's encoded reports, (n, rounds, *tally_shape) int64."""
-        rounds = [self.mechanism.encode(self.mechanism.answer(r + 1, truth, coins)) for r in range(self.rounds)]
-        return np.stack(rounds, axis=1)
+        """Return every round's encoded reports, (n, rounds, *tally_shape) int64, of devices that stay."""
+        return self._reports([truth] * self.rounds, coins)
 
     def vectors(self, truth: Truth, *, rng: np.random.Generator) -> Vectors:
-        """Return the answers of newly enrolled devices, (n, rounds, *tally_shape) int64."""
-        return self.answers(truth, self.toss(len(truth), rng=rng))
+        """Return the answers of newly enrolled devices, (n, rounds, *tally_shape) int64.
+
+        At the moment of `truth_round` they are in the cells `truth`, at each other round's in random cells. A device
+        takes its cell at the first round whose report depends on it, and answers the later rounds about that cell.
+        """
+        coins = self.toss(len(truth), rng=rng)
+        if self.rounds == 1:
+            return self.answers(truth, coins)
+        journey = rng.integers(0, self.cells + 1, (self.rounds, len(truth)), dtype=np.int32)
+        journey[self.mechanism.truth_round - 1] = truth
+        journey[self.first_use :] = journey[self.first_use - 1]
+        return self._reports(list(journey), coins)
+
+    def _reports(self, truths: list[Truth], coins: Coins) -> Vectors:
+        """Return the encoded reports of each round, given the cells that devices answer about in it."""
+        encode, answer = self.mechanism.encode, self.mechanism.answer
+        return np.stack([encode(answer(number, truth, coins)) for number, truth in enumerate(truths, 1)], axis=1)
+
+    @cached_property
+    def first_use(self) -> int:
+        """The first round, from 1, whose report depends on the device's cell; `truth_round` if none does."""
+        coins = self.toss(self.devices, rng=self.generator("first use"))
+        cells = [np.full(self.devices, cell, dtype=np.int32) for cell in range(self.cells + 1)]
+        for number in range(1, self.rounds + 1):
+            outside, *inside = (self.mechanism.encode(self.mechanism.answer(number, cell, coins)) for cell in cells)
+            if any(not np.array_equal(outside, reports) for reports in inside):
+                return number
+        return int(self.mechanism.truth_round)
+
+    def batches(self, devices: int, *, of: int = 1) -> list[int]:
+        """Return sizes, multiples of `of`, of batches that hold `devices` in all and whose encodings fit `HELD`."""
+        most = max(HELD // (self.rounds * int(np.prod(self.shape))) // of, 1) * of
+        return [min(most, devices - start) for start in range(0, devices, most)]
 
     def crowds(self, truth: Truth, repeats: int, *, rng: np.random.Generator) -> Vectors:
         """Return the answers of a crowd asked many times over, (repeats, n, rounds, *tally_shape) int64."""
         vectors = self.vectors(np.tile(truth, repeats), rng=rng)
         return vectors.reshape(repeats, len(truth), *vectors.shape[1:])
+
+    def counts(
+        self, truth: Truth, repeats: int, *, rng: np.random.Generator, counted: tuple[int, ...] | None = None
+    ) -> Vectors:
+        """Return the counts of a crowd asked many times over, (repeats, rounds, *tally_shape) int64.
+
+        Of each round, `counted` randomly chosen reports arrive; all, by default.
+        """
+        found = []
+        for devices in self.batches(repeats * len(truth), of=len(truth)):
+            vectors = self.crowds(truth, devices // len(truth), rng=rng)
+            if counted is None:
+                found.append(vectors.sum(axis=1))
+                continue
+            ranks = rng.random((self.rounds, *vectors.shape[:2])).argsort(axis=2)
+            arrived = ranks < np.reshape(counted, (self.rounds, 1, 1))
+            found.append(np.einsum("rtn,tnr...->tr...", arrived, vectors))
+        return np.concatenate(found)
 
     def fit(self, *, counted: tuple[int, ...] | None = None) -> AffineEstimator | None:
         """Return the estimate of a crowd as an affine map of its counts, or nothing if it is none."""
@@ -110,8 +183,8 @@ class Trial:
         rng = self.generator("contributions")
         found = []
         for cell in range(self.cells + 1):
-            vectors = self.vectors(np.full(self.devices, cell, dtype=np.int32), rng=rng)
-            found.append(self.ideal.contribution(vectors, devices=CROWD))
+            batches = (self.vectors(np.full(n, cell, dtype=np.int32), rng=rng) for n in self.batches(self.devices))
+            found.append(np.concatenate([self.ideal.contribution(batch, devices=CROWD) for batch in batches]))
         return found
 
     @cached_property

@@ -46,6 +46,7 @@ def test_a_sound_mechanism_exits_with_0_and_a_table(check, name):
     assert "sampling=0.4" in done.out
     assert "cells=3" in done.out
     assert "keeps every promise" in done.out
+    assert "with 3 cells" in done.out
     assert "seed 2" in done.out
     for check_name in ("attributes", "own_coins", "claims_hold", "bad_inputs"):
         assert check_name in done.out
@@ -82,6 +83,7 @@ def test_a_users_own_faulty_mechanism_exits_with_1(check):
         (["SamplingPrivacy", "--set", "sampling=0.4", "--set", "smapling=1"], ["smapling"]),
         (["mechanisms.local:truth"], ["cannot be imported"]),
         (["exploding:Thing"], ["cannot be imported", "ZeroDivisionError"]),
+        (["SamplingPrivacy", "--set", "sampling=0.4", "--quick", "--thorough"], ["--quick", "--thorough"]),
         (["SamplingPrivacy", "--cells", "0"], ["--cells"]),
         (["SamplingPrivacy", "--cells", "40"], ["--cells"]),
         ([], ["Missing argument"]),

@@ -5,7 +5,15 @@ import math
 
 import numpy as np
 
-from mechanisms.local import BinarySamplingPrivacy, Estimate, NoPrivacy, RandomizedResponse, SamplingPrivacy
+from mechanisms.local import (
+    BinarySamplingPrivacy,
+    Estimate,
+    KRandomizedResponse,
+    LongitudinalUnary,
+    NoPrivacy,
+    RandomizedResponse,
+    SamplingPrivacy,
+)
 from mechanisms.local.sampling_privacy import Dice
 from mechanisms.privacy import (
     ConstantDelta,
@@ -14,8 +22,10 @@ from mechanisms.privacy import (
     ReleasedCounts,
     ReleasedDifferences,
     Report,
+    Shuffled,
     printed_randomized_response_leakage,
 )
+from mechanisms.privacy.shuffled import shuffled_claim
 
 
 def changed(estimate, **changes):
@@ -316,6 +326,68 @@ class SaysNothingUseful(NoPrivacy):
             raise ValueError from None
 
 
+class FixesTheTruthTooEarly(SamplingPrivacy):
+    """States that devices fix their cell in round one, and answers about it in round two."""
+
+    truth_round = 1
+
+
+class ClaimsFreshCoins(LongitudinalUnary):
+    """Claims of shuffled reports what the clones bound gives for coins that are new in every query."""
+
+    def claim(self, view):
+        if not isinstance(view, Shuffled):
+            return super().claim(view)
+        local, single = super().claim(Report(1, queries=view.queries)), super().claim(Report(1))
+        return shuffled_claim(view, local=local, single=single)
+
+
+class ClaimsHalfBeyondThree(RandomizedResponse):
+    """Claims half the ε of a report if there are more than 3 cells."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        if self.cells <= 3 or not isinstance(view, Report | LinkedReports):
+            return claim
+        return PrivacyClaim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
+
+
+class ClaimsFivePercentLess(KRandomizedResponse):
+    """Claims an ε 5 % too small."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        if not isinstance(view, Report | LinkedReports):
+            return claim
+        return PrivacyClaim.bound(0.95 * claim.epsilon, lambda epsilon: claim.delta(epsilon / 0.95), "wishful")
+
+
+class AQuarterTooSure(SamplingPrivacy):
+    """Gives intervals 25 % too narrow."""
+
+    def estimate(self, counts, *, counted, asked):
+        estimate = super().estimate(counts, counted=counted, asked=asked)
+        middle = (estimate.lower + estimate.upper) / 2
+        ends = {name: middle + 0.75 * (getattr(estimate, name) - middle) for name in ("lower", "upper")}
+        return changed(estimate, **ends)
+
+
+class WrongErrorUnderLoss(SamplingPrivacy):
+    """States a standard error 5 % too small where reports are lost."""
+
+    def std_error(self, true_counts, *, asked=None, counted=None):
+        error = super().std_error(true_counts, asked=asked, counted=counted)
+        return error if counted is None or tuple(counted) == tuple(asked) else 0.95 * error
+
+
+class WrongEstimatedErrorUnderLoss(KRandomizedResponse):
+    """Gives estimates a standard error 5 % too small where reports are lost."""
+
+    def estimate(self, counts, *, counted, asked):
+        estimate = super().estimate(counts, counted=counted, asked=asked)
+        return estimate if tuple(counted) == tuple(asked) else changed(estimate, std_error=0.95 * estimate.std_error)
+
+
 class HasNoEstimate:
     """Lacks a method."""
 
@@ -368,4 +440,13 @@ BROKEN = [
     (SaysNothingUseful(cells=3), "bad_inputs"),
     (HasNoEstimate(), "attributes"),
     (FixesTheTruthTooLate(cells=3), "attributes"),
+    (FixesTheTruthTooEarly(**SAMPLING), "early_rounds"),
+    (FixesTheTruthTooEarly(**SAMPLING), "no_bias"),
+]
+
+SMALL_FAULTS = [
+    (ClaimsFivePercentLess(cells=3, epsilon=1.0), "claims_hold"),
+    (AQuarterTooSure(**SAMPLING), "intervals"),
+    (WrongErrorUnderLoss(**SAMPLING), "loss"),
+    (WrongEstimatedErrorUnderLoss(cells=3, epsilon=1.0), "intervals"),
 ]

@@ -6,14 +6,24 @@ from functools import partial
 
 import numpy as np
 import pytest
-from broken_mechanisms import BROKEN, SAMPLING, Biased, KeepsCount, NarrowCounts
+from broken_mechanisms import (
+    BROKEN,
+    COINS,
+    SAMPLING,
+    SMALL_FAULTS,
+    Biased,
+    ClaimsFreshCoins,
+    ClaimsHalfBeyondThree,
+    KeepsCount,
+    NarrowCounts,
+)
 from conformance_cases import GOOD
 from plain_mechanism import PlainResponse
 from scipy.stats import binom
 
 from mechanisms.checks.trial import STATISTICAL_CHECKS
 from mechanisms.conformance import CHECKS, ConformanceError, check_mechanism
-from mechanisms.local import LocalMechanism, ParameterError, RandomizedResponse, SamplingPrivacy
+from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
 
 examine = partial(check_mechanism, raise_failures=False)
 
@@ -21,7 +31,14 @@ examine = partial(check_mechanism, raise_failures=False)
 @pytest.mark.parametrize("name", GOOD)
 def test_every_mechanism_passes(name):
     assert isinstance(GOOD[name], LocalMechanism)
-    check_mechanism(GOOD[name], devices=10_000, queries=2)
+    check_mechanism(GOOD[name], devices=10_000, queries=2, sizes=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", GOOD)
+def test_every_mechanism_passes_at_two_sizes_and_several_seeds(name, seed):
+    check_mechanism(GOOD[name], devices=10_000, seed=100 + seed)
 
 
 def test_a_thorough_look_at_sampling_privacy():
@@ -38,7 +55,7 @@ def test_no_false_alarm_in_ten_seeds(name, seed):
 def test_false_alarms_are_at_most_as_frequent_as_stated():
     """At a level of 1/4, of twenty looks at what is right; Bonferroni makes it fewer."""
     alarms = sum(
-        not examine(mechanism, seed=seed, level=0.25, devices=2_000, queries=1).passed
+        not examine(mechanism, seed=seed, level=0.25, devices=2_000, queries=1, sizes=1).passed
         for seed in range(10)
         for mechanism in (RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.3), GOOD["sampling, one cell"])
     )
@@ -49,10 +66,81 @@ def test_false_alarms_are_at_most_as_frequent_as_stated():
     ("mechanism", "intended"), BROKEN, ids=[f"{type(mechanism).__name__}: {name}" for mechanism, name in BROKEN]
 )
 def test_each_fault_is_found_by_the_check_meant_for_it(mechanism, intended):
-    report = examine(mechanism, devices=12_000, queries=1)
+    report = examine(mechanism, devices=12_000, queries=1, sizes=1)
     assert not report.passed
     assert not report[intended].passed, str(report)
     assert report[intended].detail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mechanism", "intended"), SMALL_FAULTS, ids=[type(m).__name__ for m, _ in SMALL_FAULTS])
+def test_small_faults_are_found_by_a_thorough_check(mechanism, intended):
+    report = examine(mechanism, thorough=True, sizes=1)
+    assert [result.name for result in report.failures] == [intended]
+
+
+def test_a_claim_that_forgets_what_devices_keep_from_query_to_query_is_found():
+    mechanism = ClaimsFreshCoins(cells=1, epsilon_permanent=2.0, epsilon_first=1.99)
+    one, two = (examine(mechanism, devices=10_000, queries=queries, sizes=1) for queries in (1, 2))
+    assert one["releases_hold"].passed
+    assert "Shuffled(round=1, devices=1, queries=2)" in two["releases_hold"].detail
+    assert "claimed 0" in two["releases_hold"].detail
+
+
+def test_a_claim_wrong_for_more_than_three_cells_is_found_at_the_second_size():
+    report = examine(ClaimsHalfBeyondThree(**COINS), devices=10_000, queries=1)
+    assert report.cells == (3, 10)
+    assert report["claims_hold"].detail.startswith("with 10 cells: report_round_1: ε is at least")
+    assert examine(ClaimsHalfBeyondThree(**COINS), devices=10_000, queries=1, sizes=1)["claims_hold"].passed
+
+
+def test_a_class_or_function_is_made_at_both_sizes():
+    made = []
+
+    def make(*, cells):
+        made.append(cells)
+        return SamplingPrivacy(cells=cells, sampling=0.45)
+
+    report = examine(make, cells=4, devices=2_000, queries=1)
+    assert (report.passed, report.cells, made) == (True, (4, 10), [4, 10])
+    assert examine(PlainResponse, devices=2_000, queries=1).cells == (3, 10)
+    assert examine(GOOD["no privacy, one cell"], devices=2_000, queries=1).cells == (1, 10)
+    assert examine(partial(NoPrivacy), cells=12, devices=2_000, queries=1).cells == (12, 3)
+
+
+def test_a_second_size_that_cannot_be_had_is_said():
+    for mechanism, why in (
+        (PlainResponse(cells=3), "dataclass"),
+        (partial(SamplingPrivacy, sampling=0.3, blank=[0.1, 0.3, 0.05]), "blank"),
+        (lambda *, cells: GOOD["no privacy"], "made with so many, it has 3"),  # noqa: ARG005
+    ):
+        report = examine(mechanism, devices=2_000, queries=1)
+        assert report.cells == (3,)
+        assert report.passed
+        assert "not checked with 10 cells" in report["attributes"].detail
+        assert why in report["attributes"].detail
+
+
+@pytest.mark.parametrize("kind", [ValueError, TypeError])
+def test_errors_may_be_worded_in_any_way(kind):
+    class OtherWords(PlainResponse):
+        """Refuses what it should, in words of its own."""
+
+        def __getattribute__(self, name):
+            method = super().__getattribute__(name)
+            if name not in ("enrol", "answer", "tally", "estimate", "sample_counts"):
+                return method
+
+            def call(*arguments, **keywords):
+                try:
+                    return method(*arguments, **keywords)
+                except ValueError as error:
+                    raise kind("das geht nicht") from error
+
+            return call
+
+    report = examine(OtherWords(cells=3), quick=True)
+    assert report["bad_inputs"].passed, str(report)
 
 
 def test_at_least_thirty_faults_and_nearly_every_check_is_needed():
@@ -156,7 +244,7 @@ def test_the_same_seed_gives_the_same_report_and_another_seed_other_figures():
 
 
 def test_all_comparisons_together_spend_no_more_than_the_level():
-    report = examine(GOOD["binary sampling"], level=1e-4, quick=True)
+    report = examine(GOOD["binary sampling"], level=1e-4, devices=4_000)
     spent = [r.figures["comparisons"] * r.figures["alpha"] for r in report.results if "alpha" in r.figures]
     assert len(spent) == STATISTICAL_CHECKS
     assert sum(spent) == pytest.approx(1e-4)
@@ -165,11 +253,25 @@ def test_all_comparisons_together_spend_no_more_than_the_level():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("seed", -1), ("devices", 10), ("queries", 0), ("queries", 3), ("level", 0.0), ("level", 1.0), ("level", np.nan)],
+    [
+        ("seed", -1),
+        ("devices", 10),
+        ("queries", 0),
+        ("queries", 3),
+        ("sizes", 3),
+        ("level", 0.0),
+        ("level", 1.0),
+        ("level", np.nan),
+    ],
 )
 def test_bad_settings_are_named(field, value):
     with pytest.raises(ParameterError, match=rf"^{field} must"):
         examine(GOOD["no privacy"], **{field: value})
+
+
+def test_quick_and_thorough_exclude_each_other():
+    with pytest.raises(ParameterError, match=r"^thorough must be False"):
+        examine(GOOD["no privacy"], quick=True, thorough=True)
 
 
 def test_too_many_cells_are_refused_in_words():
