@@ -1,7 +1,8 @@
-"""Views: what somebody sees, for privacy is stated per view and never as one ε.
+"""Views: what a party sees. Privacy is stated per view and never as one ε.
 
 Every view is over a number of queries. Over several, the reports (or releases) of one device in all of them
-are taken together, and its neighbour is the same device with any other cells at the same moments.
+are taken together, and its neighbour is the same device with any other cells at the same moments. One exception is
+stated in the claims: what Sampling Privacy publishes is claimed of a device in its cell or outside every cell.
 """
 
 from dataclasses import dataclass
