@@ -60,7 +60,7 @@ class LaplaceMean:
         epsilon, _ = sample_privacy(epsilon=self.epsilon, share=sample.fraction)
         return (self.upper - self.lower) / (sample.size * epsilon)
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> ValueEstimate:
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the mean of a sample with noise.
 
         Parameters
@@ -69,12 +69,14 @@ class LaplaceMean:
             At least one.
         rng : numpy.random.Generator
             Draws the sample, then the noise.
+        level : float
+            Least coverage of the interval.
 
         Returns
         -------
         ValueEstimate
-            The interval covers the mean of all clamped values with 95 % at least: exactly so, but for its ends being
-            kept within the bounds, where all are used; of a sample half of the 5 % goes to the noise, half to
+            The interval covers the mean of all clamped values with `level` at least: exactly so, but for its ends being
+            kept within the bounds, where all are used; of a sample half of the rest goes to the noise, half to
             Serfling's inequality. The error is the noise's, and of a sample also the most that sampling values within
             the bounds can add: neither looks at the values.
         """
@@ -82,7 +84,7 @@ class LaplaceMean:
         sample = SimpleRandomSample(len(clamped), self.sample)
         scale = self.noise_scale(len(clamped))
         mean = float(sample.draw(clamped, rng=rng).mean() + rng.laplace(0.0, scale))
-        spread, alpha = self.upper - self.lower, 1.0 - LEVEL
+        spread, alpha = self.upper - self.lower, 1.0 - level
         sampling = 0.0
         if sample.size < sample.devices:
             alpha /= 2.0
