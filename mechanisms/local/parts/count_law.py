@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
@@ -13,7 +14,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 # Up to this Y the law is computed outcome by outcome where, at Y = 0, the variance of the count is below FEW. A count
 # then lies within BELOW under and LENGTH − BELOW above its mean at Y = 0 but for a mass of 1e-15.
-TOP, FEW, BELOW, LENGTH = 40, 40.0, 96, 256
+TOP, FEW, BELOW, LENGTH = 64, 40.0, 96, 256
 # What the discrete Fourier transform may leave of a mass that is 0.
 ROUNDING = 1e-9
 
@@ -128,13 +129,18 @@ class CountLaw:
         """
         # A slope of 0, where all are known to have said Yes, leaves every Y possible.
         slope = np.maximum(self.counted * (self.true_yes - self.false_yes) / self.devices, 1e-12)
+        # Variance and third cumulant are polynomials of Y/N, of degree 2 and 3: four points give them.
+        points = np.linspace(0.0, 1.0, 4)
+        found = [self._moments(np.full(len(slope), share * self.devices)) for share in points]
+        powers = np.linalg.inv(np.vander(points, increasing=True))
+        variance, third = (powers @ np.array([each[k] / slope ** (k + 1) for each in found]) for k in (1, 2))
 
         def moments(count: FloatArray) -> tuple[FloatArray, FloatArray]:
-            _, variance, third = self._moments(count)
-            return variance / slope**2, third / slope**3
+            share = count / self.devices
+            return polyval(share, variance, tensor=False), polyval(share, third, tensor=False)
 
         scaled = None if noise is None else (noise[0] / slope[0], noise[1])
-        estimate = (seen - self._moments(0.0)[0]) / slope
+        estimate = (seen - found[0][0]) / slope
         return invert_tails(estimate, moments, 1.0 / slope, self.devices, noise=scaled)
 
     def _enumerate(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -162,8 +168,8 @@ def accepted(
     # Of Y devices in the cell, n − top at least are others; each of the rest is one or the other.
     drawn = min(counted, top)
     yes, no = (1.0 + chance * (z - 1.0) for chance in (true_yes, false_yes))
-    either = np.array([yes**k * no ** (drawn - k) for k in range(drawn + 1)])
-    law = hypergeometric(devices, np.arange(top + 1), counted)[:, : drawn + 1] @ either
+    either = np.vander(yes, drawn + 1, increasing=True) * np.vander(no, drawn + 1)
+    law = hypergeometric(devices, np.arange(top + 1), counted)[:, : drawn + 1] @ either.T
     earlier = np.polyval(hypergeometric(among, np.array([known]), counted)[0, ::-1], 1.0 + again * (z - 1.0))
     masses = np.fft.ifft(law * (no ** (counted - drawn) * earlier * z**-start), axis=1).real
     least = start + (masses.cumsum(axis=1) > half - ROUNDING).argmax(axis=1)

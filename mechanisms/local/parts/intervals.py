@@ -155,7 +155,7 @@ def invert_tails(
     seen = np.asarray(estimate, dtype=np.float64)
     centre = np.clip(seen, 0.0, limit)
     values, masses = (np.zeros(1), np.ones(1)) if noise is None else noise
-    reach = np.sqrt(np.asarray(moments(centre)[0]) + masses @ values**2) + 1.0
+    reach = np.sqrt(np.maximum(moments(centre)[0], 0.0) + masses @ values**2) + 1.0
 
     def tail(count: NDArray[np.int64], sign: int) -> NDArray[np.float64]:
         """Return P(estimate at least as great as seen), or as small for a negative sign."""
