@@ -144,7 +144,7 @@ class RandomizedResponse:
         Returns
         -------
         Estimate
-            Unbiased, with a score interval.
+            Unbiased, with an interval that inverts the law of C.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, :, 1]

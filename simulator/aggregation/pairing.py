@@ -56,7 +56,7 @@ def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, a
         law = CountLaw(asked, paired, 1.0 / step, none[0], known, none[0], asked, none)
         ends = law.invert(np.clip(np.rint(within.count / step), 0, paired).astype(np.int64))
     else:
-        ends = invert_tails(count, lambda y: (variance.at(y), np.zeros(len(step))), step * (asked / paired), asked)
+        ends = invert_tails(count, lambda y: (variance.at(y), np.zeros_like(y)), step * (asked / paired), asked)
     return estimate_between(count, variance, ends, heard)
 
 

@@ -12,8 +12,9 @@ from mechanisms.local.parts.intervals import LEVEL, invert_tails
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-# Up to this Y the law is computed outcome by outcome where, at Y = 0, the variance of the count is below FEW. A count
-# then lies within BELOW under and LENGTH − BELOW above its mean at Y = 0 but for a mass of 1e-15.
+# Up to Y = TOP the law is computed outcome by outcome where, at Y = 0, the variance of the count is below FEW and no
+# more than TOP devices are known. A count then lies within BELOW under its mean at Y = 0 and LENGTH − BELOW above, but
+# for a mass of 1e-15.
 TOP, FEW, BELOW, LENGTH = 64, 40.0, 96, 256
 # What the discrete Fourier transform may leave of a mass that is 0.
 ROUNDING = 1e-9
@@ -80,26 +81,26 @@ class CountLaw:
         kinds = np.stack([self.known.astype(np.float64), self.true_yes, self.false_yes, self.again])
         # Rows with one law and one count have one interval: each is solved once.
         _, first, place = np.unique(np.vstack([kinds, seen]), axis=1, return_index=True, return_inverse=True)
-        law, counts = self._rows(first), seen[first]
+        law, counts = self.take(first), seen[first]
         ends = np.full((2, len(first)), np.nan)
-        few = np.flatnonzero(law._moments(np.zeros(len(first)))[1] < FEW)
+        few = np.flatnonzero((law.moments(0.0)[1] < FEW) & (law.known <= TOP))
         _, kind = np.unique(kinds[:, first][:, few], axis=1, return_inverse=True)
         for rows in np.split(few[np.argsort(kind, kind="stable")], np.bincount(kind.ravel()).cumsum()[:-1]):
             if len(rows):
-                ends[:, rows] = law._rows(rows[:1])._enumerate(counts[rows])
+                ends[:, rows] = law.take(rows[:1]).enumerate_few(counts[rows])
         rest = np.flatnonzero(np.isnan(ends).any(axis=0))
         if len(rest):
-            solved = law._rows(rest).solve(counts[rest])
+            solved = law.take(rest).solve(counts[rest])
             ends[:, rest] = np.where(np.isnan(ends[:, rest]), solved, ends[:, rest])
         lower, upper = ends[:, place.ravel()]
         return lower, upper
 
-    def _rows(self, rows: IntArray) -> "CountLaw":
+    def take(self, rows: IntArray) -> "CountLaw":
         """Return the law of some rows."""
         parts = (self.true_yes[rows], self.false_yes[rows], self.known[rows], self.again[rows])
         return CountLaw(self.devices, self.counted, *parts, self.among, self.spread[:, rows])
 
-    def _moments(self, count: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def moments(self, count: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the mean, the variance and the third cumulant of C at each row's Y, (rows,) float64.
 
         The variance is n·p̄(1 − p̄) less what drawing without replacement saves, exactly. The third cumulant is exact
@@ -131,19 +132,19 @@ class CountLaw:
         slope = np.maximum(self.counted * (self.true_yes - self.false_yes) / self.devices, 1e-12)
         # Variance and third cumulant are polynomials of Y/N, of degree 2 and 3: four points give them.
         points = np.linspace(0.0, 1.0, 4)
-        found = [self._moments(np.full(len(slope), share * self.devices)) for share in points]
+        found = [self.moments(np.full(len(slope), share * self.devices)) for share in points]
         powers = np.linalg.inv(np.vander(points, increasing=True))
         variance, third = (powers @ np.array([each[k] / slope ** (k + 1) for each in found]) for k in (1, 2))
 
-        def moments(count: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def polynomials(count: FloatArray) -> tuple[FloatArray, FloatArray]:
             share = count / self.devices
             return polyval(share, variance, tensor=False), polyval(share, third, tensor=False)
 
         scaled = None if noise is None else (noise[0] / slope[0], noise[1])
         estimate = (seen - found[0][0]) / slope
-        return invert_tails(estimate, moments, 1.0 / slope, self.devices, noise=scaled)
+        return invert_tails(estimate, polynomials, 1.0 / slope, self.devices, noise=scaled)
 
-    def _enumerate(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:
+    def enumerate_few(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the ends for each of several C of the one row, where they are at most TOP; NaN elsewhere."""
         chances = (float(self.true_yes[0]), float(self.false_yes[0]), float(self.again[0]))
         least, most = accepted(self.devices, self.counted, *chances, int(self.known[0]), self.among)

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.parts.heard import Heard, estimate_between, estimate_nothing
 from mechanisms.local.parts.count_law import CountLaw
+from mechanisms.local.parts.heard import Heard, estimate_between, estimate_nothing
 from mechanisms.local.parts.intervals import invert_binomial
 from mechanisms.local.parts.variance import QuadraticVariance
 

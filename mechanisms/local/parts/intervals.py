@@ -118,8 +118,8 @@ def score_interval(
 
 def invert_tails(
     estimate: ArrayLike,
-    moments: Callable[[NDArray[np.float64]], tuple[ArrayLike, ArrayLike]],
-    step: ArrayLike,
+    moments: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
+    step: float | NDArray[np.float64],
     limit: int,
     *,
     noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
@@ -159,11 +159,12 @@ def invert_tails(
 
     def tail(count: NDArray[np.int64], sign: int) -> NDArray[np.float64]:
         """Return P(estimate at least as great as seen), or as small for a negative sign."""
-        variance, third = (np.asarray(m) / step**k for k, m in zip((2, 3), moments(count.astype(np.float64)), strict=True))
+        variance, third = moments(count.astype(np.float64))
+        variance, third = variance / step**2, third / step**3
         spread = np.maximum(variance, TINY)
         chance = np.clip((1.0 - sign * third / spread) / 2, TINY, 1.0 - TINY)
         trials = spread / (chance * (1.0 - chance))
-        away = ((sign * (seen - count) - values[:, np.newaxis]) / step)
+        away = (sign * (seen - count) - values[:, np.newaxis]) / step
         place = away + trials * chance
         inside = betainc(np.maximum(place, TINY), np.maximum(trials - place + 1.0, TINY), chance)
         found: NDArray[np.float64] = np.where(place <= 0.0, 1.0, np.where(place >= trials + 1.0, 0.0, inside))
@@ -171,9 +172,9 @@ def invert_tails(
         return likely
 
     guess, width = np.floor(centre).astype(np.int64), np.ceil(2.0 * reach).astype(np.int64)
-    nothing = np.full_like(guess, -1)
-    lower = _least(lambda n: (n >= limit) | (tail(n, 1) > half), np.maximum(guess - width, 0), width // 4 + 1, floor=nothing)
-    upper = _least(lambda n: (n > limit) | (tail(n, -1) <= half), guess + width, width // 4 + 1, floor=nothing) - 1
+    floor, start = np.full_like(guess, -1), np.maximum(guess - width, 0)
+    lower = _least(lambda n: (n >= limit) | (tail(n, 1) > half), start, width // 4 + 1, floor=floor)
+    upper = _least(lambda n: (n > limit) | (tail(n, -1) <= half), guess + width, width // 4 + 1, floor=floor) - 1
     return lower.astype(np.float64), np.maximum(upper, 0).astype(np.float64)
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.not_estimable import NotEstimableError
 from mechanisms.local.estimate import Estimate
+from mechanisms.local.not_estimable import NotEstimableError
 from mechanisms.local.parts.heard import Heard, estimate_between, estimate_nothing
 from mechanisms.local.parts.intervals import invert_tails
 from mechanisms.local.parts.proportion import estimate_proportion
@@ -81,7 +81,7 @@ class LinearEstimator:
         count, variance = self.count(counts, heard), self.variance(heard)
         rates = heard.devices / np.maximum(heard.counted, 1)
         step = float((rates * np.ptp(self.weights, axis=1)).max())
-        ends = invert_tails(count, lambda y: (variance.at(y), 0.0), max(step, 1.0), heard.devices)
+        ends = invert_tails(count, lambda y: (variance.at(y), np.zeros_like(y)), max(step, 1.0), heard.devices)
         return estimate_between(count, variance, ends, heard)
 
     def variance(self, heard: Heard) -> QuadraticVariance:

@@ -9,9 +9,7 @@ from mechanisms.local.parts.heard import Heard, estimate_between, estimate_nothi
 from mechanisms.local.parts.variance import QuadraticVariance
 
 
-def estimate_proportion(
-    yes: NDArray[np.int64], *, true_yes: float, false_yes: float, heard: Heard
-) -> Estimate:
+def estimate_proportion(yes: NDArray[np.int64], *, true_yes: float, false_yes: float, heard: Heard) -> Estimate:
     """Estimate the devices that hold a Yes by N(C/n − p₀)/(p₁ − p₀) (SP eqs 2-5), with the interval of C's law.
 
     Parameters

@@ -108,7 +108,7 @@ class PureProtocol(ABC):
         Returns
         -------
         Estimate
-            Unbiased, with a score interval.
+            Unbiased, with an interval that inverts the law of C.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         tallied = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0]

@@ -120,7 +120,7 @@ class QuestionMechanism(ABC):
         Returns
         -------
         Estimate
-            Unbiased, with a score interval.
+            Unbiased, with the interval of `LinearEstimator.estimate`.
 
         Raises
         ------
