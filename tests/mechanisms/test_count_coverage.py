@@ -143,7 +143,7 @@ MANY = {
 @pytest.mark.parametrize("name", [*ESTIMABLE, *MANY])
 def test_every_mechanism_covers_at_small_occupancies(name, loss):
     mechanism = (GOOD | MANY)[name]
-    rng, repeats = np.random.default_rng([int(100 * loss), len(name)]), 200
+    rng, repeats = np.random.default_rng([int(100 * loss), len(name)]), 100
     cases = [(truth, devices) for truth in (0, 1, 3, 5) for devices in (20, 120)]
     comparisons = len(cases) * len(LOSSES) * len([*ESTIMABLE, *MANY])
     # A correct interval fails one of all comparisons in a thousand runs.
