@@ -51,7 +51,7 @@ class ExactStatistic:
         check_bounds(self.lower, self.upper)
         check_probability("sample", self.sample, above_zero=True)
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> ValueEstimate:
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the statistic of a sample.
 
         Parameters
@@ -60,14 +60,16 @@ class ExactStatistic:
             At least one.
         rng : numpy.random.Generator
             Draws the sample.
+        level : float
+            Least coverage of the interval.
 
         Returns
         -------
         ValueEstimate
-            Of all values without error. Of a sample, the interval of a mean is ± 1.96·√((1 − n/N)·s²/n), which covers
-            95 % of large samples; that of a median runs between two of the sample's values and covers 95 % at least,
-            by the hypergeometric law of how many of them lie below the population's. One value alone has no spread:
-            its interval is all between the bounds.
+            Of all values without error. Of a sample, the error is estimated from the sample. The interval of a mean
+            holds for any values within the bounds (Serfling's inequality), and is wide where they differ little; that
+            of a median runs between two of the sample's values, by the hypergeometric law of how many of them lie
+            below the population's. One value alone has no spread: its interval is all between the bounds.
         """
         values = check_values(values)
         sample = SimpleRandomSample(len(values), self.sample)
@@ -75,14 +77,15 @@ class ExactStatistic:
         value = self.truth(drawn)
         if sample.size == sample.devices:
             return ValueEstimate(value, 0.0, value, value)
-        z = -float(ndtri((1.0 - LEVEL) / 2))
+        low, high = self._widest(value)
+        z = -float(ndtri((1.0 - level) / 2))
         if sample.size == 1:
-            low, high = self._widest(value)
-        elif self.statistic == "mean":
-            reach = z * math.sqrt((1.0 - sample.fraction) * float(np.var(drawn, ddof=1)) / sample.size)
-            low, high = value - reach, value + reach
-        else:
-            low, high = self._between(np.sort(drawn), sample, self._widest(value))
+            return ValueEstimate(value, (high - low) / (2.0 * z), low, high)
+        if self.statistic == "mean":
+            error = math.sqrt((1.0 - sample.fraction) * float(np.var(drawn, ddof=1)) / sample.size)
+            reach = sample.mean_reach(self.upper - self.lower, alpha=1.0 - level)
+            return ValueEstimate(value, error, max(low, value - reach), min(high, value + reach))
+        low, high = self._between(np.sort(drawn), sample, (low, high), (1.0 - level) / 2)
         return ValueEstimate(value, (high - low) / (2.0 * z), low, high)
 
     def truth(self, values: NDArray[np.float64]) -> float:
@@ -117,19 +120,19 @@ class ExactStatistic:
         return min(self.lower, value), max(self.upper, value)
 
     def _between(
-        self, ordered: NDArray[np.float64], sample: SimpleRandomSample, widest: tuple[float, float]
+        self, ordered: NDArray[np.float64], sample: SimpleRandomSample, widest: tuple[float, float], half: float
     ) -> tuple[float, float]:
-        """Return the sample's values between which the population's median x_(M) lies, either missed with 2.5 %.
+        """Return the sample's values between which the population's median x_(M) lies, either missed with `half`.
 
         x_(M) < x_(a) of the sample only if fewer than a of the drawn have a rank up to M; x_(M) > x_(b) only if b or
         more have one below M.
         """
-        n, middle, half = sample.size, median_rank(sample.devices), (1.0 - LEVEL) / 2
+        n, middle = sample.size, median_rank(sample.devices)
         ranks = np.arange(n + 1)
         up_to = hypergeom.cdf(ranks, sample.devices, middle, n)  # of those drawn, how many have a rank up to M
         below = hypergeom.sf(ranks, sample.devices, middle - 1, n)  # more than so many have one below M
-        a = int(np.count_nonzero(up_to <= half))  # the greatest a with P(K ≤ a − 1) ≤ 2.5 %
-        b = int(np.argmax(below <= half)) + 1  # the least b with P(K' ≥ b) ≤ 2.5 %
+        a = int(np.count_nonzero(up_to <= half))  # the greatest a with P(K ≤ a − 1) ≤ half
+        b = int(np.argmax(below <= half)) + 1  # the least b with P(K' ≥ b) ≤ half
         low = float(ordered[a - 1]) if a >= 1 else min(widest[0], float(ordered[0]))
         high = float(ordered[b - 1]) if b <= n else max(widest[1], float(ordered[-1]))
         return low, high

@@ -63,7 +63,7 @@ class LaplaceMean:
         grid, scale = self._sum_noise(devices)
         return scale * grid.step / SimpleRandomSample(devices, self.sample).size
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> ValueEstimate:
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the mean of a sample with noise.
 
         Parameters
@@ -72,13 +72,15 @@ class LaplaceMean:
             At least one.
         rng : numpy.random.Generator
             Draws the sample, then the noise.
+        level : float
+            Least coverage of the interval.
 
         Returns
         -------
         ValueEstimate
-            A multiple of the grid's step. The interval covers the mean of all clamped values with 95 % at least:
+            A multiple of the grid's step. The interval covers the mean of all clamped values with `level` at least:
             exactly so, but for the grid and its ends being kept within the bounds, where all are used; of a sample
-            half of the 5 % goes to the noise, half to Serfling's inequality. The error is the noise's, and of a sample
+            half of the rest goes to the noise, half to Serfling's inequality. The error is the noise's, and of a sample
             also the most that sampling values within the bounds can add: neither depends on the values.
         """
         clamped = clamp(values, self.lower, self.upper)
@@ -89,7 +91,7 @@ class LaplaceMean:
         total += int(draw_rounded_laplace(sum_scale, 1, rng=rng)[0])
         mean = grid.to_value(round(Fraction(total, sample.size)))
         scale = sum_scale * grid.step / sample.size
-        spread, alpha = self.upper - self.lower, 1.0 - LEVEL
+        spread, alpha = self.upper - self.lower, 1.0 - level
         sampling = 0.0
         if sample.size < sample.devices:
             alpha /= 2.0

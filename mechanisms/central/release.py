@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.local.estimate import Estimate
+from mechanisms.local.parts.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_counts
 from mechanisms.privacy.claim import PrivacyClaim
 
@@ -103,7 +104,7 @@ class CountRelease(Protocol):
 class ValueRelease(Protocol):
     """A trusted server holds a value (a speed) of every device of one cell and publishes one statistic of them."""
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> ValueEstimate:
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the statistic.
 
         Parameters
@@ -112,6 +113,8 @@ class ValueRelease(Protocol):
             At least one, in any order; values beyond the release's bounds are clamped to them.
         rng : numpy.random.Generator
             Draws the sampling and the noise.
+        level : float
+            Least coverage of the interval, in (0, 1).
         """
         ...
 

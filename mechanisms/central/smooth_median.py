@@ -111,7 +111,7 @@ class SmoothMedian:
         """Return S* of a sample's values, unclamped or not."""
         return median_smooth_sensitivity(values, xi=calibration.xi, lower=self.lower, upper=self.upper)
 
-    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> ValueEstimate:
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the median of a sample with noise.
 
         Parameters
@@ -120,11 +120,13 @@ class SmoothMedian:
             At least one.
         rng : numpy.random.Generator
             Draws the sample, then the noise.
+        level : float
+            Least coverage of the interval.
 
         Returns
         -------
         ValueEstimate
-            A multiple of the grid's step. The interval covers the median of all clamped values with 95 % at least. It
+            A multiple of the grid's step. The interval covers the median of all clamped values with `level` at least. It
             must not depend on S*, so it takes the greatest there is, upper − lower, and is wide; how far a sample's
             median may be from the population's depends on the values, so of a sample the interval is all between the
             bounds. The error likewise is the most it can be.
@@ -146,7 +148,7 @@ class SmoothMedian:
                 median, math.hypot(spread, math.sqrt(2.0) * most), float(self.lower), float(self.upper)
             )
         # Rounding values and noise moves the median by at most half a step each.
-        reach = most * -math.log(1.0 - LEVEL) + grid.step
+        reach = most * -math.log(1.0 - level) + grid.step
         low, high = np.clip([median - reach, median + reach], self.lower, self.upper)
         return ValueEstimate(median, math.sqrt(2.0) * most, float(low), float(high))
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from mechanisms.local.estimate import Estimate
 from mechanisms.local.mechanism import Counts
-from mechanisms.local.parts.intervals import invert_binomial
+from mechanisms.local.parts.difference import estimate_difference
+from mechanisms.local.parts.heard import Heard
 from mechanisms.local.parts.linear_estimator import LinearEstimator
 from mechanisms.local.parts.question import Answers, Question
 from mechanisms.local.parts.question_mechanism import QuestionMechanism
@@ -87,17 +88,15 @@ class AnonymizedCancelling(QuestionMechanism):
         Returns
         -------
         Estimate
-            Unbiased; binomial inversion on an ideal channel, else a score interval.
+            Unbiased; binomial inversion on an ideal channel, else the interval of round one given round two.
         """
-        estimate = super().estimate(counts, counted=counted, asked=asked)
-        heard = self._hear(counted, asked)
-        if not heard.ideal:
-            return estimate
-        difference = counts[0, :, 0] - counts[1, :, 0]
-        # Honest counts never differ by less than 0 or more than N; forged ones must still give an interval.
-        ends = invert_binomial(np.clip(difference, 0, heard.devices), self.shift)
-        lower, upper = (np.minimum(end, heard.devices).astype(np.float64) for end in ends)
-        return Estimate(difference / self.shift, estimate.std_error, lower, upper, "binomial inversion")
+        seen, heard = self._check_tallies(counts)[:, :, 0], self._hear(counted, asked)
+        if not heard.silent:
+            self.linear_estimator.variance(heard)  # refuses devices asked in round two only
+        # To round two, which says nothing of the truth, round one adds Bin(YES, π_Y): Sampling Privacy backwards.
+        backwards = Heard(heard.asked[::-1], heard.counted[::-1], truth_round=2)
+        blank = stay_shares(self.shift, self.stay)[0]
+        return estimate_difference(seen[1], seen[0], sampling=self.shift, blank=blank, heard=backwards)
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return what a view tells; the published differences of ⊥1 are those of Sampling Privacy with π_s = π_Y."""

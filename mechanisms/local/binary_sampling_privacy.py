@@ -162,7 +162,7 @@ class BinarySamplingPrivacy:
         Returns
         -------
         Estimate
-            Unbiased; binomial inversion on an ideal channel, else a score interval.
+            Unbiased; binomial inversion on an ideal channel, else the interval of round two given round one.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, :, 1]

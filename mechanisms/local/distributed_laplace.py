@@ -7,14 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from mechanisms.local.estimate import Estimate
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.local.parts.budget import check_budget
 from mechanisms.local.parts.checks import check_round, check_truth, check_where
-from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.count_law import CountLaw
+from mechanisms.local.parts.heard import Heard, estimate_between, estimate_nothing
 from mechanisms.local.parts.intervals import LEVEL
-from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.parts.proportion import proportion_variance
 from mechanisms.local.parts.sparse_vectors import SparseVectors
 from mechanisms.local.parts.variance import QuadraticVariance
 from mechanisms.local.parts.yes_no import BATCH_BYTES, BATCH_DEVICES
@@ -24,6 +26,8 @@ from mechanisms.privacy.noise_share import PartialNoise, noise_claim
 from mechanisms.privacy.one_round import one_round_claim
 from mechanisms.privacy.view import ReleasedCounts, View
 
+# Values that the law of the noise is merged to; what lies beyond them on either side; where e^−TAIL is nothing.
+ATOMS, OUTSIDE, TAIL = 128, 1e-5, 40.0
 # An entry of a sparse vector while it is sorted, and a device's row.
 ENTRY_BYTES, ROW_BYTES = 64, 64
 
@@ -175,15 +179,17 @@ class DistributedLaplace:
         -------
         Estimate
             Unbiased. Where all were counted and they are N, the interval is exact, from the discrete Laplace
-            law; else a score interval.
+            law; else it inverts the law of the noise of those counted and of a sample of the devices.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0]
         if heard.silent:
             return estimate_nothing(heard, self.cells)
-        count = estimate_proportion(seen, true_yes=1.0, false_yes=0.0, heard=heard)
+        if heard.devices == 0:
+            return estimate_nothing(heard, self.cells)
+        count = seen * (heard.devices / heard.counted[0])
         if not heard.ideal or heard.devices != self.devices:
-            return estimate_by_score(count, self._variance(heard), heard)
+            return estimate_between(count, self._variance(heard), self._ends(seen, heard), heard)
         within, limit = self._half_width(), float(heard.devices)
         lower, upper = np.clip(count - within, 0.0, limit), np.clip(count + within, 0.0, limit)
         return Estimate(count, np.full(self.cells, math.sqrt(self.noise_variance)), lower, upper, "exact")
@@ -265,6 +271,39 @@ class DistributedLaplace:
         """Return the least h with P(|noise| > h) = 2α^(h + 1)/(1 + α) at most 1 − LEVEL."""
         allowed = (1.0 - LEVEL) * (1.0 + self.alpha) / 2
         return max(0, math.ceil(-math.log(allowed) * self.sensitivity / self.epsilon) - 1)
+
+    def _ends(self, seen: NDArray[np.int64], heard: Heard) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of the interval where not the N devices expected were all counted.
+
+        They are found at ATOMS of the counts seen at most; between those they run almost straight.
+        """
+        nodes = np.unique(seen)
+        nodes = nodes[np.unique(np.linspace(0, len(nodes) - 1, ATOMS).astype(np.int64))]
+        n, rows = heard.counted[0], len(nodes)
+        law = CountLaw.of_proportion(true_yes=1.0, false_yes=0.0, devices=heard.devices, counted=n, rows=rows)
+        lower, upper = law.solve(nodes, self._noise_atoms(n / self.devices))
+        return np.floor(np.interp(seen, nodes, lower)), np.ceil(np.interp(seen, nodes, upper))
+
+    def _noise_atoms(self, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return values and probabilities of the noise of a share of the N devices, from its transform.
+
+        Values are merged to ATOMS at most, each to the greatest of those merged, which makes intervals no narrower.
+        """
+        scale = self.epsilon / self.sensitivity
+        unit = max(1.0, TAIL / scale / 2**18)
+        half = 2 ** math.ceil(math.log2(TAIL / (scale * unit) + 8.0))
+        success = -math.expm1(-scale * unit)
+        turn = np.exp(2j * np.pi * np.arange(2 * half) / (2 * half))
+        law = np.abs(success / (1.0 - (1.0 - success) * turn)) ** (2.0 * share)
+        masses = np.maximum(np.roll(np.fft.ifft(law).real, half), 0.0)
+        below = masses.cumsum() / masses.sum()
+        values = (np.arange(2 * half) - half) * unit
+        kept = np.flatnonzero((below > OUTSIDE) & (below - masses < 1.0 - OUTSIDE))
+        if len(kept) > ATOMS:
+            kept = np.unique(np.searchsorted(below, expit(np.linspace(logit(OUTSIDE), -logit(OUTSIDE), ATOMS))))
+        chance = np.diff(below[kept], prepend=0.0)
+        chance[-1] = 1.0 - below[kept[-2]] if len(kept) > 1 else 1.0
+        return values[kept], chance
 
     def _variance(self, heard: Heard) -> QuadraticVariance:
         """Return the variance of the estimate: the noise of those counted, and the spread of a sample."""

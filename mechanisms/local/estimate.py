@@ -24,7 +24,8 @@ class Estimate:
     lower, upper : (cells,) float64
         Ends of the 95 % interval, within 0 and the number of devices asked.
     interval : {"binomial inversion", "score", "exact", "noise, then binomial inversion"}
-        How the interval was made.
+        How the interval was made; "score" inverts both tails of the law of the reports, computed or approximated by
+        its first moments.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from mechanisms.local.estimate import Estimate
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
 from mechanisms.local.parts.die import one_hot, tally_values
-from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.heard import Heard
 from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
 from mechanisms.parameter import check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
@@ -98,18 +98,15 @@ class NoPrivacy:
         Returns
         -------
         Estimate
-            Exact on an ideal channel; else unbiased, with a score interval.
+            Exact on an ideal channel; else unbiased, with the interval of a hypergeometric count.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, 1:]
-        if heard.silent:
-            return estimate_nothing(heard, self.cells)
         if heard.ideal:
             count = seen.astype(np.float64)
             known = np.clip(count, 0.0, heard.devices)
             return Estimate(count, np.zeros(self.cells), known, known, "exact")
-        count = estimate_proportion(seen, true_yes=1.0, false_yes=0.0, heard=heard)
-        return estimate_by_score(count, proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard), heard)
+        return estimate_proportion(seen, true_yes=1.0, false_yes=0.0, heard=heard)
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None

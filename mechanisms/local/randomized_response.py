@@ -12,7 +12,7 @@ from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.local.parts.bit_rows import BitReports, set_bits, words_of
 from mechanisms.local.parts.checks import check_round, check_truth
 from mechanisms.local.parts.coin_rows import toss_rows
-from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.heard import Heard
 from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
 from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
 from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
@@ -144,15 +144,11 @@ class RandomizedResponse:
         Returns
         -------
         Estimate
-            Unbiased, with a score interval.
+            Unbiased, with an interval that inverts the law of C.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, :, 1]
-        if heard.silent:
-            return estimate_nothing(heard, self.cells)
-        count = estimate_proportion(yes, true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
-        variance = proportion_variance(true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
-        return estimate_by_score(count, variance, heard)
+        return estimate_proportion(yes, true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None

@@ -196,7 +196,8 @@ class SamplingPrivacy:
         Returns
         -------
         Estimate
-            Unbiased; binomial inversion on an ideal channel without refresh, else a score interval.
+            Unbiased; binomial inversion on an ideal channel without refresh, else the interval of round two given round
+            one.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         first, second = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, 1:]

@@ -3,7 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.local import Counts, Estimate, LocalMechanism, QuadraticVariance, score_interval
+from mechanisms.local import Counts, Estimate, LocalMechanism, QuadraticVariance
+from mechanisms.local.parts.count_law import CountLaw
+from mechanisms.local.parts.heard import Heard, estimate_between
+from mechanisms.local.parts.intervals import invert_tails
 
 PSEUDONYM_NBYTES = 16
 """A one-time pseudonym as sent: 128 random bits, so that no two of 10⁹ devices have one with probability 10⁻²⁰."""
@@ -36,7 +39,7 @@ def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, a
     -------
     Estimate
         Unbiased. The mechanism's own interval where all N were heard, or where it has one round, which pairs with
-        itself; else a score interval of the whole variance, thinning included.
+        itself; else the interval of the law of the count, thinning included.
     """
     rounds = mechanism.rounds
     if paired == asked or rounds == 1 or paired == 0:
@@ -44,8 +47,17 @@ def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, a
     within = mechanism.estimate(counts, counted=[paired] * rounds, asked=[paired] * rounds)
     count = within.count * (asked / paired)
     variance = paired_variance(mechanism, paired=paired, asked=asked)
-    lower, upper = score_interval(count, variance, float(asked))
-    return Estimate(count, variance.std_error(np.clip(count, 0.0, float(asked))), lower, upper, "score")
+    elsewhere, inside = _single_variances(mechanism)
+    # A device in the cell that adds 1/π or 0 has a variance of 1/π − 1.
+    heard, step = Heard((asked,), (paired,), truth_round=1), 1.0 + inside
+    if not elsewhere.any():
+        none = np.zeros((3, len(step)))
+        known = np.zeros(len(step), dtype=np.int64)
+        law = CountLaw(asked, paired, 1.0 / step, none[0], known, none[0], asked, none)
+        ends = law.invert(np.clip(np.rint(within.count / step), 0, paired).astype(np.int64))
+    else:
+        ends = invert_tails(count, lambda y: (variance.at(y), np.zeros_like(y)), step * (asked / paired), asked)
+    return estimate_between(count, variance, ends, heard)
 
 
 def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: int) -> npt.NDArray[np.float64]:
@@ -87,15 +99,20 @@ def paired_variance(mechanism: LocalMechanism, *, paired: int, asked: int) -> Qu
     paired, asked
         n ≥ 1 and N.
     """
-    alone, each = np.zeros((2, mechanism.cells + 1), dtype=np.int64)
-    alone[0], each[1:] = 1, 1
-    elsewhere = mechanism.std_error(alone) ** 2
-    inside = mechanism.std_error(each) ** 2 - (mechanism.cells - 1) * elsewhere
+    elsewhere, inside = _single_variances(mechanism)
     rate = asked / paired
     sample = rate * (asked - paired) / max(asked - 1, 1)
     return QuadraticVariance(
         constant=rate * asked * elsewhere, linear=rate * (inside - elsewhere) + sample, square=-sample / asked
     )
+
+
+def _single_variances(mechanism: LocalMechanism) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return what one device outside the cell, and one in it, adds to the variance of its estimate, (cells,) each."""
+    alone, each = np.zeros((2, mechanism.cells + 1), dtype=np.int64)
+    alone[0], each[1:] = 1, 1
+    elsewhere = mechanism.std_error(alone) ** 2
+    return elsewhere, mechanism.std_error(each) ** 2 - (mechanism.cells - 1) * elsewhere
 
 
 def _thinning(truth: npt.NDArray[np.float64], *, paired: int, asked: int) -> npt.NDArray[np.float64]:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from mechanisms.central import ValueEstimate, ValueRelease
 from mechanisms.central.simple_random_sample import SimpleRandomSample
+from mechanisms.local import invert_binomial
+from mechanisms.local.parts.intervals import LEVEL
 from simulator.aggregation.account import RoundAccount
 from simulator.aggregation.cell_values import CellValues
 from simulator.sensing.channel import Channel, Fate, Sending
@@ -18,8 +20,9 @@ FloatArray = npt.NDArray[np.float64]
 
 SPEED_NBYTES = 4
 """Bytes of a speed, which is sent beside the cell: a float32."""
-ALPHA = 0.025
-"""How often unheard vehicles may move a mean further than its interval allows for."""
+UNHEARD, MISSED = 0.005, 0.025
+"""Of the 5 % with which an interval may miss a mean: for there being more vehicles unheard than allowed for, and for
+those moving it further than allowed for; the release has the rest."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ def _publish(
         if cell == 0 or len(told) < question.min_vehicles:
             continue
         truth = question.release.truth(asked)
-        published = question.release.publish(told, rng=draws)
+        level = LEVEL if rate >= 1.0 or question.statistic == "median_speed" else LEVEL + UNHEARD + MISSED
+        published = question.release.publish(told, rng=draws, level=level)
         lower, upper = _widened(question, published, len(told), rate)
         missed = _missed(question.statistic, asked, len(told), truth)
         theory = math.sqrt(question.release.std_error(told) ** 2 + missed)
@@ -140,15 +144,18 @@ def _widened(question: SpeedQuestion, published: ValueEstimate, heard: int, rate
     """Return the interval's ends, moved out for vehicles of the cell that were not heard.
 
     From what is public alone, so that it tells no more than the release: the share of all vehicles heard, how many
-    of the cell were, and the bounds. A mean moves by what a random few can miss it by (Serfling); a median may be
-    anywhere.
+    of the cell were, and the bounds. That gives the most vehicles there may be in the cell, but with probability
+    UNHEARD, of which those heard are a random few: they miss the mean by no more than Serfling's inequality allows, but
+    with probability MISSED. A median may be anywhere.
     """
     if rate >= 1.0:
         return published.lower, published.upper
     if question.statistic == "median_speed":
         return min(question.lower_mps, published.lower), max(question.upper_mps, published.upper)
-    sample = SimpleRandomSample(max(heard + 1, math.ceil(heard / rate)), rate)
-    reach = sample.mean_reach(question.upper_mps - question.lower_mps, alpha=ALPHA)
+    _, most = invert_binomial(heard, rate, 1.0 - 2.0 * UNHEARD)
+    devices = max(heard + 1, int(most))
+    sample = SimpleRandomSample(devices, heard / devices)
+    reach = sample.mean_reach(question.upper_mps - question.lower_mps, alpha=MISSED)
     lower, upper = published.lower - reach, published.upper + reach
     return max(min(question.lower_mps, published.lower), lower), min(max(question.upper_mps, published.upper), upper)
 

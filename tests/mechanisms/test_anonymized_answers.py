@@ -94,7 +94,7 @@ def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
     heard = Heard((devices,), (data.draw(st.integers(1, devices)),), 1)
     said = np.array([data.draw(st.integers(0, heard.counted[0]))])
     counts = np.stack([heard.counted[0] - said, said], axis=-1)[np.newaxis]
-    expected = estimate_proportion(said, true_yes=p, false_yes=q, heard=heard)
+    expected = estimate_proportion(said, true_yes=p, false_yes=q, heard=heard).count
     np.testing.assert_allclose(estimator.count(counts, heard), expected, rtol=1e-9, atol=1e-9 * devices / abs(p - q))
     inside = data.draw(st.integers(0, devices))
     other = proportion_variance(true_yes=p, false_yes=q, heard=heard)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.parts.intervals import score_interval
 from mechanisms.local.parts.variance import QuadraticVariance
 from mechanisms.parameter import ParameterError, check_per_round
 
@@ -77,12 +76,22 @@ class Heard:
 
 
 def estimate_nothing(heard: Heard, cells: int) -> Estimate:
-    """Return the estimate that knows nothing: 0, an infinite standard error, and every count possible."""
+    """Return the estimate that knows nothing: 0, an infinite standard error (0 of no device), every count possible."""
     zero = np.zeros(cells)
-    return Estimate(zero, np.full(cells, np.inf), zero, np.full(cells, float(heard.devices)), "score")
+    error = np.full(cells, np.inf if heard.devices else 0.0)
+    return Estimate(zero, error, zero, np.full(cells, float(heard.devices)), "score")
 
 
-def estimate_by_score(count: NDArray[np.float64], variance: QuadraticVariance, heard: Heard) -> Estimate:
-    """Return an unbiased count with theory's standard error at the clipped count, and its score interval."""
-    lower, upper = score_interval(count, variance, heard.devices)
-    return Estimate(count, variance.std_error(np.clip(count, 0.0, heard.devices)), lower, upper, "score")
+def estimate_between(
+    count: NDArray[np.float64],
+    variance: QuadraticVariance,
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]],
+    heard: Heard,
+) -> Estimate:
+    """Return an unbiased count with theory's standard error at the clipped count, and an interval.
+
+    The ends are moved out to the clipped count where it is beyond them.
+    """
+    centre = np.clip(count, 0.0, heard.devices)
+    lower, upper = np.minimum(ends[0], centre), np.maximum(ends[1], centre)
+    return Estimate(count, variance.std_error(centre), lower, upper, "score")

@@ -10,6 +10,8 @@ from mechanisms.local.parts.variance import QuadraticVariance
 from mechanisms.parameter import ParameterError, check_probability
 
 LEVEL = 0.95
+# A variance this small, in steps of the estimate, is none.
+TINY = 1e-9
 
 
 def invert_binomial(
@@ -66,8 +68,10 @@ def invert_binomial(
         rejected: NDArray[np.bool_] = (n > d) & (tail <= half)
         return rejected
 
-    lower = _least(enough, values, probability)
-    upper = _least(too_many, values, probability) - 1
+    guess = np.maximum(values, (values / probability).astype(np.int64))
+    step = np.ceil(np.sqrt(values + 1.0) / probability).astype(np.int64)
+    lower = _least(lambda n: enough(n, values), guess, step, floor=values - 1)
+    upper = _least(lambda n: too_many(n, values), guess, step, floor=values - 1) - 1
     return lower[place], upper[place]
 
 
@@ -112,6 +116,68 @@ def score_interval(
     return np.clip(np.minimum(lower, centre), 0.0, limit), np.clip(np.maximum(upper, centre), 0.0, limit)
 
 
+def invert_tails(
+    estimate: ArrayLike,
+    moments: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
+    step: float | NDArray[np.float64],
+    limit: int,
+    *,
+    noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    level: float = LEVEL,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and the greatest Y in 0…limit at which neither tail of the estimate's law is α/2 or less.
+
+    The law at Y is taken for m + h·Bin(ν, π), the binomial with real ν that has mean Y, the estimate's variance and
+    its third cumulant, and whose values are as far apart as one report moves the estimate. It is the law itself where
+    that is binomial, and tends to the normal law with its skewness corrected as reports become many.
+
+    Parameters
+    ----------
+    estimate : (rows,) float
+        Unbiased estimates.
+    moments : callable
+        Returns the variance and the third cumulant at Y, (rows,) each, from (rows,) float64.
+    step : (rows,) or float
+        h.
+    limit : int
+        The most devices there can be.
+    noise : ((values,) float64, (values,) float64), optional
+        Values and probabilities of symmetric noise that the estimate holds besides, and the moments do not.
+    level : float
+        Nominal coverage, in (0, 1).
+
+    Returns
+    -------
+    lower, upper : (rows,) float64
+        Whole numbers.
+    """
+    half = _check_level(level) / 2
+    seen = np.asarray(estimate, dtype=np.float64)
+    centre = np.clip(seen, 0.0, limit)
+    values, masses = (np.zeros(1), np.ones(1)) if noise is None else noise
+    reach = np.sqrt(np.maximum(moments(centre)[0], 0.0) + masses @ values**2) + 1.0
+
+    def tail(count: NDArray[np.int64], sign: int) -> NDArray[np.float64]:
+        """Return P(estimate at least as great as seen), or as small for a negative sign."""
+        variance, third = moments(count.astype(np.float64))
+        variance, third = variance / step**2, third / step**3
+        spread = np.maximum(variance, TINY)
+        chance = np.clip((1.0 - sign * third / spread) / 2, TINY, 1.0 - TINY)
+        trials = spread / (chance * (1.0 - chance))
+        away = (sign * (seen - count) - values[:, np.newaxis]) / step
+        place = away + trials * chance
+        inside = betainc(np.maximum(place, TINY), np.maximum(trials - place + 1.0, TINY), chance)
+        found: NDArray[np.float64] = np.where(place <= 0.0, 1.0, np.where(place >= trials + 1.0, 0.0, inside))
+        likely: NDArray[np.float64] = masses @ np.where(variance <= TINY, away <= TINY, found)
+        return likely
+
+    guess, width = np.floor(centre).astype(np.int64), np.ceil(2.0 * reach).astype(np.int64)
+    floor, start = np.full_like(guess, -1), np.maximum(guess - width, 0)
+    lower = _least(lambda n: (n >= limit) | (tail(n, 1) > half), start, width // 4 + 1, floor=floor)
+    upper = _least(lambda n: (n > limit) | (tail(n, -1) <= half), guess + width, width // 4 + 1, floor=floor) - 1
+    return lower.astype(np.float64), np.maximum(upper, 0).astype(np.float64)
+
+
 def _check_level(level: float) -> float:
     """Return α = 1 − level."""
     if not 0.0 < level < 1.0:
@@ -120,27 +186,26 @@ def _check_level(level: float) -> float:
 
 
 def _least(
-    holds: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]],
-    successes: NDArray[np.int64],
-    probability: float,
+    holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+    guess: NDArray[np.int64],
+    step: NDArray[np.int64],
+    *,
+    floor: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return for each d the least n ≥ d at which a condition that stays true once true holds.
+    """Return the least n above a floor at which a condition that stays true once true holds.
 
-    Integer bisection from a doubled bracket: at the end it has been seen to hold at n and, unless n = d, not
-    at n − 1, both by direct evaluation.
+    Integer bisection from a bracket that is doubled both ways: at the end the condition has been seen to hold at n
+    and, unless n is the first above the floor, not at n − 1, both by direct evaluation.
     """
-    low = successes - 1  # never evaluated as holding: below d there is nothing to find
-    step = np.maximum(1, np.ceil(np.sqrt(successes + 1.0) / probability)).astype(np.int64)
-    high = np.maximum(successes, (successes / probability).astype(np.int64))
-    missing = ~holds(high, successes)
-    while missing.any():
-        low = np.where(missing, high, low)
-        high = np.where(missing, high + step, high)
+    high, low = guess, np.maximum(guess - step, floor)
+    while (missing := ~holds(high)).any():
+        low, high = np.where(missing, high, low), np.where(missing, high + step, high)
         step = np.where(missing, 2 * step, step)
-        missing = ~holds(high, successes)
+    while (early := (low > floor) & holds(np.maximum(low, floor + 1))).any():
+        high, low = np.where(early, low, high), np.where(early, np.maximum(low - step, floor), low)
+        step = np.where(early, 2 * step, step)
     while (high - low > 1).any():
         middle = np.where(high - low > 1, (low + high) // 2, high)
-        found = holds(middle, successes)
-        high = np.where(found, middle, high)
-        low = np.where(found, low, middle)
+        found = holds(middle)
+        high, low = np.where(found, middle, high), np.where(found, low, middle)
     return high

@@ -3,18 +3,33 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.parts.heard import Heard
+from mechanisms.local.estimate import Estimate
+from mechanisms.local.parts.count_law import CountLaw
+from mechanisms.local.parts.heard import Heard, estimate_between, estimate_nothing
 from mechanisms.local.parts.variance import QuadraticVariance
 
 
-def estimate_proportion(
-    yes: NDArray[np.int64], *, true_yes: float, false_yes: float, heard: Heard
-) -> NDArray[np.float64]:
-    """Return N(C/n − p₀)/(p₁ − p₀), the unbiased count of devices that hold a Yes (SP eqs 2-5), (cells,) float64."""
-    if heard.devices == 0:
-        return np.zeros(len(yes))
-    count: NDArray[np.float64] = heard.devices * (yes / heard.counted[-1] - false_yes) / (true_yes - false_yes)
-    return count
+def estimate_proportion(yes: NDArray[np.int64], *, true_yes: float, false_yes: float, heard: Heard) -> Estimate:
+    """Estimate the devices that hold a Yes by N(C/n − p₀)/(p₁ − p₀) (SP eqs 2-5), with the interval of C's law.
+
+    Parameters
+    ----------
+    yes : (cells,) int64
+        C.
+    true_yes, false_yes : float
+        p₁ and p₀: probability of a Yes from a device that holds one, and from one that does not.
+    heard : Heard
+        Devices asked and counted.
+    """
+    n, rows = heard.counted[-1], len(yes)
+    if heard.silent or heard.devices == 0:
+        return estimate_nothing(heard, rows)
+    count = heard.devices * (yes / n - false_yes) / (true_yes - false_yes)
+    variance = proportion_variance(true_yes=true_yes, false_yes=false_yes, heard=heard)
+    # Devices in the cell say the one of the two answers more often that the law is of.
+    more, p, q = (yes, true_yes, false_yes) if true_yes > false_yes else (n - yes, 1.0 - true_yes, 1.0 - false_yes)
+    law = CountLaw.of_proportion(true_yes=p, false_yes=q, devices=heard.devices, counted=n, rows=rows)
+    return estimate_between(count, variance, law.invert(np.clip(more, 0, n)), heard)
 
 
 def proportion_variance(*, true_yes: float, false_yes: float, heard: Heard) -> QuadraticVariance:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mechanisms.local.estimate import Estimate
 from mechanisms.local.mechanism import Coins, Counts, Memory, NoMemory, Truth, Vectors, Where
-from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.heard import Heard
 from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
 from mechanisms.local.parts.variance import QuadraticVariance
 from mechanisms.parameter import check_counts, check_integer, check_true_counts
@@ -108,16 +108,12 @@ class PureProtocol(ABC):
         Returns
         -------
         Estimate
-            Unbiased, with a score interval.
+            Unbiased, with an interval that inverts the law of C.
         """
         heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         tallied = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0]
-        if heard.silent:
-            return estimate_nothing(heard, self.cells)
-        count = estimate_proportion(
-            self._support(tallied), true_yes=self.true_yes, false_yes=self.false_yes, heard=heard
-        )
-        return estimate_by_score(count, self._variance(heard), heard)
+        support = self._support(tallied)
+        return estimate_proportion(support, true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None

@@ -13,7 +13,7 @@ from mechanisms.local.estimate import Estimate
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.local.parts.answer_rows import AnswerReports, encode_answers, tally_answers
 from mechanisms.local.parts.checks import check_round, check_truth
-from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.heard import Heard
 from mechanisms.local.parts.linear_estimator import LinearEstimator
 from mechanisms.local.parts.question import Question, QuestionCoins
 from mechanisms.local.parts.question_claims import question_claim
@@ -120,17 +120,14 @@ class QuestionMechanism(ABC):
         Returns
         -------
         Estimate
-            Unbiased, with a score interval.
+            Unbiased, with the interval of `LinearEstimator.estimate`.
 
         Raises
         ------
         NotEstimableError
             If the answers do not tell the count.
         """
-        estimator, heard, seen = self.linear_estimator, self._hear(counted, asked), self._check_tallies(counts)
-        if heard.silent:
-            return estimate_nothing(heard, self.cells)
-        return estimate_by_score(estimator.count(seen, heard), estimator.variance(heard), heard)
+        return self.linear_estimator.estimate(self._check_tallies(counts), self._hear(counted, asked))
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None

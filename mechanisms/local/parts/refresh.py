@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.estimate import Estimate
-from mechanisms.local.parts.difference import difference_variance
-from mechanisms.local.parts.heard import Heard, estimate_by_score, estimate_nothing
+from mechanisms.local.parts.difference import conditional_ends, difference_variance
+from mechanisms.local.parts.heard import Heard, estimate_between, estimate_nothing
 from mechanisms.local.parts.variance import QuadraticVariance
 
 
@@ -81,7 +81,7 @@ def estimate_refreshed(
     Returns
     -------
     Estimate
-        With a score interval.
+        With the interval of round two given round one.
     """
     if heard.silent:
         return estimate_nothing(heard, len(first))
@@ -89,9 +89,10 @@ def estimate_refreshed(
     rates = [n / counted if counted else 0.0 for counted in heard.counted]
     weight = control_weight(blank, sampling=sampling, refresh=refresh, heard=heard)
     count = (second * rates[1] - weight * (first * rates[0]) - (1.0 - weight) * (n * blank)) / sampling
-    return estimate_by_score(
-        count, refreshed_variance(sampling=sampling, blank=blank, refresh=refresh, heard=heard), heard
-    )
+    variance = refreshed_variance(sampling=sampling, blank=blank, refresh=refresh, heard=heard)
+    kept = kept_share(blank, sampling=sampling, refresh=refresh)
+    ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=kept, heard=heard)
+    return estimate_between(count, variance, ends, heard)
 
 
 def refreshed_variance(

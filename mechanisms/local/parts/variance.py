@@ -23,8 +23,12 @@ class QuadraticVariance:
     linear: float | NDArray[np.float64]
     square: float | NDArray[np.float64]
 
-    def std_error(self, count: ArrayLike) -> NDArray[np.float64]:
-        """Return the standard error at each true count, (cells,) float64."""
+    def at(self, count: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance at each true count, (cells,) float64."""
         y = np.asarray(count, dtype=np.float64)
         # The quadratic is a variance, so below zero there is only rounding.
-        return np.sqrt(np.maximum(self.constant + y * (self.linear + y * self.square), 0.0))
+        return np.maximum(self.constant + y * (self.linear + y * self.square), 0.0)
+
+    def std_error(self, count: ArrayLike) -> NDArray[np.float64]:
+        """Return the standard error at each true count, (cells,) float64."""
+        return np.sqrt(self.at(count))
