@@ -126,8 +126,8 @@ class SmoothMedian:
         Returns
         -------
         ValueEstimate
-            A multiple of the grid's step. The interval covers the median of all clamped values with `level` at least. It
-            must not depend on S*, so it takes the greatest there is, upper − lower, and is wide; how far a sample's
+            A multiple of the grid's step. The interval covers the median of all clamped values with `level` at least.
+            It must not depend on S*, so it takes the greatest there is, upper − lower, and is wide; how far a sample's
             median may be from the population's depends on the values, so of a sample the interval is all between the
             bounds. The error likewise is the most it can be.
         """
