@@ -28,27 +28,31 @@ LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
 
 @dataclass(frozen=True)
 class RememberedDelta(ComposedDelta):
-    """The same δ(ε), evaluated once for each ε: claims of several views rest on one composition."""
+    """The same δ(ε), computed once for each ε: claims of several views rest on one composition."""
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε."""
         return _remembered(self, epsilon)
 
+    def compute(self, epsilon: float) -> float:
+        """Return it without looking it up."""
+        return super().__call__(epsilon)
+
 
 @lru_cache(maxsize=1024)
 def _remembered(composed: RememberedDelta, epsilon: float) -> float:
-    return super(RememberedDelta, composed).__call__(epsilon)
+    return composed.compute(epsilon)
 
 
 @dataclass(frozen=True)
-class RoughDelta(ComposedDelta):
+class RoughDelta(RememberedDelta):
     """About the same δ(ε), in a millisecond: the losses on a coarser grid, their mean kept.
 
     They are rounded up to whole multiples of the interval as the exact composition rounds them, and then each is
     divided between two neighbouring places of a grid as wide as the sum of all queries' losses is likely to be.
     """
 
-    def __call__(self, epsilon: float) -> float:
+    def compute(self, epsilon: float) -> float:
         """Return about δ, the larger of both directions."""
         p, q = np.array(self.p), np.array(self.q)
         return max(self._direction(p, q, epsilon), self._direction(q, p, epsilon))
@@ -85,7 +89,7 @@ def tell_once(mechanism: Claimant, view: View, *, devices: int, rough: bool = Fa
     return Told(view, _recomposed(told.own, kind), tuple(_recomposed(claim, kind) for claim in told.made_from))
 
 
-def _recomposed(claim: PrivacyClaim, kind: type[ComposedDelta]) -> PrivacyClaim:
+def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClaim:
     """Return a claim with another kind of composition."""
     curve = claim.curve
     if isinstance(curve, PartialDelta) and curve.queries > 1:
@@ -101,7 +105,7 @@ def _recomposed(claim: PrivacyClaim, kind: type[ComposedDelta]) -> PrivacyClaim:
     return claim
 
 
-def _of_kind(composed: ComposedDelta, kind: type[ComposedDelta]) -> ComposedDelta:
+def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDelta:
     return kind(composed.p, composed.q, composed.queries, composed.interval)
 
 

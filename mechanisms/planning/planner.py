@@ -72,6 +72,7 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
         excess_kurtosis=kurtosis,
         epsilon=found.epsilon if claims or target.error is not None else math.nan,
         claims=_claims(found) if claims else (),
+        cut_short=found.cut_short,
         mechanism=found.mechanism,
     )
 

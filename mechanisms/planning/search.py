@@ -26,12 +26,12 @@ Scale = Literal["log", "logit"]
 # Points a side of the grid over a shape of one number, and of two; a shape of more is searched from its starts only.
 GRID = {1: 17, 2: 7}
 # The local search ends where its step is this, and counts only what is better by this share.
-LEAST_STEP, LEAST_GAIN = 5e-4, 1e-5
+LEAST_STEP, LEAST_GAIN = 5e-4, 1e-4
 # Where the search for a shape looks at no larger crowd: it costs time and changes no shape.
 SEARCHED_CROWD = 10_000
 DIGITS = 6
-# Candidates a search may look at: enough for every family, if its claim is cheap.
-MOST = 2_000
+# Candidates a search may look at: of views of one device and one query, and of others, which take milliseconds each.
+MOST, MOST_SLOW = 2_000, 700
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _excess(candidate: Candidate | None) -> float:
 
 
 @lru_cache(maxsize=256)
-def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...], most: int = MOST) -> Candidate | None:
+def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...]) -> Candidate | None:
     """Return the best candidate over shapes, its dial set: of least error, or for an error of least ε.
 
     Parameters
@@ -216,12 +216,17 @@ def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...],
     starts : tuple of shapes
         Numbers in [0, 1]. Beside these a grid is searched, if they are of one number or two; the best is then refined
         step by step. Empty for a family without.
-    most : int
-        Candidates a search may look at; of more it is cut short, and the candidate says so.
+
+    Returns
+    -------
+    Candidate or None
+        It says so if the search was cut short, after as many candidates on every machine. None where no shape is found
+        that meets the target.
     """
     if not starts:
         return set_dial(make, dial, target, (), fine=True)
-    search = Search(make, dial, target.small_crowd(SEARCHED_CROWD), most)
+    quick = target.queries == 1 and target.view.startswith(("report", "linked"))
+    search = Search(make, dial, target.small_crowd(SEARCHED_CROWD), MOST if quick else MOST_SLOW)
     search.run(starts)
     if search.best is None:
         return None
