@@ -97,16 +97,15 @@ class Candidate:
         target = self.target
         if target.error is not None:
             return math.log(self.std_error / target.error) if self.std_error > 0.0 else -math.inf
-        return self._margin(0.0 if target.epsilon is None else target.epsilon)
+        return self._margin(0.0 if target.epsilon is None else target.epsilon, fixed=self.rough)
 
     def holds(self, epsilon: float) -> bool:
         """Whether ε is proved to hold at the target's δ."""
         return self._margin(epsilon) <= 0.0
 
-    def _margin(self, epsilon: float) -> float:
+    def _margin(self, epsilon: float, *, fixed: bool = False) -> float:
         """Return how far ε is from held at the target's δ, 0 or less where it is, in any of its views."""
-        delta, fixed = self.target.delta, self.rough and self.target.error is None
-        return max(margin(told, epsilon, delta, fixed=fixed) for told in self.told)
+        return max(margin(told, epsilon, self.target.delta, fixed=fixed) for told in self.told)
 
     def delta(self, epsilon: float) -> float:
         """Return δ at this ε, the greatest of the target's views; NaN where not known."""
@@ -122,12 +121,13 @@ class Candidate:
             return always if math.isfinite(always) else math.inf
         low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
         if not self.rough:
-            # About where it is the rough margin says; then a few exact ones are enough.
-            near = replace(self, rough=True).epsilon
-            if near > high * (1.0 - 1e-5) and self.holds(high):
+            # A plan uses its target up; else the rough margin says about where it is, and a few exact ones are enough.
+            if self.target.epsilon is not None and self.holds(high) and not self.holds(high * (1.0 - 1e-5)):
                 return high
-            tried = (near * (1.0 + share) for share in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1) if near < LARGEST_EPSILON)
-            return next((epsilon for epsilon in (*tried, LARGEST_EPSILON) if self.holds(epsilon)), math.inf)
+            near = replace(self, rough=True).epsilon
+            tried = [near * (1.0 + share) for share in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)]
+            tried = [*tried, LARGEST_EPSILON] if near < LARGEST_EPSILON else [LARGEST_EPSILON]
+            return next((epsilon for epsilon in tried if self.holds(epsilon)), math.inf)
         if self.holds(low):
             return 0.0
         if not self.holds(high):

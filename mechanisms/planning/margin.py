@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from mechanisms.planning.told import LARGEST_COMPOSED, Claimant, Told, tell
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.planning.told import LARGEST_COMPOSED, AddedUp, Claimant, Told, tell
+from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.composition import ComposedDelta
 from mechanisms.privacy.hidden_coin import HiddenCoinDelta
 from mechanisms.privacy.noise_share import PartialDelta
+from mechanisms.privacy.per_cell import PairDelta
 from mechanisms.privacy.released_claims import ReleasedDelta
 from mechanisms.privacy.shuffled import ClonesDelta
 from mechanisms.privacy.view import View
@@ -81,8 +82,7 @@ class RoughDelta(RememberedDelta):
 def tell_once(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> Told:
     """Return what `tell` does, each composition evaluated once, or roughly.
 
-    What would take too long to compose is bounded by 1: the other bounds of a view then decide, of which the sum of
-    the single queries' is always one.
+    What would take too long to compose is added up instead.
     """
     told = tell(mechanism, view, devices=devices)
     kind = RoughDelta if rough else RememberedDelta
@@ -95,9 +95,10 @@ def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClai
     if isinstance(curve, PartialDelta) and curve.queries > 1:
         curve = curve.composed
     if isinstance(curve, ComposedDelta):
-        if claim.epsilon > LARGEST_COMPOSED:
-            return replace(claim, curve=ConstantDelta(1.0))
-        return replace(claim, curve=_of_kind(curve, kind))
+        if claim.epsilon <= LARGEST_COMPOSED:
+            return replace(claim, curve=_of_kind(curve, kind))
+        single = PrivacyClaim.bound(math.inf, PairDelta(curve.p, curve.q), claim.basis)
+        return replace(claim, curve=AddedUp(single, curve.queries))
     if isinstance(curve, ReleasedDelta) and curve.composed is not None:
         return replace(claim, curve=replace(curve, composed=_of_kind(curve.composed, kind)))
     if isinstance(curve, ClonesDelta):
@@ -122,13 +123,13 @@ def margin(told: Told, epsilon: float, delta: float, *, fixed: bool = False) -> 
     """
     least = math.inf
     for claim in sorted((told.own, *told.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
-        curve = claim.curve
+        curve, left = claim.curve, claim
         if fixed and delta > 0.0 and isinstance(curve, ClonesDelta):
             most = _largest_hidden(curve.clones.others, curve.clones.queries, epsilon, delta)
             least = min(least, math.log(-math.log(curve.clones.hides) / most))
-            claim = curve.local
+            left = curve.local
         if least > 0.0:
-            least = min(least, Told(told.view, claim).margin(epsilon, delta))
+            least = min(least, Told(told.view, left).margin(epsilon, delta))
     return least
 
 
