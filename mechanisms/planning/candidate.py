@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from mechanisms.local.mechanism import Counts
 from mechanisms.local.not_estimable import NotEstimableError
 from mechanisms.parameter import ParameterWarning
+from mechanisms.planning.margin import margin, tell_once
 from mechanisms.planning.target import Target
-from mechanisms.planning.told import Claimant, Told, tell
+from mechanisms.planning.told import Claimant, Told
 from mechanisms.privacy.view import ReleasedDifferences
 
 LARGEST_EPSILON = 700.0
@@ -50,6 +51,10 @@ class Candidate:
         Of that error, where it is not that of the mechanism's estimate.
     dial : float
         Where the dial of its family stood.
+    rough : bool
+        Whether what views tell may be computed roughly, as a search does (`mechanisms.planning.margin`).
+    cut_short : str, optional
+        If the search that found it was cut short: where, and how much it still found by then; a sentence.
     """
 
     mechanism: Planned
@@ -59,6 +64,8 @@ class Candidate:
     release: Mapping[str, Any] | None = None
     excess_kurtosis: float | None = None
     dial: float = math.nan
+    rough: bool = False
+    cut_short: str | None = None
 
     @cached_property
     def std_error(self) -> float:
@@ -81,7 +88,8 @@ class Candidate:
     def told(self) -> tuple[Told, ...]:
         """What the views of the target tell."""
         views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
-        return tuple(tell(self.mechanism, view, devices=self.target.population) for view in views)
+        devices = self.target.population
+        return tuple(tell_once(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
 
     @cached_property
     def excess(self) -> float:
@@ -89,8 +97,15 @@ class Candidate:
         target = self.target
         if target.error is not None:
             return math.log(self.std_error / target.error) if self.std_error > 0.0 else -math.inf
-        epsilon = 0.0 if target.epsilon is None else target.epsilon
-        return max(told.margin(epsilon, target.delta) for told in self.told)
+        return self._margin(0.0 if target.epsilon is None else target.epsilon, fixed=self.rough)
+
+    def holds(self, epsilon: float) -> bool:
+        """Whether ε is proved to hold at the target's δ."""
+        return self._margin(epsilon) <= 0.0
+
+    def _margin(self, epsilon: float, *, fixed: bool = False) -> float:
+        """Return how far ε is from held at the target's δ, 0 or less where it is, in any of its views."""
+        return max(margin(told, epsilon, self.target.delta, fixed=fixed) for told in self.told)
 
     def delta(self, epsilon: float) -> float:
         """Return δ at this ε, the greatest of the target's views; NaN where not known."""
@@ -101,23 +116,27 @@ class Candidate:
     def epsilon(self) -> float:
         """The least ε known at the target's δ; infinite where none is finite or known."""
         delta = self.target.delta
-        low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
-
-        def held(epsilon: float) -> bool:
-            return all(told.meets(epsilon, delta) for told in self.told)
-
         if delta == 0.0:
             always = max((told.epsilon for told in self.told), default=math.nan, key=_unknown_last)
             return always if math.isfinite(always) else math.inf
-        if held(low):
+        low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
+        if not self.rough:
+            # A plan uses its target up; else the rough margin says about where it is, and a few exact ones are enough.
+            if self.target.epsilon is not None and self.holds(high) and not self.holds(high * (1.0 - 1e-5)):
+                return high
+            near = replace(self, rough=True).epsilon
+            tried = [near * (1.0 + share) for share in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)]
+            tried = [*tried, LARGEST_EPSILON] if near < LARGEST_EPSILON else [LARGEST_EPSILON]
+            return next((epsilon for epsilon in tried if self.holds(epsilon)), math.inf)
+        if self.holds(low):
             return 0.0
-        if not held(high):
+        if not self.holds(high):
             high = LARGEST_EPSILON
-            if not held(high):
+            if not self.holds(high):
                 return math.inf
         while high - low > 1e-6 * high:
             middle = (low + high) / 2.0
-            low, high = (low, middle) if held(middle) else (middle, high)
+            low, high = (low, middle) if self.holds(middle) else (middle, high)
         return high
 
     @property

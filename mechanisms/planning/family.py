@@ -42,10 +42,6 @@ class Family:
         Makes a candidate from a target, a shape and the dial; of several the best is taken.
     starts : callable
         Shapes a search starts from, given the target; none where there is nothing to choose, one where it is chosen.
-    searched : bool
-        Whether shapes beyond those are searched.
-    tries : int
-        Shapes a simplex may try, a dimension.
     refusal : callable
         Why the family is not for a target at all, a sentence; None where it is.
     reason : callable, optional
@@ -64,8 +60,6 @@ class Family:
     letter: str
     makes: Sequence[Make]
     starts: Callable[[Target], Sequence[Shape]] = _no_shape
-    searched: bool = True
-    tries: int = 60
     refusal: Callable[[Target], str | None] = _never
     reason: Callable[[Target], str | None] = _never
     finish: Callable[[Target, Mapping[str, Any]], Planned] | None = None
@@ -81,11 +75,13 @@ class Family:
                 return replace(guessed, dial=guess)
         found: list[Candidate] = []
         for make in self.makes:
-            starts = self.starts(target)
-            if len(starts) == 1 or (starts and not self.searched):
-                tried = [set_dial(make, self.dial, target, shape, fine=True) for shape in starts]
-                found += [candidate for candidate in tried if candidate is not None]
-            elif (candidate := find_best(make, self.dial, target, starts, tries=self.tries)) is not None:
+            starts = tuple(self.starts(target))
+            candidate = (
+                set_dial(make, self.dial, target, starts[0], fine=True)
+                if len(starts) == 1
+                else find_best(make, self.dial, target, starts)
+            )
+            if candidate is not None:
                 found.append(candidate)
         return min(found, key=lambda candidate: candidate.score, default=None)
 

@@ -84,6 +84,8 @@ class Plan:
         The least ε known for the target's view, at the target's δ; infinite where none is, NaN without claims.
     claims : sequence of PlannedClaim
         About every view: ε at δ = 0, and δ at the target's ε.
+    cut_short : str, optional
+        If the search for these parameters was cut short: after how much work, and what the last of it improved.
     mechanism : object
         The mechanism itself; None where there is no plan.
     """
@@ -99,6 +101,7 @@ class Plan:
     excess_kurtosis: float = math.nan
     epsilon: float = math.nan
     claims: Sequence[PlannedClaim] = ()
+    cut_short: str | None = None
     mechanism: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -125,6 +128,7 @@ class Plan:
             "error_interval": None if math.isnan(self.error_interval[0]) else list(self.error_interval),
             "epsilon": finite(self.epsilon),
             "claims": [claim.to_dict() for claim in self.claims],
+            "cut_short": self.cut_short,
             "scenario": self.scenario,
         }
 

@@ -9,10 +9,11 @@ import numpy as np
 from mechanisms.planning.candidate import Candidate
 from mechanisms.planning.families import families_named
 from mechanisms.planning.family import Family
+from mechanisms.planning.margin import tell_once
 from mechanisms.planning.plan import Plan, PlannedClaim, Planning
 from mechanisms.planning.spread import error_interval, excess_kurtosis
 from mechanisms.planning.target import Target
-from mechanisms.planning.told import Told, tell
+from mechanisms.planning.told import Told
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
 
 # A plan for an error shows δ at this ε where it has no finite one of its own.
@@ -71,6 +72,7 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
         excess_kurtosis=kurtosis,
         epsilon=found.epsilon if claims or target.error is not None else math.nan,
         claims=_claims(found) if claims else (),
+        cut_short=found.cut_short,
         mechanism=found.mechanism,
     )
 
@@ -129,7 +131,7 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
         epsilon = found.epsilon if math.isfinite(found.epsilon) else SHOWN_EPSILON
     rows: list[PlannedClaim] = []
     for view in _views(found):
-        told = tell(found.mechanism, view, devices=target.population)
+        told = tell_once(found.mechanism, view, devices=target.population)
         delta, delta_kind = told.delta(epsilon)
         rows += [_row(told, told.epsilon, _at_none(told), told.kind), _row(told, epsilon, delta, delta_kind)]
     return tuple(rows)

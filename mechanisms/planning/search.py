@@ -4,29 +4,36 @@ A family has one dial, which takes privacy for accuracy, and perhaps a shape: wh
 shape the dial is turned just as far as the target allows, and the shape is chosen that does best there.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.optimize import brentq
 from scipy.special import expit, logit
+from scipy.stats import qmc
 
 from mechanisms.parameter import ParameterError
-from mechanisms.planning.candidate import IMPOSSIBLE, Candidate
+from mechanisms.planning.candidate import IMPOSSIBLE, INFINITE, Candidate
 from mechanisms.planning.target import Target
 
 Shape: TypeAlias = tuple[float, ...]
 Make: TypeAlias = Callable[[Target, Shape, float], Candidate]
-Point: TypeAlias = Sequence[float] | NDArray[np.float64]
 Scale = Literal["log", "logit"]
 
-GRID = 9
+# Points a side of the grid over a shape of one number, and of two; over more, points of a Sobol sequence.
+GRID = {1: 17, 2: 7}
+SPREAD_POINTS = 256
+# The local search ends where its step is this, and counts only what is better by this share.
+LEAST_STEP, LEAST_GAIN = 5e-4, 1e-4
 # Where the search for a shape looks at no larger crowd: it costs time and changes no shape.
 SEARCHED_CROWD = 10_000
 DIGITS = 6
+# Candidates a search may look at: of views of one device and one query, and of others, which take milliseconds each.
+MOST, MOST_SLOW = 2_000, 700
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,16 @@ class Dial:
         return min(max(near, self.low), self.high)
 
 
-def set_dial(make: Make, dial: Dial, target: Target, shape: Shape, *, fine: bool) -> Candidate | None:
+def set_dial(
+    make: Make,
+    dial: Dial,
+    target: Target,
+    shape: Shape,
+    *,
+    fine: bool,
+    near: float | None = None,
+    least: float | None = None,
+) -> Candidate | None:
     """Turn the dial as far as the target allows: up for privacy, down for an error; None where nothing meets it.
 
     Parameters
@@ -86,48 +102,99 @@ def set_dial(make: Make, dial: Dial, target: Target, shape: Shape, *, fine: bool
     shape : tuple of float
     fine : bool
         Round the dial towards the target, and check that it is met by what comes out; else good to search with.
+    near : float, optional
+        A value of the dial near to which the answer is expected.
+    least : float, optional
+        A value of the dial that must be reached; the low end, if not given.
     """
 
+    @cache
     def at(value: float) -> Candidate | None:
         try:
             return replace(make(target, shape, value), dial=value)
         except ParameterError:
             return None
 
-    def excess(value: float) -> float:
-        return _excess(at(value))
+    def rough(place: float) -> float:
+        candidate = at(dial.value(place))
+        return _excess(candidate and replace(candidate, rough=True))
 
-    private = target.error is None
-    if private and target.queries > 1 and target.delta > 0.0:
-        return _set_slowly(at, make, dial, target, shape, fine=fine)
-    best, least = (dial.high, dial.low) if private else (dial.low, dial.high)
-    if excess(best) <= 0.0:
-        return at(best)
-    if excess(least) > 0.0:
+    # The side of the root on which the target is met: below it for privacy, above it for an error.
+    met = -1.0 if target.error is None else 1.0
+    start = dial.place(dial.low if least is None else least)
+    low, high = sorted((-met * start, -met * dial.place(dial.high)))
+    root = last_met(
+        lambda x: rough(-met * x),
+        low,
+        high,
+        near=None if near is None else -met * dial.place(near),
+        tolerance=1e-8 if fine else 1e-5,
+    )
+    if root is None:
         return None
-    low, high = dial.place(dial.low), dial.place(dial.high)
-    root = brentq(lambda x: excess(dial.value(x)), low, high, xtol=1e-10 if fine else 1e-6, rtol=1e-12, maxiter=100)
-    return _beside(at, dial, float(root), back=-1.0 if private else 1.0, fine=fine) or at(least)
-
-
-def _beside(
-    at: Callable[[float], Candidate | None], dial: Dial, root: float, *, back: float, fine: bool
-) -> Candidate | None:
-    """Return the candidate nearest to a root that meets the target, with few digits if fine; None if none near does."""
     if not fine:
         # δ may rise from 0 to its limit within a millionth: the root is then met on one side of it only.
-        near = (at(dial.value(root + back * step)) for step in (0.0, 2e-6, 1e-4, 1e-2))
-        return next((candidate for candidate in near if _excess(candidate) < 1e-3), None)
+        places = (-met * root + met * step for step in (0.0, 2e-5, 1e-4, 1e-2))
+        place = next((place for place in places if rough(place) < 1e-3), -met * low)
+        candidate = at(dial.value(place))
+        return candidate and replace(candidate, rough=True)
+    found = _set_exactly(at, rough, dial, -met * root, back=met) or at(dial.value(-met * low))
+    return found if _excess(found) <= 0.0 else None
+
+
+def last_met(
+    excess: Callable[[float], float], low: float, high: float, *, near: float | None = None, tolerance: float
+) -> float | None:
+    """Return the last place at which a rising function is 0 or less, to a tolerance; None where it is nowhere.
+
+    Parameters
+    ----------
+    excess : callable
+    low, high : float
+        Where places end.
+    near : float, optional
+        Where to begin; at the ends, if not given.
+    tolerance : float
+    """
+    if near is None:
+        below, above = low, high
+        if excess(high) <= 0.0:
+            return high
+        if excess(low) > 0.0:
+            return None
+    else:
+        below = above = min(max(near, low), high)
+        up = excess(below) <= 0.0
+        step = 0.02
+        while (excess(above) <= 0.0) if up else (excess(below) > 0.0):
+            if (above >= high) if up else (below <= low):
+                return high if up else None
+            below, above = (above, min(above + step, high)) if up else (max(below - step, low), below)
+            step *= 4.0
+    return float(brentq(excess, below, above, xtol=tolerance, rtol=1e-12, maxiter=100))
+
+
+def _set_exactly(
+    at: Callable[[float], Candidate | None],
+    rough: Callable[[float], float],
+    dial: Dial,
+    root: float,
+    *,
+    back: float,
+) -> Candidate | None:
+    """Return the candidate nearest to a root that meets the target, with few digits; None if none near does."""
     value = dial.value(root)
     nearest = at(dial.rounded(value, up=None))
-    if _excess(nearest) <= 0.0:
+    if (excess := _excess(nearest)) <= 0.0:
         return nearest
+    slope = (rough(root) - rough(root + back * 1e-3)) / 1e-3
     value = dial.rounded(value, up=back > 0.0)
-    for step in 10.0 ** np.arange(-12.0, 1.0):
+    for least in 10.0 ** np.arange(-12.0, 1.0):
         candidate = at(value)
-        if _excess(candidate) <= 0.0:
+        if candidate is not nearest and (excess := _excess(candidate)) <= 0.0:
             return candidate
-        value = dial.value(dial.place(value) + back * step)
+        step = max(least, 1.05 * excess / slope) if slope > 0.1 else least
+        value = dial.value(dial.place(value) + back * min(step, 1.0))
     return None
 
 
@@ -139,38 +206,8 @@ def _excess(candidate: Candidate | None) -> float:
         return 60.0
 
 
-def _set_slowly(
-    at: Callable[[float], Candidate | None], make: Make, dial: Dial, target: Target, shape: Shape, *, fine: bool
-) -> Candidate | None:
-    """Turn the dial up from where basic composition leaves it: far above, composed claims take minutes."""
-
-    def excess(place: float) -> float:
-        return _excess(at(dial.value(place)))
-
-    added = set_dial(make, dial, target.single, shape, fine=False)
-    first, last = dial.place(dial.low), dial.place(dial.high)
-    low = first if added is None else dial.place(added.dial)
-    if excess(low) > 0.0:
-        low, last = first, low
-        if low == last or excess(low) > 0.0:
-            return None
-    high, step = low, 0.5
-    while high < last:
-        high = min(high + step, last)
-        if excess(high) > 0.0:
-            break
-        low, step = high, step * 1.5
-    else:
-        return at(dial.value(low))
-    root = float(brentq(excess, low, high, xtol=1e-4 if fine else 1e-2, rtol=1e-12))
-    for back in (0.0, 2e-4, 1e-3, 1e-2, 0.1):
-        candidate = at(dial.rounded(dial.value(root - back), up=False))
-        if _excess(candidate) <= 0.0:
-            return candidate
-    return at(dial.value(low))
-
-
-def find_best(make: Make, dial: Dial, target: Target, starts: Sequence[Shape], *, tries: int = 60) -> Candidate | None:
+@lru_cache(maxsize=256)
+def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...]) -> Candidate | None:
     """Return the best candidate over shapes, its dial set: of least error, or for an error of least ε.
 
     Parameters
@@ -178,55 +215,125 @@ def find_best(make: Make, dial: Dial, target: Target, starts: Sequence[Shape], *
     make : callable
     dial : Dial
     target : Target
-    starts : sequence of shapes
-        Numbers in [0, 1]: of one, a grid is searched and then refined; of more, Nelder and Mead's simplex starts from
-        each. None, or an empty shape, for a family without.
-    tries : int
-        Shapes a simplex may try, a dimension.
+    starts : tuple of shapes
+        Numbers in [0, 1]. Beside these a grid is searched, if they are of one number or two; the best is then refined
+        step by step. Empty for a family without.
+
+    Returns
+    -------
+    Candidate or None
+        It says so if the search was cut short, after as many candidates on every machine. None where no shape is found
+        that meets the target.
     """
-    if not starts or not starts[0]:
+    if not starts:
         return set_dial(make, dial, target, (), fine=True)
-    goals = [target.small_crowd(SEARCHED_CROWD)]
-    if target.queries > 1:
-        goals = [goals[0].spread, goals[0].single]
-    for goal in goals:
-
-        def score(point: Point, goal: Target = goal) -> float:
-            shape = tuple(min(max(float(x), 0.0), 1.0) for x in point)
-            found = set_dial(make, dial, goal, shape, fine=False)
-            return IMPOSSIBLE if found is None else found.score
-
-        shapes = _search(score, starts, tries)
-        if score(shapes[-1]) < IMPOSSIBLE:
-            break
-    if target.queries > 1:
-        shapes = shapes[-1:]
-    found = [candidate for shape in shapes if (candidate := set_dial(make, dial, target, shape, fine=True)) is not None]
-    return min(found, key=lambda candidate: candidate.score, default=None)
+    quick = target.queries == 1 and target.view.startswith(("report", "linked"))
+    search = Search(make, dial, target.small_crowd(SEARCHED_CROWD), MOST if quick else MOST_SLOW)
+    search.run(starts)
+    if search.best is None:
+        return None
+    found = set_dial(make, dial, target, search.shape, fine=True, near=search.best.dial)
+    return None if found is None else replace(found, cut_short=search.cut_short)
 
 
-def _search(score: Callable[[Point], float], starts: Sequence[Shape], tries: int) -> list[Shape]:
-    """Return the shapes worth setting the dial of finely: the best found, and where the search began."""
-    if len(starts[0]) == 1:
-        grid = [start[0] for start in starts] + np.linspace(0.0, 1.0, GRID).tolist()
-        grid = sorted(set(grid))
-        scores = [score((x,)) for x in grid]
-        best = int(np.argmin(scores))
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        fine = minimize_scalar(
-            lambda x: score((x,)), bounds=(low, high), method="bounded", options={"xatol": 1e-3, "maxiter": 15}
+class Search:
+    """A search for the best shape: over a grid, then step by step, each shape only as far as it may be the best.
+
+    Parameters
+    ----------
+    make : callable
+    dial : Dial
+    goal : Target
+    most : int
+        Candidates it may look at.
+    """
+
+    def __init__(self, make: Make, dial: Dial, goal: Target, most: int) -> None:
+        self.make, self.dial, self.goal, self.most = make, dial, goal, most
+        self.best: Candidate | None = None
+        self.shape: Shape = ()
+        self.cut_short: str | None = None
+        self._made: list[float] = []  # the best score as each candidate was looked at
+        self._tried: set[Shape] = set()
+
+    def run(self, starts: tuple[Shape, ...]) -> None:
+        """Search from the starts."""
+        step = 0.5 / (GRID[len(starts[0])] - 1) if len(starts[0]) in GRID else 0.1
+        try:
+            for shape in (*starts, *spread_out(len(starts[0]))):
+                self._offer(shape)
+            while self.best is not None and step > LEAST_STEP:
+                before = self.shape
+                for shape in self._around(step):
+                    self._offer(shape)
+                if self.shape == before:
+                    step /= 2.0
+                while self.shape != before:  # as long as it gets better, on in the same direction
+                    ahead = tuple(2.0 * x - y for x, y in zip(self.shape, before, strict=True))
+                    before = self.shape
+                    self._offer(ahead)
+        except _CutShortError:
+            earlier = self._made[-len(self._made) // 4]
+            gained = 1.0 - self._made[-1] / earlier if 0.0 < earlier < IMPOSSIBLE else 1.0
+            self.cut_short = (
+                f"Its search was cut short after {self.most:,} candidates, the last quarter of which improved it by "
+                f"{gained:.1%}."
+            )
+
+    def _around(self, step: float) -> Iterator[Shape]:
+        """Yield the shapes a step from the best, which may change meanwhile: in all directions, or along each axis."""
+        size = len(self.shape)
+        moves = (
+            itertools.product((0.0, -1.0, 1.0), repeat=size)
+            if size <= len(GRID)
+            else (tuple(sign * (i == j) for j in range(size)) for i in range(size) for sign in (1.0, -1.0))
         )
-        return [(grid[best],), (float(fine.x),)]
-    best_start = min(starts, key=score)
-    size = len(best_start)
-    simplex = np.array(
-        [best_start]
-        + [[x + (0.15 if x < 0.5 else -0.15) * (i == j) for j, x in enumerate(best_start)] for i in range(size)]
-    )
-    found = minimize(
-        score,
-        np.array(best_start),
-        method="Nelder-Mead",
-        options={"initial_simplex": simplex, "maxfev": tries * size, "xatol": 1e-4, "fatol": 1e-9},
-    )
-    return [best_start, tuple(min(max(float(x), 0.0), 1.0) for x in found.x)]
+        for move in moves:
+            yield tuple(x + step * y for x, y in zip(self.shape, move, strict=True))
+
+    def _offer(self, shape: Shape) -> None:
+        """Take a shape, brought into the unit cube, if it is the best so far."""
+        shape = tuple(min(max(x, 0.0), 1.0) for x in shape)
+        if shape in self._tried:
+            return
+        self._tried.add(shape)
+        rival = self._rival(shape)
+        if rival is not None and (self.best is None or rival.score < self.best.score * (1.0 - LEAST_GAIN)):
+            self.best, self.shape = rival, shape
+
+    def _rival(self, shape: Shape) -> Candidate | None:
+        """Return a shape's candidate, its dial set roughly; None where it is seen early that it is not the best."""
+        if self.best is None or self.best.score >= IMPOSSIBLE:
+            return set_dial(self._counted, self.dial, self.goal, shape, fine=False)
+        near, score = self.best.dial, self.best.score * (1.0 - LEAST_GAIN)
+        if score == 0.0:
+            return None
+        if self.goal.error is not None:
+            rival = set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=near)
+            worse = rival is None or (score < INFINITE and not rival.holds(score))
+            return None if worse else rival
+        # Where its error would be the best so far, it must keep the privacy.
+        goal = replace(self.goal, epsilon=None, error=score)
+        as_good = set_dial(self.make, self.dial, goal, shape, fine=False, near=near)
+        if as_good is None:
+            return None
+        return set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=as_good.dial, least=as_good.dial)
+
+    def _counted(self, target: Target, shape: Shape, value: float) -> Candidate:
+        """Make a candidate, if there may be one more."""
+        if len(self._made) >= self.most:
+            raise _CutShortError
+        self._made.append(math.inf if self.best is None else self.best.score)
+        return self.make(target, shape, value)
+
+
+def spread_out(size: int) -> Iterator[Shape]:
+    """Return shapes all over the unit cube: a grid, or a sequence of which a fifth of the numbers are 0, a fifth 1."""
+    if size in GRID:
+        return itertools.product(np.linspace(0.0, 1.0, GRID[size]).tolist(), repeat=size)
+    points = qmc.Sobol(size, scramble=False).random(SPREAD_POINTS)
+    return map(tuple, np.clip(1.67 * points - 0.335, 0.0, 1.0).tolist())
+
+
+class _CutShortError(Exception):
+    """A search has looked at all the candidates it may."""

@@ -143,21 +143,6 @@ class Target:
         counts[0], counts[1] = self.population - self.expected, self.expected
         return counts
 
-    @property
-    def single(self) -> "Target":
-        """The target for one of the queries, by basic composition: cheap, and near enough to choose shapes by."""
-        if self.queries == 1 or self.epsilon is None:
-            return replace(self, queries=1)
-        return replace(self, queries=1, epsilon=self.epsilon / self.queries, delta=self.delta / self.queries)
-
-    @property
-    def spread(self) -> "Target":
-        """The target for one of the queries at δ = 0, by advanced composition's leading term: to choose shapes by."""
-        if self.queries == 1 or self.epsilon is None or self.delta == 0.0:
-            return self.single
-        share = math.sqrt(2.0 * self.queries * math.log(1.0 / self.delta))
-        return replace(self, queries=1, epsilon=self.epsilon / min(share, self.queries), delta=0.0)
-
     def small_crowd(self, most: int) -> "Target":
         """Return the target with a crowd of at most so many."""
         if not self.view.startswith("released") or self.known_crowd <= most or self.k is not None:

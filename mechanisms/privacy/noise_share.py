@@ -95,14 +95,18 @@ class PartialDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε."""
-        p, q = _dominating_pair(self.noise)
         if self.queries == 1:
+            p, q = _dominating_pair(self.noise)
             if self.counts == 2:
                 p, q = np.multiply.outer(p, p).ravel(), np.multiply.outer(q, q).ravel()
             factor = math.exp(min(epsilon, 700.0))
             return math.fsum(np.maximum(p - factor * q, 0.0))
-        composed = ComposedDelta.from_pair(p, q, queries=self.counts * self.queries)
-        return composed(epsilon)
+        return self.composed(epsilon)
+
+    @property
+    def composed(self) -> ComposedDelta:
+        """The composition over the queries, and in each over the counts."""
+        return ComposedDelta.from_pair(*_dominating_pair(self.noise), queries=self.counts * self.queries)
 
 
 @lru_cache(maxsize=64)

@@ -27,6 +27,8 @@ def print_planning(planning: Planning) -> None:
         if plan.reason is not None:
             mark = "[yellow]note[/]" if plan.meets else "[red]none[/]"
             console.print(mark, Text(f"{plan.name}: {plan.reason}"), highlight=False, soft_wrap=True)
+        if plan.cut_short is not None:
+            console.print("[yellow]note[/]", Text(f"{plan.name}: {plan.cut_short}"), highlight=False, soft_wrap=True)
     console.print(Text(verdict(planning), "bold"), highlight=False, soft_wrap=True)
     if planning.best is not None and planning.best.scenario is not None:
         console.print(Text(planning.best.scenario.rstrip()), highlight=False, soft_wrap=True)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import scenarios
+from mechanisms.planning import search
 from mechanisms.privacy import LinkedReports
 from simulator.cli import main
 from simulator.experiment.build import build_mechanisms
@@ -102,6 +103,16 @@ def test_the_table_says_why_not_and_which_is_best(plan):
     only = plan(*CITY, "--epsilon", "3", "--mechanism", "oue", "--mechanism", "sue")
     assert "warner" not in only.out
     assert "Best: " in only.out
+
+
+def test_a_search_cut_short_is_said_to_be(plan, monkeypatch):
+    monkeypatch.setattr(search, "MOST", 60)
+    arguments = (*CITY, "--epsilon", "1.37", "--mechanism", "anonymized_deniable", "--mechanism", "oue")
+    assert "note anonymized_deniable: Its search was cut short after 60 candidates" in plan(*arguments).out
+    deniable, other = sorted(json.loads(plan(*arguments, "--json").out)["plans"], key=lambda made: made["mechanism"])
+    assert deniable["meets"]
+    assert "cut short after 60 candidates" in deniable["cut_short"]
+    assert other["cut_short"] is None
 
 
 def test_nothing_meets_what_nothing_can(plan):

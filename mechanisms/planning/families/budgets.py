@@ -6,7 +6,7 @@ from typing import Any
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
-from mechanisms.local.local_hashing import LocalHashing
+from mechanisms.local.local_hashing import MOST_BUCKETS, LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary, PermanentStep
 from mechanisms.local.optimised_unary import OptimisedUnary
 from mechanisms.local.subset_selection import SubsetSelection
@@ -19,9 +19,6 @@ from mechanisms.planning.target import Target
 
 BUDGET = Dial(1e-6, 50.0)
 EPSILON = "the budget ε"
-MOST_BUCKETS = 10**6
-# Queries beyond which only one permanent step is tried: each trial takes a tenth of a second.
-MANY_QUERIES = 256
 
 
 def _by_epsilon(kind: Any) -> Make:
@@ -36,22 +33,25 @@ def _between(least: int, most: int, share: float) -> int:
     return min(most, max(least, round(float(least * (most / least) ** share))))
 
 
+def _thresholded(target: Target, shape: Shape, epsilon: float) -> Candidate:
+    parameters = {"epsilon": epsilon, "threshold": round(shape[0], 6)}
+    return Candidate(ThresholdHistogram(cells=target.cells, **parameters), target, parameters)
+
+
 def _hashing(target: Target, shape: Shape, epsilon: float) -> Candidate:
-    chosen = {"buckets": _between(2, MOST_BUCKETS, shape[0])} if shape and shape[0] < 1.0 else {}
-    made = LocalHashing(cells=target.cells, epsilon=epsilon, **chosen)
-    return Candidate(made, target, {"epsilon": epsilon, **chosen})
+    buckets = _between(2, MOST_BUCKETS, shape[0])
+    made = LocalHashing(cells=target.cells, epsilon=epsilon, buckets=buckets)
+    return Candidate(made, target, {"epsilon": epsilon, "buckets": buckets})
 
 
 def _subset(target: Target, shape: Shape, epsilon: float) -> Candidate:
-    chosen = {"size": _between(1, target.cells, shape[0])} if shape and shape[0] < 1.0 else {}
-    made = SubsetSelection(cells=target.cells, epsilon=epsilon, **chosen)
-    return Candidate(made, target, {"epsilon": epsilon, **chosen})
+    size = _between(1, target.cells, shape[0])
+    made = SubsetSelection(cells=target.cells, epsilon=epsilon, size=size)
+    return Candidate(made, target, {"epsilon": epsilon, "size": size})
 
 
-def _one_report(target: Target) -> list[Shape]:
-    """Return shapes where a report is what is seen, 1 being the default; else the default serves."""
-    searched = target.view.startswith(("report", "linked")) and (target.queries == 1 or target.delta == 0.0)
-    return [(1.0,), *((x / 16,) for x in range(16))] if searched else [(1.0,)]
+def _ends(_: Target) -> list[Shape]:
+    return [(0.0,), (1.0,)]
 
 
 def _longitudinal(permanent: PermanentStep) -> Make:
@@ -65,7 +65,7 @@ def _longitudinal(permanent: PermanentStep) -> Make:
 
 def _permanent_shapes(target: Target) -> list[Shape]:
     """Return how far ε∞ is above ε₁: of one query only ε₁ tells."""
-    return [(2 / 3,)] if target.queries == 1 or target.queries > MANY_QUERIES else [(x / 6,) for x in range(7)]
+    return [(2 / 3,)] if target.queries == 1 else [(0.0,), (1.0,)]
 
 
 def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
@@ -88,9 +88,9 @@ FAMILIES = (
     Family("k_randomized_response", "k_randomized_response", BUDGET, EPSILON, (_by_epsilon(KRandomizedResponse),)),
     Family("sue", "sue", BUDGET, EPSILON, (_by_epsilon(SymmetricUnary),)),
     Family("oue", "oue", BUDGET, EPSILON, (_by_epsilon(OptimisedUnary),)),
-    Family("the", "the", BUDGET, EPSILON, (_by_epsilon(ThresholdHistogram),)),
-    Family("olh", "olh", BUDGET, EPSILON, (_hashing,), starts=_one_report, searched=False),
-    Family("subset_selection", "subset_selection", BUDGET, EPSILON, (_subset,), starts=_one_report, searched=False),
+    Family("the", "the", BUDGET, EPSILON, (_thresholded,), starts=_ends),
+    Family("olh", "olh", BUDGET, EPSILON, (_hashing,), starts=_ends),
+    Family("subset_selection", "subset_selection", BUDGET, EPSILON, (_subset,), starts=_ends),
     Family("hadamard_response", "hadamard_response", BUDGET, EPSILON, (_by_epsilon(HadamardResponse),)),
     Family(
         "longitudinal_unary",
@@ -99,7 +99,6 @@ FAMILIES = (
         "the budget of one report ε₁",
         (_longitudinal("optimised"), _longitudinal("symmetric")),
         starts=_permanent_shapes,
-        searched=False,
     ),
     Family("distributed_laplace", "distributed_laplace", Dial(1e-5, 50.0), EPSILON, (_laplace,), reason=_own_vector),
 )

@@ -1,6 +1,5 @@
 """Two-valued answers about every cell: randomized response, and what comes to it."""
 
-from functools import lru_cache
 from typing import Any
 
 from scipy.special import expit
@@ -31,8 +30,8 @@ def _coins(target: Target, shape: Shape, first: float) -> Candidate:
     return Candidate(made, target, {"first_coin": first, "second_coin": second})
 
 
-def _coin_shapes(_: Target) -> list[Shape]:
-    return [(x / 20,) for x in range(4, 17)]
+def _coin_shapes(_: Target) -> tuple[Shape, ...]:
+    return ((0.45,), (0.5,), (0.55,))
 
 
 def _warner(target: Target, _: Shape, log_odds: float) -> Candidate:
@@ -40,7 +39,6 @@ def _warner(target: Target, _: Shape, log_odds: float) -> Candidate:
     return Candidate(Warner(cells=target.cells, truthful=truthful), target, {"truthful": truthful})
 
 
-@lru_cache(maxsize=64)
 def best_coins(target: Target) -> Candidate | None:
     """Return the best randomized response; the laws of Yes that follow are the best for any two answers."""
     return find_best(_coins, COIN, target, _coin_shapes(target))
@@ -56,6 +54,11 @@ def best_first_coin(target: Target) -> float | None:
     """Return its π_1; None where there is none."""
     found = best_coins(target)
     return None if found is None else found.dial
+
+
+def best_yes_laws(target: Target) -> tuple[float, float]:
+    """Return with what probability a Yes-holder and a No-holder then say Yes."""
+    return _yes_laws(target, best_first_coin(target) or 0.5)
 
 
 def _sampled(target: Target, _: Shape, first: float) -> Candidate:

@@ -1,11 +1,13 @@
 """Mechanisms of *Anonymized Local Privacy* that answer two or three times, some devices moving between answers."""
 
+import math
 from typing import Any
 
 from mechanisms.local.anonymized_cancelling import AnonymizedCancelling
 from mechanisms.local.anonymized_deniable import AnonymizedDeniable
 from mechanisms.local.anonymized_first_attempt import AnonymizedFirstAttempt
 from mechanisms.planning.candidate import Candidate
+from mechanisms.planning.families.coins import best_yes_laws
 from mechanisms.planning.families.sampling import suppressed_elsewhere
 from mechanisms.planning.family import Family
 from mechanisms.planning.search import Dial, Shape
@@ -53,6 +55,22 @@ def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
     return Candidate(AnonymizedDeniable(cells=target.cells, **parameters), target, parameters)
 
 
+def _first_attempt_shapes(target: Target) -> list[Shape]:
+    """Return shapes to search from: No-holders who never move, and the two laws of the best randomized response."""
+    yes, no = best_yes_laws(target)
+    return [(0.0, 0.5), (max(0.0, 1.0 + math.log10(no / yes) / 12.0), 0.5)]
+
+
+def _deniable_shapes(target: Target) -> list[Shape]:
+    """Return shapes to search from: two with answers of all kinds, and what is the best randomized response.
+
+    In that everybody moves to ⊥2, some in B and the others in C.
+    """
+    _, no = best_yes_laws(target)
+    response = (1.0, no, 1.0, 1.0, 1.0, 1.0, 1.0)
+    return [response, (0.7, 0.0, 0.5, 0.5, 0.9, 0.5, 0.0), (0.95, 0.3, 0.8, 0.5, 0.9, 0.5, 0.5)]
+
+
 def _tells_by_moving(target: Target) -> str | None:
     if target.epsilon is None or target.delta > 0.0 or target.view != "linked_reports":
         return None
@@ -69,8 +87,7 @@ FAMILIES = (
         SHIFT,
         "twice π_Y",
         (_first_attempt,),
-        starts=lambda _: [(0.0, 0.5), (0.97, 0.5), (0.99, 0.5)],
-        tries=30,
+        starts=_first_attempt_shapes,
     ),
     Family(
         "anonymized_cancelling",
@@ -78,8 +95,8 @@ FAMILIES = (
         SHIFT,
         "the shift π_Y",
         (_cancelling,),
-        starts=lambda target: [(1 / 3,), (0.0,)] if target.view.startswith("report") else [(1 / 3,)],
-        searched=False,
+        # Where rounds are seen apart, ⊥3 hides nobody.
+        starts=lambda target: [(0.0,)] if target.view.startswith(("report", "shuffled")) else [(1 / 3,)],
         refusal=suppressed_elsewhere,
         reason=_tells_by_moving,
     ),
@@ -89,7 +106,6 @@ FAMILIES = (
         SHIFT,
         "the tilt of Yes-holders' moves",
         (_deniable,),
-        starts=lambda _: [(0.7, 0.0, 0.5, 0.5, 0.9, 0.5, 0.0), (0.95, 0.3, 0.8, 0.5, 0.9, 0.5, 0.5)],
-        tries=20,
+        starts=_deniable_shapes,
     ),
 )

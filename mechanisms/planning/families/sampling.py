@@ -146,7 +146,7 @@ def _not_suppressed(target: Target) -> str | None:
 
 def _no_better(target: Target, found: Candidate) -> str | None:
     """Return why refresh is not worth it where it leaves the error, or the ε, as it was."""
-    plain = find_best(_plain, PROBABILITY, target, _plain_shapes(target))
+    plain = find_best(_plain, PROBABILITY, target, tuple(_plain_shapes(target)))
     if plain is None or not plain.score <= found.score * 1.001:
         return None
     return "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and tells no more."
@@ -186,7 +186,6 @@ FAMILIES = (
         LETTER,
         (_refreshed,),
         starts=lambda _: [(0.5, 0.5), (0.9, 0.9), (0.5, 0.05)],
-        tries=40,
         refusal=_not_refreshed,
         finish=_finish_refreshed,
         pointless=_no_better,

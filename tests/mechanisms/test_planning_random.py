@@ -1,0 +1,158 @@
+"""Forty random targets: each plan meets its own, no shape of the same family does 1 % better, and none takes long."""
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from planned_laws import linked_law, round_law
+from scipy.stats import binom
+
+from mechanisms.planning import FAMILIES, VIEWS, Target, plan
+from mechanisms.planning.search import set_dial
+from mechanisms.planning.spread import error_interval, excess_kurtosis
+from mechanisms.planning.told import tell
+from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsilon
+
+TARGETS = 40
+BETTER = 0.99
+# Their laws cannot be written out: too many functions, a noise without end, or a server that is trusted.
+NOT_WRITTEN = {"olh", "distributed_laplace", "sample_then_suppress", "laplace_counts"}
+SECONDS = 10.0
+
+
+def random_target(index):
+    rng = np.random.default_rng([2026, index])
+    small = index % 2 == 0  # reports that can be written out, and devices few enough to simulate
+    population = round(10 ** rng.uniform(1, 4 if small else 9))
+    view = str(rng.choice(["report", "linked_reports"] if small else VIEWS))
+    queries = 1 if small or rng.random() < 0.4 else round(10 ** rng.uniform(0, 2.5))
+    delta = 0.0 if rng.random() < 0.3 else float(10 ** rng.uniform(-10, -1))
+    goal = (
+        {"epsilon": float(10 ** rng.uniform(-3 if small else -6, 1.2))}
+        if rng.random() < 0.75
+        else {"error": float(10 ** rng.uniform(0, 4))}
+    )
+    more = (
+        {"k": int(rng.integers(1, 30))} if view in {"released", "released_differences"} and rng.random() < 0.3 else {}
+    )
+    return Target(
+        cells=int(rng.integers(1, 4)) if small else round(10 ** rng.uniform(0, 4)),
+        population=population,
+        occupancy=round(population * 10 ** rng.uniform(-4, 0)),
+        view=view,
+        delta=delta,
+        queries=queries,
+        **goal,
+        **more,
+    )
+
+
+def check_meets(made, target):
+    if target.error is not None:
+        assert made.std_error <= target.error * (1 + 1e-9)
+    epsilon = target.epsilon if target.error is None else made.epsilon
+    if not math.isfinite(epsilon):
+        return
+    differences = any("differences" in claim.view for claim in made.claims)
+    views = target.views(rounds=made.mechanism.rounds, differences=differences)
+    if made.release is not None and made.release["kind"] == "suppress":
+        views = tuple(replace(view, crowd=target.crowd, k=made.release["k"]) for view in views if differences)
+    for view in views:
+        assert holds(made, view, epsilon * (1 + 1e-9), target), view
+        if target.queries == 1 and target.cells <= 3 and made.name not in NOT_WRITTEN:
+            if isinstance(view, LinkedReports):
+                law = linked_law(made.mechanism)
+            elif isinstance(view, Report):
+                law = round_law(made.mechanism, view.round)
+            else:
+                continue
+            if target.delta == 0.0:
+                assert matrix_epsilon(law) <= epsilon * (1 + 1e-6)
+            else:
+                assert matrix_delta(law, epsilon=epsilon) <= target.delta * (1 + 1e-5)
+
+
+def holds(made, view, epsilon, target):
+    """Whether what is told of a view proves (ε, δ), over all the queries or, without memory, for each one's share."""
+    if tell(made.mechanism, view, devices=target.population).meets(epsilon, target.delta):
+        return True
+    single, queries = replace(view, queries=1), target.queries
+    told = tell(made.mechanism, single, devices=target.population)
+    return made.name != "longitudinal_unary" and told.meets(epsilon / queries, target.delta / queries)
+
+
+def check_simulated(made, target, rng, comparisons):
+    repeats = 200
+    heard = (target.population,) * made.mechanism.rounds
+    errors = [
+        made.mechanism.estimate(made.mechanism.sample_counts(target.truth, rng=rng), counted=heard, asked=heard).count[
+            0
+        ]
+        - target.expected
+        for _ in range(repeats)
+    ]
+    kurtosis = excess_kurtosis(made.mechanism, target)
+    low, high = error_interval(made.std_error, cells=repeats, excess=kurtosis, level=1 - 1e-6 / comparisons)
+    assert low <= math.sqrt(np.mean(np.square(errors))) <= high
+
+
+def shapes(size, rng):
+    """A grid over a shape, or for many numbers random ones with some at their ends."""
+    if size == 1:
+        return [(x,) for x in np.linspace(0, 1, 60)]
+    if size == 2:
+        return [(x, y) for x in np.linspace(0, 1, 13) for y in np.linspace(0, 1, 13)]
+    drawn = rng.random((200, size))
+    return [tuple(row) for row in np.where(rng.random(drawn.shape) < 0.3, np.round(drawn), drawn).tolist()]
+
+
+def check_best(family, made, target, rng):
+    """At an error 1 % less no shape keeps the privacy; or at the error asked for none has an ε 1 % less."""
+    if target.error is None and made.std_error < 1e-9:
+        return
+    if target.error is not None and not (math.isfinite(made.epsilon) and made.epsilon > 1e-9):
+        return
+    error = made.std_error * BETTER if target.error is None else target.error
+    epsilon = target.epsilon if target.error is None else made.epsilon * BETTER
+    for make in family.makes:
+        starts = family.starts(target)
+        if len(starts) < 2:  # nothing to choose, or chosen
+            continue
+        for shape in shapes(len(starts[0]), rng):
+            rival = set_dial(make, family.dial, replace(target, epsilon=None, error=error), shape, fine=False)
+            if rival is None:
+                continue
+            rival = replace(rival, target=replace(rival.target, epsilon=epsilon, error=None))
+            if rival.excess < -1e-6:
+                assert replace(rival, rough=False).excess > 0.0, (made.name, shape, made.parameters)
+
+
+def slowness():
+    """How much slower this core is just now than one that computes these tails in a thirtieth of a second."""
+    taken = []
+    for _ in range(3):
+        begun = time.process_time()
+        binom.sf(np.arange(100_000), 200_000, 0.25)
+        taken.append(time.process_time() - begun)
+    return max(1.0, min(taken) * 30.0)
+
+
+@pytest.mark.parametrize("index", [9, *(pytest.param(i, marks=pytest.mark.slow) for i in range(TARGETS) if i != 9)])
+def test_a_random_target_is_met_as_well_as_its_families_can(index):
+    target, rng = random_target(index), np.random.default_rng([7, index])
+    begun = time.process_time()
+    planning = plan(target)
+    taken = time.process_time() - begun
+    assert taken <= SECONDS * slowness() or any(made.cut_short for made in planning.plans)
+    met = [made for made in planning.plans if made.meets]
+    for family, made in zip(FAMILIES, planning.plans, strict=True):
+        if not made.meets:
+            assert made.reason
+            continue
+        check_meets(made, target)
+        if target.population <= 10**4 and target.cells <= 3 and made.release is None:
+            check_simulated(made, target, rng, comparisons=TARGETS * len(met))
+        if made.cut_short is None:
+            check_best(family, made, target, rng)
