@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from mechanisms.planning.told import LARGEST_COMPOSED, AddedUp, Claimant, Told, tell
+from mechanisms.planning.told import Claimant, Told, tell
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.clone_amplification import ClonesDelta
 from mechanisms.privacy.composition import ComposedDelta
-from mechanisms.privacy.hidden_coin import HiddenCoinDelta
 from mechanisms.privacy.noise_share import PartialDelta
-from mechanisms.privacy.per_cell import PairDelta
 from mechanisms.privacy.released_claims import ReleasedDelta
-from mechanisms.privacy.shuffled import ClonesDelta
+from mechanisms.privacy.shuffled import AmplifiedDelta
 from mechanisms.privacy.view import View
 
+# Of queries that together may lose more than this, the numerical composition takes minutes and gigabytes: basic
+# composition then bounds δ alone.
+LARGEST_COMPOSED = 200.0
 # Places of the grid of losses, and how many standard deviations it reaches either way.
 PLACES, REACH = 2**12, 12.0
 # Between these a report's ε₀ is sought.
@@ -54,9 +56,9 @@ class RoughDelta(RememberedDelta):
     """
 
     def compute(self, epsilon: float) -> float:
-        """Return about δ, the larger of both directions."""
+        """Return about δ, the larger of both directions, and basic composition where that is less."""
         p, q = np.array(self.p), np.array(self.q)
-        return max(self._direction(p, q, epsilon), self._direction(q, p, epsilon))
+        return min(self.basic(epsilon), max(self._direction(p, q, epsilon), self._direction(q, p, epsilon)))
 
     def _direction(self, p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> float:
         shared = (p > 0.0) & (q > 0.0)
@@ -82,7 +84,7 @@ class RoughDelta(RememberedDelta):
 def tell_once(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> Told:
     """Return what `tell` does, each composition evaluated once, or roughly.
 
-    What would take too long to compose is added up instead.
+    What would take too long to compose is bounded by basic composition.
     """
     told = tell(mechanism, view, devices=devices)
     kind = RoughDelta if rough else RememberedDelta
@@ -97,11 +99,10 @@ def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClai
     if isinstance(curve, ComposedDelta):
         if claim.epsilon <= LARGEST_COMPOSED:
             return replace(claim, curve=_of_kind(curve, kind))
-        single = PrivacyClaim.bound(math.inf, PairDelta(curve.p, curve.q), claim.basis)
-        return replace(claim, curve=AddedUp(single, curve.queries))
+        return replace(claim, curve=curve.basic)
     if isinstance(curve, ReleasedDelta) and curve.composed is not None:
         return replace(claim, curve=replace(curve, composed=_of_kind(curve.composed, kind)))
-    if isinstance(curve, ClonesDelta):
+    if isinstance(curve, AmplifiedDelta):
         return replace(claim, curve=replace(curve, local=_recomposed(curve.local, kind)))
     return claim
 
@@ -124,9 +125,10 @@ def margin(told: Told, epsilon: float, delta: float, *, fixed: bool = False) -> 
     least = math.inf
     for claim in sorted((told.own, *told.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
         curve, left = claim.curve, claim
-        if fixed and delta > 0.0 and isinstance(curve, ClonesDelta):
-            most = _largest_hidden(curve.clones.others, curve.clones.queries, epsilon, delta)
-            least = min(least, math.log(-math.log(curve.clones.hides) / most))
+        if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(curve.shuffled, ClonesDelta):
+            clones = curve.shuffled
+            most = _largest_hidden(clones.devices, clones.queries, epsilon, delta)
+            least = min(least, math.log(clones.epsilon / most))
             left = curve.local
         if least > 0.0:
             least = min(least, Told(told.view, left).margin(epsilon, delta))
@@ -134,13 +136,11 @@ def margin(told: Told, epsilon: float, delta: float, *, fixed: bool = False) -> 
 
 
 @lru_cache(maxsize=256)
-def _largest_hidden(others: int, queries: int, epsilon: float, delta: float) -> float:
+def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) -> float:
     """Return the greatest ε₀ of reports that among so many clones meet (ε, δ)."""
 
     def excess(log_local: float) -> float:
-        hides = math.exp(-math.exp(log_local))
-        one = 1.0 / (1.0 + hides)
-        found = HiddenCoinDelta(others, hides, heads=0.5, one=one, other=hides * one, queries=queries)(epsilon)
+        found = ClonesDelta(devices, math.exp(log_local), queries)(epsilon)
         return max(math.log(found / delta), -20.0) if found > 0.0 else -20.0
 
     low, high = (math.log(local) for local in (max(epsilon / queries, LEAST_LOCAL), LARGEST_LOCAL))

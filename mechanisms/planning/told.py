@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mechanisms.privacy.claim import ClaimKind, PrivacyClaim
-from mechanisms.privacy.composition import ComposedDelta
 from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
-
-# Of queries that together may lose more than this, the numerical composition takes minutes and gigabytes: basic
-# composition then bounds δ alone.
-LARGEST_COMPOSED = 200.0
 
 
 class Claimant(Protocol):
@@ -66,10 +61,7 @@ class Told:
 
     def delta(self, epsilon: float) -> tuple[float, str]:
         """Return the least δ known at this ε, and how good it is; NaN and "unknown" where none is known."""
-        if isinstance(self.own.curve, ComposedDelta) and self.own.epsilon > max(LARGEST_COMPOSED, epsilon):
-            own = self.own.curve.basic(epsilon)
-        else:
-            own = self.own.delta(epsilon)
+        own = self.own.delta(epsilon)
         if self.own.delta_kind == "exact":
             return own, "exact"
         known = [(own, str(self.own.delta_kind))] if not math.isnan(own) else []
