@@ -262,6 +262,7 @@ def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = 
     import scenarios  # noqa: PLC0415
     from simulator.experiment.build import check_demand  # noqa: PLC0415
     from simulator.experiment.parts import Parts  # noqa: PLC0415
+    from simulator.experiment.provenance import without_paths  # noqa: PLC0415
     from simulator.streams import Streams  # noqa: PLC0415
 
     checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
@@ -272,8 +273,9 @@ def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = 
     notes = [*city.notes, *parts.refinements.notes, *parts.notes]
     notes += [note for release in parts.releases.values() for note in release.notes]
     notes += planned.notes if planned else ()
-    # Doubts are among the notes too; each sentence is printed once.
-    for note in dict.fromkeys([*parts.warnings(checked), *notes]):
+    # Doubts are among the notes too; each sentence is printed once, and names files as a run's report does.
+    said = without_paths({"notes": [*parts.warnings(checked), *notes]}, checked)["notes"]
+    for note in dict.fromkeys(said):
         typer.echo(f"note: {note}", err=True)
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"

@@ -13,7 +13,7 @@ from mechanisms.privacy.hockey_stick import check_distribution, pair_delta
 
 # Width of the loss grid: at most this, and at most this share of the largest loss, so that tiny losses keep their size.
 INTERVAL = 1e-4
-INTERVAL_SHARE = 1e-3
+INTERVAL_SHARE = 1 / 250
 # Outputs less likely than e^−230 count as telling with certainty: the accountant divides by masses that must not be
 # subnormal.
 LEAST_LOG_MASS = -230.0
@@ -37,7 +37,7 @@ def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float, 
     epsilon : float
         At least 0; infinity gives the probability that some query tells with certainty.
     interval : float, optional
-        Width of the loss grid; by default 1e-4, or a thousandth of the largest finite loss where that is less.
+        Width of the loss grid; by default 1e-4, or 1/250 of the largest finite loss where that is less.
 
     Returns
     -------

@@ -258,7 +258,7 @@ statistic = "mean_speed"
 release = { kind = "none" }
 [release]
 kind = "laplace"
-epsilon = 1
+epsilon = 0.3
 mechanisms = ["baseline"]
 [[refinements]]
 kind = "clip"
