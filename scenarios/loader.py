@@ -102,7 +102,9 @@ def write_template(path: Path) -> None:
     """
     if path.suffix != ".toml":
         raise ScenarioError(str(path), [Fault("", "the name of the file must end in .toml", str(path))])
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem)
+    if not path.parent.is_dir():
+        raise ScenarioError(str(path), [Fault("", "there is no such folder to write it to", str(path.parent))])
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("-.") or "my-city"
     text = _TEMPLATE.read_text(encoding="utf-8").replace('"my-city"', f'"{name}"', 1)
     try:
         with path.open("x", encoding="utf-8") as file:

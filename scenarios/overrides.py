@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -79,7 +80,10 @@ def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
         value = _value(right.strip())
     else:
         left, equals, value = override[0], "=", plain(override[1])
-    path = [key.strip() for key in left.split(".")]
+    # Messages write the items of a list as mechanisms[0], so that form is read as well.
+    path = [key.strip() for key in re.sub(r"\[(\d+)\]", r".\1", left).split(".")]
+    if value is None:
+        raise _RefusedError(Fault(left, "None is no value of a scenario; leave the key out"))
     if not equals or not all(path):
         shown = override if isinstance(override, str) else left
         raise _RefusedError(Fault("", "an override has the form key.path=value", shown))

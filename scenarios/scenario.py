@@ -1,5 +1,6 @@
 """A whole scenario: what one file says, checked."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -97,6 +98,21 @@ class Scenario(BaseModel):
         if isinstance(checked, Scenario):
             return checked
         raise ScenarioError("given as tables", checked)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Scenario":
+        """Copy the scenario with other sections.
+
+        Raises
+        ------
+        TypeError
+            If `update` has a key that is no section, such as ``seed``: that is what `scenarios.load(scenario, seed=…)`
+            is for.
+        """
+        unknown = [*(update or {}).keys() - type(self).model_fields.keys()]
+        if unknown:
+            rule = f"model_copy: update must hold sections ({', '.join(type(self).model_fields)}), got {unknown[0]!r}"
+            raise TypeError(f"{rule}; for a seed or single values use scenarios.load(scenario, seed=…, overrides=…)")
+        return super().model_copy(update=update, deep=deep)
 
     def model_post_init(self, context: Any, /) -> None:
         """Keep what the scenario was made of: keys left out there may follow from keys that are changed later."""

@@ -1,5 +1,6 @@
 """The command line: `crowdveil`."""
 
+import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -293,7 +294,8 @@ def new_scenario(
     import scenarios  # noqa: PLC0415
 
     scenarios.write_template(file)
-    typer.echo(f"{file} is written: crowdveil scenarios check {file} checks it, crowdveil run {file} runs it")
+    name = shlex.quote(str(file))
+    typer.echo(f"{file} is written: crowdveil scenarios check {name} checks it, crowdveil run {name} runs it")
 
 
 @scenarios_app.command("schema")

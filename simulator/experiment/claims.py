@@ -116,8 +116,8 @@ def weakened_claims(
     """Return one warning for each mechanism whose claims are weaker than planned because reports were not counted.
 
     Planned is what would hold if every device asked were counted, and as many as share a mechanism's noise. Claims over
-    one query are compared: of released counts the first that is weaker, at the largest crowd, and of each shuffled
-    round the smallest crowd.
+    one query are compared: of released counts the first that is weaker, at the largest crowd that was asked and at the
+    most of it that was counted, and of each shuffled round the smallest crowd.
 
     Parameters
     ----------
@@ -137,25 +137,33 @@ def weakened_claims(
         everywhere = CountedReports.of(name, closed)
         if everywhere is None:
             continue
-        views = (view for view in _views(mechanism, 1, [max(crowds)]) if not isinstance(view, Report | LinkedReports))
+        crowd = max((crowd for crowd in crowds if crowd <= everywhere.asked), default=min(crowds))
+        most = max(1, min(crowd, *everywhere.fewest))
         changes: dict[str, str] = {}
-        for view in views:
-            change = _weakened(everywhere.claim(mechanism, view), mechanism.claim(view), epsilons)
-            noise = f"with too little noise, of {everywhere.fewest[0]:,} devices"
-            why = noise if everywhere.matched else "of rounds that counted different devices"
+        for view in _views(mechanism, 1, [crowd]):
+            if not isinstance(view, ReleasedDifferences | ReleasedCounts):
+                continue
+            made = everywhere.claim(mechanism, replace(view, crowd=most))
+            change = _weakened(made, mechanism.claim(view), epsilons)
+            if not everywhere.matched:
+                why = "(the rounds counted different devices)"
+            elif mechanism.rounds > 1:
+                why = f"(a query counted {most:,} devices in all, not {crowd:,} in a cell)"
+            else:
+                why = f"(the noise of {everywhere.fewest[0]:,} devices only)"
             if change:
                 changes.setdefault("released", f"{view.name} {why}: {change}")
-        made = deployment_views(name, deployments, mechanism, closed, 1)
-        shuffled = [(view, counted) for view, counted in made if isinstance(view, Shuffled)]
+        created = deployment_views(name, deployments, mechanism, closed, 1)
+        shuffled = [(view, counted) for view, counted in created if isinstance(view, Shuffled)]
         for view, counted in sorted(shuffled, key=lambda pair: pair[0].devices):
             planned = replace(view, devices=max(view.devices, counted.asked))
             change = _weakened(counted.claim(mechanism, view), mechanism.claim(planned), epsilons)
             if change:
-                crowd = f"among {view.devices:,} reports instead of {planned.devices:,}"
-                changes.setdefault(view.name, f"{view.name} {crowd}: {change}")
+                among = f"(among {view.devices:,} reports instead of {planned.devices:,})"
+                changes.setdefault(view.name, f"{view.name} {among}: {change}")
         if changes:
-            cause = "loss" if min(everywhere.fewest) < everywhere.asked else "too few devices"
-            warnings.append(f"mechanisms.{name}: {cause} weakened its claims: {'; '.join(changes.values())}")
+            cause = "not all reports were counted" if everywhere.uncounted else "too few devices were asked"
+            warnings.append(f"mechanisms.{name}: {cause}, so its claims are weaker: {'; '.join(changes.values())}")
     return warnings
 
 

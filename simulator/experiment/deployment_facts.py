@@ -41,6 +41,8 @@ class CountedReports:
         where that is all of them.
     asked
         The fewest devices asked in a query that asked any.
+    uncounted
+        Whether some report of an asked device was not counted.
     even
         Whether every query counted the same number.
     matched
@@ -49,6 +51,7 @@ class CountedReports:
 
     fewest: tuple[int, ...]
     asked: int
+    uncounted: bool
     even: bool
     matched: bool
 
@@ -69,6 +72,7 @@ class CountedReports:
         return cls(
             tuple(min(filter(None, every), default=0) for every in zip(*counted, strict=True)),
             min(filter(None, (devices for devices, *_ in asked)), default=0),
+            counted != asked,
             all(row == counted[0] for row in counted),
             all(
                 answer.paired or len(row) == 1 or row == of_all

@@ -36,7 +36,12 @@ def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> N
             f"{above} cannot" if above.is_dir() else f"{above} is a file"
         )
         raise DirectoryError(f"out (--out): {why}; got {directory}")
-    if numbered or (not directory.exists() and not directory.is_symlink()):
+    if numbered:
+        return
+    if directory.is_symlink():
+        # What it leads to would be replaced without its name having been given.
+        raise DirectoryError(f"out (--out): must not be a link; name the directory itself; got {directory}")
+    if not directory.exists():
         return
     if not directory.is_dir():
         raise DirectoryError(f"out (--out): must be a directory, and there is a file; got {directory}")
@@ -70,8 +75,6 @@ def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: 
         If something is there already that may not be replaced.
     """
     check_free(directory, overwrite=overwrite, numbered=numbered)
-    if directory.is_symlink() and not numbered:
-        directory = directory.resolve()  # the link stays, and what it leads to is replaced
     directory.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}.partial-", dir=directory.parent))
     try:

@@ -231,10 +231,11 @@ def test_a_run_without_a_place_takes_the_next_number_and_latest_leads_to_it(mine
     assert [path.name for path in (mine / "elsewhere").iterdir()] == ["one"]
     assert here("run", "mine.toml", "--quiet", "--out", "runs/two", cwd=mine).returncode == 0
     assert (runs / "latest").readlink() == Path("two")
-    assert here("run", "mine.toml", "--quiet", "--seed", "9", "--out", "runs/latest", cwd=mine).returncode == 2
+    kept = (runs / "two" / "run.json").read_bytes()
     done = here("run", "mine.toml", "--quiet", "--seed", "9", "--out", "runs/latest", "--overwrite", cwd=mine)
-    assert done.returncode == 0
-    assert json.loads((runs / "two" / "run.json").read_text())["seed"] == 9
+    assert done.returncode == 2
+    assert "must not be a link" in done.stderr
+    assert (runs / "two" / "run.json").read_bytes() == kept
     assert {path.name for path in runs.iterdir()} == {"mine-1", "mine-1-2", "mine-1-3", "mine-1-4", "two", "latest"}
 
 

@@ -166,7 +166,7 @@ def test_a_query_that_counted_none_weakens_no_claim(town):
     assert set(nothing["kind"]) == {"exact"}
     assert (nothing["delta"] == 0).all()
     assert nothing["epsilon"].min() == 0
-    unseen = CountedReports(fewest=(0,), asked=9, even=True, matched=True)
+    unseen = CountedReports(fewest=(0,), asked=9, uncounted=True, even=True, matched=True)
     assert unseen.claim(KRandomizedResponse(cells=1, epsilon=3.0), ReleasedCounts(1)).epsilon == 0
     assert unseen.claim(KRandomizedResponse(cells=1, epsilon=3.0), LinkedReports()).epsilon == pytest.approx(3)
 
@@ -220,20 +220,51 @@ def test_rounds_that_counted_different_devices_are_claimed_as_linked(town):
 
 def test_a_claim_that_loss_weakened_is_a_warning(town, tmp_path, capsys):
     whole = town("channel.loss=0", SHUFFLED, "mechanisms.laplace.devices=200")
-    assert not any("weakened" in warning for warning in whole.facts["warnings"])
+    assert not any("claims are weaker" in warning for warning in whole.facts["warnings"])
     result = town("channel.loss=0.9", SHUFFLED, seed=7)
-    weakened = [warning for warning in result.facts["warnings"] if "loss weakened its claims" in warning]
+    weakened = [
+        warning
+        for warning in result.facts["warnings"]
+        if "not all reports were counted, so its claims are weaker" in warning
+    ]
     assert [warning.partition(":")[0] for warning in weakened] == [f"mechanisms.{name}" for name in NAMES]
     crowd = int(result.rounds.query("mechanism == 'k-ary'")["counted"].min())
     now, planned = (KRandomizedResponse(cells=1, epsilon=3.0).claim(Shuffled(1, n)).delta(1.0) for n in (crowd, 200))
-    said = f"shuffled_round_1 among {crowd} reports instead of 200: δ(1) = {now:.3g} instead of {planned:.3g}"
+    said = f"shuffled_round_1 (among {crowd} reports instead of 200): δ(1) = {now:.3g} instead of {planned:.3g}"
     assert weakened[0].endswith(said)
-    assert "released_differences of rounds that counted different devices: δ(1) = 0.3 instead of" in weakened[1]
+    assert "released_differences (the rounds counted different devices): δ(1) = 0.3 instead of" in weakened[1]
     fewest = int(result.rounds.query("mechanism == 'laplace'")["counted"].min())
-    assert f"released_counts with too little noise, of {fewest} devices: ε = " in weakened[2]
+    assert f"released_counts (the noise of {fewest} devices only): ε = " in weakened[2]
     directory = result.save(tmp_path / "run")
     print_summary(directory)
     assert said in " ".join(capsys.readouterr().out.split())
     page = build_report(directory)
     assert said in page
     assert "Rounds counted different devices in this run" in page
+
+
+def test_a_crowd_that_was_not_counted_is_a_warning(town):
+    """Paired answers of a few devices: the claims of larger crowds are about nobody in this run."""
+    die = "mechanisms=[{name='die', kind='sampling_privacy', sampling=0.3}]"
+    result = town(die, "channel.loss=0.8", "aggregation={kind='secret_shared', paired=true}", "claims.crowds=[5, 20]")
+    fewest = int(result.rounds["counted"].min())
+    assert 0 < fewest < 20
+    weaker = [warning for warning in result.facts["warnings"] if "claims are weaker" in warning]
+    now, planned = (
+        SamplingPrivacy(cells=1, sampling=0.3).claim(ReleasedDifferences(n)).delta(1.0) for n in (fewest, 20)
+    )
+    said = (
+        f"released_differences (a query counted {fewest} devices in all, not 20 in a cell): δ(1) = {now:.3g} instead of"
+    )
+    assert len(weaker) == 1
+    assert f"{said} {planned:.3g}" in weaker[0]
+
+
+def test_an_outage_of_a_round_is_named_as_its_cause(town):
+    """A round of which nothing arrived counts too, though it reveals nothing."""
+    result = town("channel.outages=[{server='server:1', from_s=290, to_s=305}]", "channel.loss=0")
+    assert result.rounds["counted"].min() == 0
+    lost = set(result.rounds.query("counted < asked")["mechanism"])
+    weaker = [warning for warning in result.facts["warnings"] if "claims are weaker" in warning]
+    named = {warning.partition(":")[0] for warning in weaker if "not all reports were counted" in warning}
+    assert named == {f"mechanisms.{name}" for name in lost}

@@ -181,3 +181,21 @@ def test_the_text_of_a_scenario_is_no_name_of_one(text):
     with pytest.raises(ScenarioError, match="must be a shipped name or the path of a file") as caught:
         scenarios.load(text)
     assert len(str(caught.value)) < 200
+
+
+def test_a_copy_takes_sections_only():
+    scenario = scenarios.load("tiny")
+    with pytest.raises(TypeError, match=r"update must hold sections .*, got 'seed'; for a seed .* scenarios\.load"):
+        scenario.model_copy(update={"seed": 9})
+    assert scenario.model_copy(update={"population": scenario.population}) == scenario
+
+
+def test_items_of_lists_as_messages_write_them():
+    assert scenarios.load("tiny", overrides={"mechanisms[0].sampling": 0.3}) == scenarios.load(
+        "tiny", overrides=["mechanisms.0.sampling=0.3"]
+    )
+
+
+def test_none_is_no_value():
+    with pytest.raises(ScenarioError, match=r"mechanisms\.sampling\.refresh: None is no value"):
+        scenarios.load("tiny", overrides={"mechanisms.sampling.refresh": None})
