@@ -149,7 +149,8 @@ def read_gmns(
     doubts = [
         *([] if placed else [said_of_plane(node_table.file)]),
         *projection.doubts(nodes.xy, file=node_table.file),
-        *length_doubts(given_m, straight_m, file=link_table.file),
+        # A shape may end at the edge of a junction, and then be shorter than the distance between its nodes.
+        *length_doubts(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
         *shape_doubts(given_m, shape_m, file=link_table.file),
         *numbers.doubts,
     ]
