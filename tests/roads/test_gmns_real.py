@@ -71,3 +71,7 @@ def test_cambridge_swapped(tmp_path):
     pd.read_csv(folder / "link.csv.gz").to_csv(tmp_path / "link.csv", index=False)
     with pytest.raises(ValueError, match=r"node\.csv: rows 1, 2, .*x_coord must be longitude"):
         read_gmns(tmp_path)
+
+
+def test_lima_just_north_of_its_zone_is_not_doubted():
+    assert read_gmns(ROOT / "Lima", **LIMA)[1].doubts == ()

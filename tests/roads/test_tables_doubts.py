@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from pyproj import CRS, Transformer
 
 from simulator.roads import RoadsError, read_tables
 from simulator.roads.doubts import length_doubts
+from simulator.roads.projection import Projection
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
 
@@ -91,3 +93,40 @@ def test_long_lengths_on_a_schematic_map_are_not_doubted():
     length = np.full(200, np.median(straight) * 4)
     assert length_doubts(length, straight, file="f") == []
     assert length_doubts(straight * 4, straight, file="f") != []
+
+
+def test_places_outside_the_area_of_their_system_are_doubted(tmp_path):
+    assert read_grid(tmp_path) == []
+    notes = read_grid(tmp_path, places=FEET)
+    assert "is outside the area that 'WGS 84 / UTM zone 18N' is made for" in notes[0]
+    assert "the straight distance between a link's nodes" in notes[1]
+
+
+def test_new_york_in_feet_of_the_state_plane_is_doubted_in_metres_of_utm(tmp_path):
+    nodes, edges = street_grid()
+    to_feet = Transformer.from_crs("EPSG:32618", "EPSG:2263", always_xy=True)
+    nodes["x"], nodes["y"] = to_feet.transform(nodes["x"].to_numpy(), nodes["y"].to_numpy())
+    nodes.to_csv(tmp_path / "n.csv", index=False)
+    edges.to_csv(tmp_path / "e.csv", index=False)
+    columns = {"node": "id", "x": "x", "y": "y", "from": "src", "to": "dst"}
+    files = {"nodes": tmp_path / "n.csv", "edges": tmp_path / "e.csv", "crs": "EPSG:32618"}
+    (area,) = read_tables(**files, columns=columns)[1].doubts
+    assert "is outside the area that 'WGS 84 / UTM zone 18N' is made for" in area
+    both = read_tables(**files, columns=columns | {"length_m": "len"})[1].doubts
+    assert both[0] == area
+    assert "the straight distance between a link's nodes" in both[1]
+
+
+@pytest.mark.parametrize(
+    ("crs", "lon", "lat", "doubted"),
+    [
+        ("EPSG:3735", -84.11, 40.76, False),  # Lima, Ohio, lies 0.4 degrees north of the zone's area
+        ("EPSG:3735", -84.11, 41.7, True),
+        ("EPSG:25832", 12.57, 55.68, False),  # Copenhagen: Denmark uses zone 32 east of 12 degrees too
+        ("EPSG:25832", 13.4, 52.5, True),
+    ],
+)
+def test_a_system_may_be_used_just_beyond_its_area(crs, lon, lat, doubted):
+    projection = Projection(CRS(crs), CRS(crs))
+    xy = np.array([Transformer.from_crs("EPSG:4326", crs, always_xy=True).transform(lon, lat)])
+    assert bool(projection.doubts(xy, file="f")) == doubted
