@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FACTOR = 10.0
+SHORTEST = 0.9
+"""Of the straight distance. A length cannot be shorter; a tenth is left for rounded numbers and map projections."""
+LONGEST = 2.5
+"""Of the straight distance. Feet read as metres are 3.28 times too long; few streets make such a detour."""
+_SMALL_SPREAD = 0.25
+"""Of log(length / distance): distances still explain lengths that are nearly all the same."""
 SHAPE_TOLERANCE = 0.1
 FEWEST_LINKS = 20
 _LARGEST_LATITUDE = 90.0
@@ -30,20 +36,25 @@ def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64]
     Parameters
     ----------
     length_m, straight_m
-        Metres of each link whose length the file gives, shape (n,); pairs with a 0 are left out.
+        Metres of each link whose length the file gives, shape (n,); pairs with a 0 or an infinite length are left
+        out.
     file
         Named in the sentence.
 
     Returns
     -------
     list of str
-        One sentence if in the median they differ more than tenfold; else empty.
+        One sentence if in the median lengths are below 0.9 of the distances, or above 2.5 times them; else empty.
+        Lengths up to ten times the distances are not doubted on a schematic map: where log(length / distance) varies
+        more than log(length) does, so that distances do not explain lengths.
     """
-    usable = (length_m > 0) & (straight_m > 0)
+    usable = (length_m > 0) & (straight_m > 0) & np.isfinite(length_m)
     if not usable.any():
         return []
-    ratio = float(np.median(straight_m[usable] / length_m[usable]))
-    if 1 / FACTOR <= ratio <= FACTOR:
+    length, straight = length_m[usable], straight_m[usable]
+    ratio = float(np.median(straight / length))
+    schematic = np.log(straight / length).std() > max(np.log(length).std(), _SMALL_SPREAD)
+    if 1 / (FACTOR if schematic else LONGEST) <= ratio <= 1 / SHORTEST:
         return []
     words = f"{ratio:,.3g} times" if ratio >= 1 else f"1/{1 / ratio:,.3g} of"
     checks = "check the unit of length, the coordinate system, and whether its two coordinates are swapped"
@@ -72,9 +83,9 @@ def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *,
     ratio = float(np.median(shape_m[usable] / length_m[usable]))
     if abs(ratio - 1) <= SHAPE_TOLERANCE:
         return []
-    return [
-        f"{file}: the shape of a link is, in the median, {ratio:.3g} times as long as its length says: check the unit"
-    ]
+    said = f"the shape of a link is, in the median, {ratio:.3g} times as long as its length says: check the unit"
+    mercator = "; lengths measured in Web Mercator are too long in this way" if 0.3 < ratio < 1 else ""
+    return [f"{file}: {said}{mercator}"]
 
 
 def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[Doubt]:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 WGS84 = "EPSG:4326"
 _SMALLEST_MARGIN_DEG = 1.0
+_BESIDE_LAT_DEG, _BESIDE_LON_SHARE = 1.0, 0.15
+"""How far beyond its area a system is used on purpose: degrees of latitude, and a share of the width in longitude.
+Zones of another datum mostly differ in their false easting, which moves places in longitude."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +110,10 @@ class Projection:
         return _transform(self.source, self.target, xy)
 
     def doubts(self, xy: NDArray[np.float64], *, file: str) -> list[str]:
-        """Say whether the middle of a network lies outside the area that its system is made for.
+        """Say whether the middle of a network lies clearly outside the area that its system is made for.
 
-        A neighbouring zone is often used on purpose; a system of other feet, or of another datum, by mistake.
+        A neighbouring zone is often used on purpose, within a degree of latitude or 0.15 of the area's width; a system
+        of other feet, or of another datum, by mistake.
 
         Parameters
         ----------
@@ -125,8 +129,11 @@ class Projection:
         """
         area = self.source.area_of_use
         lon, lat = np.median(_transform(self.source, WGS84, xy), axis=0).tolist()
-        if area is None or (
-            area.south <= lat <= area.north and (area.west > area.east or area.west <= lon <= area.east)
+        if area is None:
+            return []
+        beside = _BESIDE_LON_SHARE * (area.east - area.west)
+        if area.south - _BESIDE_LAT_DEG <= lat <= area.north + _BESIDE_LAT_DEG and (
+            area.west > area.east or area.west - beside <= lon <= area.east + beside
         ):
             return []
         said = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"

@@ -15,6 +15,7 @@ from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.node_ids import node_ids, node_keys
 from simulator.roads.node_rows import NodeRows
+from simulator.roads.projection import Projection
 from simulator.roads.read_report import ReadReport
 from simulator.roads.schema import crs_faults
 from simulator.roads.table import Table
@@ -119,15 +120,16 @@ def read_tables(
 
 
 def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> list[str]:
-    """Hold lengths that the file gives against the places of the nodes.
+    """Compare the nodes' places with the area of their system, and with the lengths that the file gives.
 
     Raises
     ------
     RoadsError
         If they fit far better with latitude and longitude swapped.
     """
+    doubts = Projection(places.crs, places.crs).doubts(places.xy, file=str(nodes.file))
     if not edges.has("length_m"):
-        return []
+        return doubts
     length_m = rows.numbers["length_m"]
     if nodes.has("lon"):
         lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
@@ -135,7 +137,7 @@ def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> lis
             rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
             raise RoadsError([f"{nodes.file}: {rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
     across = places.xy[rows.to_row] - places.xy[rows.from_row]
-    return length_doubts(length_m, np.hypot(across[:, 0], across[:, 1]), file=str(edges.file))
+    return doubts + length_doubts(length_m, np.hypot(across[:, 0], across[:, 1]), file=str(edges.file))
 
 
 def _check_arguments(

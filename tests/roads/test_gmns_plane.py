@@ -18,7 +18,10 @@ def test_they_are_a_plane_in_the_unit_of_the_lengths(unit_m, tmp_path):
     corners = np.array([[1500000, 1000000], [1500300, 1000000], [1500300, 1000400]]) * unit_m
     np.testing.assert_allclose(roads.node_xy, corners, atol=1e-6)
     np.testing.assert_allclose(roads.to_wgs84(roads.node_xy).mean(axis=0), 0.0, atol=0.01)
-    assert any("node.csv: coordinates are no degrees, and neither" in doubt for doubt in report.doubts)
+    assert any(
+        "node.csv: the coordinates are not degrees and no crs is given, so the map is placed at" in doubt
+        for doubt in report.doubts
+    )
 
 
 def test_units_that_nobody_says_are_noted(tmp_path):
@@ -32,10 +35,27 @@ def test_units_that_nobody_says_are_noted(tmp_path):
 def test_a_named_system_is_taken_at_its_word(tmp_path):
     roads, report = read_gmns(write_gmns_text(tmp_path / "g", NODES, LINKS), crs="EPSG:3735", length_m=0.3048)
     assert roads.to_wgs84(roads.node_xy)[:, 1].min() > 40
-    assert not any("no degrees" in note for note in report.notes())
+    assert not any("not degrees" in note for note in report.notes())
 
 
 def test_one_place_among_degrees_is_a_mistake(tmp_path):
     nodes = "node_id,x_coord,y_coord\n1,-84.1,40.7\n2,-84.1,40.71\n3,1500300,1000400\n"
     with pytest.raises(RoadsError, match=r"node\.csv: row 3: .*in another system\? name it as crs"):
         read_gmns(write_gmns_text(tmp_path / "g", nodes, LINKS))
+
+
+ONE_BLANK = LINKS.replace(",1,300,", ",,300,")
+ALL_BLANK = ONE_BLANK.replace(",1,400,", ",,400,").replace("3,1,1,0,", "3,1,,0,")
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        (ONE_BLANK, "1 of 3 links does not say whether it is one-way: taken as one-way"),
+        (ALL_BLANK, "3 of 3 links do not say whether they are one-way: taken as one-way"),
+    ],
+)
+def test_what_links_do_not_say_and_a_missing_system_are_named(links, said, tmp_path):
+    _, report = read_gmns(write_gmns_text(tmp_path / "g", NODES, links))
+    assert any(note.endswith(said) for note in report.notes())
+    assert 'set roads.crs: name it, as in crs = "EPSG:32618"' in report.doubts[0]

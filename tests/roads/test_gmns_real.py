@@ -59,7 +59,8 @@ def test_cambridge_by_car():
 
 def test_cambridge_lengths_and_capacities_are_doubted():
     doubts = read_gmns(ROOT / "Cambridge_Multimodal_Network")[1].doubts
-    assert any("0.739 times as long as its length says" in doubt for doubt in doubts)
+    mercator = "check the unit; lengths measured in Web Mercator are too long in this way"
+    assert any(f"0.739 times as long as its length says: {mercator}" in doubt for doubt in doubts)
     assert any("capacity is above 3,000 vehicles/h and lane in 1,885 of 1,885 links" in doubt for doubt in doubts)
 
 
@@ -71,3 +72,7 @@ def test_cambridge_swapped(tmp_path):
     pd.read_csv(folder / "link.csv.gz").to_csv(tmp_path / "link.csv", index=False)
     with pytest.raises(ValueError, match=r"node\.csv: rows 1, 2, .*x_coord must be longitude"):
         read_gmns(tmp_path)
+
+
+def test_lima_just_north_of_its_zone_is_not_doubted():
+    assert read_gmns(ROOT / "Lima", **LIMA)[1].doubts == ()

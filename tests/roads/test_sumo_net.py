@@ -260,6 +260,24 @@ def test_no_mutation_of_a_file_gets_past_the_rooms_error(data, tmp_path_factory)
         assert len(roads.links) == report.links > 0
 
 
+def chain(length, *, cut=0.0):
+    """A road of two edges of 100 m between junctions, whose shapes end `cut` metres before them."""
+    shapes = {"AB": (cut, 100 - cut), "BC": (100 + cut, 200 - cut)}
+    lanes = {name: lane(name, 0, length=length, shape=f"{a},0 {b},0") for name, (a, b) in shapes.items()}
+    edges = [edge(name, *name, lanes[name]) for name in shapes]
+    return net(*edges, junction("A"), junction("B", 100), junction("C", 200))
+
+
+@pytest.mark.parametrize(
+    ("length", "cut", "doubted"),
+    [(100, 0, False), (100, 15, False), (70, 15, False), (10_000, 0, True), (328, 15, True), (30.48, 0, True)],
+)
+def test_lengths_that_shapes_do_not_bear_out_are_doubted(write, length, cut, doubted):
+    doubts = read_sumo_net(write(chain(length, cut=cut)))[1].doubts
+    assert [said for said in doubts if "the shape of a link is, in the median" in said] == list(doubts)
+    assert bool(doubts) == doubted
+
+
 REAL = ["acosta/acosta_buslanes", "pasubio/pasubio_buslanes", "cologne8/cologne8"]
 
 
@@ -276,6 +294,7 @@ def test_real_networks_are_as_sumolib_has_them(name):
     assert set(links_by_sumo_edge(roads)) == {edge.getID() for edge in open_to_cars}
     assert roads.total_length_m == pytest.approx(sum(edge.getLength() for edge in open_to_cars), rel=1e-12)
     assert report.file_edges == len(theirs.getEdges())
+    assert report.doubts == ()
     by_edge = links_by_sumo_edge(roads)
     for ours in open_to_cars:
         link = by_edge[ours.getID()]

@@ -38,7 +38,7 @@ def write(tmp_path):
 
 def nodes(**changes):
     """Three nodes in Manhattan."""
-    table = {"id": [1, 2, 3], "lon": [-73.99, -73.98, -73.97], "lat": [40.75, 40.76, 40.77]}
+    table = {"id": [1, 2, 3], "lon": [-73.99, -73.989, -73.988], "lat": [40.75, 40.751, 40.752]}
     return pd.DataFrame(table | changes)
 
 
@@ -90,7 +90,7 @@ def test_places_are_projected_to_their_utm_zone(write, lon, lat, epsg):
 
 def test_a_pole_has_no_utm_zone_but_may_name_a_crs(write):
     table = nodes(lat=[86.0, 86.001, 86.002])
-    assert "no UTM zone about longitude -73.9800, latitude 86.0010; set crs" in faults_of(write, table, edges())[0]
+    assert "no UTM zone about longitude -73.9890, latitude 86.0010; set crs" in faults_of(write, table, edges())[0]
     roads, _ = read(write, table, edges(), crs="EPSG:32661")
     assert roads.crs.to_epsg() == 32661
 

@@ -149,7 +149,8 @@ def read_gmns(
     doubts = [
         *([] if placed else [said_of_plane(node_table.file)]),
         *projection.doubts(nodes.xy, file=node_table.file),
-        *length_doubts(given_m, straight_m, file=link_table.file),
+        # A shape may end at the edge of a junction, and then be shorter than the distance between its nodes.
+        *length_doubts(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
         *shape_doubts(given_m, shape_m, file=link_table.file),
         *numbers.doubts,
     ]
@@ -270,8 +271,9 @@ def _remarks(links: GmnsLinks, shapes: Geometries, graph: nx.MultiDiGraph[Any]) 
     if both:
         remarks.append(f"{file}: {counted(both, 'undirected link')} became a road for each direction")
     if links.undirected_unsaid:
-        of_all = counted(len(links.table), "link, which does not say", "links, which do not say")
-        remarks.append(f"{file}: directed taken as true in {links.undirected_unsaid:,} of {of_all}")
+        of_all = counted(len(links.table), "link")
+        said = "does not say whether it is" if links.undirected_unsaid == 1 else "do not say whether they are"
+        remarks.append(f"{file}: {links.undirected_unsaid:,} of {of_all} {said} one-way: taken as one-way")
     in_parts = int((shapes.in_parts & links.usable).sum())
     if in_parts:
         shapes_in_parts = counted(in_parts, "link has a shape", "links have shapes")

@@ -53,7 +53,6 @@ def plane_about(xy: NDArray[np.float64], unit_m: float) -> tuple[pyproj.CRS, pyp
 def said_of_plane(file: str) -> str:
     """Say what was made of such coordinates, and what to do about it."""
     return (
-        f"{file}: coordinates are no degrees, and neither the scenario nor a config table names their system; they "
-        "were taken as a plane in the unit of the links' lengths, at longitude 0, latitude 0; name it, as "
-        'crs = "EPSG:3735"'
+        f"{file}: the coordinates are not degrees and no crs is given, so the map is placed at longitude 0, latitude 0 "
+        'and measured in the unit of length; set roads.crs: name it, as in crs = "EPSG:32618"'
     )

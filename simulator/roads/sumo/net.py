@@ -12,7 +12,7 @@ import shapely
 
 from simulator.files.counted import Doubt, counted
 from simulator.roads.component import Loss, largest_strong_component
-from simulator.roads.doubts import speed_doubts
+from simulator.roads.doubts import shape_doubts, speed_doubts
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.sumo.frame import NOWHERE, NetFrame
@@ -53,7 +53,7 @@ class SumoNetReport:
     nodes, links
         What was kept.
     doubts
-        What speaks against the speeds, a sentence each.
+        What speaks against the speeds or the lengths, a sentence each.
     """
 
     file: str
@@ -178,7 +178,10 @@ def read_sumo_net(
         loss=loss,
         nodes=len(network.node_names),
         links=len(network.links),
-        doubts=tuple(speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name)),
+        doubts=(
+            *speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name),
+            *_shape_doubts(graph, path.name),
+        ),
     )
     return network, report
 
@@ -245,6 +248,17 @@ def _attributes(edge: Any, frame: NetFrame, vehicle_class: str, capacity_vph: fl
     if len(shape) >= 2:
         data["geometry"] = shapely.LineString(frame.to_city([point[:2] for point in shape]))
     return data
+
+
+def _shape_doubts(graph: nx.MultiDiGraph[Any], file: str) -> list[Doubt]:
+    """Compare lengths with shapes; a length may also be that between junctions, where SUMO cuts shapes."""
+    node = graph.nodes
+    links = [(a, b, data) for a, b, data in graph.edges(data=True) if "geometry" in data]
+    length_m = np.array([data["length_m"] for *_, data in links])
+    shape_m = np.array([data["geometry"].length for *_, data in links])
+    across_m = np.array([np.hypot(node[a]["x"] - node[b]["x"], node[a]["y"] - node[b]["y"]) for a, b, _ in links])
+    fitting_m = np.clip(length_m, shape_m, np.maximum(shape_m, across_m))
+    return [Doubt(doubt) for doubt in shape_doubts(length_m, fitting_m, file=file)]
 
 
 def _outside(graph: nx.MultiDiGraph[Any], keep: str) -> tuple[Loss, nx.MultiDiGraph[Any]]:
