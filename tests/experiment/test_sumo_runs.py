@@ -201,8 +201,10 @@ def test_gridlock_of_sumo_is_told_by_its_teleports_and_by_who_waits(folder):
     result = run(folder / "small.toml", overrides=["traffic.teleport_s=20", "traffic.seed=1"])
     own, *beside = [warning for warning in result.facts["warnings"] if "gridlock" in warning]
     traffic = result.facts["traffic"]
-    assert own.startswith(f"gridlock: of {traffic['departed'][-1]:,} vehicles departed")
-    assert f"forced on {traffic['stuck_released']:,} times; {traffic['waiting'][-1]:,} (" in own
+    assert own.startswith("gridlock: ")
+    assert f"of {traffic['departed'][-1]:,} vehicles departed" in own
+    assert f"forced past full links {traffic['stuck_released']:,} times" in own
+    assert f"{traffic['waiting'][-1]:,} still wait to enter" in own
     assert all(warning.startswith("fleet, beside: gridlock") for warning in beside)
 
 
