@@ -141,7 +141,9 @@ def speeds_from_entries(
 class Totals:
     """Vehicles by what they are doing; always departed = waiting + on_road + arrived + absent.
 
-    `trip_time_s` is the sum over those arrived of the time from departure, waiting to enter included, to arrival.
+    `due` is how many would have arrived by then at half of free-flow speed on the routes they set out with; None where
+    the engine does not know. `trip_time_s` is the sum over those arrived of the time from departure, waiting to enter
+    included, to arrival.
     """
 
     departed: int
@@ -152,21 +154,30 @@ class Totals:
     link_crossings: int
     absent: int = 0
     trip_time_s: float = 0.0
+    due: int | None = None
 
     @property
     def mean_trip_s(self) -> float:
         """Mean time from departure to arrival of those that have arrived, seconds; NaN of none."""
         return self.trip_time_s / self.arrived if self.arrived else float("nan")
 
-    def gridlock(self, *, planned: int, due: int | None) -> list[Doubt]:
+    @property
+    def crowding(self) -> float:
+        """The largest ratio to a limit of `gridlock`, broken above 1; of fewer than 20 vehicles due none is late."""
+        moves = self.link_crossings * FORCED_SHARE or self.departed * FORCED_PER_VEHICLE
+        late = 1 - self.arrived / self.due if self.due and self.due >= FEWEST_VEHICLES else 0.0
+        shares = (self.stuck_released / moves, self.waiting / (WAITING_SHARE * self.departed), late / (1 - DUE_SHARE))
+        return max(shares)
+
+    def gridlock(self, *, planned: int, when: str = "") -> list[Doubt]:
         """Say whether the roads were too full for the result to mean what it seems to.
 
         Parameters
         ----------
         planned
             Vehicles of the whole run.
-        due
-            How many would have arrived at half of free-flow speed; None where the engine does not know.
+        when
+            The moment in words, where it is not the end of the run.
 
         Returns
         -------
@@ -187,8 +198,10 @@ class Totals:
             broken.append(
                 f"{forced} ({100 * self.stuck_released / moves:.2f} % of {of_what}; the limit is {100 * limit:g} %)"
             )
-        if due is not None and self.arrived < DUE_SHARE * due:
-            share = f"{100 * self.arrived / due:.2f} % of the {due:,} that would have at half of free-flow speed"
+        if self.due is not None and self.arrived < DUE_SHARE * self.due:
+            share = (
+                f"{100 * self.arrived / self.due:.2f} % of the {self.due:,} that would have at half of free-flow speed"
+            )
             broken.append(f"only {self.arrived:,} vehicles arrived ({share}; the limit is {100 * DUE_SHARE:g} %)")
         if self.waiting > WAITING_SHARE * self.departed:
             share = f"{100 * self.waiting / self.departed:.2f} % of vehicles departed"
@@ -200,7 +213,7 @@ class Totals:
         also = "" if broken[0].startswith(forced) else f" and {forced}"
         return [
             Doubt(
-                f"gridlock: {'; '.join(broken)}; of {self.departed:,} vehicles departed, of {planned:,} planned, "
+                f"gridlock{when}: {'; '.join(broken)}; of {self.departed:,} vehicles departed, of {planned:,} planned, "
                 f"{self.arrived:,} arrived and {self.waiting:,} still wait to enter{also}. Check the number of "
                 "vehicles, capacities and lanes, and the length of the run"
             )

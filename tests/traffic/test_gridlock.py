@@ -3,8 +3,12 @@
 import pytest
 from test_engines_agree import drive_both
 
+from simulator.experiment.traffic_log import drive_alone
 from simulator.files.counted import doubts_of
 from simulator.roads import build_grid
+from simulator.traffic.clock import Clock
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.places import Totals
 
 END = 700
@@ -68,7 +72,7 @@ def test_gridlock_is_said_by_both_engines_with_the_numbers_that_show_it(city, ve
     ],
 )  # fmt: skip
 def test_the_message_names_the_broken_rule_alone(changed, named, others):
-    (said,) = totals(**changed).gridlock(planned=1200, due=1000)
+    (said,) = totals(**changed, due=1000).gridlock(planned=1200)
     assert named in said
     assert not any(other in said for other in others)
     assert all(
@@ -132,4 +136,28 @@ def totals(**changed):
     ],
 )
 def test_the_rule(changed, due, jammed):
-    assert bool(totals(**changed).gridlock(planned=1200, due=due)) == jammed
+    assert bool(totals(**changed, due=due).gridlock(planned=1200)) == jammed
+
+
+@pytest.mark.parametrize(("vehicles", "jammed"), [(2000, True), (100, False)])
+def test_a_jam_that_has_cleared_is_said_with_its_worst_moment(vehicles, jammed):
+    city = {"rows": 6, "columns": 6, "spacing_x_m": 150, "spacing_y_m": 150, "speed_mps": 8.3, "lanes": 1}
+    roads, clock = build_grid(**city, capacity_vph=300), Clock(1.0)
+    (driven, _), _ = drive_both(roads, vehicles=vehicles, duration_s=300.0, step_s=1.0, stuck_s=1e6, seed=1)
+    physics = LinkPhysics.build(roads.links, clock, stuck_s=1e6)
+    fleet = Fleet(roads.links, physics, driven.trips, driven.routes, clock=clock)
+    facts = drive_alone("fleet", fleet, clock=clock, times_s=[150.0, 300.0, 400.0, 7200.0])
+    assert doubts_of(fleet.notes()) == []
+    assert facts["arrived"][-1] == vehicles
+    said = doubts_of(facts["notes"])
+    assert len(said) == jammed
+    if jammed:
+        ended = {at_s: due(driven, end=at_s) for at_s in facts["times_s"][:3]}
+        share = {at_s: arrived / ended[at_s] for at_s, arrived in zip(ended, facts["arrived"], strict=False)}
+        at_s = min(share, key=share.__getitem__)
+        worst = facts["times_s"].index(at_s)
+        late = (
+            f"only {facts['arrived'][worst]:,} vehicles arrived ({100 * share[at_s]:.2f} % of the {ended[at_s]:,} that"
+        )
+        assert said[0].startswith(f"gridlock at second {at_s:g}, cleared by the end: {late}")
+        assert f"of {facts['departed'][worst]:,} vehicles departed, of {vehicles:,} planned" in said[0]
