@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
+from simulator.files.counted import doubts_of
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static import FileFormat, Owners, Reading
 from simulator.traffic.trace import read_trace
@@ -111,3 +112,26 @@ def test_a_zone_is_one_exactly_where_the_parser_takes_it_for_one(zone):
     read = Times.from_text(text)
     assert read.zoned.tolist() == [not pd.isna(parsed) and parsed.tzinfo is not None, False]
     assert read.without_zone.tolist() == [False, bool(read.zoned[0])]
+
+
+def test_times_of_owners_without_a_zone_are_taken_as_utc_with_a_note(tmp_path):
+    note = "times without a time zone are taken as UTC"
+    naive = [MIXED[0], MIXED[3]]
+    read = owners(tmp_path, naive, start="2008-02-03T09:00:00")
+    assert sorted(read.arrive_s.tolist()) == [3600.0, 4500.0]
+    assert sum(note in told for told in read.notes()) == 1
+    assert not any(note in told for told in owners(tmp_path, MIXED[1:3]).notes())
+    with pytest.raises(TrafficError, match=r"o\.csv: its times name no time zone, so start must name none, got '2008"):
+        owners(tmp_path, naive, start="2008-02-03T09:00:00+01:00")
+
+
+@pytest.mark.parametrize(("zones", "doubted"), [(("", "Z"), True), (("", ""), False), (("+01", "Z"), False)])
+def test_a_file_with_zones_beside_one_without_is_a_warning_that_names_both(zones, doubted, tmp_path):
+    files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for file, zone in zip(files, zones, strict=True):
+        file.write_text(f"vehicle,time,lon,lat\n{file.stem},2008-02-03T10:00:00{zone},11.3,44.5\n")
+    said = doubts_of(read_trace(files).left_out)
+    assert len(said) == doubted
+    if doubted:
+        assert "first.csv: its times name no time zone" in said[0]
+        assert "second.csv are known in UTC" in said[0]

@@ -17,6 +17,7 @@ LATEST_S = 253_402_300_800.0
 """The end of the year 9999: what is later was no time."""
 
 MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
+NAIVE = "times without a time zone are taken as UTC"
 RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
 
 DIGITS = "%Y%m%d%H%M%S"
