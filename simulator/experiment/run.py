@@ -78,7 +78,7 @@ def run_scenario(
         end_s = _end_s(scenario, parts)
         beside = build.build_beside(scenario, parts.city, end_s=end_s, streams=streams, stopwatch=stopwatch)
         # Last: it may be a process that must be ended, whatever happens from here on.
-        engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch)
+        engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch, end_s=end_s)
     log = TrafficLog(scenario.traffic.engine)
     try:
         sampler = build.build_sampler(scenario, parts.city, engine)

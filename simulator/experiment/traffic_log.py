@@ -7,9 +7,10 @@ from typing import Any
 
 import simpy
 
+from simulator.files.counted import Doubt
 from simulator.traffic.clock import Clock, look
 from simulator.traffic.engine import Engine
-from simulator.traffic.places import Totals
+from simulator.traffic.places import FEWEST_VEHICLES, Totals
 
 
 @dataclass
@@ -24,16 +25,20 @@ class TrafficLog:
         When it was looked at, seconds, ascending.
     totals
         What was seen, one a time.
+    planned
+        Vehicles of the whole run.
     """
 
     engine: str
     times_s: list[float] = field(default_factory=list)
     totals: list[Totals] = field(default_factory=list)
+    planned: int = 0
 
     def take(self, time_s: float, engine: Engine) -> None:
         """Look at `engine`, which has been advanced to `time_s`."""
         self.times_s.append(time_s)
         self.totals.append(engine.totals())
+        self.planned = engine.vehicles
 
     def facts(self, notes: Sequence[str]) -> dict[str, Any]:
         """Return what is kept: counts and mean trip time by moment, and how it ended.
@@ -41,7 +46,7 @@ class TrafficLog:
         Parameters
         ----------
         notes
-            What the engine says of its traffic.
+            What the engine says of its traffic; a past gridlock is added where it does not report one at the end.
 
         Returns
         -------
@@ -61,8 +66,19 @@ class TrafficLog:
             "mean_trip_s": [_mean_trip_s(seen) for seen in self.totals],
             "arrived_total": last.arrived if last else 0,
             "stuck_released": last.stuck_released if last else 0,
-            "notes": list(notes),
+            "notes": [*notes, *([] if any(note.startswith("gridlock") for note in notes) else self._past_gridlock())],
         }
+
+    def _past_gridlock(self) -> list[Doubt]:
+        """Warn of the worst moment at which vehicles were forced on, late, or waiting to enter beyond the limits."""
+        seen = [at for at, totals in enumerate(self.totals) if totals.departed >= FEWEST_VEHICLES]
+        if not seen:
+            return []
+        worst = max(seen, key=lambda at: self.totals[at].crowding)
+        when = f" at second {self.times_s[worst]:g}, cleared by the end"
+        if self.totals[worst].crowding <= 1:
+            return []
+        return self.totals[worst].gridlock(planned=self.planned, when=when)
 
 
 def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float]) -> dict[str, Any]:

@@ -241,6 +241,7 @@ class Agents(OwnEngine):
             stuck_released=self._stuck,
             link_crossings=self._crossings,
             trip_time_s=self._trip_ticks * self._clock.step_s,
+            due=self._due(),
         )
 
     @property

@@ -165,6 +165,7 @@ class Fleet(OwnEngine):
             stuck_released=int(counts["stuck"]),
             link_crossings=int((self._links["passed"] // kernel.ONE_PASSED).sum()),
             trip_time_s=int(counts["trip_ticks"]) * self._clock.step_s,
+            due=self._due(),
         )
 
     @property

@@ -47,6 +47,8 @@ class OwnEngine(ABC):
         self._trips, self._clock, self._physics = trips, clock, physics
         self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
         self._road_links = links
+        trip_ticks = np.add.reduceat(physics.free_ticks[routes.links], routes.offsets[:-1], dtype=np.int64)
+        self._due_tick = np.sort(trips.departure_tick + 2 * trip_ticks)
 
     @property
     def trips(self) -> Trips:
@@ -66,13 +68,11 @@ class OwnEngine(ABC):
     def notes(self) -> list[str]:
         """Say what its demand left out, what came of re-routing, if there is any, and whether traffic has jammed."""
         rerouted = [] if self._reactive is None else self._reactive.notes()
-        return [*self.totals().gridlock(planned=self.vehicles, due=self._due()), *self._notes, *rerouted]
+        return [*self.totals().gridlock(planned=self.vehicles), *self._notes, *rerouted]
 
     def _due(self) -> int:
-        """Count the vehicles that would have arrived by now at half of free-flow speed."""
-        routes, free = self._book.routes, self._physics.free_ticks
-        trip_ticks = np.add.reduceat(free[routes.links], routes.offsets[:-1], dtype=np.int64)
-        return int(np.count_nonzero(self._trips.departure_tick + 2 * trip_ticks <= self._now))
+        """Count the vehicles that would have arrived by now at half of free-flow speed on their first routes."""
+        return int(np.searchsorted(self._due_tick, self._now, side="right"))
 
     def close(self) -> None:  # noqa: B027 - nothing to give back, and no engine must
         """Hold nothing outside this process."""

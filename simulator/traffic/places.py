@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from simulator.files.counted import Doubt
+from simulator.files.counted import Doubt, counted
 from simulator.roads.links import Links
 from simulator.traffic.physics import LinkPhysics
 
@@ -19,7 +19,7 @@ DUE_SHARE = 0.75
 """Of the vehicles that would have arrived at half of free-flow speed; more than all of them do in free-flowing traffic,
 and cities lose at most about half of the free-flow speed in their worst hours."""
 WAITING_SHARE = 1 / 3
-"""Of the vehicles departed, where it is not known which would have arrived."""
+"""Of the vehicles departed: above it, places say where trips start and not where vehicles drive."""
 FEWEST_VEHICLES = 20
 
 
@@ -141,7 +141,9 @@ def speeds_from_entries(
 class Totals:
     """Vehicles by what they are doing; always departed = waiting + on_road + arrived + absent.
 
-    `trip_time_s` is the sum over those arrived of the time from departure, waiting to enter included, to arrival.
+    `due` is how many would have arrived by then at half of free-flow speed on the routes they set out with; None where
+    the engine does not know. `trip_time_s` is the sum over those arrived of the time from departure, waiting to enter
+    included, to arrival.
     """
 
     departed: int
@@ -152,43 +154,67 @@ class Totals:
     link_crossings: int
     absent: int = 0
     trip_time_s: float = 0.0
+    due: int | None = None
 
     @property
     def mean_trip_s(self) -> float:
         """Mean time from departure to arrival of those that have arrived, seconds; NaN of none."""
         return self.trip_time_s / self.arrived if self.arrived else float("nan")
 
-    def gridlock(self, *, planned: int, due: int | None) -> list[Doubt]:
+    @property
+    def crowding(self) -> float:
+        """The largest ratio to a limit of `gridlock`, broken above 1; of fewer than 20 vehicles due none is late."""
+        moves = self.link_crossings * FORCED_SHARE or self.departed * FORCED_PER_VEHICLE
+        late = 1 - self.arrived / self.due if self.due and self.due >= FEWEST_VEHICLES else 0.0
+        shares = (self.stuck_released / moves, self.waiting / (WAITING_SHARE * self.departed), late / (1 - DUE_SHARE))
+        return max(shares)
+
+    def gridlock(self, *, planned: int, when: str = "") -> list[Doubt]:
         """Say whether the roads were too full for the result to mean what it seems to.
 
         Parameters
         ----------
         planned
             Vehicles of the whole run.
-        due
-            How many would have arrived at half of free-flow speed; None where the engine does not know.
+        when
+            The moment in words, where it is not the end of the run.
 
         Returns
         -------
         list of Doubt
-            One sentence if vehicles were forced on, beyond the storage of a link or by a teleport, in more than 1 % of
-            link crossings (a tenth of the vehicles departed, where crossings are not counted); if fewer than three
-            quarters of `due` have arrived; or, where that is not known, if a third of the vehicles wait to enter.
-            Else, and of fewer than 20 vehicles, empty.
+            One sentence, with the rules that are broken, if vehicles were forced on, beyond the storage of a link or by
+            a teleport, in more than 1 % of link crossings (a tenth of the vehicles departed, where crossings are not
+            counted); if fewer than three quarters of `due` have arrived; or if more than a third of the vehicles
+            departed wait to enter. Else, and of fewer than 20 vehicles, empty.
         """
-        moves = self.link_crossings or self.departed * FORCED_PER_VEHICLE / FORCED_SHARE
-        forced = self.stuck_released > FORCED_SHARE * moves
-        late = self.waiting > WAITING_SHARE * self.departed if due is None else self.arrived < DUE_SHARE * due
-        if self.departed < FEWEST_VEHICLES or not (forced or late):
+        if self.departed < FEWEST_VEHICLES:
             return []
-        would = "" if due is None else f" (at half of free-flow speed {due:,} would have)"
-        of_what = f", {self.stuck_released / moves:.1%} of link crossings" if self.link_crossings else ""
+        moves, limit, of_what = self.link_crossings, FORCED_SHARE, "link crossings"
+        if not moves:
+            moves, limit, of_what = self.departed, FORCED_PER_VEHICLE, "vehicles departed"
+        forced = f"blocked vehicles were forced past full links {counted(self.stuck_released, 'time')}"
+        broken = []
+        if self.stuck_released > limit * moves:
+            broken.append(
+                f"{forced} ({100 * self.stuck_released / moves:.2f} % of {of_what}; the limit is {100 * limit:g} %)"
+            )
+        if self.due is not None and self.arrived < DUE_SHARE * self.due:
+            share = (
+                f"{100 * self.arrived / self.due:.2f} % of the {self.due:,} that would have at half of free-flow speed"
+            )
+            broken.append(f"only {self.arrived:,} vehicles arrived ({share}; the limit is {100 * DUE_SHARE:g} %)")
+        if self.waiting > WAITING_SHARE * self.departed:
+            share = f"{100 * self.waiting / self.departed:.2f} % of vehicles departed"
+            broken.append(
+                f"{self.waiting:,} vehicles wait to enter ({share}; the limit is {100 * WAITING_SHARE:.2f} %)"
+            )
+        if not broken:
+            return []
+        also = "" if broken[0].startswith(forced) else f" and {forced}"
         return [
             Doubt(
-                f"gridlock: of {self.departed:,} vehicles departed, of {planned:,} planned, {self.arrived:,} arrived"
-                f"{would}; blocked vehicles were forced on {self.stuck_released:,} times{of_what}; "
-                f"{self.waiting:,} ({self.waiting / self.departed:.0%}) still wait to enter. The roads cannot carry "
-                "this demand, so vehicles stand where the queues put them: check the number of vehicles, capacities "
-                "and lanes, and the length of the run"
+                f"gridlock{when}: {'; '.join(broken)}; of {self.departed:,} vehicles departed, of {planned:,} planned, "
+                f"{self.arrived:,} arrived and {self.waiting:,} still wait to enter{also}. Check the number of "
+                "vehicles, capacities and lanes, and the length of the run"
             )
         ]

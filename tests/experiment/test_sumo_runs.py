@@ -183,13 +183,26 @@ def test_beside_drives_nobody_who_departs_after_the_end(folder, step_s, begin_s)
     trip = '<trip id="{}" depart="{:.3f}" from="A0B0" to="C0D0"/>'
     trips = [trip.format(number, begin_s + depart) for number, depart in enumerate(sorted(departs))]
     (folder / "small.rou.xml").write_text(f"<routes>{''.join(trips)}</routes>")
-    traffic = run(folder / "small.toml", overrides=[f"traffic.step_s={step_s}", f"traffic.begin_s={begin_s}"]).facts[
-        "traffic"
-    ]
+    facts = run(folder / "small.toml", overrides=[f"traffic.step_s={step_s}", f"traffic.begin_s={begin_s}"]).facts
+    traffic, vehicles = facts["traffic"], facts["vehicles"]
+    late = f"they depart after the run ends (second {begin_s + last_s:g})"
     (beside,) = traffic["beside"]
     assert traffic["times_s"][-1] == 300
     assert beside["departed"][-1] == traffic["departed"][-1] == sum(depart <= last_s for depart in departs)
-    assert any(note.startswith("small.rou.xml: 7 not driven: departs after the run ends") for note in beside["notes"])
+    assert any(note.startswith(f"small.rou.xml: 7 not driven: {late}") for note in beside["notes"])
+    assert traffic["departed"][-1] == vehicles, "departures after the end are not counted as vehicles of the run"
+
+
+def test_departures_after_the_end_are_no_vehicles_of_the_run(folder):
+    late = '<trip id="late" depart="299" from="A0B0" to="C0D0"/>'
+    (folder / "small.rou.xml").write_text(f'<routes><trip id="early" depart="0" from="A0B0" to="C0D0"/>{late}</routes>')
+    facts = run(folder / "small.toml", overrides=["scenario.duration_s=230"]).facts
+    end_s = facts["traffic"]["times_s"][-1]
+    assert 230 <= end_s < 299
+    assert facts["vehicles"] == facts["traffic"]["departed"][-1] == 1
+    (folder / "small.rou.xml").write_text(f"<routes>{late}</routes>")
+    with pytest.raises(ScenarioError, match=f"departs within the run, from second 0 to {end_s:g} of SUMO's time"):
+        run(folder / "small.toml", overrides=["scenario.duration_s=230"])
 
 
 @pytest.mark.slow
@@ -201,8 +214,10 @@ def test_gridlock_of_sumo_is_told_by_its_teleports_and_by_who_waits(folder):
     result = run(folder / "small.toml", overrides=["traffic.teleport_s=20", "traffic.seed=1"])
     own, *beside = [warning for warning in result.facts["warnings"] if "gridlock" in warning]
     traffic = result.facts["traffic"]
-    assert own.startswith(f"gridlock: of {traffic['departed'][-1]:,} vehicles departed")
-    assert f"forced on {traffic['stuck_released']:,} times; {traffic['waiting'][-1]:,} (" in own
+    assert own.startswith("gridlock: ")
+    assert f"of {traffic['departed'][-1]:,} vehicles departed" in own
+    assert f"forced past full links {traffic['stuck_released']:,} times" in own
+    assert f"{traffic['waiting'][-1]:,} still wait to enter" in own
     assert all(warning.startswith("fleet, beside: gridlock") for warning in beside)
 
 

@@ -153,7 +153,7 @@ def test_bologna_on_its_own_routes():
         pytest.skip("set CROWDVEIL_DATA to a folder with sumo/acosta to run it")
     result = run(Path(__file__).parent / "bologna_given_routes.toml")
     assert result.facts["vehicles"] > 1000
-    assert any("departs after the run ends" in note for note in result.facts["traffic"]["notes"])
+    assert any("they depart after the run ends" in note for note in result.facts["traffic"]["notes"])
 
 
 def test_checking_a_scenario_reads_its_trips(scenario):

@@ -134,7 +134,9 @@ def test_gridlock_of_a_run_is_a_warning(engine):
     assert run("tiny").facts["warnings"] == []
     facts = run("tiny", overrides=[*jam, "roads.one_way=true", "roads.capacity_vph=600"]).facts
     (said,) = facts["warnings"]
-    assert said.startswith(f"gridlock: of {facts['traffic']['departed'][-1]:,} vehicles departed, of 1,500 planned")
+    assert said.startswith("gridlock: ")
+    assert "; the limit is " in said
+    assert f"of {facts['traffic']['departed'][-1]:,} vehicles departed, of 1,500 planned" in said
 
 
 def test_a_missing_crs_is_named_and_not_the_number_of_cells(mistaken, tmp_path):

@@ -1,12 +1,14 @@
 """A city that has jammed says so, with the numbers that show it; one that flows says nothing."""
 
-import re
-
 import pytest
 from test_engines_agree import drive_both
 
+from simulator.experiment.traffic_log import drive_alone
 from simulator.files.counted import doubts_of
 from simulator.roads import build_grid
+from simulator.traffic.clock import Clock
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.places import Totals
 
 END = 700
@@ -28,11 +30,11 @@ def driven(city, vehicles, *, stuck_s=30.0, seed=3):
     return [engine for engine, _ in engines]
 
 
-def due(engine):
+def due(engine, end=END):
     """Count by hand those who would be there by now at half of free-flow speed."""
     ticks = engine._physics.free_ticks
     trips = (sum(int(ticks[link]) for link in engine.routes.of(v)) for v in range(engine.vehicles))
-    return sum(int(at) + 2 * trip <= END for at, trip in zip(engine.trips.departure_tick, trips, strict=True))
+    return sum(int(at) + 2 * trip <= end for at, trip in zip(engine.trips.departure_tick, trips, strict=True))
 
 
 @pytest.mark.parametrize(("city", "vehicles", "stuck_s"), [("blocks", 2000, 30.0), ("avenues", 2700, 1e6)])
@@ -43,11 +45,51 @@ def test_gridlock_is_said_by_both_engines_with_the_numbers_that_show_it(city, ve
     totals = fleet.totals()
     assert (totals.stuck_released > 0) == (stuck_s < END), "a patience beyond the run hides no jam"
     assert totals.arrived < 0.75 * due(fleet)
-    numbers = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?= vehicles| planned| arrived)", said)]
-    assert numbers == [totals.departed, vehicles, totals.arrived]
-    assert f"(at half of free-flow speed {due(fleet):,} would have)" in said
-    assert f"{totals.stuck_released:,} times, {totals.stuck_released / totals.link_crossings:.1%} of link" in said
-    assert f"{totals.waiting:,} ({totals.waiting / totals.departed:.0%}) still wait to enter" in said
+    share = totals.arrived / due(fleet)
+    arrived = f"only {totals.arrived:,} vehicles arrived ({100 * share:.2f} % of the {due(fleet):,} that would have at"
+    assert f"{arrived} half of free-flow speed; the limit is 75 %)" in said
+    held = f"{totals.arrived:,} arrived and {totals.waiting:,} still wait to enter"
+    assert f"of {totals.departed:,} vehicles departed, of {vehicles:,} planned, {held}" in said
+    forced = f"forced past full links {totals.stuck_released:,} times"
+    assert said.count(forced) == 1
+    if totals.stuck_released > 0.01 * totals.link_crossings:
+        share = totals.stuck_released / totals.link_crossings
+        assert f"{forced} ({100 * share:.2f} % of link crossings; the limit is 1 %)" in said
+    waits = f"{totals.waiting:,} vehicles wait to enter ({100 * totals.waiting / totals.departed:.2f} % of vehicles"
+    assert (waits in said) == (totals.waiting > totals.departed / 3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named", "others"),
+    [
+        ({"stuck_released": 209}, "209 times (1.04 % of link crossings; the limit is 1 %)", ("75 %", "33.33 %")),
+        ({"link_crossings": 0, "stuck_released": 101}, "101 times (10.10 % of vehicles departed; the limit is 10 %)",
+         ("75 %", "33.33 %")),
+        ({"arrived": 749, "on_road": 251}, "(74.90 % of the 1,000 that would have at half of free-flow speed;",
+         ("link crossings", "33.33 %")),
+        ({"arrived": 760, "waiting": 334}, "334 vehicles wait to enter (33.40 % of vehicles departed;",
+         ("75 %", "link crossings")),
+    ],
+)  # fmt: skip
+def test_the_message_names_the_broken_rule_alone(changed, named, others):
+    (said,) = totals(**changed, due=1000).gridlock(planned=1200)
+    assert named in said
+    assert not any(other in said for other in others)
+    assert all(
+        part in said for part in ("1,000 vehicles departed, of 1,200 planned", "arrived", "wait to enter", "forced")
+    )
+
+
+def test_vehicles_that_wait_to_enter_are_gridlock_before_any_is_due():
+    roads = build_grid(rows=6, columns=6, spacing_x_m=150, spacing_y_m=150, speed_mps=8.3, lanes=1)
+    for engine, env in drive_both(roads, vehicles=4000, duration_s=100.0, step_s=1.0, stuck_s=30.0, seed=1):
+        env.run(until=100.5)
+        engine.advance()
+        totals = engine.totals()
+        assert totals.waiting > totals.departed / 3
+        assert totals.arrived >= 0.75 * due(engine, end=100)
+        (said,) = doubts_of(engine.notes())
+        assert f"gridlock: {totals.waiting:,} vehicles wait to enter" in said
 
 
 @pytest.mark.parametrize("city", CITIES)
@@ -82,6 +124,8 @@ def totals(**changed):
         ({"arrived": 600, "on_road": 400}, 800, False),
         ({"arrived": 599, "on_road": 401}, 800, True),
         ({"arrived": 0, "on_road": 1000}, 0, False),
+        ({"arrived": 666, "waiting": 334}, 0, True),
+        ({"arrived": 667, "waiting": 333}, 0, False),
         # SUMO counts no crossings, and says of nobody when it was due.
         ({"link_crossings": 0, "stuck_released": 100}, None, False),
         ({"link_crossings": 0, "stuck_released": 101}, None, True),
@@ -92,4 +136,28 @@ def totals(**changed):
     ],
 )
 def test_the_rule(changed, due, jammed):
-    assert bool(totals(**changed).gridlock(planned=1200, due=due)) == jammed
+    assert bool(totals(**changed, due=due).gridlock(planned=1200)) == jammed
+
+
+@pytest.mark.parametrize(("vehicles", "jammed"), [(2000, True), (100, False)])
+def test_a_jam_that_has_cleared_is_said_with_its_worst_moment(vehicles, jammed):
+    city = {"rows": 6, "columns": 6, "spacing_x_m": 150, "spacing_y_m": 150, "speed_mps": 8.3, "lanes": 1}
+    roads, clock = build_grid(**city, capacity_vph=300), Clock(1.0)
+    (driven, _), _ = drive_both(roads, vehicles=vehicles, duration_s=300.0, step_s=1.0, stuck_s=1e6, seed=1)
+    physics = LinkPhysics.build(roads.links, clock, stuck_s=1e6)
+    fleet = Fleet(roads.links, physics, driven.trips, driven.routes, clock=clock)
+    facts = drive_alone("fleet", fleet, clock=clock, times_s=[150.0, 300.0, 400.0, 7200.0])
+    assert doubts_of(fleet.notes()) == []
+    assert facts["arrived"][-1] == vehicles
+    said = doubts_of(facts["notes"])
+    assert len(said) == jammed
+    if jammed:
+        ended = {at_s: due(driven, end=at_s) for at_s in facts["times_s"][:3]}
+        share = {at_s: arrived / ended[at_s] for at_s, arrived in zip(ended, facts["arrived"], strict=False)}
+        at_s = min(share, key=share.__getitem__)
+        worst = facts["times_s"].index(at_s)
+        late = (
+            f"only {facts['arrived'][worst]:,} vehicles arrived ({100 * share[at_s]:.2f} % of the {ended[at_s]:,} that"
+        )
+        assert said[0].startswith(f"gridlock at second {at_s:g}, cleared by the end: {late}")
+        assert f"of {facts['departed'][worst]:,} vehicles departed, of {vehicles:,} planned" in said[0]

@@ -123,7 +123,7 @@ def test_what_is_not_driven_is_counted_by_its_reason(tmp_path):
         "1 not driven: departs when something else does (depart='triggered')",
         "1 not driven: goes between zones (fromTaz, toTaz)",
         "1 not driven: goes between junctions",
-        "1 not driven: departs after the run ends, at second 100 of the file",
+        "1 not driven: they depart after the run ends (second 100)",
         "1 not driven: a person, which is no vehicle on the road",
         "1 not driven: an <include> of another file",
     ):
@@ -210,8 +210,8 @@ def test_the_clock_of_the_file(tmp_path):
     assert found.ids == ["2", "3"]
     assert found.trips.departure_tick.tolist() == [0, 100]
     notes = "\n".join(found.notes)
-    assert "2 not driven: departs before the run starts, at second 200 of the file" in notes
-    assert "2 not driven: departs after the run ends, at second 400 of the file" in notes
+    assert "2 not driven: they depart before the run starts (second 200)" in notes
+    assert "2 not driven: they depart after the run ends (second 400)" in notes
 
 
 def test_several_files_packed_and_plain(tmp_path):

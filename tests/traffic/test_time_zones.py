@@ -6,13 +6,15 @@ from datetime import UTC, datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
+from simulator.files.counted import doubts_of
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static import FileFormat, Owners, Reading
 from simulator.traffic.trace import read_trace
 from simulator.traffic.trace.times import Times, moment_of
 
 ZONES = {
-    "": 0, "Z": 0, "z": 0, "+00": 0, "+01": 60, "-08": -480, "+0100": 60, "-0330": -210, "+05:30": 330, "-09:30": -570,
+    "": 0, "Z": 0, "z": 0, "+00": 0, "+01": 60, "+1": 60, "-8": -480, "+5:30": 330,
+    "-08": -480, "+0100": 60, "-0330": -210, "+05:30": 330, "-09:30": -570,
 }  # fmt: skip
 """A zone as it is written, and its minutes east of UTC."""
 CLOCKS = ("23:59:58", "23:59:58.250", "23:59:58 ")
@@ -72,9 +74,11 @@ def test_a_recording_in_which_only_some_times_name_a_zone_is_refused(form, tmp_p
     if form == "gpx":
         pytest.importorskip("gpxpy", reason="GPX is read by gpxpy")
     (tmp_path / name).write_text(text)
-    with pytest.raises(TrafficError, match=f"{name}: {place}times must all name a time zone") as told:
+    with pytest.raises(TrafficError, match=f"{name}: {place}some times name a time zone") as told:
         read_trace(tmp_path / name, order="any")
-    assert form != "csv" or "these name none, got '2008-02-03T10:00:00'" in str(told.value)
+    assert form != "csv" or "and these do not: give all of them one, or none, got '2008-02-03T10:00:00'" in str(
+        told.value
+    )
     (tmp_path / name).write_text(text.replace("+01:00", "Z").replace("+01", "Z").replace("Z", ""))
     trace = read_trace(tmp_path / name, order="any")
     assert "times without a time zone are taken as UTC" in trace.left_out
@@ -87,7 +91,9 @@ def owners(folder, moments, **reading):
 
 
 def test_owners_of_whom_only_some_have_a_zone_are_refused(tmp_path):
-    with pytest.raises(TrafficError, match=r"o\.csv: rows 1, 4: time .* must all name a time zone.*, got '2008-02-03T"):
+    with pytest.raises(
+        TrafficError, match=r"o\.csv: rows 1, 4: time .* some times name a time zone.*, got '2008-02-03T"
+    ):
         owners(tmp_path, MIXED)
 
 
@@ -95,3 +101,37 @@ def test_owners_come_at_the_moments_of_their_zones(tmp_path):
     zoned = [text for text in MIXED if text != MIXED[0] and text != MIXED[3]]
     read = owners(tmp_path, [zoned[0].replace("T", "t"), zoned[1].replace("Z", "z")], start="2008-02-03t09:00:00z")
     assert sorted(read.arrive_s.tolist()) == [300.0, 4200.0]
+
+
+@pytest.mark.parametrize(
+    "zone", ["+1", "-5", "+5:30", "+530", "+05:3", "+1:5", "+053", "+1:", "+", "+01:", "+001", "+00530"]
+)
+def test_a_zone_is_one_exactly_where_the_parser_takes_it_for_one(zone):
+    text = pd.Series([f"2008-02-03T10:00:00{zone}", "2008-02-03T10:00:00"])
+    parsed = pd.to_datetime(text[:1], format="ISO8601", errors="coerce")[0]
+    read = Times.from_text(text)
+    assert read.zoned.tolist() == [not pd.isna(parsed) and parsed.tzinfo is not None, False]
+    assert read.without_zone.tolist() == [False, bool(read.zoned[0])]
+
+
+def test_times_of_owners_without_a_zone_are_taken_as_utc_with_a_note(tmp_path):
+    note = "times without a time zone are taken as UTC"
+    naive = [MIXED[0], MIXED[3]]
+    read = owners(tmp_path, naive, start="2008-02-03T09:00:00")
+    assert sorted(read.arrive_s.tolist()) == [3600.0, 4500.0]
+    assert sum(note in told for told in read.notes()) == 1
+    assert not any(note in told for told in owners(tmp_path, MIXED[1:3]).notes())
+    with pytest.raises(TrafficError, match=r"o\.csv: its times name no time zone, so start must name none, got '2008"):
+        owners(tmp_path, naive, start="2008-02-03T09:00:00+01:00")
+
+
+@pytest.mark.parametrize(("zones", "doubted"), [(("", "Z"), True), (("", ""), False), (("+01", "Z"), False)])
+def test_a_file_with_zones_beside_one_without_is_a_warning_that_names_both(zones, doubted, tmp_path):
+    files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for file, zone in zip(files, zones, strict=True):
+        file.write_text(f"vehicle,time,lon,lat\n{file.stem},2008-02-03T10:00:00{zone},11.3,44.5\n")
+    said = doubts_of(read_trace(files).left_out)
+    assert len(said) == doubted
+    if doubted:
+        assert "first.csv: its times name no time zone" in said[0]
+        assert "second.csv are known in UTC" in said[0]

@@ -57,7 +57,7 @@ def build_beside(
         inputs = sumo_inputs(scenario, streams=streams)
         with stopwatch.phase("demand"):
             demand = read_sumo_routes(
-                sumo_insertions(scenario, inputs).files,
+                sumo_insertions(scenario, inputs, end_s=end_s).files,
                 city.roads,
                 clock=clock,
                 begin_s=inputs.begin_s,

@@ -1,6 +1,7 @@
 """The engine a scenario names, with its traffic in it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Protocol
 
 from scenarios import Fault, Scenario, ScenarioError
@@ -21,15 +22,18 @@ class _Builder(Protocol):
     def __call__(self, scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine: ...
 
 
-def build_engine(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine:
-    """Make what moves the vehicles.
+def build_engine(
+    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None
+) -> Engine:
+    """Make what moves the vehicles; `end_s` is when the run ends, for SUMO, which counts departures in its files.
 
     Raises
     ------
     ScenarioError
         If the traffic cannot be had: no path between two places that a trip joins, a file that does not fit.
     """
-    build = _ENGINES[scenario.traffic.engine]
+    sumo = scenario.traffic.engine == "sumo"
+    build = partial(build_sumo, end_s=end_s) if sumo else _ENGINES[scenario.traffic.engine]
     try:
         return build(scenario, city, streams=streams, stopwatch=stopwatch)
     except TrafficError as error:
@@ -50,7 +54,6 @@ def _driven(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stop
 _ENGINES: Mapping[str, _Builder] = {
     "fleet": _driven,
     "agents": _driven,
-    "sumo": build_sumo,
     "static": build_static,
     "trace": build_trace,
 }

@@ -19,6 +19,8 @@ from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 
 _SEEDS = 2**31
+_HALF_A_MILLISECOND_S = 0.0005
+"""SUMO counts milliseconds: who departs at the very end has departed, who does so a millisecond later has not."""
 _NO_FILE = ("pip install", "killed by signal", "found no free port", "has not answered", "SUMO is closed")
 """In a fault that no file causes."""
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'")
@@ -26,7 +28,9 @@ _MOST_GAPS = 4
 """Round gaps of a query at most: mechanisms of three rounds, some with their truth first and some last."""
 
 
-def build_sumo(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Sumo:
+def build_sumo(
+    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None
+) -> Sumo:
     """Gather what SUMO is given, and count the vehicles in it; SUMO itself starts with the run.
 
     Raises
@@ -37,7 +41,7 @@ def build_sumo(scenario: Scenario, city: City, *, streams: Streams, stopwatch: S
     inputs = sumo_inputs(scenario, streams=streams)
     clock = Clock(inputs.step_s)
     with stopwatch.phase("demand"):
-        insertions = sumo_insertions(scenario, inputs)
+        insertions = sumo_insertions(scenario, inputs, end_s=end_s)
     link_of = sumo_link_ids(city.roads) if scenario.roads.source == "sumo" else {}
     return Sumo(inputs, insertions, _frame(scenario, inputs.net), clock=clock, link_of=link_of, crs=city.ground.crs)
 
@@ -79,18 +83,27 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
     )
 
 
-def sumo_insertions(scenario: Scenario, inputs: SumoInputs) -> Insertions:
+def sumo_insertions(scenario: Scenario, inputs: SumoInputs, *, end_s: float | None = None) -> Insertions:
     """Count the vehicles in what SUMO is given.
+
+    Parameters
+    ----------
+    scenario, inputs
+        What SUMO is given.
+    end_s
+        When the run ends, seconds: departures to its last step count. None: a moment after all queries.
 
     Raises
     ------
     TrafficError
         If a file cannot be read, or holds no vehicle.
     """
+    clock = Clock(inputs.step_s)
+    last_s = closing_s(scenario) if end_s is None else clock.seconds(clock.whole_ticks(end_s)) + _HALF_A_MILLISECOND_S
     return Insertions.read(
         [*inputs.additional, *inputs.routes],
         begin_s=inputs.begin_s,
-        end_s=inputs.begin_s + closing_s(scenario),
+        end_s=inputs.begin_s + last_s,
         step_s=inputs.step_s,
         scale=inputs.scale,
     )

@@ -158,8 +158,8 @@ def _count_unfit(
     """Return who can be driven in the run, (vehicles,) bool, and count the others by their reason."""
     early, late = depart_s < begin_s, depart_s >= end_s
     for words, which in (
-        (f"departs before the run starts, at second {begin_s:g} of the file", early),
-        (f"departs after the run ends, at second {end_s:g} of the file", late),
+        (f"they depart before the run starts (second {begin_s:.10g})", early),
+        (f"they depart after the run ends (second {np.floor(1000 * end_s) / 1000:.10g})", late),
     ):
         if which.any():
             unused[words] += int(which.sum())

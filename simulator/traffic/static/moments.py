@@ -10,7 +10,7 @@ import pandas as pd
 from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import Rows
-from simulator.traffic.trace.times import MIXED_ZONES, Times, moment_of
+from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,22 +50,24 @@ class Moments:
         Raises
         ------
         TrafficError
-            If times cannot be read, or nobody is there after the start.
+            If times cannot be read, `start` names a time zone and they do not, or nobody is there after the start.
         """
         if not rows.has("time"):
             return cls(None, np.ones(len(rows), dtype=bool), ())
-        at_s, wrong, numeric = _seconds(rows, unit_s)
+        at_s, wrong, numeric, naive = _seconds(rows, unit_s)
         if wrong.any():
             rule = "must be a number, as the others are" if numeric else "must be a date and time, as ISO 8601 has them"
             raise TrafficError([rows.fault("time", wrong, rule)])
         known = np.isfinite(at_s)
-        notes = []
+        notes = [f"{rows.file}: {NAIVE}"] if naive else []
         if not known.all():
             untimed = counted(int((~known).sum()), "row")
             notes.append(f"{rows.file}: left out {untimed} without a time: {rows.words(~known)}")
         if not known.any():
             raise TrafficError([f"{rows.file}: no row is left: none that counts has a time"])
         zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
+        if naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
+            raise TrafficError([f"{rows.file}: its times name no time zone, so start must name none, got {start!r}"])
         with np.errstate(invalid="ignore"):
             at_s = at_s - zero
             gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
@@ -78,8 +80,8 @@ class Moments:
         return cls(at_s, keep, tuple(notes))
 
 
-def _seconds(rows: Rows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool]:
-    """Return times in seconds, NaN where nothing stands; which are unreadable; and whether they are numbers.
+def _seconds(rows: Rows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool, bool]:
+    """Return times in seconds, NaN of nothing; which are unreadable; whether they are numbers; and whether naive.
 
     Raises
     ------
@@ -88,15 +90,16 @@ def _seconds(rows: Rows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.ND
     """
     column = rows.frame["time"]
     if pd.api.types.is_datetime64_any_dtype(column):
-        return Times.from_column(column).seconds, np.zeros(len(rows), dtype=bool), False
+        stamps = Times.from_column(column)
+        return stamps.seconds, np.zeros(len(rows), dtype=bool), False, stamps.naive
     numbers, odd = rows.numbers("time")
     if np.isfinite(numbers).sum() >= odd.sum():
-        return numbers * unit_s, odd, True
+        return numbers * unit_s, odd, True, False
     text = rows.texts("time")
     read = Times.from_text(text)
     if read.without_zone.any():
         raise TrafficError([rows.fault("time", read.without_zone, MIXED_ZONES)])
-    return read.seconds, np.isnan(read.seconds) & text.notna().to_numpy(dtype=bool), False
+    return read.seconds, np.isnan(read.seconds) & text.notna().to_numpy(dtype=bool), False, read.naive
 
 
 def _start(start: str | float, unit_s: float, *, numeric: bool, file: str) -> float:

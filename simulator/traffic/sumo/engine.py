@@ -275,7 +275,7 @@ class Sumo:
         if absent:
             away = counted(absent, "vehicle was", "vehicles were")
             notes.append(f"{away} being teleported at the end, or given up by SUMO")
-        notes += self.totals().gridlock(planned=self.vehicles, due=None)
+        notes += self.totals().gridlock(planned=self.vehicles)
         warned = self._server.warned()
         notes += [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
         if len(warned) > _MOST_WARNINGS:

@@ -66,7 +66,7 @@ class Insertions:
         carriers = tuple(file for file in listed if reading.run(file, 0))
         named = ", ".join(map(str, listed))
         if reading.vehicles == 0:
-            within = f"from second {begin_s:g} to {end_s:g} of SUMO's time"
+            within = f"from second {begin_s:g} to {math.floor(1000 * end_s) / 1000:.10g} of SUMO's time"
             raise TrafficError([f"{named}: no vehicle, trip or flow that departs within the run, {within}"])
         most = math.ceil(reading.vehicles * math.ceil(scale * reading.type_scale))
         if most > MOST_VEHICLES:

@@ -100,7 +100,7 @@ class Fixes:
         """
         yield from self._fault(self.vehicle < 0, "vehicle must be named", None)
         yield from self._unread(~np.isfinite(self.times.seconds), f"time must be {RULE}", ("time",), received)
-        yield from self._unread(self.times.without_zone, f"times {MIXED_ZONES}", ("time",), received)
+        yield from self._unread(self.times.without_zone, MIXED_ZONES, ("time",), received)
         far = np.abs(self.times.seconds) >= LATEST_S
         yield from self._fault(far, "time must be within the years to 9999, in seconds since 1970", self.times.seconds)
         lost = ~(np.isfinite(self.lon) & np.isfinite(self.lat))

@@ -16,14 +16,15 @@ _BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
 LATEST_S = 253_402_300_800.0
 """The end of the year 9999: what is later was no time."""
 
-MIXED_ZONES = "must all name a time zone (Z, +01, +01:00), or none of them; these name none"
+MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
+NAIVE = "times without a time zone are taken as UTC"
 RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
 
 DIGITS = "%Y%m%d%H%M%S"
 """How numbers of fourteen digits from 1900 on are read: as milliseconds they would be of the year 2572 and later."""
 
 _DIGITS_FROM, _DIGITS_TO = 1.9e13, 2.2e13
-_ZONE = r"[T\s]\s*\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$"
+_ZONE = r"[T\s]\s*\d.*(?:Z|[+-]\d\d?(?:\d\d|:\d\d?)?)$"
 """After a time of day, so that the last two digits of a date alone are no zone."""
 
 

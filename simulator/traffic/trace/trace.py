@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.files.counted import counted
+from simulator.files.counted import Doubt, counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
 from simulator.traffic.trace.tables import Reading, fixes_of, system_of
-from simulator.traffic.trace.times import in_words
+from simulator.traffic.trace.times import NAIVE, in_words
 
 Order = Literal["auto", "ascending", "any"]
 
@@ -89,8 +89,13 @@ class Trace:
         time = np.concatenate([part.times.seconds for part in parts])
         lon, lat, speed = (np.concatenate([getattr(p, name) for p in parts]) for name in ("lon", "lat", "speed_mps"))
         notes = [note for part in parts for note in part.notes]
-        if any(part.times.naive for part in parts):
-            notes.append("times without a time zone are taken as UTC")
+        naive = [part.source for part in parts if part.times.naive]
+        if naive:
+            notes.append(NAIVE)
+        zoned = [part.source for part in parts if part.times.calendar and not part.times.naive]
+        if naive and zoned:
+            rule = f"its times name no time zone and are taken as UTC, and those of {zoned[0]} are known in UTC"
+            notes.append(Doubt(f"{naive[0]}: {rule}: a file in local time is hours off the other"))
         there = ~_at_null_island(lon, lat)
         if not there.all():
             notes.append(f"{_fixes(~there)} at longitude 0, latitude 0, far from all others, left out: no position")
