@@ -132,8 +132,8 @@ def check_mechanism(
     quick : bool
         A fifth of the devices, one query, one size.
     thorough : bool
-        50 times the devices, and intervals and standard errors of larger crowds too, with and without loss: about a
-        minute.
+        50 times the devices, and intervals and standard errors of larger crowds too, with and without loss: a
+        minute or several.
     raise_failures : bool
         Raise if any check fails; else return the report whatever it says.
 

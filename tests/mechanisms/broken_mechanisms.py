@@ -362,7 +362,7 @@ class ClaimsFivePercentLess(KRandomizedResponse):
         return PrivacyClaim.bound(0.95 * claim.epsilon, lambda epsilon: claim.delta(epsilon / 0.95), "wishful")
 
 
-class AQuarterTooSure(SamplingPrivacy):
+class AQuarterTooSure(KRandomizedResponse):
     """Gives intervals 25 % too narrow."""
 
     def estimate(self, counts, *, counted, asked):
@@ -372,7 +372,7 @@ class AQuarterTooSure(SamplingPrivacy):
         return changed(estimate, **ends)
 
 
-class WrongErrorUnderLoss(SamplingPrivacy):
+class WrongErrorUnderLoss(KRandomizedResponse):
     """States a standard error 5 % too small where reports are lost."""
 
     def std_error(self, true_counts, *, asked=None, counted=None):
@@ -446,7 +446,7 @@ BROKEN = [
 
 SMALL_FAULTS = [
     (ClaimsFivePercentLess(cells=3, epsilon=1.0), "claims_hold"),
-    (AQuarterTooSure(**SAMPLING), "intervals"),
-    (WrongErrorUnderLoss(**SAMPLING), "loss"),
+    (AQuarterTooSure(cells=3, epsilon=1.0), "intervals"),
+    (WrongErrorUnderLoss(cells=3, epsilon=1.0), "loss"),
     (WrongEstimatedErrorUnderLoss(cells=3, epsilon=1.0), "intervals"),
 ]

@@ -75,8 +75,9 @@ def test_each_fault_is_found_by_the_check_meant_for_it(mechanism, intended):
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "intended"), SMALL_FAULTS, ids=[type(m).__name__ for m, _ in SMALL_FAULTS])
 def test_small_faults_are_found_by_a_thorough_check(mechanism, intended):
+    """Checks that compare the false statement with others may fail besides."""
     report = examine(mechanism, thorough=True, sizes=1)
-    assert [result.name for result in report.failures] == [intended]
+    assert intended in [result.name for result in report.failures]
 
 
 def test_a_claim_that_forgets_what_devices_keep_from_query_to_query_is_found():
