@@ -171,8 +171,10 @@ def test_too_many_cells_over_a_city_that_is_where_it_should_be(mistaken):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [item.name for item in scenarios.shipped()])
 def test_no_shipped_scenario_is_doubted(name):
+    """Its roads and traffic; that `lossy` weakens claims is what it is for."""
     try:
         scenario = scenarios.load(name)
     except ScenarioError as error:
         pytest.skip(f"its data is not there: {error}")
-    assert run(scenario).facts["warnings"] == []
+    doubts = re.compile("gridlock|free-flow speed|straight distance|shape of|capacit|outside the area")
+    assert [warning for warning in run(scenario).facts["warnings"] if doubts.search(warning)] == []
