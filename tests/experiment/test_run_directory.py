@@ -196,7 +196,7 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path):
 
 
 def test_runs_written_together_take_a_directory_each(tmp_path):
-    """All are told that the first name is free, and only then does any take it."""
+    """Every run finds the first name free before any run takes it."""
     together = threading.Barrier(8)
 
     def write(number):

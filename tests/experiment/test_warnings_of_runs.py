@@ -140,7 +140,7 @@ def test_gridlock_of_a_run_is_a_warning(engine):
 
 
 def test_a_missing_crs_is_named_and_not_the_number_of_cells(mistaken, tmp_path):
-    """Coordinates in miles, of which nobody says so, are taken as degrees."""
+    """Coordinates in miles, without a stated system, are taken as degrees."""
     path, places = mistaken(), [(i, 0.9 + 0.25 * (i % 3), 1.3 + 0.25 * (i // 3)) for i in range(6)]
     rows = "".join(f"\t{a}\t{b}\t1800\t402\t29\t0\t4\t0\t0\t1\t;\n" for a in range(1, 7) for b in range(1, 7) if a != b)
     head = "<NUMBER OF ZONES> 6\n<NUMBER OF NODES> 6\n<FIRST THRU NODE> 1\n<NUMBER OF LINKS> 30\n<END OF METADATA>\n"

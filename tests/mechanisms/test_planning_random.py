@@ -75,7 +75,7 @@ def check_meets(made, target):
 
 
 def holds(made, view, epsilon, target):
-    """Whether what is told of a view proves (ε, δ), over all the queries or, without memory, for each one's share."""
+    """Whether the bounds of a view prove (ε, δ), over all queries or, without memory, for each query's share."""
     if tell(made.mechanism, view, devices=target.population).meets(epsilon, target.delta):
         return True
     single, queries = replace(view, queries=1), target.queries

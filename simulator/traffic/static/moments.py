@@ -50,7 +50,7 @@ class Moments:
         Raises
         ------
         TrafficError
-            If times cannot be read, `start` names a time zone and they do not, or nobody is there after the start.
+            If times cannot be read, `start` names a time zone and they do not, or no owner is there after the start.
         """
         if not rows.has("time"):
             return cls(None, np.ones(len(rows), dtype=bool), ())
