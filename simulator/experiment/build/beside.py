@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.experiment.build.sumo_traffic import sumo_faults, sumo_inputs, sumo_insertions
+from simulator.experiment.build.sumo_traffic import last_departure_s, sumo_faults, sumo_inputs, sumo_insertions
 from simulator.experiment.city import City
 from simulator.files.xml_elements import elements_of
 from simulator.stopwatch import Stopwatch
@@ -17,8 +17,6 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
 
 _EDGE = re.compile(r"edge '([^']+)'")
-_HALF_A_MILLISECOND_S = 0.0005
-"""SUMO counts milliseconds: who departs at the very end has departed, who does so a millisecond later has not."""
 
 
 class Beside(NamedTuple):
@@ -61,7 +59,7 @@ def build_beside(
                 city.roads,
                 clock=clock,
                 begin_s=inputs.begin_s,
-                duration_s=clock.seconds(clock.whole_ticks(end_s)) + _HALF_A_MILLISECOND_S,
+                duration_s=last_departure_s(clock, end_s),
                 share=inputs.scale,
                 rng=streams.of("beside"),
             )

@@ -99,7 +99,7 @@ def sumo_insertions(scenario: Scenario, inputs: SumoInputs, *, end_s: float | No
         If a file cannot be read, or holds no vehicle.
     """
     clock = Clock(inputs.step_s)
-    last_s = closing_s(scenario) if end_s is None else clock.seconds(clock.whole_ticks(end_s)) + _HALF_A_MILLISECOND_S
+    last_s = closing_s(scenario) if end_s is None else last_departure_s(clock, end_s)
     return Insertions.read(
         [*inputs.additional, *inputs.routes],
         begin_s=inputs.begin_s,
@@ -150,6 +150,11 @@ def _key(fault: str, files: Mapping[str, Path]) -> str | None:
             if any(element.attributes and element.attributes.get("id") in quoted for element in elements):
                 return key
     return None
+
+
+def last_departure_s(clock: Clock, end_s: float) -> float:
+    """Return the last departure that counts in a run that ends then: its last step, and half of SUMO's millisecond."""
+    return clock.seconds(clock.whole_ticks(end_s)) + _HALF_A_MILLISECOND_S
 
 
 def closing_s(scenario: Scenario) -> float:
