@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from scenarios.attacks import VEHICLES, corrupted_in
+from scenarios.attacks import VEHICLES, corrupted_in, parties_of
 from scenarios.faults import Breach
 from scenarios.section import Known, known_of
 from scenarios.wording import suggestion
@@ -29,7 +29,7 @@ def broken_attack(
     """
     yield from _names(attack, "mechanisms", "mechanism", mechanisms)
     yield from _names(attack, "campaigns", "campaign", campaigns)
-    coalition = attack.get("coalition") or ()
+    coalition = parties_of(attack.get("coalition") or ())
     if traffic.has("vehicles") and corrupted_in(coalition) > traffic["vehicles"]:
         words = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"
         yield Breach(("coalition",), words, list(coalition))
@@ -80,7 +80,10 @@ def _parties(attack: Known, coalition: Sequence[str], campaigns: Sequence[Known]
         (name, deployment, [place for place, member in enumerate(coalition) if not _has(deployment, member)])
         for name, deployment in deployments
     ]
-    if attack.get("campaigns") is None and any(not missing for _, _, missing in lacking):
+    if attack.get("together"):
+        nowhere = set.intersection(*(set(missing) for _, _, missing in lacking))
+        lacking = [(name, deployment, sorted(nowhere)) for name, deployment, _ in lacking]
+    elif attack.get("campaigns") is None and any(not missing for _, _, missing in lacking):
         return
     told = set()
     for name, deployment, missing in lacking:
@@ -118,6 +121,16 @@ def _there(deployment: Known) -> str:
 def _queries(attack: Known, campaigns: Sequence[Known]) -> Iterator[Breach]:
     """Yield a fault for each number of queries that a campaign named, or any where none is named, does not ask."""
     if not all(campaign.has("queries", "name") for campaign in campaigns):
+        return
+    most = max(campaign["queries"] for campaign in campaigns)
+    starts = attack.get("from_query")
+    if starts is not None and starts > most:
+        yield Breach(("from_query",), f"must be at most {most}, the queries of a campaign", starts)
+    if attack.get("together"):
+        total = sum(campaign["queries"] for campaign in campaigns)
+        for place, times in enumerate(attack.get("asked") or ()):
+            if times > total:
+                yield Breach(("asked", place), f"must be at most {total}, the queries of all campaigns together", times)
         return
     enough = max if attack.get("campaigns") is None else min
     limit = enough(campaign["queries"] for campaign in campaigns)

@@ -1,7 +1,7 @@
 """``[[attacks]]``: which coalitions try what, and how well they do."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
@@ -18,14 +18,51 @@ VEHICLES = "vehicles:"
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
 
 
+class MemberSection(Section):
+    """A party that is in the coalition during some queries only."""
+
+    party: Party
+    """``"server:1"``, …, ``"mixer"``, ``"network"`` or ``"vehicles:N"``."""
+    from_query: Count = 1
+    """The first query of each campaign of which the coalition has what the party received."""
+    to_query: Count | None = None
+    """The last one; left out, the campaign's last."""
+
+    @classmethod
+    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+        """Yield a fault for a party that leaves before it joins."""
+        yield from broken_window(known)
+
+
+def broken_window(known: Known) -> Iterator[Breach]:
+    """Yield a fault for a last query before the first one."""
+    if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
+        yield Breach(("to_query",), f"must be at least from_query = {known.get('from_query') or 1}", known["to_query"])
+
+
+def _member_tag(value: Any) -> str:
+    return "<table>" if isinstance(value, dict | MemberSection) else "<name>"
+
+
+Member = Annotated[
+    Annotated[Party, Tag("<name>")] | Annotated[MemberSection, Tag("<table>")], Discriminator(_member_tag)
+]
+
+
 class AttackSection(Section):
     """What a coalition guesses, on some campaigns and mechanisms; it changes no estimate."""
 
     kind: str
     name: Name = Field(default="", json_schema_extra=without_default)
     """Its name in key paths and results, no two alike; left out, the kind."""
-    coalition: Annotated[tuple[Party, ...], Field(strict=False, min_length=1)]
-    """The parties that pool what they stored: ``"server:1"``, …, ``"mixer"``, ``"network"``, ``"vehicles:N"``."""
+    coalition: Annotated[tuple[Member, ...], Field(strict=False)]
+    """The parties that pool what they received: ``"server:1"``, …, ``"mixer"``, ``"network"``, ``"vehicles:N"``; none:
+    whoever reads what is published. A party that is a member for some queries only is a table,
+    ``{party = "server:2", from_query = 3, to_query = 6}``."""
+    from_query: Count | None = None
+    """The first query of each campaign at which the coalition exists; left out, the campaign's first."""
+    to_query: Count | None = None
+    """The last one; left out, the campaign's last."""
     campaigns: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
     """Names of the campaigns attacked; left out, every one that counts and has all the parties."""
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
@@ -46,12 +83,14 @@ class AttackSection(Section):
     @classmethod
     def broken_rules(cls, known: Known) -> Iterator[Breach]:
         """Yield a fault for what is named twice, and for a coalition that cannot grow."""
-        for key in ("coalition", "campaigns", "mechanisms", "asked"):
-            for name, times in Counter(known.get(key) or ()).items():
+        coalition = parties_of(known.get("coalition") or ())
+        named = {key: known.get(key) or () for key in ("campaigns", "mechanisms", "asked")}
+        for key, names in {"coalition": coalition, **named}.items():
+            for name, times in Counter(names).items():
                 if times > 1:
                     yield Breach((key,), f"must name each once, and {name} is there {times} times")
-        coalition = known.get("coalition") or ()
-        if known.get("growing") and len(coalition) == 1:
+        yield from broken_window(known)
+        if known.get("growing") and len(coalition) < 2:
             yield Breach(("growing",), "must be false where the coalition is a single party", value=True)
         vehicles = [member for member in coalition if member.startswith(VEHICLES)]
         if len(vehicles) > 1:
@@ -70,7 +109,15 @@ class RoundTwo(AttackSection):
     kind: Literal["round_two"]
 
 
-class LinkRounds(AttackSection):
+class SpanningSection(AttackSection):
+    """An attack that can be on several campaigns together."""
+
+    together: bool = False
+    """Whether the coalition pools what its members received in all of the campaigns, over the same traffic. A party is
+    a member wherever a campaign has one of that name."""
+
+
+class LinkRounds(SpanningSection):
     """Guess where devices are from all rounds, linked where they can be."""
 
     kind: Literal["link_rounds"]
@@ -90,12 +137,12 @@ class KnownOthers(AttackSection):
     """Differences below it are suppressed; left out, none are."""
 
 
-class Longitudinal(AttackSection):
+class Longitudinal(SpanningSection):
     """Guess where devices are that stay in one place, from several queries."""
 
     kind: Literal["longitudinal"]
     asked: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)]
-    """From how many of the campaign's first queries; a list, a row for each."""
+    """From how many of the first queries, of the campaign or of all campaigns together; a list, a row for each."""
 
 
 class Poisoning(AttackSection):
@@ -161,6 +208,12 @@ Attack = Annotated[
 ]
 
 
-def corrupted_in(coalition: tuple[str, ...]) -> int:
+def parties_of(coalition: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of a coalition's members."""
+    return tuple(member if isinstance(member, str) else str(member.party) for member in coalition)
+
+
+def corrupted_in(coalition: Iterable[Any]) -> int:
     """Return how many corrupted vehicles are in a coalition."""
-    return sum(int(member.removeprefix(VEHICLES)) for member in coalition if member.startswith(VEHICLES))
+    parties = parties_of(coalition)
+    return sum(int(member.removeprefix(VEHICLES)) for member in parties if member.startswith(VEHICLES))

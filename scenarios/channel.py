@@ -90,19 +90,22 @@ class Channel(Section):
     model_config = ConfigDict(json_schema_extra=_or_number)
 
     latency_s: Annotated[Latency, BeforeValidator(_as_table)] = ConstantLatency(kind="constant", value_s=0.0)
-    """How long a report takes: seconds, or a distribution."""
+    """How long a message takes: seconds, or a distribution."""
     loss: Probability = 0.0
-    """Probability that a report is lost, in both rounds."""
+    """Probability that a message is lost, in both rounds; a report of shares is a message to each server."""
     loss_one: Probability | None = None
     """The same in round one, where it differs."""
     loss_two: Probability | None = None
     """The same in round two, where it differs."""
     burst_s: NotNegative = 0.0
     """Seconds that a device's link stays down when it is; 0: every report is lost independently of others."""
+    anonymous: bool = False
+    """Whether devices send over an anonymous channel: neither the network nor the party that receives a message can then
+    tell which device sent it."""
     churn: Probability = 0.0
     """Probability that a device leaves between the rounds of a query."""
     duplicates: Probability = 0.0
-    """Probability that a report that is heard in time arrives a second time."""
+    """Probability that a message that arrives in time arrives a second time."""
     outages: Annotated[tuple[Outage, ...], Field(strict=False)] = ()
     """Servers that are down for a while: ``[{server = "server:2", from_s = 600, to_s = 700}]``."""
 

@@ -4,10 +4,12 @@ from mechanisms.inference.dropped import dropped_others_success, dropped_target_
 from mechanisms.inference.forged_reports import candidate_reports, contribution, forged_reports
 from mechanisms.inference.inflation import Inflation, crafted_encodings, inflation
 from mechanisms.inference.known_others import (
+    OwnReportMasses,
     difference_guess_success,
     difference_log_ratio,
     known_others_guess_success,
     known_others_log_likelihood,
+    own_reports_guess_success,
 )
 from mechanisms.inference.likelihood import log_likelihood, report_law
 from mechanisms.inference.no_likelihood import NoLikelihoodError
@@ -22,6 +24,7 @@ from mechanisms.parameter import ParameterError
 __all__ = [
     "Inflation",
     "NoLikelihoodError",
+    "OwnReportMasses",
     "ParameterError",
     "ReportLaw",
     "SimulatedSuccess",
@@ -40,6 +43,7 @@ __all__ = [
     "known_others_guess_success",
     "known_others_log_likelihood",
     "log_likelihood",
+    "own_reports_guess_success",
     "posterior",
     "protocol_matrix",
     "repeated_guess_success",

@@ -1,12 +1,16 @@
 """Published differences with everyone else known: what they tell about the one device that is not."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.inference.expected_best import LARGEST_LEVELS, expected_best, log_shares
 from mechanisms.inference.report_law import Logs, check_prior
+from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
 
@@ -188,6 +192,162 @@ def known_others_guess_success(
     cell = np.repeat(np.arange(known.size), [len(r) for r in ratios])
     best = expected_best(float(q[0]), q[1:], cell, np.concatenate(ratios), np.concatenate(shares))
     return min(max(best + told, float(q.max())), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnReportMasses:
+    """Probabilities of what is read of a device's two reports, with what the device adds to its cell's difference.
+
+    It adds 1 if it is in the cell and sampled, and nothing else: blanks are the same in both rounds.
+
+    Parameters
+    ----------
+    inside_one, inside_none : (…) float64
+        P(what is read, and it adds 1 | it is in the cell), and the same with 0.
+    outside : (…) float64
+        P(what is read | it is outside every cell).
+    """
+
+    inside_one: NDArray[np.float64]
+    inside_none: NDArray[np.float64]
+    outside: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, mechanism: SamplingPrivacy, cell: ArrayLike, first: ArrayLike | None, second: ArrayLike | None
+    ) -> "OwnReportMasses":
+        """Return the probabilities of reports of two-round Sampling Privacy without refresh.
+
+        A sampled device reports 0, then its cell, or 0 again outside; another one reports its blank twice.
+
+        Parameters
+        ----------
+        mechanism
+            Without refresh.
+        cell : (n,) int
+            The cell in question, 1…V.
+        first, second : (n,) int or None
+            The reports of rounds one and two, None where they are not read.
+        """
+        place = _whole("cell", cell)
+        blanks, sampling = mechanism.blanks, mechanism.sampling
+        none = np.zeros(place.shape)
+        if first is None and second is None:
+            return cls(none + sampling, none + 1.0 - sampling, none + 1.0)
+        one = _whole("first", second if first is None else first)
+        two = _whole("second", first if second is None else second)
+        blank = blanks[one]
+        if first is None:
+            return cls(np.where(two == place, sampling, 0.0), blank, blank + np.where(two == 0, sampling, 0.0))
+        if second is None:
+            zero = np.where(one == 0, sampling, 0.0)
+            return cls(zero, blank, blank + zero)
+        same = np.where(one == two, blank, 0.0)
+        sampled = np.where((one == 0) & (two == place), sampling, 0.0)
+        return cls(sampled, same, same + np.where((one == 0) & (two == 0), sampling, 0.0))
+
+    def log_ratio(self, difference_ratio: ArrayLike | None, *, sampling: float) -> NDArray[np.float64]:
+        """Return ln P(reports and difference | in the cell)/P(… | outside), (…) float64.
+
+        The others' difference is independent of the device's reports. With them alone, D − 1 is ρ times as likely as D;
+        `difference_log_ratio` is ln(βρ + 1 − β).
+
+        Parameters
+        ----------
+        difference_ratio
+            As `difference_log_ratio` returns it; None where no difference was published.
+        sampling
+            β = π_s.
+        """
+        if difference_ratio is None:
+            rho: Any = 1.0
+        else:
+            rho = np.maximum((np.exp(np.asarray(difference_ratio)) - (1.0 - sampling)) / sampling, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            added = np.where(self.inside_one > 0.0, self.inside_one * rho, 0.0)
+            found = np.log(added + self.inside_none) - np.log(self.outside)
+        ratio: NDArray[np.float64] = np.where(self.outside == 0.0, np.inf, found)
+        return ratio
+
+
+def own_reports_guess_success(
+    mechanism: SamplingPrivacy,
+    *,
+    cell: ArrayLike,
+    crowd: ArrayLike,
+    rounds: Sequence[int],
+    k: ArrayLike | None = None,
+    published: bool = True,
+) -> NDArray[np.float64]:
+    """Return how often the best guess is right of whether a device is in a cell or outside, at even odds, exactly.
+
+    Its evidence is the device's own reports of some rounds, and the cell's published difference, of which the part of
+    all devices is known that are neither the device nor one of the crowd.
+
+    Parameters
+    ----------
+    mechanism
+        Two-round Sampling Privacy without refresh.
+    cell : (n,) int
+        The cell, 1…V.
+    crowd : (n,) int
+        Devices in the cell with the device there, those left out of which the coalition knows all; at least 1.
+    rounds
+        Which reports of the device are read: (), (1,), (2,) or (1, 2).
+    k : (n,) int, optional
+        Differences below it are suppressed; none are, by default.
+    published
+        Whether the difference was published at all.
+
+    Returns
+    -------
+    (n,) float64
+    """
+    place, n = np.broadcast_arrays(_whole("cell", cell), _whole("crowd", crowd))
+    least = np.zeros(n.shape) if k is None else np.maximum(_whole("k", k), 0)
+    zero = np.zeros_like(place)
+    sampling, blanks = mechanism.sampling, mechanism.blanks
+    match tuple(rounds):
+        case ():
+            shown: list[tuple[Any, Any]] = [(None, None)]
+            rest = np.zeros(n.shape)
+        case (1,):
+            shown = [(zero, None)]
+            rest = 1.0 - sampling - blanks[0] + np.zeros(n.shape)
+        case (2,):
+            shown = [(None, place), (None, zero)]
+            rest = 1.0 - sampling - blanks[0] - blanks[place]
+        case _:
+            shown = [(zero, place), (zero, zero)]
+            rest = 1.0 - sampling - blanks[0] + np.zeros(n.shape)
+    success = rest.astype(np.float64)
+    for first, second in shown:
+        success = success + _best_mass(
+            OwnReportMasses.of(mechanism, place, first, second), n, sampling, least, published
+        )
+    return np.minimum(0.5 * success, 1.0)
+
+
+def _best_mass(
+    own: OwnReportMasses, n: Whole, beta: float, least: NDArray[Any], published: bool
+) -> NDArray[np.float64]:
+    """Return Σ_D max(P(reports, D | in the cell), P(reports, D | outside)) for what is read of the reports.
+
+    The ratio rises with D, so the best guess is "in the cell" from some D on.
+    """
+    inside = own.inside_one + own.inside_none
+    found = np.maximum(inside, own.outside)
+    if not published:
+        return found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (own.outside - own.inside_none) / own.inside_one
+        start = np.ceil(n * beta * ratio / (1.0 - beta + beta * ratio))
+    start = np.where(np.isfinite(start), start, 0.0)
+    for step in (-1.0, 0.0, 1.0):
+        at = np.clip(start + step, least, np.maximum(n + 1, least))
+        right = own.inside_one * mass_above(at - 2.0, n - 1, beta) + own.inside_none * mass_above(at - 1.0, n - 1, beta)
+        found = np.maximum(found, right + own.outside * mass_up_to(at - 1.0, n - 1, beta))
+    return found
 
 
 def _log_masses(seen: Whole, m: int, beta: float) -> NDArray[np.float64]:

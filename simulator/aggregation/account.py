@@ -1,9 +1,112 @@
-"""Account: what became of every report of one round."""
+"""Account: what became of every report of one round, and of every message to a server."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
 
 from mechanisms.local import LocalMechanism
+
+
+@dataclass(frozen=True)
+class ServerAccount:
+    """One row of `servers.parquet`; sent = arrived + late + lost, always.
+
+    Attributes
+    ----------
+    server
+        "server:1", …, or "mixer".
+    sent
+        Messages sent to it: one a report, and behind a mixer one for each report that the mixer forwarded.
+    arrived, late, lost
+        Those that it received in time, received after the deadline, and never received.
+    used
+        Those whose report was counted. A report is counted if every message it needs has arrived.
+    """
+
+    server: str
+    sent: int
+    arrived: int
+    late: int
+    lost: int
+    used: int
+
+
+class ServerAccounts:
+    """Adds up what the servers of one round were sent and received.
+
+    Parameters
+    ----------
+    route
+        The messages of a report, each with the parties that it passes.
+    """
+
+    def __init__(self, route: Sequence[Sequence[str]]) -> None:
+        self._route = route
+        self._messages = {party: [0, 0, 0, 0] for path in route for party in path}
+
+    def add_message(
+        self,
+        path: Sequence[str],
+        *,
+        in_time: int = 0,
+        late: int = 0,
+        link_down: int = 0,
+        server_down: Sequence[int] = (),
+    ) -> None:
+        """Add the same message of many reports.
+
+        Parameters
+        ----------
+        path
+            The parties that it passes.
+        in_time, late, link_down
+            How many reached every party in time, reached the first one late, and were lost before the first one.
+        server_down
+            By party: how many were lost because it was down. Left out, none.
+        """
+        left = in_time + late + link_down + sum(int(lost) for lost in server_down)
+        for position, party in enumerate(path):
+            lost = (int(server_down[position]) if len(server_down) else 0) + (0 if position else link_down)
+            delayed = 0 if position else late
+            arrived = left - lost - delayed
+            for column, messages in enumerate((left, arrived, delayed, lost)):
+                self._messages[party][column] += messages
+            left = arrived
+
+    def add_reports(
+        self, sent: int, arrived_s: Mapping[str, npt.NDArray[np.float64]], in_time: Sequence[npt.NDArray[np.bool_]]
+    ) -> None:
+        """Add the messages of reports that devices sent one by one.
+
+        Parameters
+        ----------
+        sent
+            How many reports.
+        arrived_s
+            By party: (n,) float64, when its message reached it; infinite where it never did.
+        in_time
+            By message of the route: (n,) bool.
+        """
+        for path, within in zip(self._route, in_time, strict=True):
+            received = [np.isfinite(arrived_s[party]) for party in path]
+            late = int(np.count_nonzero(received[0] & ~within))
+            # What a party received in time goes on to the next one of the path.
+            onward = [sent, *(int(np.count_nonzero(one & within)) for one in received)]
+            lost = [before - after for before, after in pairwise(onward)]
+            lost[0] -= late
+            self.add_message(path, in_time=onward[-1], late=late, server_down=lost)
+
+    def arrived(self, party: str) -> int:
+        """Return how many messages a party has received in time."""
+        return self._messages[party][1]
+
+    def close(self, used: int) -> tuple[ServerAccount, ...]:
+        """Return the accounts, where so many reports were counted."""
+        return tuple(ServerAccount(party, *messages, used) for party, messages in self._messages.items())
 
 
 @dataclass(frozen=True)
@@ -19,9 +122,11 @@ class RoundAccount:
     counted, late, lost, rejected, unpaired
         Where the answered reports ended up.
     duplicates
-        Copies that arrived besides, and were not counted.
+        Copies of messages that arrived besides, and were not counted.
     bytes_up
         Bytes sent by devices.
+    servers
+        What each server received.
     """
 
     asked: int
@@ -33,6 +138,7 @@ class RoundAccount:
     unpaired: int = 0
     duplicates: int = 0
     bytes_up: int = 0
+    servers: tuple[ServerAccount, ...] = ()
 
     def __post_init__(self) -> None:
         accounted = self.counted + self.late + self.lost + self.rejected + self.unpaired

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, Vectors
-from simulator.aggregation.account import RoundAccount
+from simulator.aggregation.account import RoundAccount, ServerAccounts
 from simulator.aggregation.pairing import estimate_paired, paired_std_error
 from simulator.aggregation.range_proof import EncodingRule
 from simulator.aggregation.sums import Sums
@@ -123,9 +123,31 @@ class Aggregator:
         self._unpaired += (valid & ~counted).sum(axis=1)
 
     def close_round(
-        self, round_: int, *, asked: int, answered: int, late: int = 0, lost: int = 0, duplicates: int = 0
+        self,
+        round_: int,
+        *,
+        asked: int,
+        answered: int,
+        late: int = 0,
+        lost: int = 0,
+        duplicates: int = 0,
+        duplicate_nbytes: int = 0,
+        servers: ServerAccounts | None = None,
     ) -> None:
-        """Account for a round: what was asked, sent, and went astray before it reached the servers.
+        """Account for a round.
+
+        Parameters
+        ----------
+        round_
+            From 1.
+        asked, answered
+            Devices asked, and reports sent.
+        late, lost
+            Reports that were not received in time at every server they were meant for.
+        duplicates, duplicate_nbytes
+            Copies of messages that arrived besides, and their size.
+        servers
+            What each server received.
 
         Raises
         ------
@@ -142,7 +164,8 @@ class Aggregator:
             rejected=int(self._rejected[row]),
             unpaired=int(self._unpaired[row]),
             duplicates=duplicates,
-            bytes_up=(answered + duplicates) * self._bytes_up,
+            bytes_up=answered * self._bytes_up + duplicate_nbytes,
+            servers=() if servers is None else servers.close(int(self._counted[row])),
         )
 
     @property

@@ -1,8 +1,8 @@
 """Deployment: which servers there are, what each stores, and what it costs and shows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,8 @@ import numpy.typing as npt
 from mechanisms.local import LocalMechanism, Reports
 from mechanisms.privacy import View
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.transcript import Filed, IntArray, Released, Transcript
+from simulator.aggregation.pairing import draw_pseudonyms
+from simulator.aggregation.transcript import Filed, FloatArray, IntArray, Released, Transcript
 
 Handles = Literal["device", "query"]
 QUESTION_NBYTES = 16
@@ -33,8 +34,15 @@ class Recorded:
         (n,) int64 device numbers, no two alike.
     reports
         The mechanism's reports of these devices, by round.
-    heard
+    in_time
         (rounds, n) bool: what arrived in time, at every server it was meant for.
+    arrived_s
+        By party: (rounds, n) float64, when a report, or its share, reached the party, late or not; infinite where it
+        never did. Of the network: when it left the device.
+    pseudonyms
+        (n,) int64: each device's one-time pseudonym in this query, no two alike.
+    connections
+        (rounds, n) int64: the network connection that each report came over, no two of a round alike.
 
     Raises
     ------
@@ -45,17 +53,48 @@ class Recorded:
     query: int
     devices: IntArray
     reports: Sequence[Reports]
-    heard: Mask
+    in_time: Mask
+    arrived_s: Mapping[Party, FloatArray]
+    pseudonyms: IntArray
+    connections: IntArray
 
     def __post_init__(self) -> None:
         """Check that everything is of the same devices and rounds."""
-        if self.heard.shape != (len(self.reports), len(self.devices)):
-            raise ValueError(
-                f"heard must be (rounds, devices) = {(len(self.reports), len(self.devices))}, received "
-                f"{self.heard.shape}"
-            )
-        if any(len(reports) != len(self.devices) for reports in self.reports):
-            raise ValueError(f"reports must be of {len(self.devices)} devices in every round")
+        shape = (len(self.reports), len(self.devices))
+        for name, column in (("in_time", self.in_time), ("connections", self.connections), *self.arrived_s.items()):
+            if column.shape != shape:
+                raise ValueError(f"{name} must be (rounds, devices) = {shape}, received {column.shape}")
+        if self.pseudonyms.shape != self.devices.shape or any(len(one) != len(self.devices) for one in self.reports):
+            raise ValueError(f"pseudonyms and reports must be of {len(self.devices)} devices in every round")
+
+    @classmethod
+    def draw(
+        cls,
+        query: int,
+        devices: IntArray,
+        reports: Sequence[Reports],
+        in_time: Mask,
+        arrived_s: Mapping[Party, FloatArray],
+        *,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Return the record with pseudonyms and connections drawn; parameters and errors as of the class."""
+        n = len(devices)
+        connections = [draw_pseudonyms(n, rng=rng) for _ in reports]
+        numbers = np.array(connections, dtype=np.int64).reshape(len(connections), n)
+        return cls(query, devices, reports, in_time, arrived_s, draw_pseudonyms(n, rng=rng), numbers)
+
+    def among(self, places: IntArray) -> Self:
+        """Return the record of some of its devices, by their places."""
+        return replace(
+            self,
+            devices=self.devices[places],
+            reports=[reports[places] for reports in self.reports],
+            in_time=self.in_time[:, places],
+            arrived_s={party: arrived_s[:, places] for party, arrived_s in self.arrived_s.items()},
+            pseudonyms=self.pseudonyms[places],
+            connections=self.connections[:, places],
+        )
 
 
 @dataclass(frozen=True)
@@ -66,6 +105,9 @@ class Cost:
     ----------
     bytes_up, bytes_down
         That a device sends and receives a round.
+    bytes_to
+        Of `bytes_up`, what each party receives from the device, where a report is several messages; empty where it is
+        one.
     stored_bytes
         That each party keeps of a report, until the query is closed.
     between_servers
@@ -79,24 +121,32 @@ class Cost:
     stored_bytes: Mapping[Party, int]
     between_servers: int = 0
     notes: tuple[str, ...] = ()
+    bytes_to: Mapping[Party, int] = field(default_factory=dict)
 
 
 class Deployment(Protocol):
     """Who adds up reports. It holds no state: each query of each mechanism has an `Aggregator` of its own.
 
     Besides what a deployment lists in `parties`, coalitions may hold "vehicles:N", N corrupted vehicles, which know
-    what they sent themselves.
+    where they were and what they sent.
+
+    `anonymous` states whether devices send over an anonymous channel: neither the network nor the party that receives a
+    message can then tell which device sent it, unless the report names it (`handles = "device"`).
     """
 
     @property
     def kind(self) -> str:
         """Its name in a scenario."""
 
+    @property
+    def anonymous(self) -> bool:
+        """Whether devices send over an anonymous channel."""
+
     def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:
         """Return the parties that store something: its servers in order, the mixer, the network."""
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[Party, ...]:
-        """Return every party that a report of a round must reach to be counted."""
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:
+        """Return the messages of a report of a round, and for each the parties that it must pass, in order."""
 
     def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
         """Return what hears and adds up one query.
@@ -123,7 +173,7 @@ class Deployment(Protocol):
         mechanism
             Whose reports they are.
         rng
-            Pseudonyms, shares and mixing.
+            Shares and the order of mixed reports.
         """
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
@@ -179,7 +229,7 @@ class Deployment(Protocol):
         mechanism
             Whose reports they are.
         rng
-            Pseudonyms, shares and mixing.
+            Shares and the order of mixed reports.
         released
             What was published, by query.
         """

@@ -1,6 +1,7 @@
 """Filing: what every deployment does alike with handles, reports and coalitions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -8,8 +9,8 @@ from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.coalition import NETWORK, Coalition
 from simulator.aggregation.deployment import Deployment, Handles, Party, Recorded
-from simulator.aggregation.pairing import PSEUDONYM_NBYTES, draw_pseudonyms
-from simulator.aggregation.transcript import Filed, IntArray
+from simulator.aggregation.pairing import PSEUDONYM_NBYTES
+from simulator.aggregation.transcript import ContentKind, Filed, HandleKind, IntArray
 
 DEVICE_NBYTES = 8
 """A device's number as stored. It is not sent: it comes with the connection."""
@@ -17,10 +18,12 @@ READ_PLAIN = (
     "Robust changes nothing here: servers read plain reports, so a report is one of the mechanism's outputs or none; a "
     "lie among those outputs no check can find."
 )
-ONE_TIME = (
-    "A one-time pseudonym hides a device only from who does not see whose connection it comes over: an anonymous "
-    "channel is assumed, and neither simulated nor counted."
+OPEN_CHANNEL = (
+    "A one-time pseudonym hides a device only from parties that cannot see over which connection it sends: whoever "
+    "observes the network, together with a server, follows it from query to query (channel.anonymous = true prevents this)."
 )
+ANONYMOUS_CHANNEL = "An anonymous channel is assumed; how it is built, what it costs and its delays are not simulated."
+NAMED = "Reports name their device, so an anonymous channel hides nothing here."
 
 
 def check_coalition(coalition: Iterable[str], deployment: Deployment, mechanism: LocalMechanism) -> Coalition:
@@ -29,19 +32,31 @@ def check_coalition(coalition: Iterable[str], deployment: Deployment, mechanism:
 
 
 def check_handles(handles: str) -> None:
-    """Refuse a kind of handle there is not."""
+    """Raise ParameterError if the kind of handle is unknown."""
     if handles not in {"device", "query"}:
         raise ParameterError("handles", "must be 'device' or 'query'", handles)
 
 
+def channel_notes(handles: HandleKind, *, anonymous: bool) -> tuple[str, ...]:
+    """Return what is assumed of the channel, as a note of a deployment's cost."""
+    if handles == "device":
+        return (NAMED,) if anonymous else ()
+    return (ANONYMOUS_CHANNEL,) if anonymous else (OPEN_CHANNEL,)
+
+
 def pseudonym_nbytes(kind: Handles) -> int:
-    """Return the bytes a device adds to a report to be told from others: none where the connection says who it is."""
+    """Return the bytes that a pseudonym adds to a report; none where the connection identifies the device."""
     return PSEUDONYM_NBYTES if kind == "query" else 0
 
 
 def handle_nbytes(kind: Handles) -> int:
     """Return the bytes of a handle as stored."""
     return PSEUDONYM_NBYTES if kind == "query" else DEVICE_NBYTES
+
+
+def identified_by(kind: Handles, coalition: Coalition, *, anonymous: bool) -> Handles:
+    """Return the handles that a coalition can follow: the network knows whose connection a pseudonym came over."""
+    return "device" if coalition.network and not anonymous else kind
 
 
 def linked_queries(kind: Handles, queries: int) -> int:
@@ -56,34 +71,88 @@ def followed(kind: Handles) -> str:
     return "tied together within a query by its pseudonym, not from query to query"
 
 
-def handles_of(recorded: Recorded, kind: Handles, *, rng: np.random.Generator) -> IntArray:
-    """Return every device's handle in one query, (n,) int64: its number, or a fresh pseudonym."""
-    return recorded.devices if kind == "device" else draw_pseudonyms(len(recorded.devices), rng=rng)
+def counted_in(recorded: Recorded, *, paired: bool = False) -> Any:
+    """Return which reports were counted, (rounds, n) bool: those in time, and if paired only those of whole devices."""
+    return recorded.in_time & recorded.in_time.all(axis=0) if paired else recorded.in_time
 
 
-def heard_in_order(recorded: Recorded, handles: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield each round, from 1, and the places of the devices heard in it, in the order of their handles."""
-    order = np.argsort(handles)
-    for round_, heard in enumerate(recorded.heard, start=1):
-        yield round_, order[heard[order]]
+def file_round(
+    recorded: Recorded,
+    party: Party,
+    round_: int,
+    handle_kind: HandleKind,
+    content: Callable[[IntArray], Any],
+    *,
+    content_kind: ContentKind = "reports",
+    paired: bool = False,
+    anonymous: bool = False,
+    parts: int = 1,
+    sealed_to: str = "",
+    rng: np.random.Generator | None = None,
+) -> Filed:
+    """Return what a party stored of one round: every report that reached it, in time or late.
+
+    Parameters
+    ----------
+    recorded
+        What devices sent.
+    party
+        Whose entries they are.
+    round_
+        From 1.
+    handle_kind
+        What they are stored under, and in the order of; without handles the order is drawn.
+    content
+        From the places of the devices to what is stored of them.
+    content_kind, parts, sealed_to
+        As of `Filed`.
+    paired
+        Whether only devices received in every round are counted.
+    anonymous
+        Whether the party cannot see over which connection an entry came.
+    rng
+        For an order without handles.
+    """
+    arrived_s = recorded.arrived_s[party][round_ - 1]
+    places = np.flatnonzero(np.isfinite(arrived_s))
+    handles = {"device": recorded.devices, "query": recorded.pseudonyms, "none": None}[handle_kind]
+    if handles is None:
+        places = places if rng is None else rng.permutation(places)
+    else:
+        places = places[np.argsort(handles[places])]
+    return Filed(
+        recorded.query,
+        round_,
+        handle_kind,
+        None if handles is None else handles[places],
+        content(places),
+        content_kind,
+        arrived_s[places],
+        counted_in(recorded, paired=paired)[round_ - 1][places],
+        None if anonymous else recorded.connections[round_ - 1][places],
+        parts,
+        sealed_to,
+    )
 
 
-def file_reports(recorded: Recorded, kind: Handles, *, rng: np.random.Generator) -> list[Filed]:
-    """Return plain reports under handles, one entry a round."""
-    handles = handles_of(recorded, kind, rng=rng)
-    return [
-        Filed(recorded.query, round_, kind, handles[places], recorded.reports[round_ - 1][places], "reports")
-        for round_, places in heard_in_order(recorded, handles)
-    ]
-
-
-def file_sealed(recorded: Recorded) -> dict[Party, list[Filed]]:
-    """Return what an eavesdropper on the network sees: that a device sent something in a round, not what."""
-    sealed = [
-        Filed(recorded.query, round_, "device", recorded.devices[places], None, "sealed")
-        for round_, places in heard_in_order(recorded, recorded.devices)
-    ]
-    return {NETWORK: sealed}
+def file_network(recorded: Recorded, *, paired: bool = False, anonymous: bool = False) -> dict[Party, list[Filed]]:
+    """Return what an observer of the network sees: which device sent something when, and over which connection."""
+    rounds = range(1, len(recorded.reports) + 1)
+    return {
+        NETWORK: [
+            file_round(
+                recorded,
+                NETWORK,
+                round_,
+                "device",
+                lambda places: None,  # noqa: ARG005 - contents are encrypted on the way
+                content_kind="sealed",
+                paired=paired,
+                anonymous=anonymous,
+            )
+            for round_ in rounds
+        ]
+    }
 
 
 def says_nothing(coalition: Coalition) -> str:

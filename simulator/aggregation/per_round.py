@@ -13,14 +13,15 @@ from simulator.aggregation.aggregator import Aggregator
 from simulator.aggregation.coalition import NETWORK
 from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
 from simulator.aggregation.filing import (
-    ONE_TIME,
     READ_PLAIN,
+    channel_notes,
     check_coalition,
     check_handles,
-    file_reports,
-    file_sealed,
+    file_network,
+    file_round,
     followed,
     handle_nbytes,
+    identified_by,
     linked_queries,
     pseudonym_nbytes,
     says_nothing,
@@ -42,6 +43,8 @@ class PerRound(Deployment):
         "device" or "query".
     robust
         Changes nothing: what a server reads is one of the mechanism's outputs, or it is no report.
+    anonymous
+        Whether devices send over an anonymous channel.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class PerRound(Deployment):
 
     handles: Handles = "device"
     robust: bool = False
+    anonymous: bool = False
     kind: ClassVar[str] = "per_round"
 
     def __post_init__(self) -> None:
@@ -61,9 +65,9 @@ class PerRound(Deployment):
         """Return a server for each round, and the network."""
         return (*(f"server:{round_}" for round_ in range(1, mechanism.rounds + 1)), NETWORK)
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
-        """Return the round's own server."""
-        return (f"server:{round_}",)
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
+        """Return one message, to the round's own server."""
+        return ((f"server:{round_}",),)
 
     def aggregator(
         self,
@@ -80,11 +84,23 @@ class PerRound(Deployment):
         recorded: Recorded,
         mechanism: LocalMechanism,  # noqa: ARG002 - reports are kept as they are
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator,  # noqa: ARG002 - they draw nothing
     ) -> dict[Party, list[Filed]]:
         """Return what each server stores: its round's plain reports, under handles."""
-        filed = {f"server:{entry.round}": [entry] for entry in file_reports(recorded, self.handles, rng=rng)}
-        return {**filed, **file_sealed(recorded)}
+        filed = {
+            f"server:{round_}": [
+                file_round(
+                    recorded,
+                    f"server:{round_}",
+                    round_,
+                    self.handles,
+                    reports.__getitem__,
+                    anonymous=self.anonymous,
+                )
+            ]
+            for round_, reports in enumerate(recorded.reports, start=1)
+        }
+        return {**filed, **file_network(recorded, anonymous=self.anonymous)}
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
         """Return one plain report up, stored by the round's server."""
@@ -93,7 +109,7 @@ class PerRound(Deployment):
             bytes_up=nbytes + pseudonym_nbytes(self.handles),
             bytes_down=QUESTION_NBYTES,
             stored_bytes={f"server:{round_}": nbytes + handle for round_ in range(1, mechanism.rounds + 1)},
-            notes=(*((READ_PLAIN,) if self.robust else ()), *((ONE_TIME,) if self.handles == "query" else ())),
+            notes=(*((READ_PLAIN,) if self.robust else ()), *channel_notes(self.handles, anonymous=self.anonymous)),
         )
 
     def view(
@@ -106,8 +122,9 @@ class PerRound(Deployment):
         queries: int = 1,
     ) -> View | None:
         """Return the one round's report, or all of them linked: of some rounds of three or more, more than is seen."""
-        servers = check_coalition(coalition, self, mechanism).servers
-        followed_queries = linked_queries(self.handles, queries)
+        members = check_coalition(coalition, self, mechanism)
+        servers = members.servers
+        followed_queries = linked_queries(identified_by(self.handles, members, anonymous=self.anonymous), queries)
         if not servers:
             return None
         if len(servers) == 1:
@@ -120,7 +137,8 @@ class PerRound(Deployment):
         if not members.servers:
             return says_nothing(members)
         rounds = [str(server) for server in sorted(members.servers)]
+        handles = identified_by(self.handles, members, anonymous=self.anonymous)
         if len(rounds) == 1:
-            return f"Each device's report of round {rounds[0]} as sent, {followed(self.handles)}."
+            return f"Each device's report of round {rounds[0]} as sent, {followed(handles)}."
         listed = f"{', '.join(rounds[:-1])} and {rounds[-1]}"
-        return f"Each device's reports of rounds {listed}, linked to one another, {followed(self.handles)}."
+        return f"Each device's reports of rounds {listed}, linked to one another, {followed(handles)}."

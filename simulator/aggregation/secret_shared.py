@@ -14,14 +14,14 @@ from simulator.aggregation.aggregator import Aggregator
 from simulator.aggregation.coalition import NETWORK
 from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
 from simulator.aggregation.filing import (
-    ONE_TIME,
+    channel_notes,
     check_coalition,
     check_handles,
-    file_sealed,
+    file_network,
+    file_round,
     followed,
     handle_nbytes,
-    handles_of,
-    heard_in_order,
+    identified_by,
     linked_queries,
     pseudonym_nbytes,
     says_nothing,
@@ -62,6 +62,8 @@ class SecretShared(Deployment):
         simulated; `Prio3Histogram` says how, and gives its cost.
     handles
         What shares are filed under; "query" wherever they are paired, and by default "device" elsewhere.
+    anonymous
+        Whether devices send over an anonymous channel.
     exact_words, exact_seeds
         Up to what size shares are made one by one.
 
@@ -75,6 +77,7 @@ class SecretShared(Deployment):
     paired: bool = False
     robust: bool = False
     handles: Handles | None = None
+    anonymous: bool = False
     exact_words: int = EXACT_WORDS
     exact_seeds: int = EXACT_SEEDS
     kind: ClassVar[str] = "secret_shared"
@@ -102,9 +105,9 @@ class SecretShared(Deployment):
         words = reports * self.servers * math.prod(mechanism.tally_shape)
         return words <= self.exact_words and reports * (self.servers - 1) <= self.exact_seeds
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
-        """Return all servers: one share missing, the others are of no use."""
-        return tuple(f"server:{server}" for server in range(1, self.servers + 1))
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
+        """Return a message to each server: one share missing, the others are of no use."""
+        return tuple((f"server:{server}",) for server in range(1, self.servers + 1))
 
     def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
         """Return what hears one query.
@@ -126,25 +129,36 @@ class SecretShared(Deployment):
     def file(
         self, recorded: Recorded, mechanism: LocalMechanism, *, rng: np.random.Generator
     ) -> dict[Party, list[Filed]]:
-        """Return what each server stores: its shares of every report heard, under handles.
+        """Return what each server stores: the shares that reached it, under handles.
 
-        That is before pairing: what was heard in one round only is dropped from the sums, not from memory. Shares are
-        cut anew, by the same law as those that were added up; no party sees both a report's shares and another's sum.
+        Servers may hold shares of different reports; they count the reports of which all of them received a share in
+        time. Shares are cut anew, by the same law as those that were added up; no party sees both a report's shares and another's sum.
         """
         sharing = AdditiveSharing(self.servers)
-        handles = handles_of(recorded, self._handles, rng=rng)
         filed: dict[Party, list[Filed]] = {f"server:{server}": [] for server in range(1, self.servers + 1)}
-        for round_, places in heard_in_order(recorded, handles):
-            shares = sharing.split(mechanism.encode(recorded.reports[round_ - 1][places]), rng=rng)
-            for entries, held in zip(filed.values(), shares, strict=True):
-                entries.append(Filed(recorded.query, round_, self._handles, handles[places], held, "shares"))
-        return {**filed, **file_sealed(recorded)}
+        for round_, reports in enumerate(recorded.reports, start=1):
+            shares = sharing.split(mechanism.encode(reports), rng=rng)
+            for (party, entries), held in zip(filed.items(), shares, strict=True):
+                entries.append(
+                    file_round(
+                        recorded,
+                        party,
+                        round_,
+                        self._handles,
+                        held.__getitem__,
+                        content_kind="shares",
+                        paired=self.paired,
+                        anonymous=self.anonymous,
+                        parts=self.servers,
+                    )
+                )
+        return {**filed, **file_network(recorded, paired=self.paired, anonymous=self.anonymous)}
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
         """Return one vector and m − 1 seeds up; with range proofs, Prio3's report instead."""
         words = math.prod(mechanism.tally_shape)
         pseudonym, handle = pseudonym_nbytes(self._handles), handle_nbytes(self._handles)
-        one_time = (ONE_TIME,) if self._handles == "query" else ()
+        assumed = channel_notes(self._handles, anonymous=self.anonymous)
         servers = [f"server:{server}" for server in range(1, self.servers + 1)]
         if self.robust:
             proof = Prio3Histogram(words, self.servers)
@@ -156,15 +170,21 @@ class SecretShared(Deployment):
                 "publishes (draft-irtf-cfrg-vdaf-20)."
             )
             between = self.servers * (self.servers - 1) * proof.verifier_share_nbytes
-            return Cost(proof.report_nbytes + pseudonym, QUESTION_NBYTES, stored, between, (note, *one_time))
+            messages = dict.fromkeys(servers, proof.helper_share_nbytes + proof.public_share_nbytes + pseudonym)
+            messages[servers[-1]] = proof.leader_share_nbytes + proof.public_share_nbytes + pseudonym
+            bytes_up = proof.report_nbytes + pseudonym
+            return Cost(bytes_up, QUESTION_NBYTES, stored, between, (note, *assumed), messages)
         stored = dict.fromkeys(servers, SEED_NBYTES + handle)
         stored[servers[-1]] = WORD_NBYTES * words + handle
+        messages = dict.fromkeys(servers, SEED_NBYTES + pseudonym)
+        messages[servers[-1]] = WORD_NBYTES * words + pseudonym
         return Cost(
             bytes_up=WORD_NBYTES * words + SEED_NBYTES * (self.servers - 1) + pseudonym,
             bytes_down=QUESTION_NBYTES,
             stored_bytes=stored,
             between_servers=pseudonym * self.servers * (self.servers - 1) if self.paired else 0,
-            notes=("Seeds are expanded by a generator that is not a cipher; a deployment would use one.", *one_time),
+            notes=("Seeds are expanded by a generator that is not a cipher; a deployment would use one.", *assumed),
+            bytes_to=messages,
         )
 
     def view(
@@ -177,10 +197,11 @@ class SecretShared(Deployment):
         queries: int = 1,
     ) -> View | None:
         """Return the shares of k of m servers: of all, the linked reports, of fewer, nothing."""
-        colluding = len(check_coalition(coalition, self, mechanism).servers)
-        if not colluding:
+        members = check_coalition(coalition, self, mechanism)
+        if not members.servers:
             return None
-        return Shares(colluding, self.servers, queries=linked_queries(self._handles, queries))
+        handles = identified_by(self._handles, members, anonymous=self.anonymous)
+        return Shares(len(members.servers), self.servers, queries=linked_queries(handles, queries))
 
     def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
         """Return what the coalition can compute about one device."""
@@ -188,11 +209,10 @@ class SecretShared(Deployment):
         colluding = len(members.servers)
         if not colluding:
             return says_nothing(members)
+        handles = identified_by(self._handles, members, anonymous=self.anonymous)
         if colluding == self.servers:
-            return f"Every report, by adding up its {self.servers} shares, {followed(self._handles)}."
-        heard = (
-            "which pseudonyms were heard in which round" if self._handles == "query" else "who was heard in which round"
-        )
+            return f"Every report, by adding up its {self.servers} shares, {followed(handles)}."
+        heard = "which pseudonyms were heard in which round" if handles == "query" else "who was heard in which round"
         return (
             f"Of a report nothing: {colluding} of {self.servers} shares are uniform whatever it says. Besides, {heard}."
         )

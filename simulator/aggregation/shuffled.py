@@ -13,11 +13,12 @@ from simulator.aggregation.aggregator import Aggregator
 from simulator.aggregation.coalition import MIXER, NETWORK
 from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Party, Recorded
 from simulator.aggregation.filing import (
+    ANONYMOUS_CHANNEL,
     DEVICE_NBYTES,
     READ_PLAIN,
     check_coalition,
-    file_sealed,
-    heard_in_order,
+    file_network,
+    file_round,
     says_nothing,
 )
 from simulator.aggregation.sums import PlainSums
@@ -31,25 +32,30 @@ ENVELOPE_NBYTES = 48
 class ShuffledReports(Deployment):
     """Devices seal their reports to the server and send them to a mixer, which forwards them in random order.
 
-    The mixer knows who sent an envelope and where it put it, and cannot open it; it stores just that. The server
-    stores plain reports without handles, each round in an order of its own. Whoever has both undoes the mixing.
+    The mixer knows who sent an envelope and cannot open it; it stores every envelope that reaches it, and forwards those
+    that reach it in time. The server stores plain reports without handles, each round in an order of its own. Mixer and
+    server together open every envelope that the mixer received, whether or not it was forwarded and counted, and know who
+    sent it. Over an anonymous channel the mixer does not know who sends, and the two together learn what the server does.
 
     Parameters
     ----------
     robust
         Changes nothing: what the server reads is one of the mechanism's outputs, or it is no report.
+    anonymous
+        Whether devices send over an anonymous channel.
     """
 
     robust: bool = False
+    anonymous: bool = False
     kind: ClassVar[str] = "shuffled"
 
     def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
         """Return the server, the mixer and the network."""
         return ("server:1", MIXER, NETWORK)
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
-        """Return the mixer, and the server behind it."""
-        return (MIXER, "server:1")
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
+        """Return one message, to the mixer and on to the server behind it."""
+        return ((MIXER, "server:1"),)
 
     def aggregator(
         self,
@@ -70,14 +76,24 @@ class ShuffledReports(Deployment):
     ) -> dict[Party, list[Filed]]:
         """Return what mixer and server store: names without reports, and reports without names."""
         mixer, server = [], []
-        for round_, devices in heard_in_order(recorded, recorded.devices):
-            places = rng.permutation(len(devices))
-            listed = np.empty_like(devices)
-            listed[places] = devices
-            names = recorded.devices[devices]
-            mixer.append(Filed(recorded.query, round_, "device", names, None, "sealed", places))
-            server.append(Filed(recorded.query, round_, "none", None, recorded.reports[round_ - 1][listed], "reports"))
-        return {"server:1": server, MIXER: mixer, **file_sealed(recorded)}
+        for round_, reports in enumerate(recorded.reports, start=1):
+            mixer.append(
+                file_round(
+                    recorded,
+                    MIXER,
+                    round_,
+                    "none" if self.anonymous else "device",
+                    reports.__getitem__,
+                    content_kind="sealed",
+                    anonymous=self.anonymous,
+                    sealed_to="server:1",
+                    rng=rng,
+                )
+            )
+            server.append(
+                file_round(recorded, "server:1", round_, "none", reports.__getitem__, anonymous=True, rng=rng)
+            )
+        return {"server:1": server, MIXER: mixer, **file_network(recorded, anonymous=self.anonymous)}
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
         """Return one sealed report up."""
@@ -91,6 +107,7 @@ class ShuffledReports(Deployment):
             notes=(
                 "Sealing adds 48 bytes to a report: HPKE with X25519 (RFC 9180); nothing is encrypted here.",
                 *((READ_PLAIN,) if self.robust else ()),
+                *((ANONYMOUS_CHANNEL,) if self.anonymous else ()),
             ),
         )
 
@@ -110,7 +127,7 @@ class ShuffledReports(Deployment):
         members = check_coalition(coalition, self, mechanism)
         if not members.servers:
             return None
-        if members.mixer:
+        if members.mixer and not self.anonymous:
             return LinkedReports(queries=queries)
         if mechanism.rounds == 1:
             return Shuffled(1, devices, queries=queries)
@@ -121,7 +138,7 @@ class ShuffledReports(Deployment):
         members = check_coalition(coalition, self, mechanism)
         if not members.servers:
             return says_nothing(members)
-        if members.mixer:
+        if members.mixer and not self.anonymous:
             return "Every report as sent, and which device sent it, from query to query: the mixing is undone."
         rounds = "the one round" if mechanism.rounds == 1 else f"each of the {mechanism.rounds} rounds"
         return f"All reports of {rounds}, none tied to a device or to another report: how many said what, no more."

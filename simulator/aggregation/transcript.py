@@ -9,19 +9,20 @@ import numpy.typing as npt
 from mechanisms.local import Reports
 
 HandleKind = Literal["device", "query", "none"]
-"""How entries are told apart: by the device's own number, the same in every query and at every server; by a one-time
-pseudonym, new in each query, the same in its rounds and at every server; or not at all, in an order that says
-nothing."""
+"""What tells entries apart: the device's own number, the same in every query and at every party; a one-time
+pseudonym, new in each query, the same in its rounds and at every server; or nothing, in an order that is independent of
+the devices."""
 ContentKind = Literal["reports", "shares", "sealed"]
-"""What an entry holds: a plain report, a share of one, or something its keeper cannot read."""
+"""What an entry holds: a plain report, a share of one, or something that the party cannot read."""
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 ShareVectors: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class Filed:
-    """What one party stored of one round of one query, an entry a report that reached it.
+    """What one party stored of one round of one query: an entry for each report that reached it, late or not.
 
     Entries with handles are in the order of the handles, so their order tells nothing that the handles do not.
 
@@ -34,18 +35,26 @@ class Filed:
     handles
         (n,) int64, no two alike; None where there are none.
     content
-        Plain reports of the mechanism, n of them; (n, *tally_shape) uint64 share vectors; None where the party
-        cannot read them.
+        Plain reports of the mechanism, n of them; (n, *tally_shape) uint64 share vectors; None where nobody can read
+        them. What is sealed to another party is kept here too: `sealed_to` can open it.
     content_kind
-        Which of the three.
-    places
-        (n,) int64, a mixer's alone: where in the next server's list it put each entry. Together with that list it
-        undoes the mixing.
+        Which of the three, for the party itself.
+    arrived_s
+        (n,) float64: when each entry arrived, seconds.
+    counted
+        (n,) bool: whether the report of each entry was counted.
+    connections
+        (n,) int64: the network connection that each entry came over, new in each round, as an observer of the network
+        sees it too; None where an anonymous channel hides it, or the party received the entry from another one.
+    parts
+        How many shares a report was cut into; 1 where it was not.
+    sealed_to
+        The party whose key opens the content; empty where there is none.
 
     Raises
     ------
     ValueError
-        If handles, content and places are not of the same n entries, or not of the kinds stated.
+        If the columns are not of the same n entries, or not of the kinds stated.
     """
 
     query: int
@@ -54,24 +63,28 @@ class Filed:
     handles: IntArray | None
     content: Reports | ShareVectors | None
     content_kind: ContentKind
-    places: IntArray | None = None
+    arrived_s: FloatArray
+    counted: npt.NDArray[np.bool_]
+    connections: IntArray | None = None
+    parts: int = 1
+    sealed_to: str = ""
 
     def __post_init__(self) -> None:
         """Check that the entries are whole."""
         if (self.handles is None) != (self.handle_kind == "none"):
             raise ValueError(f"handles must be there unless handle_kind is 'none', received {self.handle_kind!r}")
-        if (self.content is None) != (self.content_kind == "sealed"):
-            raise ValueError(f"content must be there unless content_kind is 'sealed', received {self.content_kind!r}")
-        lengths = {len(part) for part in (self.handles, self.content, self.places) if part is not None}
+        if (self.content is None) != (self.content_kind == "sealed" and not self.sealed_to):
+            raise ValueError(f"content must be there unless nobody can open it, received {self.content_kind!r}")
+        columns = (self.handles, self.content, self.arrived_s, self.counted, self.connections)
+        lengths = {len(column) for column in columns if column is not None}
         if len(lengths) > 1:
-            raise ValueError(f"handles, content and places must be of the same entries, received {sorted(lengths)}")
+            raise ValueError(f"all columns must be of the same entries, received {sorted(lengths)}")
         if self.handles is not None and len(np.unique(self.handles)) < len(self.handles):
             raise ValueError("handles must differ within a round")
 
     def __len__(self) -> int:
         """Return the number of entries."""
-        entries = self.handles if self.handles is not None else self.content
-        return 0 if entries is None else len(entries)
+        return len(self.arrived_s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +103,8 @@ class Released:
         (cells,) int64, a suppressed one as 0; None where they were not published.
     suppressed
         (cells,) bool, which differences were too small to publish; None where none can be.
+    values
+        (cells,) float64, the estimates that a release published in place of counts; None where there are none.
     """
 
     query: int
@@ -97,6 +112,7 @@ class Released:
     counts: IntArray | None = None
     differences: IntArray | None = None
     suppressed: npt.NDArray[np.bool_] | None = None
+    values: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)

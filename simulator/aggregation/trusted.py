@@ -14,14 +14,15 @@ from simulator.aggregation.aggregator import Aggregator
 from simulator.aggregation.coalition import NETWORK
 from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
 from simulator.aggregation.filing import (
-    ONE_TIME,
     READ_PLAIN,
+    channel_notes,
     check_coalition,
     check_handles,
-    file_reports,
-    file_sealed,
+    file_network,
+    file_round,
     followed,
     handle_nbytes,
+    identified_by,
     linked_queries,
     pseudonym_nbytes,
     says_nothing,
@@ -47,6 +48,8 @@ class Trusted(Deployment):
         Whether it counts only devices heard in every round. It needs no pseudonyms for that.
     robust
         Changes nothing: what the server reads is one of the mechanism's outputs, or it is no report.
+    anonymous
+        Whether devices send over an anonymous channel.
 
     Raises
     ------
@@ -57,6 +60,7 @@ class Trusted(Deployment):
     handles: Handles = "device"
     paired: bool = False
     robust: bool = False
+    anonymous: bool = False
     kind: ClassVar[str] = "trusted"
 
     def __post_init__(self) -> None:
@@ -67,9 +71,9 @@ class Trusted(Deployment):
         """Return the one server, and the network."""
         return ("server:1", NETWORK)
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - one for all rounds
-        """Return the one server."""
-        return ("server:1",)
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - one for all rounds
+        """Return one message, to the one server."""
+        return (("server:1",),)
 
     def aggregator(
         self,
@@ -87,10 +91,22 @@ class Trusted(Deployment):
         recorded: Recorded,
         mechanism: LocalMechanism,  # noqa: ARG002 - reports are kept as they are
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator,  # noqa: ARG002 - it draws nothing
     ) -> dict[Party, list[Filed]]:
         """Return what the server stores: every round's plain reports, under handles."""
-        return {"server:1": file_reports(recorded, self.handles, rng=rng), **file_sealed(recorded)}
+        filed = [
+            file_round(
+                recorded,
+                "server:1",
+                round_,
+                self.handles,
+                reports.__getitem__,
+                paired=self.paired,
+                anonymous=self.anonymous,
+            )
+            for round_, reports in enumerate(recorded.reports, start=1)
+        ]
+        return {"server:1": filed, **file_network(recorded, paired=self.paired, anonymous=self.anonymous)}
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
         """Return one plain report up."""
@@ -99,7 +115,7 @@ class Trusted(Deployment):
             bytes_up=nbytes + pseudonym_nbytes(self.handles),
             bytes_down=QUESTION_NBYTES,
             stored_bytes={"server:1": nbytes + handle},
-            notes=(*((READ_PLAIN,) if self.robust else ()), *((ONE_TIME,) if self.handles == "query" else ())),
+            notes=(*((READ_PLAIN,) if self.robust else ()), *channel_notes(self.handles, anonymous=self.anonymous)),
         )
 
     def view(
@@ -112,8 +128,9 @@ class Trusted(Deployment):
         queries: int = 1,
     ) -> View | None:
         """Return all of a device's reports, if the server is in the coalition."""
-        servers = check_coalition(coalition, self, mechanism).servers
-        return LinkedReports(queries=linked_queries(self.handles, queries)) if servers else None
+        members = check_coalition(coalition, self, mechanism)
+        handles = identified_by(self.handles, members, anonymous=self.anonymous)
+        return LinkedReports(queries=linked_queries(handles, queries)) if members.servers else None
 
     def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
         """Return what the coalition can compute about one device."""
@@ -121,4 +138,5 @@ class Trusted(Deployment):
         if not members.servers:
             return says_nothing(members)
         rounds = "both reports" if mechanism.rounds == 2 else "every report"
-        return f"{rounds.capitalize()} of each device as sent, {followed(self.handles)}."
+        handles = identified_by(self.handles, members, anonymous=self.anonymous)
+        return f"{rounds.capitalize()} of each device as sent, {followed(handles)}."

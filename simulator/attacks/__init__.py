@@ -1,11 +1,11 @@
 """Attacks: what a coalition can guess from what its members stored, and from nothing else."""
 
-from simulator.attacks.drop_out import others_dropped, released_twice, target_dropped
+from simulator.attacks.drop_out import others_dropped, released_twice
 from simulator.attacks.guesses import Guesses
 from simulator.attacks.known_others import LastDevice, known_others
 from simulator.attacks.link_rounds import link_rounds
 from simulator.attacks.longitudinal import longitudinal
-from simulator.attacks.observation import Observation, Seen
+from simulator.attacks.observation import Observation, OwnReports, Seen
 from simulator.attacks.poisoning import craft_reports, forge_reports
 from simulator.attacks.prior import Prior
 from simulator.attacks.round_one import Sampled, round_one, who_was_sampled
@@ -16,6 +16,7 @@ __all__ = [
     "Guesses",
     "LastDevice",
     "Observation",
+    "OwnReports",
     "Prior",
     "Sampled",
     "Seen",
@@ -29,6 +30,5 @@ __all__ = [
     "round_one",
     "round_two",
     "shares",
-    "target_dropped",
     "who_was_sampled",
 ]

@@ -87,33 +87,57 @@ def others_dropped_theory(mechanism: Any, prior: Prior, query: int, *, first_rou
     return prior.trusted(dropped_others_success(mechanism, q, first_round=first_round), q)
 
 
-def target_dropped(
-    mechanism: SamplingPrivacy, prior: Prior, query: int, n: int, *, rng: np.random.Generator
-) -> tuple[Cells, float | None]:
-    """Guess where targets were that were dropped from round two, from the differences that were released.
+def shown_differences(
+    mechanism: SamplingPrivacy, own: Sequence[IntArray], prior: Prior, query: int, *, rng: np.random.Generator
+) -> Cells:
+    """Guess each target's cell from its own differences, where only positive ones are released.
 
-    What is left of a target is its first report, made without the truth; a Bayesian who knows that keeps the prior.
+    Parameters
+    ----------
+    mechanism
+        Refreshed or not.
+    own
+        By round (n, cells + 1) int64, the target's encodings.
+    prior, query
+        What was likely before, in which query.
+    rng
+        Breaks ties where all places are alike.
 
     Returns
     -------
     guesses : (n,) int32
-    theory : float or None
+    """
+    return released_twice(mechanism, np.maximum((own[1] - own[0])[:, 1:], 0), prior, query, positive=True, rng=rng)
+
+
+def target_dropped_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
+    """Return the expected success where the target is dropped from round two and differences are released once.
+
+    What is left of a target is its first report, made without the truth; a Bayesian who knows that keeps the prior.
 
     Raises
     ------
     NoLikelihoodError
         For mechanisms other than two-round Sampling Privacy.
     """
-    return prior.guess(query, n, rng=rng), dropped_target_success(mechanism, prior.of(query))
+    return dropped_target_success(mechanism, prior.of(query))
 
 
 def released_twice(
-    mechanism: SamplingPrivacy, own: IntArray, prior: Prior, query: int, *, rng: np.random.Generator
+    mechanism: SamplingPrivacy,
+    own: IntArray,
+    prior: Prior,
+    query: int,
+    *,
+    visible: npt.NDArray[np.bool_] | None = None,
+    positive: bool = False,
+    rng: np.random.Generator,
 ) -> Cells:
     """Guess each target's cell from two releases of the same reports, with it and without.
 
-    Everybody else cancels: what is left is e_v − e_w over the real cells, of its pair of reports (w, v). +1 alone is
-    the pair (0, v); a −1 shows a blank thrown again; noughts alone are any pair (w, w), or S of a device outside.
+    All others cancel: what is left is e_v − e_w over the real cells, of its pair of reports (w, v). +1 alone is
+    the pair (0, v); a −1 shows that a blank was drawn again; zeros alone are any pair (w, w), S of a device outside, or
+    what is suppressed.
 
     Parameters
     ----------
@@ -123,6 +147,10 @@ def released_twice(
         (n, cells) int64, one release less the other.
     prior, query
         What was likely before, in which query.
+    visible
+        (n, cells) bool: the cells whose difference is not suppressed in both releases; by default all.
+    positive
+        Whether only positive differences are shown.
     rng
         Breaks ties where all places are alike.
 
@@ -133,11 +161,27 @@ def released_twice(
     q = prior.of(query)
     blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
     again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
-    same = float((blanks * (1.0 - refresh + refresh * again)).sum())
-    gone = (own < 0).any(axis=1)
-    shown = np.where((own > 0).any(axis=1), own.argmax(axis=1) + 1, 0)
-    common = np.where(shown > 0, blanks[0] * refresh * again[shown], same)
-    guesses = _own_value(shown, common, sampling, q, rng=prior.tie_rng(rng))
+    seen = own if visible is None else np.where(visible, own, 0)
+    gone = (seen < 0).any(axis=1)
+    shown = np.where((seen > 0).any(axis=1), seen.argmax(axis=1) + 1, 0)
+    # Places in which a sampled device shows nothing.
+    silent = np.zeros((len(own), len(blanks)), dtype=np.bool_)
+    silent[:, 0] = True
+    if visible is not None:
+        silent[:, 1:] = ~visible
+    # A blank that is drawn again shows nothing if both are silent, or the same; or if only new ones are shown.
+    first = np.ones_like(silent) if positive else silent
+    drawn_again = (first * blanks).sum(axis=1) * (silent * again).sum(axis=1) + (
+        ~(first & silent) * blanks * again
+    ).sum(axis=1)
+    nothing = (1.0 - refresh) * blanks.sum() + refresh * drawn_again
+    unseen = (blanks * first).sum(axis=1) - (blanks[shown] if positive else 0.0)
+    likelihood = np.repeat(np.where(shown > 0, unseen * refresh * again[shown], nothing)[:, np.newaxis], len(q), axis=1)
+    rows = np.arange(len(own))
+    likelihood[rows[shown > 0], shown[shown > 0]] += sampling
+    likelihood[shown == 0] += sampling * silent[shown == 0]
+    with np.errstate(divide="ignore"):
+        guesses = best_guess(posterior(np.log(likelihood), q), rng=prior.tie_rng(rng))
     guesses[gone] = prior.guess(query, int(gone.sum()), rng=rng)
     return guesses
 

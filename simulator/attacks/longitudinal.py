@@ -1,14 +1,13 @@
 """Longitudinal: a vehicle in one place asked again and again, by a coalition that may know it again."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mechanisms.inference import best_guess, posterior, repeated_guess_success, repeated_log_likelihood
 from simulator.attacks.by_rounds import guess_by_rounds
-from simulator.attacks.evidence import join, patterns, read_round
+from simulator.attacks.evidence import Readable, join, patterns, read_round
 from simulator.attacks.guesses import Guesses
 from simulator.attacks.observation import Observation
 from simulator.attacks.prior import FloatArray, Prior
@@ -17,12 +16,18 @@ Rounds = tuple[int, ...]
 
 
 def longitudinal(
-    observation: Observation, prior: Prior, *, queries: Sequence[int], rng: np.random.Generator
+    observation: Observation,
+    prior: Prior,
+    *,
+    queries: Sequence[int],
+    last: int | None = None,
+    rng: np.random.Generator,
 ) -> list[Guesses]:
     """Guess every device's cell from all its reports of several queries, taking it to have stayed in one place.
 
-    Reports of different queries are one device's only where they are filed under its own number; under one-time
-    pseudonyms, or none, only those of the last query are about the device guessed.
+    Reports of different queries are one device's where they are filed under its own number, where the network ties its
+    pseudonyms to it, and where all vehicles but one are corrupted. Otherwise only those of the last query are about the
+    device guessed.
 
     Parameters
     ----------
@@ -30,26 +35,38 @@ def longitudinal(
         What is seen, and what was likely before, in the last of the queries.
     queries
         Their numbers.
+    last
+        The query that is guessed; by default the last of them.
     rng
         Breaks ties where all places are alike.
 
     Returns
     -------
     list of Guesses
-        Of the last query.
+        Of the query `last`.
 
     Raises
     ------
     NoLikelihoodError
         If nobody has said how likely the mechanism's reports are.
     """
-    last = max(queries)
+    last = max(queries) if last is None else last
     rounds = range(1, observation.mechanism.rounds + 1)
     read = {(query, round_): read_round(observation, query, round_) for query in sorted(queries) for round_ in rounds}
     followed = {key: one for key, one in read.items() if one is not None and one.handle_kind == "device"}
+    alone = {} if followed else _of_last_vehicle(observation, read)
+    if alone:
+        return [
+            Guesses(
+                last,
+                "none",
+                None,
+                _guess(observation.mechanism, alone, prior, last, rng=rng),
+                _expected(observation.mechanism, list(alone), prior, prior.of(last)),
+            )
+        ]
     if not followed:
-        alone = replace(observation, seen=tuple(entry for entry in observation.seen if entry.query == last))
-        return guess_by_rounds(alone, prior, rounds, rng=rng)
+        return guess_by_rounds(observation.of_query(last), prior, rounds, rng=rng)
     handles, places = join([one.handles for one in followed.values()])
     found = []
     for which, rows in patterns(places >= 0):
@@ -69,10 +86,23 @@ def longitudinal(
     return found
 
 
+def _of_last_vehicle(
+    observation: Observation, read: Mapping[tuple[int, int], Readable | None]
+) -> dict[tuple[int, int], Any]:
+    """Return the reports of the one vehicle that is not corrupted, by query and round; empty if there are more."""
+    if not observation.last_vehicle:
+        return {}
+    return {
+        (query, round_): one.content
+        for (query, round_), one in read.items()
+        if one is not None and observation.unknown_devices(query) == 1 and len(one.content) == 1
+    }
+
+
 def _guess(
     mechanism: Any, reports: dict[tuple[int, int], Any], prior: Prior, last: int, *, rng: np.random.Generator
 ) -> Any:
-    """Return the best guesses from the reports of devices that were heard in the same rounds of the same queries."""
+    """Return the best guesses from the reports of devices that were received in the same rounds of the same queries."""
     logs: Any = 0.0
     for rounds, queries in _alike(list(reports)).items():
         asked = [[reports[query, round_] for round_ in rounds] for query in queries]

@@ -25,19 +25,25 @@ class Prior:
     even
         Whether all places are alike. Guesses between equals are then drawn; else the lowest of equals is guessed,
         which changes no expected success.
+    exact
+        Whether the devices guessed are known to be spread over the places exactly so. Reports that nothing ties to a
+        device then tell nothing more about one.
     """
 
     by_query: Mapping[int, FloatArray]
     even: bool = False
+    exact: bool = False
 
     @classmethod
-    def from_counts(cls, counts: Mapping[int, npt.NDArray[np.int64]]) -> "Prior":
-        """Return the shares of devices in each place: the most that can be known of one among them.
+    def from_counts(cls, counts: Mapping[int, npt.NDArray[np.int64]], *, exact: bool = False) -> "Prior":
+        """Return the shares of devices in each place.
 
         Parameters
         ----------
         counts
             (cells + 1,) int64 by query, at least one device in each.
+        exact
+            As of the class: whether the counts are those of the devices guessed.
 
         Raises
         ------
@@ -47,7 +53,7 @@ class Prior:
         for query, places in counts.items():
             if places.sum() < 1:
                 raise ParameterError("counts", f"must hold a device in query {query}", 0)
-        return cls({query: places / places.sum() for query, places in counts.items()})
+        return cls({query: places / places.sum() for query, places in counts.items()}, exact=exact)
 
     @classmethod
     def uniform(cls, cells: int, queries: tuple[int, ...]) -> "Prior":

@@ -45,7 +45,7 @@ class Sampled:
     query
         From 1.
     handle_kind, handles
-        (n,) int64.
+        (n,) int64; None of the one device that is not corrupted, where nothing names it.
     probability
         (n,) float64, that the die said S.
     theory
@@ -54,7 +54,7 @@ class Sampled:
 
     query: int
     handle_kind: HandleKind
-    handles: IntArray
+    handles: IntArray | None
     probability: npt.NDArray[np.float64]
     theory: float
 

@@ -199,6 +199,8 @@ def deployment_views(
 def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalition]:
     """Return the coalitions worth telling apart: parties alone, then more and more of them together.
 
+    The network adds to what servers learn where it can tie their one-time pseudonyms to devices.
+
     Servers that hold shares are alike, so of those any k stand for all; among many servers, one, all but one, and all.
     """
     parties = deployment.parties(mechanism)
@@ -211,6 +213,8 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
         found = [*((server,) for server in servers), *(servers[:k] for k in sizes if k > 1)]
     if MIXER in parties:
         found += [(MIXER,), (*servers, MIXER)]
+    if NETWORK in parties and getattr(deployment, "handles", None) == "query" and not deployment.anonymous:
+        found += [(*coalition, NETWORK) for coalition in ((servers[:1], servers) if len(servers) > 1 else (servers,))]
     return [*found, (NETWORK,)] if NETWORK in parties else found
 
 

@@ -62,7 +62,7 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
         default = scenario.aggregation if campaign.statistic == "count" else Aggregation()
         section = campaign.aggregation or default
         at = f"campaigns.{campaign.name}.aggregation" if campaign.aggregation else "aggregation"
-        deployment = _deployment(section)
+        deployment = _deployment(section, anonymous=scenario.channel.anonymous)
         deployments[campaign.name] = deployment
         if section.robust and section.kind == "secret_shared":
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
@@ -88,17 +88,23 @@ def _listed(parties: Iterable[str]) -> str:
     return ", ".join(shown)
 
 
-def _deployment(section: Aggregation) -> Deployment:
+def _deployment(section: Aggregation, *, anonymous: bool) -> Deployment:
     match section.kind:
         case "trusted":
-            return Trusted(section.handles, paired=section.paired, robust=section.robust)
+            return Trusted(section.handles, paired=section.paired, robust=section.robust, anonymous=anonymous)
         case "per_round":
-            return PerRound(section.handles, robust=section.robust)
+            return PerRound(section.handles, robust=section.robust, anonymous=anonymous)
         case "shuffled":
-            return ShuffledReports(robust=section.robust)
+            return ShuffledReports(robust=section.robust, anonymous=anonymous)
         case _:
             servers = section.servers or FEWEST_SHARES
-            return SecretShared(servers, paired=section.paired, robust=section.robust, handles=section.handles)
+            return SecretShared(
+                servers,
+                paired=section.paired,
+                robust=section.robust,
+                handles=section.handles,
+                anonymous=anonymous,
+            )
 
 
 def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:

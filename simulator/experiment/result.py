@@ -33,7 +33,7 @@ from simulator.experiment.refine import Plan
 from simulator.experiment.refinement_facts import describe_refinements, refinement_warnings
 from simulator.experiment.releases import CampaignRelease, describe_releases
 from simulator.experiment.scores import score_queries
-from simulator.experiment.tables import tabulate_estimates, tabulate_rounds
+from simulator.experiment.tables import tabulate_estimates, tabulate_rounds, tabulate_servers
 from simulator.experiment.theory import describe_mechanisms
 from simulator.files.counted import doubts_of
 from simulator.sensing.query import Query
@@ -54,7 +54,7 @@ class RunResult:
         As resolved.
     cells
         `cell` (1…V), `name`, `geometry` in WGS84.
-    estimates, rounds, scores, claims, attacks
+    estimates, rounds, servers, scores, claims, attacks
         The tables of the run directory.
     facts
         What `run.json` says.
@@ -66,6 +66,7 @@ class RunResult:
     cells: gpd.GeoDataFrame
     estimates: pd.DataFrame
     rounds: pd.DataFrame
+    servers: pd.DataFrame
     scores: pd.DataFrame
     claims: pd.DataFrame
     attacks: pd.DataFrame
@@ -176,7 +177,8 @@ class RunResult:
         cells = city.cells.polygons().to_crs("EPSG:4326")
         findings = tabulate_findings(attacked.findings)
         facts = without_paths(facts, scenario)
-        return cls(scenario, cells, estimates, rounds, scores, claims, findings, facts, stopwatch, fcd)
+        servers = tabulate_servers(queries)
+        return cls(scenario, cells, estimates, rounds, servers, scores, claims, findings, facts, stopwatch, fcd)
 
     def save(
         self,
@@ -217,7 +219,7 @@ class RunResult:
         with self.stopwatch.phase("write"):
             (directory / SCENARIO).write_text(scenarios.dump(self.scenario, folder=directory), encoding="utf-8")
             self.cells.to_parquet(directory / "cells.parquet", index=False)
-            for name in ("estimates", "rounds", "scores", "claims", "attacks"):
+            for name in ("estimates", "rounds", "servers", "scores", "claims", "attacks"):
                 table: pd.DataFrame = getattr(self, name)
                 table.to_parquet(directory / f"{name}.parquet", index=False)
             section = self.scenario.fcd

@@ -10,7 +10,7 @@ import simpy
 import scenarios
 from scenarios import Overrides, Scenario, ScenarioError
 from simulator.experiment import build
-from simulator.experiment.games.attack_records import attack_campaigns, check_corrupted, most_targets
+from simulator.experiment.games.attack_records import attack_campaigns, check_corrupted, most_corrupted, most_targets
 from simulator.experiment.network import build_channel
 from simulator.experiment.parts import Parts
 from simulator.experiment.progress import Progress, Silent
@@ -98,7 +98,13 @@ def run_scenario(
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
         attacked = attack_campaigns(
-            scenario, queries, parts.deployments, parts.mechanisms, releases=parts.releases, streams=streams
+            scenario,
+            queries,
+            parts.deployments,
+            parts.mechanisms,
+            releases=parts.releases,
+            vehicles=engine.vehicles,
+            streams=streams,
         )
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
@@ -170,6 +176,7 @@ def _simulate(
             publications=parts.releases[name].publications,
             speeds=speeds,
             targets=most_targets(scenario, name),
+            corrupted=most_corrupted(scenario),
         ).start(env)
     end_s = _end_s(scenario, parts)
     progress.phase("traffic and queries", until_s=end_s)

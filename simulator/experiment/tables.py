@@ -56,6 +56,28 @@ def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
     )
 
 
+def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
+    """Return one row a query, mechanism, round and server: the columns of `servers.parquet`.
+
+    sent = arrived + late + lost; `used` are the messages whose report was counted.
+    """
+    columns = ("server", "sent", "arrived", "late", "lost", "used")
+    rows = [
+        {
+            "campaign": query.campaign,
+            "query": query.number,
+            "mechanism": answer.mechanism,
+            "round": round_,
+            **{column: getattr(server, column) for column in columns},
+        }
+        for query in queries
+        for answer in query.answers
+        for round_, account in enumerate(answer.rounds, start=1)
+        for server in account.servers
+    ]
+    return pd.DataFrame(rows, columns=["campaign", "query", "mechanism", "round", *columns])
+
+
 def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
     """Return one row a query, mechanism and round: the columns of `rounds.parquet`."""
     return pd.DataFrame(

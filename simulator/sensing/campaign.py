@@ -18,7 +18,7 @@ from simulator.sensing.query import Answer, Query
 from simulator.sensing.schedule import Schedule
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import Draws, Survey
-from simulator.sensing.targets import Targets
+from simulator.sensing.report_recorder import Targets
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, look
@@ -35,6 +35,11 @@ def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:
     """Return the moments at which a query asks, a round gap apart: 1, 2, and any further that a mechanism needs."""
     asked = [1, TRUTH_MOMENT, *(TRUTH_MOMENT + round_ - m.truth_round for m in mechanisms for round_ in (1, m.rounds))]
     return range(min(asked), max(asked) + 1)
+
+
+def fleet_order(streams: Streams, vehicles: int) -> npt.NDArray[np.int64]:
+    """Return each vehicle's place in a random order of the fleet, (vehicles,) int64: targets first, corrupted last."""
+    return streams.of("targets").permutation(vehicles)
 
 
 class Campaign:
@@ -75,7 +80,9 @@ class Campaign:
     speeds
         What is asked of speeds; then `mechanisms` holds only the one whose devices tell theirs.
     targets
-        Of how many devices a query the reports are kept, for transcripts.
+        Of how many vehicles a query the reports are kept, for transcripts.
+    corrupted
+        Of how many more vehicles of the fleet they are kept: those that coalitions corrupt.
     """
 
     def __init__(
@@ -97,11 +104,12 @@ class Campaign:
         publications: Mapping[str, Publication] | None = None,
         speeds: SpeedQuestion | None = None,
         targets: int = 0,
+        corrupted: int = 0,
     ) -> None:
         self.name = name
         self._schedule, self._mechanisms, self._engine, self._clock = schedule, mechanisms, engine, clock
         self._cells_of, self._population, self._channel = cells_of, population, channel
-        self._deployment, self._targets = deployment, targets
+        self._deployment, self._targets, self._corrupted = deployment, targets, corrupted
         self._memories, self._streams, self._stopwatch, self._closed = memories, streams, stopwatch, closed
         self._publications, self._speeds = publications or {}, speeds
         self._moments = moments_of(mechanisms.values())
@@ -124,7 +132,7 @@ class Campaign:
             vehicles = self._whom_to_ask(self._engine.places())
             asked = Asked(len(vehicles), self._population.outside)
         with self._stopwatch.phase("protocol"):
-            targets = self._whose_reports_to_keep(vehicles, number)
+            targets = self._select_targets(vehicles, number)
             surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in self._mechanisms}
         present = Present(np.ones(asked.vehicles, dtype=bool), asked.outside)
         truth = np.zeros(0, dtype=np.int32)
@@ -171,7 +179,7 @@ class Campaign:
                         )
                         for name, (estimate, rounds) in answers.items()
                     ],
-                    targets={name: kept for name, survey in surveys.items() if (kept := survey.recorded())},
+                    recorded={name: kept for name, survey in surveys.items() if (kept := survey.recorded())},
                 )
             )
 
@@ -236,18 +244,20 @@ class Campaign:
                 noise=self._streams.of("channel", name, self.name, number),
                 parties=self._streams.of("parties", name, self.name, number),
                 release=self._streams.of("release", name, self.name, number),
+                handles=self._streams.of("handles", name, self.name, number),
             ),
             remember=lambda batch: self._memories.of(name, devices[batch]),
             publication=self._publications.get(name),
             targets=targets,
         )
 
-    def _whose_reports_to_keep(self, vehicles: npt.NDArray[np.int64], number: int) -> Targets | None:
-        """Return the query's targets: the same vehicles from query to query, and for every mechanism."""
+    def _select_targets(self, vehicles: npt.NDArray[np.int64], number: int) -> Targets | None:
+        """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""
         if self._targets == 0:
             return None
-        priority = self._streams.of("targets", self.name).random(len(self._population.takes_part))
-        return Targets(number, vehicles, priority[vehicles], self._targets)
+        fleet = len(self._population.takes_part)
+        rank = fleet_order(self._streams, fleet)[vehicles]
+        return Targets(number, vehicles, rank, self._targets, fleet - self._corrupted)
 
     def _who_stayed(self, present: Present, *, rng: np.random.Generator) -> Present:
         """Return who is left of `present` after churn; who left does not come back in this query."""

@@ -1,4 +1,4 @@
-"""Histories: which rounds the devices that answer by counts were there for, and in which they were heard."""
+"""Histories: for devices that answer by counts, the rounds they were present in and the rounds that counted them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from simulator.aggregation.account import ServerAccounts
 from simulator.sensing.asked import Present
 from simulator.sensing.channel import Channel, Sending
 
@@ -15,7 +16,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Devices of whom the same rounds arrived.
+    """Devices of which the same rounds were received in time, at every server.
 
     Attributes
     ----------
@@ -35,21 +36,30 @@ class History:
 class Histories:
     """Divides devices that are not simulated one by one by what became of their reports.
 
-    Coins do not know of the channel, so devices with the same history are one group, whose sums are one draw of the
-    mechanism's law over its truth. `late` and `lost` hold what went astray, by round.
+    Coins are independent of the channel, so devices with the same history are one group, whose sums are one draw of the
+    mechanism's law over its truth. `late` and `lost` hold the reports that were not received in time, by round.
 
     Parameters
     ----------
     channel
-        What becomes of reports.
+        What becomes of messages.
     sendings
         By round.
+    servers
+        Takes what each server received, by round.
     rng
         The channel's generator.
     """
 
-    def __init__(self, channel: Channel, sendings: Sequence[Sending], *, rng: np.random.Generator) -> None:
-        self._channel, self._sendings, self._rng = channel, sendings, rng
+    def __init__(
+        self,
+        channel: Channel,
+        sendings: Sequence[Sending],
+        *,
+        servers: Sequence[ServerAccounts],
+        rng: np.random.Generator,
+    ) -> None:
+        self._channel, self._sendings, self._servers, self._rng = channel, sendings, servers, rng
         self.late, self.lost = np.zeros((2, len(sendings)), dtype=np.int64)
 
     def divide(self, counts: IntArray, *, rounds_there: int) -> list[History]:
@@ -68,27 +78,42 @@ class Histories:
         return groups
 
     def _split(self, group: History, row: int) -> Iterator[History]:
-        """Yield a group's parts by what becomes of their report of a round, and count what does not arrive."""
-        sending = self._sendings[row]
+        """Yield a group's parts by what becomes of their report of a round, and account for every message.
+
+        Messages are drawn one after another; a report's state after each is in time, late or lost.
+        """
+        sending, servers = self._sendings[row], self._servers[row]
         with_it = group.heard.copy()
         with_it[row] = True
-        if self._channel.law(sending).counted == 1.0:
-            yield replace(group, heard=with_it, was_down=False)
-            return
-        shares = self._channel.law(sending, was_down=group.was_down).shares
-        counted, late, down, unheard = self._rng.multinomial(group.counts, shares).T
+        in_time, late, lost, down = group.counts, *np.zeros((3, len(group.counts)), dtype=np.int64)
+        for message, path in enumerate(sending.route):
+            law = self._channel.law(sending, message, was_down=group.was_down)
+            if law.in_time == 1.0:
+                servers.add_message(path, in_time=int((in_time + late + lost).sum()))
+                continue
+            ends = [self._rng.multinomial(state, law.shares).T for state in (in_time, late, lost)]
+            total = sum(end.sum(axis=1) for end in ends)
+            if message == 0 and self._channel.burst_s:  # the link is down for all of the report's messages
+                down = ends[0][2]
+                ends[0] = np.where(np.arange(len(ends[0]))[:, np.newaxis] == 2, 0, ends[0])
+            servers.add_message(
+                path, in_time=int(total[0]), late=int(total[1]), link_down=int(total[2]), server_down=total[3:]
+            )
+            in_time, late, lost = (
+                ends[0][0],
+                ends[0][1] + ends[1][:2].sum(axis=0),
+                ends[0][2:].sum(axis=0) + ends[1][2:].sum(axis=0) + lost,
+            )
+        if down.any():
+            for path in sending.route[1:]:
+                servers.add_message(path, link_down=int(down.sum()))
         self.late[row] += late.sum()
-        self.lost[row] += down.sum() + unheard.sum()
-        missing = late + unheard
-        if not self._channel.burst_s:  # a link that is down now says nothing about the next round
-            missing, down = missing + down, np.zeros_like(down)
-        for counts, heard, was_down in (
-            (counted, with_it, False),
-            (missing, group.heard, False),
-            (down, group.heard, True),
-        ):
+        self.lost[row] += lost.sum() + down.sum()
+        for counts, heard, was_down in ((in_time, with_it, False), (late + lost, group.heard, False)):
             if counts.any():
                 yield History(counts, heard, was_down)
+        if down.any():
+            yield History(down, group.heard, was_down=True)
 
 
 def there_for(

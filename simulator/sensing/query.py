@@ -10,7 +10,7 @@ from mechanisms.local import Estimate
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.account import RoundAccount
 from simulator.aggregation.cell_values import CellValues
-from simulator.sensing.targets import Kept
+from simulator.sensing.report_recorder import RecordedReports
 from simulator.traffic.places import Totals
 
 
@@ -45,7 +45,7 @@ class Query:
         What the fleet was doing at round one's moment.
     statistic
         What is estimated: "count", or "mean_speed" or "median_speed", in m/s, whose answers bring their own truth.
-    targets
+    recorded
         What is kept of some devices, by mechanism; for transcripts.
     """
 
@@ -57,4 +57,4 @@ class Query:
     totals: Totals
     answers: list[Answer]
     statistic: str = "count"
-    targets: Mapping[str, Kept] = field(default_factory=dict)
+    recorded: Mapping[str, RecordedReports] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from mechanisms.central import ValueEstimate, ValueRelease
 from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.local import invert_binomial
 from mechanisms.local.parts.intervals import LEVEL
-from simulator.aggregation.account import RoundAccount
+from simulator.aggregation.account import RoundAccount, ServerAccounts
 from simulator.aggregation.cell_values import CellValues
 from simulator.sensing.channel import Channel, Fate, Sending
 
@@ -93,11 +93,22 @@ def survey_speeds(
         heard, and what unheard vehicles of the cell, a random few, add; and what became of the reports.
     """
     devices = len(cells) + outside
-    fate, _ = channel.fates(devices, sending, rng=noise)
+    deliveries, servers = channel.deliver(devices, sending, rng=noise), ServerAccounts(sending.route)
+    servers.add_reports(devices, deliveries.arrived_s, deliveries.in_time)
+    fate = deliveries.fate
     counted, late, lost = (int(np.count_nonzero(fate == kind)) for kind in (Fate.COUNTED, Fate.LATE, Fate.LOST))
     copies = channel.copies(counted, rng=noise)
     sent = (devices + copies) * bytes_up
-    account = RoundAccount(devices, devices, counted, late=late, lost=lost, duplicates=copies, bytes_up=sent)
+    account = RoundAccount(
+        devices,
+        devices,
+        counted,
+        late=late,
+        lost=lost,
+        duplicates=copies,
+        bytes_up=sent,
+        servers=servers.close(counted),
+    )
     values, theory = _publish(question, cells, speeds, fate[: len(cells)] == Fate.COUNTED, draws=draws)
     return values, theory, account
 

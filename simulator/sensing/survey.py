@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Estimate, LocalMechanism
-from simulator.aggregation.account import RoundAccount
+from simulator.aggregation.account import RoundAccount, ServerAccounts
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.published import Publication
 from simulator.sensing.asked import Answers, Asked, Present
 from simulator.sensing.channel import Channel, Fate, Sending
 from simulator.sensing.histories import Histories, there_for
-from simulator.sensing.targets import Keeper, Kept, Targets
+from simulator.sensing.report_recorder import RecordedReports, Recorder, Targets
 
 Cells = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -35,12 +35,15 @@ class Draws:
         What the servers draw for themselves.
     release
         The publication's.
+    handles
+        For pseudonyms and connections of recorded devices.
     """
 
     coins: np.random.Generator
     noise: np.random.Generator
     parties: np.random.Generator
     release: np.random.Generator
+    handles: np.random.Generator
 
 
 class Survey:
@@ -97,7 +100,9 @@ class Survey:
             for start in range(0, self._reporting, mechanism.batch)
         ]
         self._server = deployment.aggregator(mechanism, devices=self._reporting, rng=draws.parties)
-        self._keeper = None if targets is None or not self._reporting_vehicles else Keeper(targets, self._batches)
+        self._recorder = None
+        if targets is not None and self._reporting_vehicles:
+            self._recorder = Recorder(targets, self._batches, rng=draws.handles)
         # A mechanism of one round tosses batch by batch as it answers, which bounds its memory; one of more
         # rounds must remember its coins from the first to the last.
         self._tossed = [self._toss(batch) for batch in self._batches] if mechanism.rounds > 1 else []
@@ -105,6 +110,7 @@ class Survey:
         self._down: Mask | None = None
         self._presents: list[Present] = []
         self._sendings: list[Sending] = []
+        self._servers: list[ServerAccounts] = []
         self._late, self._lost = np.zeros((2, mechanism.rounds), dtype=np.int64)
 
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
@@ -133,6 +139,7 @@ class Survey:
         since_s = at_s - self._sendings[-1].sent_s if self._sendings else 0.0
         sending = Sending(moment, at_s, self._deadline_s, self._deployment.route(round_, self.mechanism), since_s)
         self._sendings.append(sending)
+        self._servers.append(ServerAccounts(sending.route))
         self._presents.append(present)
         if not self._reporting:
             return
@@ -143,16 +150,19 @@ class Survey:
                 np.arange(self._reporting_outside) < present.outside,
             ]
         )
-        fate, self._down = self._channel.fates(self._reporting, sending, was_down=self._down, rng=self._draws.noise)
-        heard = answering & (fate == Fate.COUNTED)
+        deliveries = self._channel.deliver(self._reporting, sending, was_down=self._down, rng=self._draws.noise)
+        self._down = deliveries.link_down
+        deliveries = deliveries.of(answering)
+        heard = answering & (deliveries.fate == Fate.COUNTED)
         for number, batch in enumerate(self._batches):
             coins = self._tossed[number] if self._tossed else self._toss(batch)
             reports = self.mechanism.answer(round_, cells[batch], coins)
             self._server.receive(round_, reports, heard[batch], batch=number)
-            if self._keeper is not None:
-                self._keeper.keep(number, reports, heard[batch])
-        self._late[round_ - 1] += np.count_nonzero(answering & (fate == Fate.LATE))
-        self._lost[round_ - 1] += np.count_nonzero(answering & (fate == Fate.LOST))
+            if self._recorder is not None:
+                self._recorder.keep(number, reports, heard[batch], deliveries, batch, sent_s=at_s)
+        self._servers[-1].add_reports(int(np.count_nonzero(answering)), deliveries.arrived_s, deliveries.in_time)
+        self._late[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == Fate.LATE))
+        self._lost[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == Fate.LOST))
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
         """Count those who answer by counts, and estimate.
@@ -164,11 +174,20 @@ class Survey:
         """
         self._tossed = []
         self._answer_by_counts()
+        cost = self._deployment.cost(self.mechanism)
         for row, present in enumerate(self._presents):
-            answered, late, lost = present.devices, int(self._late[row]), int(self._lost[row])
-            copies = self._channel.copies(answered - late - lost, rng=self._draws.noise)
+            servers = self._servers[row]
+            first = [path[0] for path in self._sendings[row].route]
+            copies = {party: self._channel.copies(servers.arrived(party), rng=self._draws.noise) for party in first}
             self._server.close_round(
-                row + 1, asked=self._asked.devices, answered=answered, late=late, lost=lost, duplicates=copies
+                row + 1,
+                asked=self._asked.devices,
+                answered=present.devices,
+                late=int(self._late[row]),
+                lost=int(self._lost[row]),
+                duplicates=sum(copies.values()),
+                duplicate_nbytes=sum(n * cost.bytes_to.get(party, cost.bytes_up) for party, n in copies.items()),
+                servers=servers,
             )
         return self._publish(), self._server.accounts
 
@@ -196,16 +215,16 @@ class Survey:
         """Whether only devices heard in every round are counted."""
         return self._server.paired
 
-    def recorded(self) -> Kept | None:
-        """Return what the targets sent, where they were and what servers counted; None if there are none."""
-        recorded = None if self._keeper is None else self._keeper.recorded()
-        if recorded is None or self._keeper is None:
+    def recorded(self) -> RecordedReports | None:
+        """Return what recorded devices sent, where they were and what servers counted; None if there are none."""
+        recorded = None if self._recorder is None else self._recorder.recorded()
+        if recorded is None or self._recorder is None:
             return None
-        return Kept(recorded, self._truth[self._keeper.places], self._server.counts)
+        return RecordedReports(recorded, self._truth[self._recorder.places], self._server.counts)
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""
-        histories = Histories(self._channel, self._sendings, rng=self._draws.noise)
+        histories = Histories(self._channel, self._sendings, servers=self._servers, rng=self._draws.noise)
         groups = there_for(
             self._truth if self._answers == "counts" else None,
             self._presents,

@@ -27,7 +27,14 @@ def record(mechanism, *, query=1, n=40, loss=0.25, seed=1):
     coins = mechanism.toss(mechanism.enrol(n, rng=rng), rng=rng)
     truth = rng.integers(0, CELLS + 1, size=n, dtype=np.int32)
     reports = [mechanism.answer(round_, truth, coins) for round_ in range(1, mechanism.rounds + 1)]
-    return Recorded(query, devices, reports, rng.random((mechanism.rounds, n)) >= loss)
+    return arriving(query, devices, reports, rng.random((mechanism.rounds, n)) >= loss)
+
+
+def arriving(query, devices, reports, heard, seed=3):
+    """Reports that reach every party there may be, or none."""
+    parties = ("server:1", "server:2", "server:3", "mixer", "network")
+    arrived_s = dict.fromkeys(parties, np.where(heard, 1.0, np.inf))
+    return Recorded.draw(query, devices, reports, heard, arrived_s, rng=np.random.default_rng([seed, query]))
 
 
 def transcripts(deployment, records, *, mechanism=SAMPLING, seed=9, released=()):
@@ -40,7 +47,7 @@ def transcripts(deployment, records, *, mechanism=SAMPLING, seed=9, released=())
 def by_device(filed, recorded):
     """What is filed, in the order of the recorded devices that were heard."""
     places = {handle: place for place, handle in enumerate(filed.handles.tolist())}
-    heard = recorded.heard[filed.round - 1]
+    heard = recorded.in_time[filed.round - 1]
     return filed.content[[places[device] for device in recorded.devices[heard].tolist()]], heard
 
 
@@ -67,7 +74,7 @@ def test_trusted_and_per_round_store_plain_reports_by_device(mechanism):
         for transcript in found.values():
             for filed in transcript.filed:
                 recorded = records[filed.query - 1]
-                heard = recorded.heard[filed.round - 1]
+                heard = recorded.in_time[filed.round - 1]
                 assert len(filed) == heard.sum()
                 np.testing.assert_array_equal(filed.handles, np.sort(recorded.devices[heard]))
                 if filed.content_kind == "reports":
@@ -114,12 +121,17 @@ def test_the_mixer_knows_who_and_the_server_what_and_only_both_together_which():
     found = transcripts(ShuffledReports(), [recorded])
     for round_ in (1, 2):
         mixer, server = found["mixer"].filed[round_ - 1], found["server:1"].filed[round_ - 1]
-        heard = recorded.heard[round_ - 1]
+        heard = recorded.in_time[round_ - 1]
         reports = recorded.reports[round_ - 1]
-        assert (mixer.content, mixer.handle_kind, server.handles) == (None, "device", None)
+        assert (mixer.content_kind, mixer.sealed_to, mixer.handle_kind, server.handles) == (
+            "sealed",
+            "server:1",
+            "device",
+            None,
+        )
         np.testing.assert_array_equal(np.sort(server.content), np.sort(reports[heard]))
         truth = dict(zip(recorded.devices[heard].tolist(), reports[heard].tolist(), strict=True))
-        linked = dict(zip(mixer.handles.tolist(), server.content[mixer.places].tolist(), strict=True))
+        linked = dict(zip(mixer.handles.tolist(), mixer.content.tolist(), strict=True))
         assert linked == truth
 
 
@@ -128,7 +140,7 @@ def test_mixed_orders_are_uniform_and_rounds_have_one_each():
     n, runs = 5, 4000
     rng = np.random.default_rng(3)
     reports = [np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)]
-    recorded = Recorded(1, np.arange(n), reports, np.ones((2, n), dtype=bool))
+    recorded = arriving(1, np.arange(n), reports, np.ones((2, n), dtype=bool))
     table = np.zeros((n, n))
     for _ in range(runs):
         first, second = ShuffledReports().file(recorded, SAMPLING, rng=rng)["server:1"]
@@ -150,7 +162,7 @@ def test_all_servers_shares_of_a_handle_add_up_to_its_report(deployment, mechani
             assert entry.content.dtype == np.uint64
             np.testing.assert_array_equal(entry.handles, filed[0].handles)
         total = np.sum([entry.content for entry in filed], axis=0, dtype=np.uint64).view(np.int64)
-        heard = recorded.heard[round_ - 1]
+        heard = recorded.in_time[round_ - 1]
         sent = mechanism.encode(recorded.reports[round_ - 1][heard])
         if deployment.paired:  # pseudonyms: the same reports, in an order of their own
             total, sent = (np.sort(rows.reshape(len(rows), -1), axis=0) for rows in (total, sent))
@@ -185,19 +197,19 @@ REPORTS = np.array([0, 1], dtype=np.int32)
     [
         (("none", HANDLES, REPORTS, "reports"), "unless handle_kind is 'none'"),
         (("device", None, REPORTS, "reports"), "unless handle_kind is 'none'"),
-        (("device", HANDLES, None, "shares"), "unless content_kind is 'sealed'"),
-        (("device", HANDLES, REPORTS, "sealed"), "unless content_kind is 'sealed'"),
+        (("device", HANDLES, None, "shares"), "unless nobody can open it"),
+        (("device", HANDLES, REPORTS, "sealed"), "unless nobody can open it"),
         (("device", HANDLES, REPORTS[:1], "reports"), "of the same entries"),
         (("device", HANDLES * 0, REPORTS, "reports"), "handles must differ"),
     ],
 )
 def test_entries_that_are_not_whole_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
-        Filed(1, 1, *fields)
+        Filed(1, 1, *fields, arrived_s=np.zeros(2), counted=np.ones(2, dtype=bool))
 
 
 def test_records_that_do_not_match_are_refused():
-    with pytest.raises(ValueError, match="heard must be"):
-        Recorded(1, HANDLES, [REPORTS], np.ones((2, 2), dtype=bool))
+    with pytest.raises(ValueError, match="in_time must be"):
+        arriving(1, HANDLES, [REPORTS], np.ones((2, 2), dtype=bool))
     with pytest.raises(ValueError, match="reports must be of 2 devices"):
-        Recorded(1, HANDLES, [REPORTS[:1]], np.ones((1, 2), dtype=bool))
+        arriving(1, HANDLES, [REPORTS[:1]], np.ones((1, 2), dtype=bool))

@@ -11,6 +11,8 @@ from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.trusted import Trusted
 from simulator.experiment.games.challenge import CampaignRecord, QueryRecord, challenge
+from simulator.experiment.games.filed_queries import FiledQueries
+from simulator.experiment.games.guess_games import Board, Member
 from simulator.streams import Streams
 
 FAMILY = 1e-6
@@ -67,7 +69,7 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
             aggregator.close_round(round_, asked=len(places), answered=int(heard[round_ - 1].sum()))
         records.append(
             QueryRecord(
-                Recorded(number, numbers[kept], [one[kept] for one in reports], heard[:, kept]),
+                record_of(deployment, mechanism, number, numbers[kept], [one[kept] for one in reports], heard[:, kept]),
                 truth[kept],
                 np.bincount(truth, minlength=mechanism.cells + 1).astype(np.int64),
                 aggregator.counts,
@@ -76,6 +78,32 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
             )
         )
     return CampaignRecord(deployment, mechanism, tuple(records))
+
+
+def record_of(deployment, mechanism, query, devices, reports, heard, *, late=None, seed=8):
+    """What devices sent: what was heard reached every party of its route, and what was late those of the first hop."""
+    late = np.zeros_like(heard) if late is None else late
+    arrived = {}
+    for row in range(len(reports)):
+        for path in deployment.route(row + 1, mechanism):
+            for hop, party in enumerate(path):
+                times = arrived.setdefault(party, np.full(heard.shape, np.inf))
+                times[row] = np.where(heard[row], 1.0, np.where(late[row] & (hop == 0), 99.0, np.inf))
+    arrived["network"] = np.where(heard | late, 0.0, np.inf)
+    return Recorded.draw(query, devices, reports, heard, arrived, rng=np.random.default_rng([seed, query]))
+
+
+def filed_of(record, seed=5):
+    """What the parties of one campaign stored."""
+    return FiledQueries({"rush": record}, name="sampling", streams=Streams(seed))
+
+
+def observe(record, coalition, *, seed=5, queries=None):
+    """What a coalition saw of some queries of a campaign; by default of all."""
+    filed = filed_of(record, seed)
+    members = tuple(Member(party) for party in coalition)
+    board = Board(filed, filed.record, even=False, coalition=members)
+    return board.observe([query.number for query in record.queries] if queries is None else queries)
 
 
 def attack(kind, coalition, **keys):
@@ -94,6 +122,9 @@ def attack(kind, coalition, **keys):
         "magnitude": 1000,
         "asked": (1,),
         "dropped": "others",
+        "from_query": None,
+        "to_query": None,
+        "together": False,
     }
     return SimpleNamespace(**{**given, **keys})
 

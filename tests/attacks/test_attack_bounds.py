@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from attack_worlds import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, tried
+from attack_worlds import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, filed_of, tried
 
 from mechanisms.local import (
     HadamardResponse,
@@ -20,9 +20,7 @@ from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
 from simulator.aggregation.per_round import PerRound
 from simulator.experiment.games.counterfactual import play_known_others
-from simulator.experiment.games.filed_queries import FiledQueries
-from simulator.experiment.games.guess_games import BY_ROUNDS, Board, fill_guesses
-from simulator.streams import Streams
+from simulator.experiment.games.guess_games import BY_ROUNDS, Board, Member, fill_guesses
 
 # Mechanism, attack, the view it has, and what part of ε its lower bound reaches at least.
 PURE = {
@@ -68,10 +66,10 @@ def test_memoised_bits_are_bounded_over_all_queries_and_fresh_coins_are_not():
 def test_delta_of_linked_reports_is_approached():
     """Sampled with π_s a device in a cell is named, whatever ε is granted."""
     record = campaign(PerRound(), vehicles=60_000)
-    board = Board(FiledQueries(record, campaign="rush", name="sampling", streams=Streams(1)), even=False)
+    board = Board(filed_of(record), record, even=False, coalition=(Member("server:1"), Member("server:2")))
     (query,), rng = record.queries, np.random.default_rng(1)
-    found = BY_ROUNDS["link_rounds"](board.observe(["server:1", "server:2"], [1]), board.prior(), rng=rng)
-    played = fill_guesses(query, found, board.prior(), board.filed, rng=rng)
+    found = BY_ROUNDS["link_rounds"](board.observe([1]), board.prior(), rng=rng)
+    played = fill_guesses(query, found, board.prior(), board, rng=rng)
     inside = (played.truth > 0) & (played.truth != played.usual)
     half = rng.random(len(inside)) < 0.5
     told = played.truth[inside & half]
@@ -96,7 +94,9 @@ def test_known_others_do_as_well_as_the_released_differences_allow(k):
     expected, bound = [], []
     for seed in range(25):
         record = campaign(DEPLOYMENTS["trusted"], mechanism, vehicles=150, queries=2, seed=seed)
-        (row,) = play_known_others(record, k, rng=np.random.default_rng(seed), alpha=FAMILY)
+        (row,) = play_known_others(
+            [Board(filed_of(record), record, even=False)], k, rng=np.random.default_rng(seed), alpha=FAMILY
+        )
         hits += round(row["success"] * row["trials"])
         trials += row["trials"]
         expected.append((row["theory"], row["trials"]))

@@ -4,18 +4,17 @@ import dataclasses
 
 import numpy as np
 import pytest
-from attack_worlds import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, tried
+from attack_worlds import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, filed_of, record_of, tried
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios import ScenarioError
 from scenarios.attacks import KINDS
-from simulator.aggregation.deployment import Recorded
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.trusted import Trusted
 from simulator.experiment.games.challenge import CampaignRecord, QueryRecord, challenge
-from simulator.experiment.games.filed_queries import FiledQueries
+from simulator.experiment.games.filed_queries import places_of
 from simulator.experiment.games.findings import Finding, tabulate_findings
 from simulator.experiment.games.guess_score import Guessed, score_guesses
 from simulator.experiment.tables import ATTACK_COLUMNS
@@ -201,13 +200,14 @@ def test_targets_are_the_same_devices_in_every_query():
 @pytest.mark.parametrize("name", ["trusted, pseudonyms", "per round, pseudonyms", "shared, paired"])
 def test_pseudonyms_are_told_apart_by_the_challenger_alone(name):
     record = campaign(DEPLOYMENTS[name], vehicles=80, queries=2, loss=0.2)
-    filed = FiledQueries(record, campaign="rush", name="sampling", streams=Streams(1))
+    filed = filed_of(record)
     for query in record.queries:
-        transcripts = filed.transcripts([query.number])
+        transcripts = filed.transcripts(query.number)
         for party, transcript in transcripts.items():
             for entry in transcript.filed:
-                places = filed.places(query.number, entry.handle_kind, entry.handles)
-                assert query.recorded.heard[entry.round - 1][places].all()
+                devices = filed.devices(query.number, entry.handle_kind, entry.handles)
+                places = places_of(devices, query.recorded.devices)
+                assert query.recorded.in_time[entry.round - 1][places].all()
                 if entry.content_kind == "reports":
                     assert np.array_equal(entry.content, query.recorded.reports[entry.round - 1][places])
                 assert party in record.parties
@@ -236,7 +236,8 @@ def test_epsilon_is_not_claimed_of_guesses_that_follow_the_prior():
 
 
 def test_records_that_do_not_match_are_refused():
-    recorded = Recorded(1, np.arange(3), [np.zeros(3, dtype=np.int32)] * 2, np.ones((2, 3), dtype=bool))
+    heard = np.ones((2, 3), dtype=bool)
+    recorded = record_of(Trusted(), SAMPLING, 1, np.arange(3), [np.zeros(3, dtype=np.int32)] * 2, heard)
     counts, occupancy = np.zeros((2, 3), dtype=np.int64), np.array([1, 1, 1])
     with pytest.raises(ValueError, match="truth must be of 3 devices"):
         QueryRecord(recorded, np.zeros(2, dtype=np.int32), occupancy, counts, (3, 3), (3, 3))

@@ -116,8 +116,7 @@ def test_under_loss_what_is_heard_counts():
 
 def test_what_was_heard_of_each_query_is_weighed_together():
     record = campaign(PerRound(), vehicles=300, queries=3, loss=0.4)
-    filed = FiledQueries(record, campaign="rush", name="sampling", streams=Streams(1))
-    seen = Observation.of(filed.transcripts([1, 2, 3]), ["server:1", "server:2"], mechanism=SAMPLING)
+    seen = observe(record, ["server:1", "server:2"])
     occupancy = record.queries[-1].occupancy
     found = longitudinal(seen, Prior.from_counts({3: occupancy}), queries=[1, 2, 3], rng=np.random.default_rng(1))
     guesses = {h: g for one in found for h, g in zip(one.handles.tolist(), one.cells.tolist(), strict=True)}
@@ -126,7 +125,7 @@ def test_what_was_heard_of_each_query_is_weighed_together():
     for place, device in enumerate(record.queries[0].recorded.devices.tolist()):
         logs = prior.copy()
         for query in record.queries:
-            rounds = np.flatnonzero(query.recorded.heard[:, place]) + 1
+            rounds = np.flatnonzero(query.recorded.in_time[:, place]) + 1
             if len(rounds):
                 reports = [query.recorded.reports[r - 1][place : place + 1] for r in rounds]
                 logs += log_likelihood(SAMPLING, reports, rounds.tolist())[0]

@@ -7,33 +7,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attack_worlds import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign
+from attack_worlds import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign, filed_of, observe
 
 import simulator.attacks
 from mechanisms.parameter import ParameterError
 from simulator.attacks import Guesses, Observation, Prior, Seen, link_rounds, longitudinal, round_one, round_two, shares
 from simulator.attacks.evidence import link_rounds_of, read_round
 from simulator.experiment.games.challenge import CampaignRecord
-from simulator.experiment.games.filed_queries import FiledQueries
-from simulator.streams import Streams
-
-
-def filed_of(record, seed=5):
-    return FiledQueries(record, campaign="rush", name="sampling", streams=Streams(seed))
-
-
-def observe(record, coalition, *, seed=5):
-    transcripts = filed_of(record, seed).transcripts([query.number for query in record.queries])
-    return Observation.of(transcripts, coalition, mechanism=record.mechanism)
+from simulator.experiment.games.filed_queries import places_of
 
 
 def test_it_has_these_fields_and_no_others():
     assert [field.name for field in dataclasses.fields(Observation)] == [
         "mechanism",
-        "servers",
         "parties",
         "seen",
         "released",
+        "own",
+        "asked",
+        "last_vehicle",
     ]
     assert [field.name for field in dataclasses.fields(Seen)] == [
         "party",
@@ -43,7 +35,9 @@ def test_it_has_these_fields_and_no_others():
         "handles",
         "content",
         "content_kind",
-        "places",
+        "arrived_s",
+        "connections",
+        "parts",
     ]
     seen = observe(campaign(DEPLOYMENTS["trusted"], vehicles=10), ["server:1"])
     assert not hasattr(seen, "__dict__")
@@ -57,15 +51,18 @@ def test_only_the_coalitions_parties_are_in_it(name):
         seen = observe(record, [party, "vehicles:3"])
         assert {entry.party for entry in seen.seen} == {party}
         assert seen.parties == (party,)
-        assert seen.servers == record.servers
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
 def test_nothing_in_it_leads_to_memory_of_others(name):
     record = campaign(DEPLOYMENTS[name], vehicles=20)
     seen = observe(record, EVERYBODY[name])
-    arrays = [a for e in seen.seen for a in (e.handles, e.content, e.places) if isinstance(a, np.ndarray)]
-    kept = [record.queries[0].truth, record.queries[0].recorded.devices, *record.queries[0].recorded.reports]
+    arrays = [
+        a for e in seen.seen for a in (e.handles, e.content, e.arrived_s, e.connections) if isinstance(a, np.ndarray)
+    ]
+    recorded = record.queries[0].recorded
+    kept = [record.queries[0].truth, recorded.devices, recorded.connections, *recorded.reports]
+    kept += recorded.arrived_s.values()
     for array in arrays:
         assert array.base is None or array.base.size == array.size
         assert not any(np.shares_memory(array, other) for other in kept)
@@ -105,16 +102,16 @@ def test_everybody_together_reads_every_report_and_whose_it_is(name):
     seen, filed, recorded = observe(record, EVERYBODY[name]), filed_of(record), record.queries[0].recorded
     for round_ in (1, 2):
         read = read_round(seen, 1, round_)
-        places = filed.places(1, read.handle_kind, read.handles)
-        assert np.array_equal(np.sort(places), np.flatnonzero(recorded.heard[round_ - 1]))
+        places = places_of(filed.devices(1, read.handle_kind, read.handles), recorded.devices)
+        assert np.array_equal(np.sort(places), np.flatnonzero(recorded.in_time[round_ - 1]))
         content = read.content if read.content.ndim == 1 else read.content.argmax(axis=1)
         assert np.array_equal(content, recorded.reports[round_ - 1][places])
     groups = list(link_rounds_of(seen, 1, (1, 2)))
-    assert sum(len(group.handles) for group in groups) == recorded.heard.any(axis=0).sum()
+    assert sum(len(group.handles) for group in groups) == recorded.in_time.any(axis=0).sum()
     for group in groups:
-        places = filed.places(1, group.handle_kind, group.handles)
+        places = places_of(filed.devices(1, group.handle_kind, group.handles), recorded.devices)
         for row in (1, 2):
-            assert (recorded.heard[row - 1][places] == (row in group.rounds)).all()
+            assert (recorded.in_time[row - 1][places] == (row in group.rounds)).all()
 
 
 def test_pseudonyms_are_no_device_numbers_and_differ_from_query_to_query():
@@ -144,10 +141,11 @@ def test_part_of_the_shares_adds_up_to_no_encoding():
 
 def test_coalitions_that_cannot_be():
     record = campaign(DEPLOYMENTS["per round"], vehicles=5)
-    with pytest.raises(ParameterError, match="coalition must have a member"):
-        observe(record, [])
     with pytest.raises(ParameterError, match=r"parties there are \(server:1, server:2, network\), got 'server:3'"):
-        observe(record, ["server:3"])
+        Observation.of(filed_of(record).transcripts(1), ["server:3"], mechanism=record.mechanism)
+    nobody = observe(record, [])
+    assert (nobody.seen, nobody.parties) == ((), ())
+    np.testing.assert_array_equal(nobody.released_of(1).counts, record.queries[0].counts)
 
 
 def test_a_longitudinal_attack_reads_no_pseudonym_twice():

@@ -16,7 +16,8 @@ from simulator.sensing.channel import (
 
 LEVEL = 1e-6
 N = 200_000
-SERVERS = ("server:1", "server:2")
+CHAIN = (("server:1", "server:2"),)
+SHARES = (("server:1",), ("server:2",))
 
 CHANNELS = [
     Channel(),
@@ -34,33 +35,59 @@ CHANNELS = [
 ]
 
 
-def send(moment, since_s=0.0, servers=SERVERS):
-    return Sending(moment, 100.0, 30.0, servers, since_s)
+def send(moment, since_s=0.0, route=CHAIN):
+    return Sending(moment, 100.0, 30.0, route, since_s)
 
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=range(len(CHANNELS)))
 @pytest.mark.parametrize("moment", [1, 2, 3])
-def test_fates_follow_their_law(channel, moment):
-    fates, down = channel.fates(N, send(moment), rng=np.random.default_rng(moment))
+def test_what_becomes_of_a_message_follows_its_law(channel, moment):
+    found = channel.deliver(N, send(moment), rng=np.random.default_rng(moment))
     law = channel.law(send(moment))
     assert law.shares.sum() == pytest.approx(1.0, abs=1e-12)
-    assert law.down == (channel.loss_one if moment == 1 else channel.loss_two)
-    assert (fates[down] == Fate.LOST).all()
-    expected = {Fate.COUNTED: law.counted, Fate.LATE: law.late, Fate.LOST: law.down + law.unheard}
+    assert law.link_down == (channel.loss_one if moment == 1 else channel.loss_two)
+    assert (found.fate[found.link_down] == Fate.LOST).all()
+    expected = {Fate.COUNTED: law.in_time, Fate.LATE: law.late, Fate.LOST: law.link_down + sum(law.server_down)}
     for fate, probability in expected.items():
-        assert stats.binomtest(int((fates == fate).sum()), N, min(1.0, probability)).pvalue > LEVEL
-    assert stats.binomtest(int(down.sum()), N, law.down).pvalue > LEVEL
+        assert stats.binomtest(int((found.fate == fate).sum()), N, min(1.0, probability)).pvalue > LEVEL
+    assert stats.binomtest(int(found.link_down.sum()), N, law.link_down).pvalue > LEVEL
+    # The first server keeps late messages and those that the second one missed; the second has the counted ones only.
+    first, second = (np.isfinite(found.arrived_s[server]) for server in ("server:1", "server:2"))
+    kept = law.in_time + law.late + law.server_down[1]
+    assert stats.binomtest(int(first.sum()), N, min(1.0, kept)).pvalue > LEVEL
+    np.testing.assert_array_equal(second, found.fate == Fate.COUNTED)
+    assert (first | ~second).all()
+    np.testing.assert_array_equal(found.left, ~found.link_down)
+
+
+@pytest.mark.parametrize("channel", CHANNELS, ids=range(len(CHANNELS)))
+def test_shares_are_messages_of_their_own(channel):
+    """A report of two shares is counted if both are in time; a link that stays down takes both."""
+    found = channel.deliver(N, send(1, route=SHARES), rng=np.random.default_rng(1))
+    laws = [channel.law(send(1, route=SHARES), message) for message in (0, 1)]
+    arrived = [np.isfinite(found.arrived_s[path[0]]) for path in SHARES]
+    for law, there, within in zip(laws, arrived, found.in_time, strict=True):
+        up = 1.0 - (channel.loss_one if channel.burst_s else 0.0) * (law is laws[1])
+        assert stats.binomtest(int((there & within).sum()), N, min(1.0, up * law.in_time)).pvalue > LEVEL
+        assert stats.binomtest(int((there & ~within).sum()), N, min(1.0, up * law.late)).pvalue > LEVEL
+    both = laws[0].in_time * laws[1].in_time
+    assert stats.binomtest(int((found.fate == Fate.COUNTED).sum()), N, min(1.0, both)).pvalue > LEVEL
+    lost = ~(arrived[0] & arrived[1])
+    np.testing.assert_array_equal(found.fate == Fate.LOST, lost)
+    if channel.burst_s:
+        assert not (arrived[0] | arrived[1])[found.link_down].any()
 
 
 def test_an_outage_takes_what_arrives_while_it_lasts_and_nothing_else():
-    counted = [channel.law(send(1)).counted for channel in CHANNELS[-3:]]
+    counted = [channel.law(send(1)).in_time for channel in CHANNELS[-3:]]
     assert counted == [0.0, 1.0, 1.0]  # [102, 103) takes what arrives at 102; [101, 102) does not; nor a mixer not used
     both = CHANNELS[7].law(send(1))
     law = stats.expon(scale=12.0)
-    assert both.unheard == pytest.approx(law.cdf(30.0) - law.cdf(5.0))
-    assert both.late == pytest.approx(law.sf(30.0))
-    first = CHANNELS[7].law(send(1, servers=("server:1",)))
-    assert first.unheard == pytest.approx(law.cdf(30.0) - law.cdf(10.0))
+    # Server 1 is down until 40 seconds after sending, beyond the deadline: what arrives late then is lost too.
+    assert sum(both.server_down) == pytest.approx(law.cdf(40.0) - law.cdf(5.0))
+    assert both.late == pytest.approx(law.sf(40.0))
+    first = CHANNELS[7].law(send(1, route=(("server:1",),)))
+    assert sum(first.server_down) == pytest.approx(law.cdf(40.0) - law.cdf(10.0))
 
 
 @pytest.mark.parametrize("since_s", [0.001, 30.0, 1e6])
@@ -68,13 +95,13 @@ def test_a_link_that_was_down_is_likelier_down_again(since_s):
     """Against a two-state Markov process simulated spell by spell."""
     channel = Channel(loss_one=0.2, loss_two=0.2, burst_s=45.0)
     rng = np.random.default_rng(3)
-    _, first = channel.fates(N, send(1), rng=rng)
-    _, second = channel.fates(N, send(2, since_s), was_down=first, rng=rng)
+    first = channel.deliver(N, send(1), rng=rng).link_down
+    second = channel.deliver(N, send(2, since_s), was_down=first, rng=rng).link_down
     assert stats.binomtest(int(second.sum()), N, 0.2).pvalue > LEVEL  # stationary
     again = int((first & second).sum())
-    down = channel.law(send(2, since_s), was_down=True).down
+    down = channel.law(send(2, since_s), was_down=True).link_down
     assert stats.binomtest(again, int(first.sum()), down).pvalue > LEVEL
-    assert 0.2 * down + 0.8 * channel.law(send(2, since_s), was_down=False).down == pytest.approx(0.2)
+    assert 0.2 * down + 0.8 * channel.law(send(2, since_s), was_down=False).link_down == pytest.approx(0.2)
     if since_s == 30.0:
         spells = 4_000
         still = 0
@@ -107,9 +134,10 @@ def test_latencies_follow_their_law(latency, law):
 def test_an_ideal_channel_draws_nothing():
     rng = np.random.default_rng(6)
     before = rng.bit_generator.state
-    fates, down = Channel().fates(10, send(1), rng=rng)
-    assert (fates == Fate.COUNTED).all()
-    assert not down.any()
+    found = Channel().deliver(10, send(1), rng=rng)
+    assert (found.fate == Fate.COUNTED).all()
+    assert not found.link_down.any()
+    assert found.left.all()
     assert Channel().copies(10, rng=rng) == 0
     assert rng.bit_generator.state == before
 

@@ -21,7 +21,7 @@ from simulator.aggregation.trusted import Trusted
 from simulator.sensing.asked import Asked, Present
 from simulator.sensing.channel import Channel, ExponentialLatency, Outage
 from simulator.sensing.survey import Draws, Survey
-from simulator.sensing.targets import Targets
+from simulator.sensing.report_recorder import Targets
 
 LEVEL = 1e-6
 CELLS = 4
@@ -48,7 +48,7 @@ TRUSTED, PAIRED, SHARED = Trusted(), Trusted(paired=True), SecretShared(2, paire
 
 def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TRUTH, deployment=TRUSTED, targets=None):
     """Ask every round; before round two the first `left` vehicles and as many outside devices are gone."""
-    coins, noise, parties, release = np.random.default_rng(seed).spawn(4)
+    coins, noise, parties, release, handles = np.random.default_rng(seed).spawn(5)
     survey = Survey(
         mechanism,
         asked=Asked(len(truth), outside),
@@ -56,7 +56,7 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
         channel=channel,
         deadline_s=20.0,
         deployment=deployment,
-        draws=Draws(coins, noise, parties, release),
+        draws=Draws(coins, noise, parties, release, handles),
         targets=targets,
         remember=lambda batch: mechanism.enrol(batch.stop - batch.start, rng=coins),
     )
@@ -137,9 +137,9 @@ def test_bursts_take_both_rounds_of_the_same_devices(answers):
 
 def test_targets_are_the_same_vehicles_for_every_mechanism_and_change_nothing():
     vehicles = np.arange(len(TRUTH)) * 3
-    priority = np.random.default_rng(5).random(len(TRUTH))
-    targets = Targets(7, vehicles, priority, 20)
-    expected = vehicles[np.sort(np.argsort(priority)[:20])]
+    rank = np.random.default_rng(5).permutation(len(TRUTH))
+    targets = Targets(7, vehicles, rank, 20, len(TRUTH) - 5)
+    expected = vehicles[(rank < 20) | (rank >= len(TRUTH) - 5)]
     for mechanism in MECHANISMS:
         plain = ask_once(mechanism, answers="auto", channel=LOSSY, seed=2)
         survey, estimate, accounts = ask_once(mechanism, answers="auto", channel=LOSSY, seed=2, targets=targets)
@@ -150,7 +150,7 @@ def test_targets_are_the_same_vehicles_for_every_mechanism_and_change_nothing():
         assert recorded.query == 7
         np.testing.assert_array_equal(recorded.devices, expected)
         np.testing.assert_array_equal(cells, TRUTH[expected // 3])
-        assert recorded.heard.shape == (mechanism.rounds, 20)
+        assert recorded.in_time.shape == (mechanism.rounds, 25)
         assert len(recorded.reports) == mechanism.rounds
         assert plain[0].recorded() is None
     # Whoever answers truthfully is recorded as having said where it was.

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from mechanisms.local import LocalMechanism
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.local import LocalMechanism, SamplingPrivacy
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.attacks import corrupted_in
-from simulator.aggregation.coalition import Coalition
+from scenarios.attacks import corrupted_in, parties_of
+from simulator.aggregation.coalition import MIXER, Coalition
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.games.challenge import CampaignRecord, Challenged, QueryRecord, challenge
 from simulator.experiment.releases import CampaignRelease
+from simulator.sensing.campaign import fleet_order
 from simulator.sensing.query import Query
 from simulator.streams import Streams
 
@@ -21,6 +25,11 @@ def most_targets(scenario: Scenario, campaign: str) -> int:
         (attack.targets for attack in scenario.attacks if attack.campaigns is None or campaign in attack.campaigns),
         default=0,
     )
+
+
+def most_corrupted(scenario: Scenario) -> int:
+    """Return how many vehicles the largest coalition corrupts."""
+    return max((corrupted_in(attack.coalition) for attack in scenario.attacks), default=0)
 
 
 def check_attacks(
@@ -37,17 +46,19 @@ def check_attacks(
     faults = []
     for attack in scenario.attacks:
         there: set[str] = set()
+        coalition = Coalition.of(parties_of(attack.coalition)) if attack.coalition else Coalition()
+        needed = {f"server:{server}" for server in coalition.servers} | ({MIXER} if coalition.mixer else set())
         fits = False
         for campaign in attack.campaigns or counting:
             for name in attack.mechanisms or mechanisms:
                 parties = deployments[campaign].parties(mechanisms[name])
                 there.update(parties)
-                coalition = Coalition.of(attack.coalition)
-                servers = {f"server:{server}" for server in coalition.servers}
-                fits |= servers <= set(parties) and (not coalition.mixer or "mixer" in parties)
+                fits |= needed <= set(parties)
+        if getattr(attack, "together", False):
+            fits = needed <= there
         if not fits and there:
             words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(there))}"
-            faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(attack.coalition)))
+            faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(parties_of(attack.coalition))))
     if faults:
         raise ScenarioError(scenario.name, faults)
 
@@ -61,7 +72,11 @@ def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
         Naming how many there are.
     """
     faults = [
-        Fault(f"attacks.{attack.name}.coalition", f"there are only {vehicles:,} vehicles", list(attack.coalition))
+        Fault(
+            f"attacks.{attack.name}.coalition",
+            f"there are only {vehicles:,} vehicles",
+            list(parties_of(attack.coalition)),
+        )
         for attack in scenario.attacks
         if corrupted_in(attack.coalition) > vehicles
     ]
@@ -76,13 +91,14 @@ def record_campaigns(
     *,
     outside: int,
     releases: Mapping[str, CampaignRelease],
+    fleet: npt.NDArray[np.int64] | None = None,
 ) -> dict[tuple[str, str], CampaignRecord]:
-    """Return what the challenger needs of closed queries, by campaign and mechanism.
+    """Return what attacks need of closed queries, by campaign and mechanism.
 
     Parameters
     ----------
     queries
-        As closed; those of speeds are left out, and those of which nobody's reports were kept.
+        As closed; those of speeds are left out, and those of which no vehicle's reports were kept.
     deployments
         By campaign.
     mechanisms
@@ -91,6 +107,8 @@ def record_campaigns(
         Devices asked that are no vehicles and in no cell: none of them is a target.
     releases
         By campaign.
+    fleet
+        The numbers of all vehicles in random order.
     """
     kept: dict[tuple[str, str], list[QueryRecord]] = {}
     for query in queries:
@@ -102,22 +120,45 @@ def record_campaigns(
             if answer.mechanism not in mechanisms:
                 continue
             of_this = kept.setdefault((query.campaign, answer.mechanism), [])
-            if answer.mechanism in query.targets:
-                found = query.targets[answer.mechanism]
-                asked = [account.asked for account in answer.rounds]
-                counted = [account.counted for account in answer.rounds]
-                of_this.append(QueryRecord(found.recorded, found.truth, occupancy, found.counts, asked, counted))
+            if answer.mechanism in query.recorded:
+                found = query.recorded[answer.mechanism]
+                of_this.append(
+                    QueryRecord(
+                        found.recorded,
+                        found.truth,
+                        occupancy,
+                        found.counts,
+                        [account.asked for account in answer.rounds],
+                        [account.counted for account in answer.rounds],
+                        getattr(answer.estimate, "count", None),
+                        query.time_s,
+                    )
+                )
     return {
         (campaign, name): CampaignRecord(
-            deployments[campaign], mechanisms[name], tuple(records), noised=_noised(releases[campaign], name)
+            deployments[campaign],
+            mechanisms[name],
+            tuple(records),
+            k=_least(releases[campaign], name),
+            noised=_noised(releases[campaign], name, mechanisms[name]),
+            fleet=fleet,
         )
         for (campaign, name), records in kept.items()
     }
 
 
-def _noised(release: CampaignRelease, mechanism: str) -> str:
-    """Return the release that publishes for a mechanism, in words; empty if it publishes the counts or some of them."""
-    return release.words if mechanism in release.counts and release.section["kind"] != "suppress" else ""
+def _least(release: CampaignRelease, mechanism: str) -> int | None:
+    """Return the k below which a release suppresses what a mechanism publishes; None where it does not."""
+    suppresses = mechanism in release.counts and release.section["kind"] == "suppress"
+    return int(release.section["k"]) if suppresses else None
+
+
+def _noised(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> str:
+    """Return the release that publishes for a mechanism in place of counts or differences, in words; empty if none."""
+    if name not in release.counts:
+        return ""
+    suppressed_differences = release.section["kind"] == "suppress" and isinstance(mechanism, SamplingPrivacy)
+    return "" if suppressed_differences else release.words
 
 
 def attack_campaigns(
@@ -127,6 +168,7 @@ def attack_campaigns(
     mechanisms: Mapping[str, LocalMechanism],
     *,
     releases: Mapping[str, CampaignRelease],
+    vehicles: int,
     streams: Streams,
 ) -> Challenged:
     """Let the attacks of a scenario be tried on its closed queries.
@@ -136,5 +178,12 @@ def attack_campaigns(
     ScenarioError
         If there is no such cell, or fewer vehicles than are to be corrupted.
     """
-    records = record_campaigns(queries, deployments, mechanisms, outside=scenario.population.outside, releases=releases)
+    records = record_campaigns(
+        queries,
+        deployments,
+        mechanisms,
+        outside=scenario.population.outside,
+        releases=releases,
+        fleet=np.argsort(fleet_order(streams, vehicles)),
+    )
     return challenge(scenario.attacks, records, streams=streams, source=scenario.name)

@@ -1,8 +1,11 @@
 """Challenge: the one who knows the truth lets coalitions attack, and scores what they say."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from mechanisms.inference import NoLikelihoodError
 from mechanisms.local import NotEstimableError, SamplingPrivacy
@@ -12,7 +15,7 @@ from simulator.experiment.games.campaign_record import CampaignRecord, QueryReco
 from simulator.experiment.games.counterfactual import play_drop_out, play_known_others
 from simulator.experiment.games.filed_queries import FiledQueries
 from simulator.experiment.games.findings import Finding
-from simulator.experiment.games.guess_games import Board, Columns, make_prior, play_longitudinal, play_rounds
+from simulator.experiment.games.guess_games import Board, Columns, Member, play_longitudinal, play_rounds
 from simulator.experiment.games.not_playable import NotPlayableError
 from simulator.experiment.games.poisoned import TooFewVehiclesError, play_poisoning
 from simulator.streams import Streams
@@ -20,6 +23,9 @@ from simulator.streams import Streams
 __all__ = ["CampaignRecord", "Challenged", "QueryRecord", "challenge", "covers"]
 
 VEHICLES = "vehicles:"
+NOBODY = "none"
+MOST_CHOICES = 200
+"""Choices of corrupted vehicles that are tried at most."""
 Records = Mapping[tuple[str, str], CampaignRecord]
 
 
@@ -64,39 +70,50 @@ def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, sou
     """
     findings: list[Finding] = []
     notes: list[str] = []
-    filed: dict[tuple[str, str, int], FiledQueries] = {}
+    filed: dict[tuple[tuple[str, ...], str], FiledQueries] = {}
     for attack in attacks:
-        for (campaign, name), record in records.items():
-            where = f"attacks.{attack.name}: {campaign}, {name}"
-            if not covers(attack, campaign, name, record):
-                notes += [f"{where}: {reason}" for reason in _missing(attack, campaign, name, record)]
+        for campaigns, name in _attacked(attack, records):
+            together = {campaign: records[campaign, name] for campaign in campaigns}
+            where = f"attacks.{attack.name}: {' and '.join(campaigns)}, {name}"
+            covered = {
+                campaign: record for campaign, record in together.items() if covers(attack, campaign, name, record)
+            }
+            if not covered:
+                record = next(iter(together.values()))
+                notes += [f"{where}: {reason}" for reason in _missing(attack, campaigns[0], name, record)]
                 continue
-            if (campaign, name, attack.targets) not in filed:
-                targets = record.with_targets(attack.targets, rng=streams.of("attack targets", campaign))
-                filed[campaign, name, attack.targets] = FiledQueries(
-                    targets, campaign=campaign, name=name, streams=streams
-                )
-            board = Board(filed[campaign, name, attack.targets], attack.prior == "uniform")
-            if not any(len(query.truth) for query in board.record.queries):
-                notes.append(f"{where}: there are no targets, for no vehicle answered one by one")
-                continue
+            key = (tuple(covered), name)
+            if key not in filed:
+                filed[key] = FiledQueries(covered, name=name, streams=streams)
             try:
-                rows = list(_rows(attack, board, campaign, name, streams))
+                rows, lacking = _rows(attack, filed[key], key[0], name, streams)
             except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
                 notes.append(f"{where}: {reason}")
                 continue
             except ParameterError as error:
                 raise ScenarioError(source, [Fault(f"attacks.{attack.name}", str(error))]) from error
-            except TooFewVehiclesError as few:
-                words = f"there are only {few.there} targets in query {few.query} of campaigns.{campaign}"
-                fault = Fault(f"attacks.{attack.name}.coalition", words, list(attack.coalition))
-                raise ScenarioError(source, [fault]) from few
+            except TooFewVehiclesError as error:
+                words = f"there are only {error.there} targets in query {error.query} of {campaigns[0]}"
+                fault = Fault(f"attacks.{attack.name}.coalition", words, list(map(str, attack.coalition)))
+                raise ScenarioError(source, [fault]) from error
             findings += rows
-            lacking = list(_lacking(attack, board, rows))
-            if not rows and not lacking:
-                lacking = ["nothing to try it on"]
             notes += [f"{where}: {reason}" for reason in lacking]
     return Challenged(tuple(findings), tuple(notes))
+
+
+def _attacked(attack: Any, records: Records) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the campaigns and mechanisms that an attack is tried on: one campaign at a time, or all of them together."""
+    if not getattr(attack, "together", False):
+        yield from (((campaign,), name) for campaign, name in records)
+        return
+    for name in dict.fromkeys(name for _, name in records):
+        chosen = tuple(
+            campaign
+            for campaign, other in records
+            if other == name and (attack.campaigns is None or campaign in attack.campaigns)
+        )
+        if chosen:
+            yield chosen, name
 
 
 def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -> bool:
@@ -110,8 +127,27 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
     only_sampling = attack.kind == "known_others" or (attack.kind == "drop_out" and attack.dropped == "target")
     if only_sampling and attack.mechanisms is None and not isinstance(record.mechanism, SamplingPrivacy):
         return False
-    parties = record.parties
-    return all(member.startswith(VEHICLES) or member in parties for member in attack.coalition)
+    there = [member for member in members_of(attack) if _is_there(member, record)]
+    # A coalition that spans campaigns needs one of its parties in each.
+    return bool(there) if getattr(attack, "together", False) else len(there) == len(members_of(attack))
+
+
+def members_of(attack: Any) -> tuple[Member, ...]:
+    """Return the members of an attack's coalition, each with the queries during which it is one."""
+    first, last = getattr(attack, "from_query", None), getattr(attack, "to_query", None)
+    members = []
+    for given in attack.coalition:
+        party = given if isinstance(given, str) else given.party
+        own_first = None if isinstance(given, str) else given.from_query
+        own_last = None if isinstance(given, str) else given.to_query
+        starts = [query for query in (first, own_first) if query is not None]
+        ends = [query for query in (last, own_last) if query is not None]
+        members.append(Member(party, max(starts, default=1), min(ends, default=math.inf)))
+    return tuple(members)
+
+
+def _is_there(member: Member, record: CampaignRecord) -> bool:
+    return member.party.startswith(VEHICLES) or member.party in record.parties
 
 
 def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -> Iterator[str]:
@@ -120,59 +156,110 @@ def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord)
         return
     if attack.kind == "shares" and record.deployment.kind != "secret_shared":
         yield "its servers hold no shares"
-    parties = record.parties
-    absent = [member for member in attack.coalition if not member.startswith(VEHICLES) and member not in parties]
+    absent = [member.party for member in members_of(attack) if not _is_there(member, record)]
     if absent:
         yield f"there is no {', '.join(absent)}"
 
 
-def _lacking(attack: Any, board: Board, rows: Sequence[Finding]) -> Iterator[str]:
-    """Yield why a number of queries that is asked for has no row."""
-    if attack.kind != "longitudinal":
-        return
-    there = {row.value for row in rows}
-    for times in attack.asked:
-        if times > len(board.record.queries):
-            yield f"it has fewer than {times} queries"
-        elif times not in there:
-            yield f"no target stayed in one place through {times} queries"
+def _lacking(attack: Any, boards: Sequence[Board], rows: Sequence[Finding]) -> Iterator[str]:
+    """Yield why a number of queries that is asked for has no row, or the attack has none at all."""
+    if attack.kind == "longitudinal":
+        there = {row.value for row in rows}
+        for times in attack.asked:
+            if times > len(boards[0].record.queries):
+                yield f"it has fewer than {times} queries"
+            elif times not in there:
+                yield f"no target stayed in one place through {times} queries"
+    elif not rows:
+        yield "nothing to try it on"
 
 
-def _rows(attack: Any, board: Board, campaign: str, name: str, streams: Streams) -> Iterator[Finding]:
-    """Yield the findings of an attack, by the whole coalition or by its first members, one more at a time."""
-    members = tuple(attack.coalition)
+def _rows(
+    attack: Any, filed: FiledQueries, campaigns: Sequence[str], name: str, streams: Streams
+) -> tuple[list[Finding], list[str]]:
+    """Return the findings of an attack, by the whole coalition or by its first members, and why some are missing."""
+    members = members_of(attack)
+    findings: list[Finding] = []
+    boards: list[Board] = []
     for size in range(1 if attack.growing else len(members), len(members) + 1):
         coalition = members[:size]
-        for columns in _play(attack, board, coalition, campaign, name, streams):
-            yield Finding(
-                name=attack.name,
-                attack=attack.kind,
-                coalition=", ".join(coalition),
-                colluding=sum(_vehicles([member]) or 1 for member in coalition),
-                servers=board.record.servers,
-                mechanism=name,
-                campaign=campaign,
-                **columns,
+        boards = _boards(attack, filed, coalition, campaigns, streams)
+        if not any(len(query.truth) for board in boards for query in board.record.queries):
+            return findings, ["there are no targets, for no vehicle answered one by one that is not corrupted"]
+        for columns in _play(attack, boards, coalition, campaigns, name, streams):
+            findings.append(
+                Finding(
+                    name=attack.name,
+                    attack=attack.kind,
+                    coalition=", ".join(map(str, coalition)) or NOBODY,
+                    colluding=sum(_vehicles([member]) or 1 for member in coalition),
+                    servers=max(record.servers for record in filed.campaigns.values()),
+                    mechanism=name,
+                    campaign=", ".join(campaigns),
+                    **columns,
+                )
             )
+    return findings, list(_lacking(attack, boards, findings))
+
+
+def _boards(
+    attack: Any, filed: FiledQueries, coalition: Sequence[Member], campaigns: Sequence[str], streams: Streams
+) -> list[Board]:
+    """Return what an attack is tried on: one board, or one for each choice of the vehicles that are not corrupted.
+
+    Where fewer vehicles are honest than targets are wanted, several choices are tried, each vehicle being honest in at
+    most one.
+    """
+    record = filed.record
+    if coalition:
+        present = [
+            query for query in record.queries if any(member.at(filed.origin(query.number)[1]) for member in coalition)
+        ]
+        record = replace(record, queries=tuple(present))
+    even = attack.prior == "uniform"
+    rng_name = ("attack targets", *campaigns)
+    count = 0 if attack.kind == "poisoning" else _vehicles(coalition)
+    if not count:
+        targets = record.with_targets(attack.targets, rng=streams.of(*rng_name))
+        return [Board(filed, targets, even, tuple(coalition))]
+    fleet, batch = filed.record.all_vehicles(), filed.record.mechanism.batch
+    if any(query.occupancy.sum() > batch for query in record.queries):
+        raise NotPlayableError(f"corrupted vehicles' reports are kept where at most {batch:,} vehicles are asked")
+    honest = len(fleet) - count
+    if honest <= 0:
+        return [Board(filed, replace(record, queries=()), even, tuple(coalition))]
+    recorded = honest <= attack.targets
+    choices = min(max(1, min(attack.targets, len(fleet)) // honest), MOST_CHOICES) if recorded else 1
+    boards = []
+    for choice in range(choices):
+        corrupted = np.sort(np.roll(fleet, -choice * honest)[honest:])
+        targets = record.with_targets(attack.targets, corrupted=corrupted, rng=streams.of(*rng_name))
+        boards.append(Board(filed, targets, even, tuple(coalition), corrupted, last_vehicle=honest == 1))
+    return boards
 
 
 def _play(
-    attack: Any, board: Board, coalition: Sequence[str], campaign: str, name: str, streams: Streams
+    attack: Any,
+    boards: Sequence[Board],
+    coalition: Sequence[Member],
+    campaigns: Sequence[str],
+    name: str,
+    streams: Streams,
 ) -> Iterator[Columns]:
-    rng = streams.of("attack", attack.name, campaign, name, *coalition)
+    rng = streams.of("attack", attack.name, *campaigns, name, *(member.party for member in coalition))
     match attack.kind:
         case "known_others":
-            yield from play_known_others(board.record, attack.k, rng=rng)
+            yield from play_known_others(boards, attack.k, rng=rng)
         case "longitudinal":
-            yield from play_longitudinal(board, coalition, attack.asked, rng=rng)
+            yield from play_longitudinal(boards, attack.asked, rng=rng)
         case "poisoning":
-            yield from play_poisoning(board.record, attack.cell, _vehicles(coalition), attack.magnitude, rng=rng)
+            yield from play_poisoning(boards[0].record, attack.cell, _vehicles(coalition), attack.magnitude, rng=rng)
         case "drop_out":
-            yield from play_drop_out(board.record, attack.dropped, make_prior(board.record, even=board.even), rng=rng)
+            yield from play_drop_out(boards, attack.dropped, rng=rng)
         case _:
-            yield from play_rounds(attack.kind, board, coalition, rng=rng)
+            yield from play_rounds(attack.kind, boards, rng=rng)
 
 
-def _vehicles(coalition: Sequence[str]) -> int:
+def _vehicles(coalition: Sequence[Member]) -> int:
     """Return how many corrupted vehicles are in a coalition."""
-    return sum(int(member.removeprefix(VEHICLES)) for member in coalition if member.startswith(VEHICLES))
+    return sum(int(member.party.removeprefix(VEHICLES)) for member in coalition if member.party.startswith(VEHICLES))

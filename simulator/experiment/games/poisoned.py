@@ -91,7 +91,7 @@ def remake(
     rng
         The servers' own randomness, which no estimate hangs on.
     """
-    mechanism, heard = record.mechanism, query.recorded.heard[:, rows]
+    mechanism, heard = record.mechanism, query.recorded.in_time[:, rows]
     aggregator = record.deployment.aggregator(mechanism, devices=len(rows), rng=rng)
     rounds = range(mechanism.rounds)
     own = [reports[rows] for reports in query.recorded.reports]
