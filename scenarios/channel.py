@@ -100,8 +100,8 @@ class Channel(Section):
     burst_s: NotNegative = 0.0
     """Seconds that a device's link stays down when it is; 0: every report is lost independently of others."""
     anonymous: bool = False
-    """Whether devices send over an anonymous channel: neither the network nor the party that receives a message can then
-    tell which device sent it."""
+    """Whether devices send over an anonymous channel: neither the network nor the party that receives a message can
+    then tell which device sent it."""
     churn: Probability = 0.0
     """Probability that a device leaves between the rounds of a query."""
     duplicates: Probability = 0.0

@@ -214,7 +214,7 @@ class OwnReportMasses:
 
     @classmethod
     def of(
-        cls, mechanism: SamplingPrivacy, cell: ArrayLike, first: ArrayLike | None, second: ArrayLike | None
+        cls, mechanism: SamplingPrivacy, cell: ArrayLike, first: Whole | None, second: Whole | None
     ) -> "OwnReportMasses":
         """Return the probabilities of reports of two-round Sampling Privacy without refresh.
 
@@ -234,17 +234,14 @@ class OwnReportMasses:
         none = np.zeros(place.shape)
         if first is None and second is None:
             return cls(none + sampling, none + 1.0 - sampling, none + 1.0)
-        one = _whole("first", second if first is None else first)
-        two = _whole("second", first if second is None else second)
-        blank = blanks[one]
-        if first is None:
-            return cls(np.where(two == place, sampling, 0.0), blank, blank + np.where(two == 0, sampling, 0.0))
         if second is None:
-            zero = np.where(one == 0, sampling, 0.0)
-            return cls(zero, blank, blank + zero)
-        same = np.where(one == two, blank, 0.0)
-        sampled = np.where((one == 0) & (two == place), sampling, 0.0)
-        return cls(sampled, same, same + np.where((one == 0) & (two == 0), sampling, 0.0))
+            zero = np.where(first == 0, sampling, 0.0)
+            return cls(zero, blanks[first], blanks[first] + zero)
+        own, zero = np.where(second == place, sampling, 0.0), np.where(second == 0, sampling, 0.0)
+        if first is None:
+            return cls(own, blanks[second], blanks[second] + zero)
+        same = np.where(first == second, blanks[second], 0.0)
+        return cls(np.where(first == 0, own, 0.0), same, same + np.where(first == 0, zero, 0.0))
 
     def log_ratio(self, difference_ratio: ArrayLike | None, *, sampling: float) -> NDArray[np.float64]:
         """Return ln P(reports and difference | in the cell)/P(… | outside), (…) float64.
@@ -323,13 +320,13 @@ def own_reports_guess_success(
     success = rest.astype(np.float64)
     for first, second in shown:
         success = success + _best_mass(
-            OwnReportMasses.of(mechanism, place, first, second), n, sampling, least, published
+            OwnReportMasses.of(mechanism, place, first, second), n, sampling, least, published=published
         )
     return np.minimum(0.5 * success, 1.0)
 
 
 def _best_mass(
-    own: OwnReportMasses, n: Whole, beta: float, least: NDArray[Any], published: bool
+    own: OwnReportMasses, n: Whole, beta: float, least: NDArray[Any], *, published: bool
 ) -> NDArray[np.float64]:
     """Return Σ_D max(P(reports, D | in the cell), P(reports, D | outside)) for what is read of the reports.
 

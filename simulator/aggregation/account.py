@@ -106,7 +106,10 @@ class ServerAccounts:
 
     def close(self, used: int) -> tuple[ServerAccount, ...]:
         """Return the accounts, where so many reports were counted."""
-        return tuple(ServerAccount(party, *messages, used) for party, messages in self._messages.items())
+        return tuple(
+            ServerAccount(party, sent, arrived, late, lost, used)
+            for party, (sent, arrived, late, lost) in self._messages.items()
+        )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ READ_PLAIN = (
 )
 OPEN_CHANNEL = (
     "A one-time pseudonym hides a device only from parties that cannot see over which connection it sends: whoever "
-    "observes the network, together with a server, follows it from query to query (channel.anonymous = true prevents this)."
+    "observes the network, together with a server, follows it from query to query, which channel.anonymous prevents."
 )
 ANONYMOUS_CHANNEL = "An anonymous channel is assumed; how it is built, what it costs and its delays are not simulated."
 NAMED = "Reports name their device, so an anonymous channel hides nothing here."

@@ -132,7 +132,8 @@ class SecretShared(Deployment):
         """Return what each server stores: the shares that reached it, under handles.
 
         Servers may hold shares of different reports; they count the reports of which all of them received a share in
-        time. Shares are cut anew, by the same law as those that were added up; no party sees both a report's shares and another's sum.
+        time. Shares are cut anew, by the same law as those that were added up; no party sees both a report's shares and
+        another's sum.
         """
         sharing = AdditiveSharing(self.servers)
         filed: dict[Party, list[Filed]] = {f"server:{server}": [] for server in range(1, self.servers + 1)}

@@ -32,10 +32,11 @@ ENVELOPE_NBYTES = 48
 class ShuffledReports(Deployment):
     """Devices seal their reports to the server and send them to a mixer, which forwards them in random order.
 
-    The mixer knows who sent an envelope and cannot open it; it stores every envelope that reaches it, and forwards those
-    that reach it in time. The server stores plain reports without handles, each round in an order of its own. Mixer and
-    server together open every envelope that the mixer received, whether or not it was forwarded and counted, and know who
-    sent it. Over an anonymous channel the mixer does not know who sends, and the two together learn what the server does.
+    The mixer knows who sent an envelope and cannot open it; it stores every envelope that reaches it, and forwards
+    those that reach it in time. The server stores plain reports without handles, each round in an order of its own.
+    Mixer and server together open every envelope that the mixer received, whether or not it was forwarded and counted,
+    and know who sent it. Over an anonymous channel the mixer does not know who sends, and the two together cannot link
+    reports.
 
     Parameters
     ----------

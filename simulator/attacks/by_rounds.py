@@ -12,7 +12,6 @@ from simulator.attacks.guesses import Guesses
 from simulator.attacks.observation import Observation
 from simulator.attacks.prior import Prior
 
-
 ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy)
 """Mechanisms whose report is one of V + 1 outputs, so that their counts are all their reports, in no order."""
 
@@ -23,8 +22,8 @@ def guess_by_rounds(
     """Guess every device's cell from all that is read of these rounds of each query.
 
     The guess is the Bayes-optimal one of the devices' reports, linked where they can be. From reports that nothing ties
-    to a device, one guess is made for any device: the most likely cell of the sender of one of them. With several rounds
-    of such reports only the last is used.
+    to a device, one guess is made for any device: the most likely cell of the sender of one of them. With several
+    rounds of such reports only the last is used.
 
     Parameters
     ----------
@@ -94,7 +93,7 @@ def _guess_anybody(
 def _unlinked(observation: Observation, query: int, round_: int) -> tuple[Any, Any]:
     """Return reports without handles, n of them, and how many devices sent each, (n,) int64; none where none are read.
 
-    A list holds each once. Of a mechanism whose report is one of a few outputs, the published counts are such a list too.
+    A list holds each once. The published counts are such a list too, where a report is one of a few outputs.
     """
     read = read_round(observation, query, round_)
     if read is not None:

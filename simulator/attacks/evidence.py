@@ -55,8 +55,8 @@ def read_round(observation: Observation, query: int, round_: int, *, partial: bo
     """Return the reports of a round as far as the coalition can read them; None if it cannot.
 
     A report is read where a member stores it plain, or holds it sealed and another member has the key; where all of its
-    shares are held, by adding them up modulo 2⁶⁴; and without its device where it is on a list, or the only one that the
-    published sums hold besides those of corrupted vehicles.
+    shares are held, by adding them up modulo 2⁶⁴; and without its device where it is on a list, or the only one that
+    the published sums hold besides those of corrupted vehicles.
 
     Parameters
     ----------

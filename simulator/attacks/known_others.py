@@ -10,6 +10,8 @@ from mechanisms.local import SamplingPrivacy
 from simulator.attacks.observation import OwnReports
 
 IntArray = npt.NDArray[np.int64]
+TIES = 1e-9
+"""Log ratios up to it are even evidence, but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +58,8 @@ class LastDevice:
 def known_others(mechanism: SamplingPrivacy, last: LastDevice) -> npt.NDArray[np.bool_]:
     """Guess whether the one device was in the cell or outside all, even odds, by the ratio of likelihoods.
 
-    The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports say (papers.md, item 3). Even
-    evidence is taken for "outside".
+    The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports say (papers.md, item 3).
+    Even evidence is taken for "outside".
 
     Parameters
     ----------
@@ -83,10 +85,6 @@ def known_others(mechanism: SamplingPrivacy, last: LastDevice) -> npt.NDArray[np
     own = OwnReportMasses.of(mechanism, last.cell, last.first, last.second)
     guessed: npt.NDArray[np.bool_] = own.log_ratio(ratio, sampling=mechanism.sampling) > TIES
     return guessed
-
-
-TIES = 1e-9
-"""Log ratios up to it are even evidence, but for rounding."""
 
 
 def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:

@@ -209,7 +209,7 @@ class Observation:
     @property
     def queries(self) -> tuple[int, ...]:
         """The queries of which something is seen, ascending."""
-        return tuple(sorted({entry.query for entry in (*self.seen, *self.released)}))
+        return tuple(sorted({seen.query for seen in self.seen} | {released.query for released in self.released}))
 
     def of_round(self, query: int, round_: int) -> list[Seen]:
         """Return what is seen of one round of one query."""

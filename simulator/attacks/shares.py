@@ -16,8 +16,8 @@ def shares(observation: Observation, prior: Prior, *, rng: np.random.Generator) 
     """Add up the shares there are, take the sum for the report's encoding, and guess from it.
 
     From all m servers' shares it is the report, and the guess that of linked rounds. From fewer it is uniform, which
-    no device's report is; so no truth is made likelier by it, and the guess is that of the prior. The servers' published
-    sums are used too: less the reports of all vehicles but one, they are that one's.
+    no device's report is; so no truth is made likelier by it, and the guess is that of the prior. The servers'
+    published sums are used too: less the reports of all vehicles but one, they are that one's.
 
     Parameters
     ----------

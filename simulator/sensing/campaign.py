@@ -15,10 +15,10 @@ from simulator.sensing.channel import Channel, Sending
 from simulator.sensing.memories import Memories
 from simulator.sensing.population import Population
 from simulator.sensing.query import Answer, Query
+from simulator.sensing.report_recorder import Targets
 from simulator.sensing.schedule import Schedule
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import Draws, Survey
-from simulator.sensing.report_recorder import Targets
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, look

@@ -194,8 +194,8 @@ class Channel:
 
     A message is lost where its device's link is down when it leaves. Links are down independently of each other
     and of where the devices are. With `burst_s` a link is a two-state Markov process that is down a share `loss`
-    of the time, for `burst_s` on average, as in Gilbert's model: a device in a tunnel loses all messages of both rounds.
-    Without, every message is lost independently; a report of m shares then arrives whole with probability (1 − loss)^m.
+    of the time, for `burst_s` on average, as in Gilbert's model: a device in a tunnel loses all messages of both
+    rounds. Without, every message is lost independently; of a report of m shares all arrive with (1 − loss)^m.
 
     Attributes
     ----------

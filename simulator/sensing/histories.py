@@ -1,7 +1,7 @@
 """Histories: for devices that answer by counts, the rounds they were present in and the rounds that counted them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from attack_worlds import CELLS, FAMILY, SAMPLING, attack, campaign, tried
+from attack_worlds import CELLS, FAMILY, SAMPLING, attack, campaign, observe, tried
 from scipy.stats import binomtest
 
 from mechanisms.inference import log_likelihood
@@ -12,9 +12,7 @@ from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedR
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.trusted import Trusted
-from simulator.attacks import Observation, Prior, longitudinal
-from simulator.experiment.games.filed_queries import FiledQueries
-from simulator.streams import Streams
+from simulator.attacks import Prior, longitudinal
 
 ASKED = (1, 2, 5)
 MECHANISMS = {

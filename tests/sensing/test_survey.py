@@ -20,8 +20,8 @@ from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.trusted import Trusted
 from simulator.sensing.asked import Asked, Present
 from simulator.sensing.channel import Channel, ExponentialLatency, Outage
-from simulator.sensing.survey import Draws, Survey
 from simulator.sensing.report_recorder import Targets
+from simulator.sensing.survey import Draws, Survey
 
 LEVEL = 1e-6
 CELLS = 4

@@ -102,7 +102,7 @@ def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, sou
 
 
 def _attacked(attack: Any, records: Records) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the campaigns and mechanisms that an attack is tried on: one campaign at a time, or all of them together."""
+    """Yield the campaigns and mechanisms that an attack is tried on: each campaign alone, or all of them together."""
     if not getattr(attack, "together", False):
         yield from (((campaign,), name) for campaign, name in records)
         return
@@ -186,19 +186,19 @@ def _rows(
         boards = _boards(attack, filed, coalition, campaigns, streams)
         if not any(len(query.truth) for board in boards for query in board.record.queries):
             return findings, ["there are no targets, for no vehicle answered one by one that is not corrupted"]
-        for columns in _play(attack, boards, coalition, campaigns, name, streams):
-            findings.append(
-                Finding(
-                    name=attack.name,
-                    attack=attack.kind,
-                    coalition=", ".join(map(str, coalition)) or NOBODY,
-                    colluding=sum(_vehicles([member]) or 1 for member in coalition),
-                    servers=max(record.servers for record in filed.campaigns.values()),
-                    mechanism=name,
-                    campaign=", ".join(campaigns),
-                    **columns,
-                )
+        findings += [
+            Finding(
+                name=attack.name,
+                attack=attack.kind,
+                coalition=", ".join(map(str, coalition)) or NOBODY,
+                colluding=sum(_vehicles([member]) or 1 for member in coalition),
+                servers=max(record.servers for record in filed.campaigns.values()),
+                mechanism=name,
+                campaign=", ".join(campaigns),
+                **columns,
             )
+            for columns in _play(attack, boards, coalition, campaigns, name, streams)
+        ]
     return findings, list(_lacking(attack, boards, findings))
 
 

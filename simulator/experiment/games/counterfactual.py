@@ -7,6 +7,7 @@ coalition has, besides what is published, all that its members received.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def _decide(
         if released.counts is not None:
             differences = released.counts[1] - released.counts[0]
         elif released.differences is not None:
-            differences = np.concatenate([[0], np.where(released.suppressed, -1, released.differences)])
+            differences = np.concatenate([[0], np.where(np.asarray(released.suppressed), -1, released.differences)])
     if differences is None and not read.any():
         raise NotPlayableError(_unpublished(record))
     added, corrupted = added_by(observation.own_of(query.number), mechanism.cells)
@@ -219,10 +220,10 @@ def _others_dropped(
 
         guesses[hidden] = _in_chunks(record, query, hidden, guess)
         theory[hidden] = _number(others_dropped_theory(mechanism, prior, number, first_round=first_round))
-    elif record.publishes_differences and not record.publishes_counts and alone and record.k == 1:
+    elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
         hidden = np.flatnonzero(whole & ~read.all(axis=0))
-        found = _in_chunks(record, query, hidden, lambda own: shown_differences(mechanism, own, prior, number, rng=rng))
-        guesses[hidden], theory[hidden] = found, math.nan
+        shown = partial(shown_differences, mechanism, prior=prior, query=number, rng=rng)
+        guesses[hidden], theory[hidden] = _in_chunks(record, query, hidden, shown), math.nan
     return _guessed(query, guesses, theory, prior)
 
 
