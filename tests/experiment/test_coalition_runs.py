@@ -1,0 +1,315 @@
+"""Coalitions in whole runs: all vehicles but one, late reports, observed networks, suppressed sums."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from scenarios import ScenarioError
+from simulator import run
+
+FAMILY = 1e-6
+JOINS = "{party='server:1', from_query=5}"
+PARKED = """
+[scenario]
+name = "parked"
+seed = 3
+duration_s = 1200
+warmup_s = 200
+
+[roads]
+source = "grid"
+rows = 6
+columns = 6
+spacing_m = 150
+
+[cells]
+kind = "square"
+size_m = 300
+
+[traffic]
+vehicles = {vehicles}
+parked = "answer"
+departures = [{{from_s = 0, to_s = 10, share = 1.0}}]
+
+[channel]
+{channel}
+
+{campaigns}
+[[mechanisms]]
+name = "plain"
+kind = "no_privacy"
+
+[[mechanisms]]
+name = "sampling"
+kind = "sampling_privacy"
+sampling = 0.4
+
+[[mechanisms]]
+name = "k-ary"
+kind = "k_randomized_response"
+epsilon = 2
+"""
+
+
+def scenario(folder, campaigns, *, vehicles=40, channel=""):
+    """A scenario file; campaigns by name, each with the keys that follow its schedule."""
+    tables = [
+        f'[[campaigns]]\nname = "{name}"\nstart_s = 600\nround_gap_s = 20\nevery_s = 60\ndeadline_s = 10\n{keys}\n'
+        for name, keys in campaigns.items()
+    ]
+    file = folder / "parked.toml"
+    file.write_text(PARKED.format(vehicles=vehicles, channel=channel, campaigns="\n".join(tables)))
+    return file
+
+
+def attacks(*sections):
+    return "attacks=[" + ", ".join(sections) + "]"
+
+
+def agrees(row, level=FAMILY):
+    return binomtest(round(row.success * row.trials), row.trials, row.theory).pvalue > level
+
+
+@pytest.fixture(scope="module")
+def last_vehicle(tmp_path_factory):
+    campaigns = {
+        "shuffled": 'queries = 4\naggregation = {kind = "shuffled"}',
+        "shared": 'queries = 2\naggregation = {kind = "secret_shared", servers = 3}',
+    }
+    file = scenario(tmp_path_factory.mktemp("last"), campaigns)
+    sections = [
+        "{kind='link_rounds', name='server', coalition=['server:1', 'vehicles:39'], campaigns=['shuffled']}",
+        "{kind='link_rounds', name='two-left', coalition=['server:1', 'vehicles:38'], campaigns=['shuffled']}",
+        "{kind='shares', name='one-share', coalition=['server:2', 'vehicles:39']}",
+        "{kind='link_rounds', name='sums', coalition=['vehicles:39']}",
+        "{kind='known_others', name='others', coalition=['vehicles:39'], mechanisms=['sampling']}",
+        "{kind='longitudinal', name='asked-again', coalition=['vehicles:39'], asked=[1, 4], campaigns=['shuffled']}",
+        "{kind='link_rounds', name='public', coalition=[]}",
+    ]
+    return run(file, overrides=[attacks(*sections)]).attacks.set_index(["name", "mechanism"])
+
+
+@pytest.mark.parametrize("name", ["server", "one-share", "sums"])
+def test_all_vehicles_but_one_find_its_reports(last_vehicle, name):
+    plain = last_vehicle.loc[(name, "plain")]
+    assert (plain["success"] == 1.0).all()
+    assert (plain["prior"] < 0.5).all()
+    for mechanism in ("sampling", "k-ary"):
+        for _, row in last_vehicle.loc[[(name, mechanism)]].iterrows():
+            assert row.trials >= 2 * 40
+            assert row.theory > row.prior
+            assert agrees(row)
+
+
+def test_with_two_vehicles_left_a_list_names_neither(last_vehicle):
+    two, one = last_vehicle.loc[("two-left", "plain")], last_vehicle.loc[("server", "plain")]
+    assert two.success.item() < one.success.item()
+
+
+def test_all_vehicles_but_one_know_whether_it_was_counted(last_vehicle):
+    for _, row in last_vehicle.loc[[("others", "sampling")]].iterrows():
+        assert row.theory == pytest.approx(0.5 + 0.4 / 2)
+        assert agrees(row)
+
+
+def test_all_vehicles_but_one_follow_it_through_queries(last_vehicle):
+    rows = last_vehicle.loc[[("asked-again", "sampling")]]
+    assert rows["theory"].is_monotonic_increasing
+    assert rows["theory"].iloc[-1] > 0.75
+    assert all(agrees(row) for _, row in rows.iterrows())
+
+
+def test_whoever_only_reads_what_is_published_keeps_the_prior(last_vehicle):
+    rows = last_vehicle.loc["public"]
+    assert (rows["coalition"] == "none").all()
+    assert (rows["colluding"] == 0).all()
+    np.testing.assert_allclose(rows["success"], rows["prior"])
+
+
+def test_all_vehicles_leave_no_target(tmp_path):
+    file = scenario(tmp_path, {"c": "queries = 1"}, vehicles=20)
+    found = run(file, overrides=[attacks("{kind='link_rounds', coalition=['server:1', 'vehicles:20']}")])
+    assert len(found.attacks) == 0
+    assert any("there are no targets" in note for note in found.facts["warnings"])
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory):
+    campaigns = {
+        "numbers": "queries = 2",
+        "pseudonyms": 'queries = 8\naggregation = {kind = "trusted", handles = "query"}',
+        "other": "queries = 2",
+    }
+    file = scenario(tmp_path_factory.mktemp("late"), campaigns, vehicles=700, channel="latency_s = 11")
+    times = "asked=[1, 2, 4, 8]"
+    both = "coalition=['server:1', 'network']"
+    sections = [
+        "{kind='link_rounds', coalition=['server:1'], campaigns=['numbers']}",
+        f"{{kind='longitudinal', name='followed', {both}, campaigns=['pseudonyms'], {times}}}",
+        f"{{kind='longitudinal', name='lost', coalition=['server:1'], campaigns=['pseudonyms'], {times}}}",
+        f"{{kind='longitudinal', name='some', {both}, campaigns=['pseudonyms'], asked=[2], from_query=3, to_query=4}}",
+        f"{{kind='longitudinal', name='pooled', {both}, campaigns=['numbers', 'other'], asked=[4], together=true}}",
+        f"{{kind='link_rounds', name='at-once', {both}, campaigns=['numbers', 'other'], together=true}}",
+        "{kind='drop_out', dropped='target', coalition=['server:1'], campaigns=['numbers']}",
+        "{kind='link_rounds', name='joins', campaigns=['pseudonyms'], coalition=['network', " + JOINS + "]}",
+    ]
+    return run(file, overrides=[attacks(*sections)])
+
+
+def test_a_server_that_counted_nothing_has_learnt_what_it_received(late):
+    numbers = late.rounds[late.rounds["campaign"] == "numbers"]
+    assert (numbers["counted"] == 0).all()
+    assert (numbers["late"] == 700).all()
+    rows = late.attacks[late.attacks["name"] == "link_rounds"].set_index("mechanism")
+    assert rows.loc["plain", "success"] == 1.0
+    assert agrees(rows.loc["sampling"])
+    assert agrees(rows.loc["k-ary"])
+    # Dropped from the sums, not from what the server holds.
+    dropped = late.attacks[late.attacks["name"] == "drop_out"]
+    assert len(dropped) == 2
+    assert all(agrees(row) and row.success > 0.4 for _, row in dropped.iterrows())
+
+
+def test_server_and_network_follow_pseudonyms_as_theory_has_it(late):
+    found = late.attacks.set_index(["name", "mechanism"])
+    for mechanism in ("sampling", "k-ary"):
+        followed, lost = found.loc[[("followed", mechanism)]], found.loc[[("lost", mechanism)]]
+        assert followed["value"].tolist() == lost["value"].tolist() == [1.0, 2.0, 4.0, 8.0]
+        assert followed["theory"].is_monotonic_increasing
+        assert followed["theory"].iloc[-1] > lost["theory"].iloc[-1] + 0.2
+        assert all(agrees(row) for _, row in followed.iterrows())
+        assert all(agrees(row) for _, row in lost.iterrows())
+
+
+def test_coalitions_change_and_span_campaigns(late):
+    found = late.attacks.set_index(["name", "mechanism"])
+
+    def row(name, mechanism="sampling"):
+        return found.loc[[(name, mechanism)]].iloc[0]
+
+    two, some = found.loc[[("followed", "sampling")]].iloc[1], row("some")
+    assert some["coalition"] == "server:1 (from query 3 to 4), network (from query 3 to 4)"
+    assert some["theory"] == pytest.approx(two["theory"], abs=0.05)
+    assert agrees(some)
+    pooled, once = row("pooled"), row("at-once")
+    assert pooled["campaign"] == once["campaign"] == "numbers, other"
+    assert agrees(pooled)
+    assert agrees(once)
+    assert pooled["theory"] > once["theory"] > row("link_rounds")["theory"]
+    # Without the server the network reads nothing: half of the queries are guessed by the prior.
+    joins = row("joins", "plain")
+    assert joins["success"] == pytest.approx(0.5 + joins["prior"] / 2, abs=0.02)
+
+
+def test_an_anonymous_channel_hides_who_sent(tmp_path):
+    campaigns = {
+        "pseudonyms": 'queries = 3\naggregation = {kind = "trusted", handles = "query"}',
+        "mixed": 'queries = 1\naggregation = {kind = "shuffled"}',
+    }
+    file = scenario(tmp_path, campaigns, vehicles=400, channel="anonymous = true")
+    sections = (
+        "{kind='longitudinal', coalition=['server:1', 'network'], campaigns=['pseudonyms'], asked=[1, 3]}",
+        "{kind='link_rounds', coalition=['server:1', 'mixer', 'network'], campaigns=['mixed']}",
+    )
+    found = run(file, overrides=[attacks(*sections)])
+    rows = found.attacks.set_index(["attack", "mechanism"])
+    one, three = rows.loc[("longitudinal", "k-ary")]["theory"]
+    assert three == pytest.approx(one, abs=0.05)
+    mixed = rows.loc["link_rounds"]
+    np.testing.assert_allclose(mixed["success"], mixed["prior"])
+    learns = {
+        (one["campaign"], tuple(entry["coalition"])): entry
+        for one in found.facts["deployments"]
+        for mechanism in one["mechanisms"]
+        if mechanism["mechanism"] == "k-ary"
+        for entry in mechanism["learns"]
+    }
+    assert ("pseudonyms", ("server:1", "network")) not in learns
+    alone = learns["mixed", ("server:1",)]
+    assert learns["mixed", ("server:1", "mixer")]["epsilon"] == alone["epsilon"]
+
+
+def test_what_is_suppressed_gives_nothing(tmp_path):
+    campaigns = {
+        "suppressed": 'queries = 6\nrelease = {kind = "suppress", k = 40, mechanisms = ["sampling"]}',
+        "open": "queries = 6",
+    }
+    file = scenario(tmp_path, campaigns, vehicles=150)
+    sections = (
+        "{kind='known_others', coalition=['network'], mechanisms=['sampling']}",
+        "{kind='drop_out', name='others', dropped='others', coalition=['network'], mechanisms=['sampling']}",
+        "{kind='drop_out', name='target', dropped='target', coalition=['network'], mechanisms=['sampling']}",
+        "{kind='drop_out', name='server', dropped='others', coalition=['server:1'], mechanisms=['sampling']}",
+    )
+    found = run(file, overrides=[attacks(*sections)])
+    assert found.estimates[found.estimates["campaign"] == "suppressed"]["truth"].max() < 40
+    rows = found.attacks.set_index(["campaign", "name"])
+    assert rows.loc[[("suppressed", "known_others")]]["theory"].item() == 0.5
+    for name in ("others", "target"):
+        hidden = rows.loc[[("suppressed", name)]]
+        np.testing.assert_allclose(hidden["success"], hidden["prior"])
+        np.testing.assert_allclose(hidden["theory"], hidden["prior"])
+        assert (rows.loc[[("open", name)]]["success"].iloc[-1:] > hidden["prior"].iloc[-1] + 0.1).all()
+    assert rows.loc[[("open", "known_others")]]["theory"].item() > 0.52
+    # The server still holds what it received.
+    server = rows.loc[[("suppressed", "server")]].iloc[0]
+    assert server["success"] > 0.4
+    assert agrees(server)
+
+
+@pytest.mark.parametrize("answers", ["reports", "counts"])
+def test_each_servers_messages_are_accounted_for(tmp_path, answers):
+    campaigns = {
+        "shared": 'queries = 3\naggregation = {kind = "secret_shared", servers = 3}',
+        "mixed": 'queries = 3\naggregation = {kind = "shuffled"}',
+        "trusted": "queries = 3",
+    }
+    channel = (
+        "loss = 0.1\nduplicates = 0.2\nlatency_s = {kind = 'exponential', mean_s = 4}\n"
+        "outages = [{server = 'server:1', from_s = 620, to_s = 623}]"
+    )
+    file = scenario(tmp_path, campaigns, vehicles=3000, channel=channel)
+    found = run(file, overrides=[f"population={{answers='{answers}'}}"])
+    servers, rounds = found.servers, found.rounds
+    assert list(servers.columns) == [
+        *("campaign", "query", "mechanism", "round", "server"),
+        *("sent", "arrived", "late", "lost", "used"),
+    ]
+    assert (servers["sent"] == servers["arrived"] + servers["late"] + servers["lost"]).all()
+    assert (servers["used"] <= servers["arrived"]).all()
+    assert (rounds["answered"] == rounds[["counted", "late", "lost", "rejected", "unpaired"]].sum(axis=1)).all()
+    key = ["campaign", "query", "mechanism", "round"]
+    joined = servers.merge(rounds, on=key, suffixes=("", "_reports"))
+    direct = joined[joined["campaign"] != "mixed"]
+    assert (direct["sent"] == direct["answered"]).all()
+    mixer, behind = (
+        joined[(joined["campaign"] == "mixed") & (joined["server"] == server)] for server in ("mixer", "server:1")
+    )
+    assert (mixer["sent"].to_numpy() == mixer["answered"].to_numpy()).all()
+    assert (behind["sent"].to_numpy() == mixer["arrived"].to_numpy()).all()
+    assert (behind["arrived"].to_numpy() == behind["counted"].to_numpy()).all()
+    # Loss compounds over the shares: each arrives in time with p, and all three with p³.
+    p = 0.9 * (1 - np.exp(-10 / 4))
+    shared = joined[(joined["campaign"] == "shared") & (joined["server"] == "server:2")]
+    in_time, sent, counted = (int(shared[column].sum()) for column in ("arrived", "sent", "counted"))
+    assert binomtest(in_time, sent, p).pvalue > FAMILY
+    third = joined[(joined["campaign"] == "shared") & (joined["round"] == 1) & (joined["query"] > 1)]
+    counted, sent = (int(third[third["server"] == "server:2"][column].sum()) for column in ("counted", "sent"))
+    assert binomtest(counted, sent, p**3).pvalue > FAMILY
+    shares = joined[joined["campaign"] == "shared"].groupby(key)["arrived"].sum()
+    copies = rounds.set_index(key).loc[shares.index, "duplicates"]
+    assert binomtest(int(copies.sum()), int(shares.sum()), 0.2).pvalue > FAMILY
+
+
+def test_windows_and_spans_that_cannot_be(tmp_path):
+    file = scenario(tmp_path, {"c": "queries = 2", "d": "queries = 3"}, vehicles=20)
+    for section, words in (
+        ("{kind='link_rounds', coalition=['server:1'], from_query=3, to_query=2}", "to_query"),
+        ("{kind='link_rounds', coalition=['server:1'], from_query=4}", "from_query"),
+        ("{kind='link_rounds', coalition=[{party='server:1', from_query=2, to_query=1}]}", "to_query"),
+        ("{kind='link_rounds', coalition=[{party='nobody'}]}", "coalition"),
+        ("{kind='round_one', coalition=['server:1'], together=true}", "together"),
+        ("{kind='longitudinal', coalition=['server:1'], asked=[6], together=true}", "asked"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            run(file, overrides=[attacks(section)])
