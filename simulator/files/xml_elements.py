@@ -112,11 +112,12 @@ class _Parsing:
 
     def catch_up(self) -> FaultsError | None:
         """Parse what expat has put off: from its version 2.6 on, it waits for more of a tag that is long already."""
-        if not hasattr(self._parser, "SetReparseDeferralEnabled"):
+        defer = getattr(self._parser, "SetReparseDeferralEnabled", None)
+        if defer is None:
             return None
-        self._parser.SetReparseDeferralEnabled(False)
+        defer(0)
         fault = self.parse(b"")
-        self._parser.SetReparseDeferralEnabled(True)
+        defer(1)
         return fault
 
     def _begins(self, name: str, attributes: dict[str, str]) -> None:
