@@ -14,9 +14,6 @@ from packaging.utils import canonicalize_name
 from scenarios import Scenario, files_of
 from scenarios.references import WITH_FILES, file_names
 
-RUN_FORMAT = 2
-"""Of the run directories written now; those of version 0.1.0 give no number, and are of format 1."""
-
 PACKAGES = (
     "dp-accounting",
     "geopandas",

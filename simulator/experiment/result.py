@@ -18,12 +18,11 @@ from simulator.aggregation.deployment import Deployment
 from simulator.experiment.city import City
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.deployment_facts import describe_deployments
-from simulator.experiment.directory import fill_directory
+from simulator.experiment.directory import RUN_FORMAT, fill_directory
 from simulator.experiment.games.challenge import Challenged
 from simulator.experiment.games.findings import tabulate_findings
 from simulator.experiment.loss_facts import describe_loss
 from simulator.experiment.provenance import (
-    RUN_FORMAT,
     data_checksums,
     own_version,
     package_versions,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from simulator.experiment.provenance import RUN_FORMAT
+from simulator.experiment.directory import RUN_FORMAT
 from simulator.reporting.called import called
 
 TITLES = {
