@@ -42,8 +42,8 @@ def test_sumo_has_no_socket_even_where_its_configuration_asks_for_one(net, confi
         assert driven.to(5).totals().departed > 0
         folder = Path(f"/proc/{driven.sumo._server._process.pid}/fd")
         opened = [str(file.readlink()) for file in folder.iterdir()]
-    assert any(link.startswith("pipe:") for link in opened)
     assert not any(link.startswith("socket:") for link in opened)
+    assert any(link.startswith("pipe:") for link in opened)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
