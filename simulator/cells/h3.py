@@ -15,6 +15,7 @@ import shapely
 from simulator.cells.division import check_level
 from simulator.cells.errors import CellsError
 from simulator.cells.points import points_of
+from simulator.extras import import_extra
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -221,11 +222,7 @@ class HexagonGrid:
 
 
 def _h3() -> Any:
-    try:
-        import h3.api.numpy_int as api  # noqa: PLC0415  an extra: whoever has no hexagons does without
-    except ImportError:
-        raise CellsError(['kind = "h3" needs the package h3: pip install "crowdveil[h3]"']) from None
-    return api
+    return import_extra("h3.api.numpy_int", needed='kind = "h3" needs the package h3', extra="h3", error=CellsError)
 
 
 def _wgs84_from(crs: pyproj.CRS) -> pyproj.Transformer:

@@ -12,6 +12,9 @@ from pathlib import Path
 COMPLETE = "run.json"
 """Written last, so that its presence means a complete run."""
 
+RUN_FORMAT = 2
+"""Of the run directories written now; those of version 0.1.0 give no number, and are of format 1."""
+
 LATEST = "latest"
 """Link to the newest run beside it."""
 

@@ -2,17 +2,38 @@
 
 import hashlib
 import re
-import resource
 import sys
-from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from scenarios import Scenario, files_of
 from scenarios.references import WITH_FILES, file_names
 
-PACKAGES = ("geopandas", "networkx", "numba", "numpy", "pandas", "pyarrow", "pyproj", "scipy", "shapely", "simpy")
+PACKAGES = (
+    "dp-accounting",
+    "geopandas",
+    "networkx",
+    "numba",
+    "numpy",
+    "packaging",
+    "pandas",
+    "plotly",
+    "pyarrow",
+    "pydantic",
+    "pyproj",
+    "rich",
+    "scipy",
+    "shapely",
+    "simpy",
+    "tomli-w",
+    "typer",
+)
+"""What every run is made with: the packages that crowdveil always needs."""
 
 
 def own_version() -> str:
@@ -23,9 +44,34 @@ def own_version() -> str:
         return "unknown"
 
 
-def package_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages whose numbers are in the result."""
-    return {"python": sys.version.split()[0], **{name: version(name) for name in PACKAGES}}
+def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
+    """Return the versions of all packages that take part in a run, so that it can be repeated.
+
+    Parameters
+    ----------
+    extras
+        Packages used beyond those that every run is made with.
+
+    Returns
+    -------
+    versions
+        Of Python, then of the packages and of what they require in turn, by normalised name; "unknown" of modules
+        that were not installed as a package.
+    """
+    versions: dict[str, str] = {}
+    names = [*PACKAGES, *extras]
+    while names:
+        name = canonicalize_name(names.pop())
+        if name in versions:
+            continue
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "unknown"
+            continue
+        needed = map(Requirement, requires(name) or ())
+        names += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return {"python": sys.version.split()[0], **dict(sorted(versions.items()))}
 
 
 def data_checksums(scenario: Scenario) -> dict[str, str]:
@@ -57,7 +103,11 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def peak_memory_nbytes() -> int:
-    """Return the most memory this process has held, bytes."""
+def peak_memory_nbytes() -> int | None:
+    """Return the most memory this process has held, bytes; None where the system does not tell, as on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else peak * 1024)

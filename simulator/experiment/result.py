@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.experiment.city import City
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.deployment_facts import describe_deployments
-from simulator.experiment.directory import fill_directory
+from simulator.experiment.directory import RUN_FORMAT, fill_directory
 from simulator.experiment.games.challenge import Challenged
 from simulator.experiment.games.findings import tabulate_findings
 from simulator.experiment.loss_facts import describe_loss
@@ -89,6 +89,7 @@ class RunResult:
         attacked: Challenged,
         traffic: Mapping[str, Any],
         warnings: Sequence[str],
+        extras: Iterable[str] = (),
         flow_check: Mapping[str, Any] | None = None,
         fcd: Samples | None = None,
         stopwatch: Stopwatch,
@@ -106,12 +107,13 @@ class RunResult:
         )
         totals = engine.totals()
         facts = {
+            "format": RUN_FORMAT,
             "version": own_version(),
             "scenario": scenario.name,
             "description": scenario.scenario.description,
             "scenario_sha256": hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
             "seed": scenario.seed,
-            "packages": package_versions(),
+            "packages": package_versions(extras),
             "data": data_checksums(scenario),
             "vehicles": engine.vehicles,
             "called": list(getattr(scenario.traffic, "called", VEHICLES)),

@@ -17,6 +17,7 @@ from simulator.experiment.progress import Progress, Silent
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunResult
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
+from simulator.extras import record_extras
 from simulator.sensing.campaign import Campaign, moments_of
 from simulator.sensing.memories import Memories
 from simulator.sensing.query import Query
@@ -65,7 +66,7 @@ def run_scenario(
     TypeError
         If `scenario` or `overrides` is of another kind.
     """
-    stopwatch = Stopwatch()
+    stopwatch, extras = Stopwatch(), record_extras()
     progress = progress or Silent()
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
@@ -121,6 +122,7 @@ def run_scenario(
             attacked=attacked,
             traffic=traffic,
             warnings=parts.warnings(scenario),
+            extras=extras,
             flow_check=_check_flows(parts, engine, stopwatch),
             fcd=None if sampler is None else sampler.samples(),
             stopwatch=stopwatch,

@@ -57,6 +57,8 @@ def elements_of(file: str | Path, *, error: type[FaultsError]) -> Iterator[Eleme
     for chunk in chunks_of(Path(file), error=error):
         fault = parsing.parse(chunk)
         total += len(chunk)
+        if fault is None and not parsing.found and silent + len(chunk) > LONGEST_BYTES:
+            fault = parsing.catch_up()
         silent = 0 if parsing.found else silent + len(chunk)
         if fault is None and silent > LONGEST_BYTES:
             fault = parsing.fault(f"must have a tag in every {LONGEST_BYTES:,} bytes; is this XML?")
@@ -107,6 +109,16 @@ class _Parsing:
         except (LookupError, ValueError) as fault:  # what Python's codecs have against the encoding the file declares
             return self._error([f"{self._file}: line 1: its declared encoding cannot be read: {fault}"])
         return None
+
+    def catch_up(self) -> FaultsError | None:
+        """Parse what expat has put off: from its version 2.6 on, it waits for more of a tag that is long already."""
+        defer = getattr(self._parser, "SetReparseDeferralEnabled", None)
+        if defer is None:
+            return None
+        defer(0)
+        fault = self.parse(b"")
+        defer(1)
+        return fault
 
     def _begins(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1

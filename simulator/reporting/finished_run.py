@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from simulator.experiment.directory import RUN_FORMAT
 from simulator.reporting.called import called
 
 TITLES = {
@@ -38,7 +39,7 @@ ATTACK_COLUMNS = ("name", "attack", "coalition", "mechanism", "prior", "success"
 
 
 class UnfinishedRunError(ValueError):
-    """A directory that holds no finished run; the message says what is missing."""
+    """A directory that holds no finished run that can be read; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,25 @@ def refined_labels(run: Mapping[str, Any], facts: Mapping[str, MechanismFacts]) 
     return labels
 
 
+def _read_facts(path: Path) -> dict[str, Any]:
+    """Read `run.json` of this format or an earlier one."""
+    if not path.is_file():
+        raise UnfinishedRunError(f"{path.parent}: no finished run here: run.json is not in it")
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
+    if not isinstance(facts, dict):
+        raise UnfinishedRunError(f"{path}: must be a JSON object")
+    number = facts.get("format", 1)
+    if number not in range(1, RUN_FORMAT + 1):
+        rule = f"must be a whole number from 1 to {RUN_FORMAT}, the formats that this version of crowdveil reads"
+        raise UnfinishedRunError(
+            f"{path}: format: {rule}; got {number!r}, written by version {facts.get('version', 'unknown')}"
+        )
+    return facts
+
+
 class FinishedRun:
     """
     The files of one run directory, each read when it is first needed.
@@ -129,18 +149,12 @@ class FinishedRun:
     Raises
     ------
     UnfinishedRunError
-        If the directory holds no readable `run.json`.
+        If the directory holds no readable `run.json`, or one of a later format.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        path = directory / "run.json"
-        if not path.is_file():
-            raise UnfinishedRunError(f"{directory}: no finished run here: run.json is not in it")
-        try:
-            self.run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
+        self.run = _read_facts(directory / "run.json")
         self.called = called(self.run)
         self.facts = mechanism_facts(self.run)
         self.refined = refined_labels(self.run, self.facts)
@@ -184,8 +198,9 @@ class FinishedRun:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """One row a campaign and mechanism."""
-        return self._table("scores")
+        """One row a campaign and mechanism; those of format 1 may not say that they are of counts."""
+        scores = self._table("scores")
+        return scores if "statistic" in scores else scores.assign(statistic="count")
 
     @cached_property
     def claims(self) -> pd.DataFrame:

@@ -59,7 +59,7 @@ def statistics(scores: pd.DataFrame) -> dict[str, Statistic]:
     statistics
         By campaign, in the frame's order.
     """
-    names = scores["statistic"] if "statistic" in scores else ["count"] * len(scores)
+    names = scores["statistic"]
     pairs = zip(scores["campaign"], names, strict=True)
     return {str(campaign): _STATISTICS.get(str(name), COUNT) for campaign, name in pairs}
 

@@ -90,5 +90,5 @@ def test_what_cannot_be_divided_is_refused_with_its_reason(words):
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "h3.api.numpy_int", None)
-    with pytest.raises(CellsError, match=r'needs the package h3: pip install "crowdveil\[h3\]"'):
+    with pytest.raises(CellsError, match=r"needs the package h3: pip install 'crowdveil\[h3\]'"):
         HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS)

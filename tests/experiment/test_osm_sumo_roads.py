@@ -80,6 +80,7 @@ def write(tmp_path):
 
 def test_roads_of_openstreetmap(write):
     result = run(write("osm", "town.osm", OSM))
+    assert {"osmnx", "pyrosm", "sumolib"} & result.facts["packages"].keys() == {"osmnx"}
     city = result.facts["city"]
     assert (city["nodes"], city["links"]) == (2, 6)
     assert "lanes taken by class of road in 6 of 6 links: residential 1 (4), primary 1 (2)" in "\n".join(city["notes"])
@@ -89,7 +90,9 @@ def test_roads_of_openstreetmap(write):
 
 def test_roads_of_sumo_driven_by_our_own_engine(write):
     more = 'keep = "strong"\nanchor = { lon = 11.3, lat = 44.5 }'
-    city = run(write("sumo", "small.net.xml", NET, more)).facts["city"]
+    facts = run(write("sumo", "small.net.xml", NET, more)).facts
+    assert {"osmnx", "pyrosm", "sumolib", "libsumo"} & facts["packages"].keys() == {"sumolib"}
+    city = facts["city"]
     assert (city["nodes"], city["links"]) == (2, 2)
     assert "kept the 2 nodes and 2 links of the largest part" in city["notes"][-1]
     assert "transverse Mercator about 11.3, 44.5" in city["crs"]

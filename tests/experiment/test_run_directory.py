@@ -59,6 +59,7 @@ def test_run_json(kept):
     _, out = kept
     facts = json.loads((out / "run.json").read_text(), parse_constant=pytest.fail)
     for key in [
+        "format",
         "version",
         "scenario_sha256",
         "seed",

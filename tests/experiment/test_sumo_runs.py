@@ -89,7 +89,10 @@ def test_the_campaign_counts_the_vehicles_that_sumo_has_in_each_cell(folder):
 
 
 def test_the_fleet_engine_drives_the_same_vehicles_beside_it(folder):
-    traffic = run(folder / "small.toml").facts["traffic"]
+    facts = run(folder / "small.toml").facts
+    # What drove, and what read the roads, with what they require.
+    assert {"libsumo", "sumo-data", "sumolib", "traci"} <= facts["packages"].keys()
+    traffic = facts["traffic"]
     (beside,) = traffic["beside"]
     assert (traffic["engine"], beside["engine"]) == ("sumo", "fleet")
     assert beside["times_s"] == traffic["times_s"]

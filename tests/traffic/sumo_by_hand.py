@@ -1,5 +1,7 @@
 """A small SUMO world, made by SUMO's own tools, and what a plain run of SUMO says of it."""
 
+import importlib.util
+import os
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -14,10 +16,9 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 
-pytest.importorskip("sumo", reason="SUMO is not installed: pip install 'crowdveil[sumo]'")
-pytest.importorskip("traci", reason="SUMO is not installed: pip install 'crowdveil[sumo]'")
-
-from simulator.traffic.sumo.installation import sumo_binary, sumo_environment
+sumo = pytest.importorskip("sumo", reason="SUMO's programs are not installed: pip install eclipse-sumo")
+if importlib.util.find_spec("libsumo") is None:  # not imported here: it does not go with pyarrow's library
+    pytest.skip("SUMO is not installed: pip install 'crowdveil[sumo]'", allow_module_level=True)
 
 ROUTES = """<routes>
   <vType id="slow" maxSpeed="6" sigma="0.5"/>
@@ -41,8 +42,8 @@ class Vehicle(NamedTuple):
 
 
 def tool(name: str, *arguments: object) -> None:
-    command = [str(sumo_binary().parent / name), *map(str, arguments)]
-    subprocess.run(command, check=True, capture_output=True, env=sumo_environment())
+    command = [str(Path(sumo.SUMO_HOME) / "bin" / name), *map(str, arguments)]
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "SUMO_HOME": sumo.SUMO_HOME})
 
 
 def make_net(folder: Path) -> Path:

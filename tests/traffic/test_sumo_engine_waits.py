@@ -1,19 +1,16 @@
-"""SUMO is reached by a port that others may take, and no wait for it is without end."""
+"""SUMO listens on no port, no wait for it is without end, and its warnings are kept."""
 
-import contextlib
 import os
 import signal
 import socket
-import struct
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from sumo_by_hand import Driven, engine, inputs, make_net
 
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.sumo.port import reserved_port
 from simulator.traffic.sumo.said import Said
 from simulator.traffic.sumo.server import SumoServer
 
@@ -27,55 +24,26 @@ def gone(process):
     return process.poll() is not None
 
 
-def lend(ports, monkeypatch):
-    """Have launches take these ports, one after the other, and then such as are free."""
-    lent = list(ports)
-
-    @contextlib.contextmanager
-    def reserved():
-        if lent:
-            yield lent.pop(0)
-        else:
-            with reserved_port() as port:
-                yield port
-
-    monkeypatch.setattr("simulator.traffic.sumo.server.reserved_port", reserved)
-    return lent
-
-
-def test_a_port_that_another_has_taken_is_not_used(net, monkeypatch):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        left = lend([taken.getsockname()[1]], monkeypatch)
-        with Driven(engine(inputs(net))) as driven:
-            assert driven.to(5).totals().departed > 0
-    assert left == []
-
-
-def test_two_runs_with_the_same_port_both_drive(net, monkeypatch):
-    """Either may connect to the other's SUMO first, and has to leave it: then that one has lost its own."""
-    monkeypatch.setattr("simulator.traffic.sumo.server._DYING_S", 1.0)
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for sockets in /proc, which is not here")
+@pytest.mark.parametrize("configured", [False, True], ids=["files", "config that asks for a port"])
+def test_sumo_has_no_socket_even_where_its_configuration_asks_for_one(net, configured):
     given = inputs(net)
-    for _ in range(2):
-        with reserved_port() as port:
-            pass
-        left = lend([port, port], monkeypatch)
-        with ThreadPoolExecutor(2) as pool:
-            both = list(pool.map(lambda _: SumoServer.launch(given), range(2)))
-        for server in both:
-            with server.asking(what="now") as connection:
-                connection.simulationStep()
-            server.close()
-        assert left == []
-
-
-def test_a_reserved_port_is_given_to_nobody_else_while_sumo_may_listen_there():
-    with reserved_port() as port:
-        with socket.socket() as other, pytest.raises(OSError, match="in use"):
-            other.bind(("127.0.0.1", port))
-        with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=5):
-            pass
+    if configured:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        config = net.parent / "listens.sumocfg"
+        config.write_text(
+            f'<configuration><net-file value="{net.name}"/><route-files value="{given.routes[0].name}"/>'
+            f'<remote-port value="{port}"/></configuration>'
+        )
+        given = SumoInputs.from_config(config, seed=1, step_s=1.0)
+    with Driven(engine(given)) as driven:
+        assert driven.to(5).totals().departed > 0
+        folder = Path(f"/proc/{driven.sumo._server._process.pid}/fd")
+        opened = [str(file.readlink()) for file in folder.iterdir()]
+    assert not any(link.startswith("socket:") for link in opened)
+    assert any(link.startswith("pipe:") for link in opened)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
@@ -86,9 +54,9 @@ def test_a_sumo_that_does_not_answer_is_not_waited_for_without_end(net, monkeypa
     os.kill(server._process.pid, signal.SIGSTOP)
     with (
         pytest.raises(TrafficError, match=r"^at 3 s: SUMO has not answered for 0\.5 s$"),
-        server.asking(what="at 3 s") as connection,
+        server.asking(what="at 3 s") as ask,
     ):
-        connection.simulationStep()
+        ask("simulationStep")
     server.close()
     assert gone(server._process)
     polite = SumoServer.launch(inputs(net))
@@ -110,25 +78,6 @@ def test_a_sumo_that_does_not_come_up_is_not_waited_for_without_end(net, monkeyp
     monkeypatch.setattr("simulator.traffic.sumo.server._LOADING_S", 0.5)
     with pytest.raises(TrafficError, match=r"SUMO has not read its files after 0\.5 s"):
         SumoServer.launch(inputs(net))
-
-
-def test_who_answers_on_sumos_port_and_is_not_sumo_is_left(net, monkeypatch):
-    """It takes the connection and closes it, or resets it: neither is an error of ours."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        taken.settimeout(60)
-
-        def reset():
-            with taken.accept()[0] as accepted:
-                accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-        lend([taken.getsockname()[1]], monkeypatch)
-        with ThreadPoolExecutor(1) as pool:
-            answered = pool.submit(reset)
-            with Driven(engine(inputs(net))) as driven:
-                assert driven.to(5).totals().departed > 0
-            answered.result()
 
 
 def test_a_configuration_that_sumo_does_not_read_in_time_is_told(net, monkeypatch):

@@ -21,7 +21,7 @@ from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
 """SUMO counts milliseconds: who departs at the very end has departed, who does so a millisecond later has not."""
-_NO_FILE = ("pip install", "killed by signal", "found no free port", "has not answered", "SUMO is closed")
+_NO_FILE = ("pip install", "killed by signal", "has not answered", "SUMO is closed")
 """In a fault that no file causes."""
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'")
 _MOST_GAPS = 4

@@ -3,6 +3,5 @@
 from simulator.traffic.sumo.engine import Sumo
 from simulator.traffic.sumo.inputs import SumoInputs
 from simulator.traffic.sumo.insertions import Insertions
-from simulator.traffic.sumo.installation import sumo_binary
 
-__all__ = ["Insertions", "Sumo", "SumoInputs", "sumo_binary"]
+__all__ = ["Insertions", "Sumo", "SumoInputs"]

@@ -121,8 +121,8 @@ class Sumo:
     def _asking(self, what: str) -> Iterator[Wire]:
         if self._server is None:
             raise RuntimeError("SUMO is in no environment yet: call start(env) first")
-        with self._server.asking(what=what) as connection:
-            yield Wire(connection)
+        with self._server.asking(what=what) as ask:
+            yield Wire(ask)
 
     def _check_roads(self, driven: set[str]) -> None:
         if not self._link_of:

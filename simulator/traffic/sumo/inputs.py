@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from simulator.files.xml_elements import elements_of
 from simulator.traffic.demand.sumo_times import number, seconds
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.sumo.installation import saying, sumo_binary, sumo_environment
+from simulator.traffic.sumo.installation import saying, sumo_command, sumo_environment
 
 _PATIENCE_S = 60.0
 _LISTS = ("route-files", "additional-files")
@@ -125,17 +125,19 @@ class SumoInputs:
         if self.teleport_s is not None:
             # To SUMO 0 and less are never.
             given += ["--time-to-teleport", f"{self.teleport_s:.3f}" if self.teleport_s > 0 else "-1"]
-        return [*given, "--no-step-log", "true", "--duration-log.disable", "true"]
+        # A configuration may ask SUMO to listen on a port, on every network interface: it must not.
+        return [*given, "--remote-port", "0", "--no-step-log", "true", "--duration-log.disable", "true"]
 
 
 def _options_of(config: Path) -> dict[str, str]:
     """Have SUMO write a configuration out again: one name an option, and files found from wherever we are."""
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "all.sumocfg"
-        command = [str(sumo_binary()), "-c", str(config.resolve()), "--save-configuration", str(written)]
+        command = [*sumo_command(), "-c", str(config.resolve()), "--save-configuration", str(written)]
         try:
             done = subprocess.run(  # noqa: S603 - SUMO itself, and a file the user named
                 command,
+                stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
                 encoding="utf-8",

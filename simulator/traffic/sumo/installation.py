@@ -1,11 +1,13 @@
 """Where SUMO is installed, and what it says when it is asked to run."""
 
+import importlib.util
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator.extras import import_extra
+from simulator.extras import import_extra, record_extra
 from simulator.traffic.errors import TrafficError
 
 NEEDED = 'engine = "sumo" needs SUMO'
@@ -13,39 +15,34 @@ LONGEST_SAYING = 600
 _BESIDE_THE_POINT = ("pj_obj_create", "proj_create", "Quitting (on error)")
 
 
-def sumo_binary() -> Path:
-    """Return the program that drives, of the package eclipse-sumo.
+def sumo_command() -> list[str]:
+    """Return the command that runs SUMO's library in a process of its own; SUMO's arguments follow.
+
+    Raises
+    ------
+    TrafficError
+        If the package libsumo is not installed.
+    """
+    if importlib.util.find_spec("libsumo") is None:  # it is not imported here: it does not go with pyarrow's library
+        raise TrafficError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
+    record_extra("libsumo")
+    return [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
+
+
+def traci_constants() -> Any:
+    """Return the numbers that SUMO's variables have, of the package traci.
 
     Raises
     ------
     TrafficError
         If it is not installed.
     """
-    folder = Path(_imported("sumo").SUMO_HOME) / "bin"
-    for name in ("sumo", "sumo.exe"):
-        if (folder / name).is_file():
-            return folder / name
-    raise TrafficError([f"{NEEDED}: pip install 'crowdveil[sumo]' (there is no program sumo in {folder})"])
-
-
-def traci_module() -> Any:
-    """Return the client of SUMO's protocol, of the package traci.
-
-    Raises
-    ------
-    TrafficError
-        If it is not installed.
-    """
-    return _imported("traci")
-
-
-def _imported(name: str) -> Any:
-    return import_extra(name, needed=NEEDED, extra="sumo", error=TrafficError)
+    return import_extra("traci.constants", needed=NEEDED, extra="sumo", error=TrafficError)
 
 
 def sumo_environment() -> Mapping[str, str]:
-    """Return the environment SUMO runs in: it finds its own schemas and types."""
-    return {**os.environ, "SUMO_HOME": str(sumo_binary().parent.parent)}
+    """Return the environment SUMO runs in: the library finds its own schemas and types, not those of another SUMO."""
+    return {name: value for name, value in os.environ.items() if name != "SUMO_HOME"}
 
 
 def saying(text: str) -> str:

@@ -1,43 +1,50 @@
-"""SUMO in a process of its own, and the connection to it."""
+"""SUMO in a process of its own, and the requests to it."""
 
 import contextlib
-import socket
+import json
+import math
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo.inputs import SumoInputs
-from simulator.traffic.sumo.installation import saying, sumo_binary, sumo_environment, traci_module
-from simulator.traffic.sumo.port import LOOPBACK, reserved_port
+from simulator.traffic.sumo.installation import saying, sumo_command, sumo_environment
 from simulator.traffic.sumo.said import Said, Warned
 
-_ATTEMPTS = 5
-_PORT_NOT_OURS = ("Unable to create listening socket", "tcpip::Socket")
-"""What SUMO writes where its port is another's, or somebody else came first and went away."""
 _LOADING_S = 600.0
 """A network and its routes that SUMO has not read in ten minutes."""
 _ANSWER_S = 600.0
 """One step of SUMO that has not ended in ten minutes."""
-_POLL_S = 0.01
+_POLL_S = 0.05
 _ENDING_S = 30.0
 """What SUMO gets to write what its configuration asks for, once it was told to end."""
 _DYING_S = 5.0
+
+Ask = Callable[..., Any]
+"""From the name of a function of SUMO's library and its arguments to its result, as JSON has it."""
+
+
+class SumoError(Exception):
+    """A request that SUMO refuses, in its own words."""
 
 
 class SumoServer:
     """One running SUMO; asked through `asking`, and always ended by `close`.
 
-    SUMO runs beside this process, not in it: it may crash, and its library does not go with pyarrow's. It is
-    reached on the loopback interface only, and ends by itself when this process does.
+    SUMO's library runs in a child process, not in this one: it may crash, and it does not go with pyarrow's library.
+    Requests and answers go through the child's standard input and output, so that it listens on no port. It ends by
+    itself when this process does.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]", connection: Any, version: str, said: Said) -> None:
-        self._process, self._connection, self._said = process, connection, said
+    def __init__(self, process: "subprocess.Popen[bytes]", said: Said) -> None:
+        self._process, self._said = process, said
+        self._closed = self._late = False
         self._answered = True
-        self.version = version
+        self._due_s = math.inf
+        self.version = ""
 
     @classmethod
     def launch(cls, inputs: SumoInputs) -> Self:
@@ -48,47 +55,50 @@ class SumoServer:
         TrafficError
             If SUMO is not installed, or ends instead: with its own message.
         """
-        program, environment = sumo_binary(), dict(sumo_environment())
-        traci_module()
-        for _ in range(_ATTEMPTS):
-            with reserved_port() as port:
-                # The port says whose SUMO it is that answers: two runs may have been given the same one.
-                mark = f"crowdveil-{port}-{time.time_ns()}"
-                command = [str(program), *inputs.arguments(), "--remote-port", str(port), "--save-state.prefix", mark]
-                said = Said()
-                process = subprocess.Popen(  # noqa: S603 - SUMO itself, and files the user named
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=said.file,
-                    env=environment,
-                    start_new_session=True,  # Ctrl-C is for us; we end SUMO
-                )
-                try:
-                    answering = _connect(process, port, mark)
-                    if answering is not None:
-                        return cls(process, *answering, said)
-                except BaseException:
-                    _end(process)
-                    said.close()
-                    raise
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_DYING_S)  # it closes its connection a moment before it ends
-            ended = process.poll() is not None
-            _end(process)
+        command, said = [*sumo_command(), *inputs.arguments()], Said()
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own program, and files the user named
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said.file,
+                env=sumo_environment(),
+                start_new_session=True,  # Ctrl-C is for us; we end SUMO
+            )
+        except BaseException:
             said.close()
-            if ended and not any(words in said.read() for words in _PORT_NOT_OURS):
-                raise TrafficError([f"SUMO does not start: {saying(said.read())}"])
-        raise TrafficError([f"SUMO found no free port in {_ATTEMPTS} attempts"])
+            raise
+        server = cls(process, said)
+        threading.Thread(target=server._end_when_late, daemon=True).start()
+        try:
+            server._load()
+        except BaseException:
+            server.close()
+            raise
+        return server
+
+    def _load(self) -> None:
+        self._answered = False
+        self._due_s = time.monotonic() + _LOADING_S
+        try:
+            self.version = self._receive()
+        except ConnectionError:
+            self._wait(_DYING_S)
+            if self._late:
+                raise TrafficError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
+            raise TrafficError([f"SUMO does not start: {saying(self._said.read())}"]) from None
+        finally:
+            self._due_s = math.inf
+        self._answered = True
 
     @property
     def is_open(self) -> bool:
         """Whether it can still be asked."""
-        return self._connection is not None
+        return not self._closed
 
     @contextlib.contextmanager
-    def asking(self, *, what: str) -> Iterator[Any]:
-        """Lend the connection to one request.
+    def asking(self, *, what: str) -> Iterator[Ask]:
+        """Lend the way to ask SUMO, for requests that take ten minutes at most.
 
         Parameters
         ----------
@@ -100,120 +110,76 @@ class SumoServer:
         TrafficError
             If SUMO refuses, or is no more: with its own message.
         """
-        traci = traci_module()
-        if self._connection is None:
+        if self._closed:
             raise TrafficError([f"{what}: SUMO is closed"])
-        self._answered, asked = False, time.monotonic()
+        self._answered = False
+        self._due_s = time.monotonic() + _ANSWER_S
         try:
-            yield self._connection
-        except traci.exceptions.FatalTraCIError:
-            waited_s = time.monotonic() - asked
-            raise TrafficError([f"{what}: {self._silence() if waited_s >= _ANSWER_S else self._obituary()}"]) from None
-        except traci.exceptions.TraCIException as error:
-            # SUMO reports what it cannot go on after as the answer to a step, and then ends.
+            yield self._ask
+        except SumoError as error:
             self._answered = True
             raise TrafficError([f"{what}: SUMO says: {error}"]) from None
-        except OSError as error:
-            raise TrafficError([f"{what}: {self._obituary()} ({error})"]) from None
+        except ConnectionError:
+            raise TrafficError([f"{what}: {self._obituary()}"]) from None
+        finally:
+            self._due_s = math.inf
         self._answered = True
+
+    def _ask(self, name: str, *arguments: object) -> Any:
+        if self._process.stdin is None:
+            raise RuntimeError("SUMO was started without an input")
+        self._process.stdin.write(json.dumps([name, arguments]).encode() + b"\n")
+        self._process.stdin.flush()
+        return self._receive()
+
+    def _receive(self) -> Any:
+        line = self._process.stdout.readline() if self._process.stdout is not None else b""
+        if not line.endswith(b"\n"):
+            raise ConnectionError("SUMO has ended")
+        kind, value = json.loads(line)
+        if kind == "error":
+            raise SumoError(value)
+        return value
+
+    def _end_when_late(self) -> None:
+        """Kill a SUMO that is late with an answer: reading from a pipe has no limit of time, and ends then."""
+        while self._process.poll() is None:
+            if time.monotonic() > self._due_s:
+                self._late = True
+                self._process.kill()
+            time.sleep(_POLL_S)
 
     def warned(self) -> tuple[Warned, ...]:
         """Return what SUMO has warned of so far."""
         return self._said.warned()
 
-    def _silence(self) -> str:
-        # traci tells a socket that timed out from one that was closed by nothing.
-        if self._process.poll() is None:
-            return f"SUMO has not answered for {_ANSWER_S:g} s"
-        return self._obituary()
-
     def _obituary(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_DYING_S)
+        self._wait(_DYING_S)
+        if self._late:
+            return f"SUMO has not answered for {_ANSWER_S:g} s"
         code = self._process.returncode
         how = "" if code is None else f", killed by signal {-code}" if code < 0 else f", with exit code {code}"
         return f"SUMO ended the connection{how}: {saying(_errors_of(self._said.read()))}"
 
+    def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+
     def close(self) -> None:
         """End SUMO, whatever state it is in; nothing if that is done."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            # In the middle of an answer the connection is of no more use.
-            if self._answered and self._process.poll() is None:
-                _wait_at_most(connection, _ENDING_S)
-                with contextlib.suppress(Exception):
-                    connection.close(wait=False)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(_ENDING_S)
-            _hang_up(connection)
-        _end(self._process)
+        self._closed = True
+        # In the middle of an answer there is nothing more to ask of it.
+        if self._answered and self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._wait(_ENDING_S)
+        self._process.kill()  # SUMO in the middle of a step hears nothing milder; nothing if it has ended
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
         self._said.close()
-
-
-def _connect(process: "subprocess.Popen[bytes]", port: int, mark: str) -> tuple[Any, str] | None:
-    """Wait until SUMO has read its files and answers; None where it has ended, or another SUMO answers.
-
-    Returns
-    -------
-    connection
-        To SUMO; waits `_ANSWER_S` for an answer.
-    version
-        SUMO's.
-    """
-    traci = traci_module()
-    end = time.monotonic() + _LOADING_S
-    while (left_s := end - time.monotonic()) > 0:
-        try:
-            # One attempt each: with more, traci prints.
-            connection = traci.connect(port, numRetries=0, host=LOOPBACK, proc=process, label=None)
-        except traci.exceptions.FatalTraCIError:
-            time.sleep(_POLL_S)
-            continue
-        except traci.exceptions.TraCIException:
-            return None  # it has ended
-        _wait_at_most(connection, left_s)
-        threading.Thread(target=_hang_up_after, args=(process, connection), daemon=True).start()
-        try:
-            if connection.simulation.getOption("save-state.prefix") == mark:
-                version = connection.getVersion()[1]
-                _wait_at_most(connection, _ANSWER_S)
-                return connection, version
-        except (traci.exceptions.FatalTraCIError, traci.exceptions.TraCIException, OSError):
-            pass
-        _hang_up(connection)
-        if time.monotonic() < end:
-            return None
-    raise TrafficError([f"SUMO has not read its files after {_LOADING_S:g} s"])
-
-
-def _wait_at_most(connection: Any, seconds: float) -> None:
-    """Limit how long an answer may take; traci has no such limit."""
-    held = getattr(connection, "_socket", None)
-    if held is not None:
-        held.settimeout(seconds)
-
-
-def _hang_up(connection: Any) -> None:
-    """Close the socket without another word; traci has no other way than the one that asks SUMO first."""
-    held = getattr(connection, "_socket", None)
-    if held is not None:
-        held.close()
-
-
-def _hang_up_after(process: "subprocess.Popen[bytes]", connection: Any) -> None:
-    """Wake who waits for an answer once SUMO has ended: whoever else has its port may never give one."""
-    held = getattr(connection, "_socket", None)
-    process.wait()
-    if held is not None:
-        with contextlib.suppress(OSError):
-            held.shutdown(socket.SHUT_RDWR)
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Kill it, if it has not ended: SUMO in the middle of a step does not listen to anything milder."""
-    if process.poll() is None:
-        process.kill()
-    process.wait()
 
 
 def _errors_of(words: str) -> str:

@@ -1,15 +1,25 @@
 """What the engine asks of a running SUMO, in few and large requests."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from simulator.traffic.sumo.installation import traci_module
+from simulator.traffic.sumo.installation import traci_constants
 
 _EVERYWHERE_M = 1e9
 Point = tuple[float, float]
+_EVENTS = (
+    "VAR_LOADED_VEHICLES_IDS",
+    "VAR_DEPARTED_VEHICLES_IDS",
+    "VAR_TELEPORT_STARTING_VEHICLES_IDS",
+    "VAR_TELEPORT_ENDING_VEHICLES_IDS",
+    "VAR_ARRIVED_VEHICLES_IDS",
+    "VAR_COLLIDING_VEHICLES_NUMBER",
+    "VAR_EMERGENCYSTOPPING_VEHICLES_NUMBER",
+)
+"""SUMO's variables, in the order of the fields of `Events`."""
 
 
 class Events(NamedTuple):
@@ -60,79 +70,62 @@ class Seen(NamedTuple):
 
 
 class Wire:
-    """Speaks TraCI over a connection; raises traci's exceptions, which `SumoServer.asking` turns into ours.
+    """Asks SUMO by the functions of its library; raises what `SumoServer.asking` turns into our errors.
 
     Parameters
     ----------
-    connection
-        Of `SumoServer.asking`; lent for one request each, so `Wire` is made anew for each.
+    ask
+        Of `SumoServer.asking`; lent for a few requests, so `Wire` is made anew for each few.
     """
 
-    def __init__(self, connection: Any) -> None:
-        self._sumo = connection
-        self._names = traci_module().constants
+    def __init__(self, ask: Callable[..., Any]) -> None:
+        self._ask = ask
+        self._numbers = traci_constants()
 
     def edges(self) -> set[str]:
         """Return the edges that have lanes: none within junctions, and none that only stands for a zone."""
-        lanes = self._sumo.lane.getIDList()
-        return {lane.rpartition("_")[0] for lane in lanes if not lane.startswith(":")}
+        return {lane.rpartition("_")[0] for lane in self._ask("lane.getIDList") if not lane.startswith(":")}
 
     def signals(self) -> int:
         """Count the signals of the network."""
-        return len(self._sumo.trafficlight.getIDList())
+        return len(self._ask("trafficlight.getIDList"))
 
     def subscribe(self) -> Events:
-        """Have SUMO tell its events with every step, and return those of reading its files."""
-        names = self._names
-        self._sumo.simulation.subscribe(
-            [
-                names.VAR_LOADED_VEHICLES_IDS,
-                names.VAR_DEPARTED_VEHICLES_IDS,
-                names.VAR_TELEPORT_STARTING_VEHICLES_IDS,
-                names.VAR_TELEPORT_ENDING_VEHICLES_IDS,
-                names.VAR_ARRIVED_VEHICLES_IDS,
-                names.VAR_COLLIDING_VEHICLES_NUMBER,
-                names.VAR_EMERGENCYSTOPPING_VEHICLES_NUMBER,
-            ]
-        )
+        """Have SUMO collect its events in every step, and return those of reading its files."""
+        self._ask("simulation.subscribe", [getattr(self._numbers, name) for name in _EVENTS])
         return self._events()
 
     def step(self) -> Events:
         """Make one step."""
-        self._sumo.simulationStep()
+        self._ask("simulationStep")
         return self._events()
 
     def _events(self) -> Events:
-        names, told = self._names, self._sumo.simulation.getSubscriptionResults()
-        return Events(
-            told[names.VAR_LOADED_VEHICLES_IDS],
-            told[names.VAR_DEPARTED_VEHICLES_IDS],
-            told[names.VAR_TELEPORT_STARTING_VEHICLES_IDS],
-            told[names.VAR_TELEPORT_ENDING_VEHICLES_IDS],
-            told[names.VAR_ARRIVED_VEHICLES_IDS],
-            told[names.VAR_COLLIDING_VEHICLES_NUMBER],
-            told[names.VAR_EMERGENCYSTOPPING_VEHICLES_NUMBER],
-        )
+        told = self._ask("simulation.getSubscriptionResults")
+        return Events(*(told[self._key(name)] for name in _EVENTS))
+
+    def _key(self, name: str) -> str:
+        """Return a variable's key in an answer: JSON's keys are texts."""
+        return str(getattr(self._numbers, name))
 
     def planned(self, vehicle: str) -> Planned:
         """Return what is planned for a vehicle that was just loaded."""
-        delay_s = float(self._sumo.vehicle.getDepartDelay(vehicle))
-        return Planned(delay_s, *self.route_ends(vehicle))
+        return Planned(float(self._ask("vehicle.getDepartDelay", vehicle)), *self.route_ends(vehicle))
 
     def pending(self) -> Sequence[str]:
         """Return the vehicles whose departure has come and which SUMO could not insert yet."""
-        found: Sequence[str] = self._sumo.simulation.getPendingVehicles()
+        found: Sequence[str] = self._ask("simulation.getPendingVehicles")
         return found
 
     def route_ends(self, vehicle: str) -> tuple[str, str]:
         """Return the first and the last edge of a vehicle's route."""
-        route = self._sumo.vehicle.getRoute(vehicle)
+        route = self._ask("vehicle.getRoute", vehicle)
         return route[0], route[-1]
 
     def edge_ends(self, edge: str) -> tuple[Point, Point]:
         """Return where an edge begins and ends, on its rightmost lane, SUMO's coordinates."""
-        length_m = self._sumo.lane.getLength(f"{edge}_0")
-        begin, end = (self._sumo.simulation.convert2D(edge, at_m) for at_m in (0.0, length_m))
+        length_m = self._ask("lane.getLength", f"{edge}_0")
+        begin, end = (self._ask("simulation.convert2D", edge, at_m) for at_m in (0.0, length_m))
         return (begin[0], begin[1]), (end[0], end[1])
 
     def vehicles(self) -> Seen:
@@ -140,21 +133,19 @@ class Wire:
 
         For 700 vehicles that takes 7 ms, where asking each for its position alone takes 60.
         """
-        names, sumo = self._names, self._sumo
-        middle = sumo.junction.getIDList()[0]
-        around = (middle, names.CMD_GET_VEHICLE_VARIABLE, _EVERYWHERE_M)
+        ask, numbers = self._ask, self._numbers
+        middle = ask("junction.getIDList")[0]
+        around = (middle, numbers.CMD_GET_VEHICLE_VARIABLE, _EVERYWHERE_M)
         # SUMO answers a subscription at once; it is ended before the next step would answer it again.
-        sumo.junction.subscribeContext(*around, [names.VAR_POSITION, names.VAR_SPEED, names.VAR_ROAD_ID])
-        told = sumo.junction.getContextSubscriptionResults(middle)
-        sumo.junction.unsubscribeContext(*around)
-        rows = [
-            (vehicle, said[names.VAR_ROAD_ID], *said[names.VAR_POSITION][:2], said[names.VAR_SPEED])
-            for vehicle, said in told.items()
-        ]
+        ask("junction.subscribeContext", *around, [numbers.VAR_POSITION, numbers.VAR_SPEED, numbers.VAR_ROAD_ID])
+        told = ask("junction.getContextSubscriptionResults", middle)
+        ask("junction.unsubscribeContext", *around)
+        road, position, speed = map(self._key, ("VAR_ROAD_ID", "VAR_POSITION", "VAR_SPEED"))
+        rows = [(vehicle, said[road], *said[position][:2], said[speed]) for vehicle, said in told.items()]
         # Who is parked beside the road is in no lane, so in no circle.
-        for vehicle in sorted(set(sumo.vehicle.getIDList()) - told.keys()):
-            place = sumo.vehicle.getPosition(vehicle)
-            rows.append((vehicle, sumo.vehicle.getRoadID(vehicle), *place[:2], sumo.vehicle.getSpeed(vehicle)))
-        numbers = np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 3)
+        for vehicle in sorted(set(ask("vehicle.getIDList")) - told.keys()):
+            place = ask("vehicle.getPosition", vehicle)
+            rows.append((vehicle, ask("vehicle.getRoadID", vehicle), *place[:2], ask("vehicle.getSpeed", vehicle)))
+        xyv = np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 3)
         # SUMO's own "unknown" speed is far below 0.
-        return Seen([row[0] for row in rows], [row[1] for row in rows], numbers[:, :2], np.maximum(numbers[:, 2], 0.0))
+        return Seen([row[0] for row in rows], [row[1] for row in rows], xyv[:, :2], np.maximum(xyv[:, 2], 0.0))

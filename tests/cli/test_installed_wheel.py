@@ -1,0 +1,77 @@
+"""A wheel, installed where the source tree is out of reach, runs the commands."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = {
+    "run": ("run", "tiny", "--out", "kept"),
+    "plan": ("plan", "--cells", 100, "--population", 10**6, "--view", "released", "--epsilon", 1, "--delta", 1e-6),
+    "reproduce": ("reproduce", "lqs-table2", "--json"),
+    "check": ("scenarios", "check", "tiny"),
+    "check-samples": ("scenarios", "check", "releases"),
+    "data": ("data", "list"),
+}
+
+pytestmark = pytest.mark.slow
+
+
+def execute(*command, **options):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Build the wheel and install it alone; all other packages are those of this environment."""
+    if importlib.util.find_spec("hatchling") is None:
+        pytest.skip("hatchling builds the wheel and is not installed: pip install 'crowdveil[dev]'")
+    folder = tmp_path_factory.mktemp("installed")
+    execute(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist", cwd=ROOT)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    venv.create(folder / "venv", with_pip=False)
+    bin_ = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
+    options = ("--no-deps", "--no-index", "--quiet")
+    execute(sys.executable, "-m", "pip", "--python", bin_ / "python", "install", *options, wheel)
+    paths = sysconfig.get_paths(vars={"base": folder / "venv", "platbase": folder / "venv"})
+    # A path in a .pth file is searched last, and the .pth files in it are not read: one of those names the source tree.
+    theirs = {sysconfig.get_paths()[name] for name in ("purelib", "platlib")}
+    Path(paths["purelib"], "others.pth").write_text("\n".join(theirs), encoding="utf-8")
+    return bin_
+
+
+@pytest.fixture
+def call(installed, tmp_path):
+    """Call a program of the installation, in an empty folder and without the settings of this process."""
+    named = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "CROWDVEIL"))}
+    return lambda name, *arguments: execute(installed / name, *arguments, cwd=tmp_path, env=named)
+
+
+def test_the_source_tree_is_out_of_reach(call, installed):
+    code = "import json, sys, simulator as a, mechanisms as b, scenarios as c; "
+    code += "print(json.dumps([sys.path, a.__file__, b.__file__, c.__file__]))"
+    path, *modules = json.loads(call("python", "-c", code))
+    assert str(ROOT) not in path
+    assert all(Path(module).is_relative_to(installed.parent) for module in modules)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_works(call, tmp_path, name):
+    printed = call("crowdveil", *COMMANDS[name])
+    assert printed.strip()
+    if name == "run":
+        facts = json.loads((tmp_path / "kept" / "run.json").read_text(encoding="utf-8"))
+        assert facts["scenario"] == "tiny"
+        assert facts["version"] != "unknown"
+        assert (tmp_path / "kept" / "report.html").is_file()
+    if name == "reproduce":
+        assert json.loads(printed)

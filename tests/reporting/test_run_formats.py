@@ -1,0 +1,73 @@
+"""Run directories of version 0.1.0 are read, and those of later formats refused."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from simulator import run
+from simulator.cli import main
+from simulator.experiment.directory import RUN_FORMAT
+from simulator.reporting import FinishedRun
+
+OLD = Path(__file__).parent / "run_of_version_0_1_0"
+"""Made by the first version that had reports, of the scenario `tiny` that it shipped; its report.html is left out."""
+
+
+@pytest.fixture
+def old(tmp_path):
+    return Path(shutil.copytree(OLD, tmp_path / "old"))
+
+
+@pytest.fixture
+def report(monkeypatch, capsys):
+    def call(directory):
+        monkeypatch.setattr(sys, "argv", ["crowdveil", "report", str(directory)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code or 0, " ".join(capsys.readouterr().err.split())
+
+    return call
+
+
+def test_a_run_of_version_0_1_0_is_reported(old, report):
+    facts = json.loads((old / "run.json").read_text(encoding="utf-8"))
+    assert facts["version"] == "0.1.0"
+    assert "format" not in facts
+    code, _ = report(old)
+    assert code == 0
+    page = (old / "report.html").read_text(encoding="utf-8")
+    mae = pd.read_parquet(old / "scores.parquet")["mae"]
+    assert all(f"{value:.3g}" in page for value in mae)
+
+
+def test_a_run_of_version_0_1_0_has_every_column_that_is_written_now(old, tmp_path):
+    run("tiny", out=tmp_path / "now")
+    now, then = FinishedRun(tmp_path / "now"), FinishedRun(old)
+    for name in ("estimates", "rounds", "scores", "claims", "attacks", "cells"):
+        assert set(getattr(now, name).columns) == set(getattr(then, name).columns)
+    assert set(then.scores["statistic"]) == {"count"}
+    assert now.run["format"] == RUN_FORMAT
+
+
+@pytest.mark.parametrize("number", [RUN_FORMAT + 1, 0, "2", None, 1.5])
+def test_another_format_is_refused_and_the_directory_left_as_it_is(old, report, number):
+    facts = json.loads((old / "run.json").read_text(encoding="utf-8"))
+    (old / "run.json").write_text(json.dumps({**facts, "format": number, "version": "9.9"}), encoding="utf-8")
+    before = sorted(old.iterdir())
+    code, said = report(old)
+    assert code == 2
+    assert f"format: must be a whole number from 1 to {RUN_FORMAT}" in said
+    assert f"got {number!r}, written by version 9.9" in said
+    assert sorted(old.iterdir()) == before
+
+
+@pytest.mark.parametrize("content", [b"[]", b"3", b"{", b"\xff\xfe{}"])
+def test_a_run_json_that_is_no_record_is_refused(old, report, content):
+    (old / "run.json").write_bytes(content)
+    code, said = report(old)
+    assert code == 2
+    assert "run.json: " in said
