@@ -13,6 +13,7 @@ from scipy.stats import binom, multinomial
 
 from mechanisms.inference import (
     NoLikelihoodError,
+    OwnReportMasses,
     ParameterError,
     difference_guess_success,
     difference_log_ratio,
@@ -21,6 +22,7 @@ from mechanisms.inference import (
     guess_success,
     known_others_guess_success,
     known_others_log_likelihood,
+    own_reports_guess_success,
     posterior,
 )
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
@@ -260,3 +262,46 @@ def test_drop_outs_that_are_none():
         dropped_others_success(KRandomizedResponse(cells=3, epsilon=1.0), prior)
     with pytest.raises(ParameterError, match="others"):
         known_others_guess_success(others=[-1, 0, 0], sampling=0.4, prior=prior)
+
+
+@pytest.mark.parametrize("rounds", [(), (1,), (2,), (1, 2)])
+@pytest.mark.parametrize(
+    "mechanism", [SamplingPrivacy(cells=3, sampling=0.37, blank_zero=0.2), SamplingPrivacy(cells=2, sampling=0.6)]
+)
+@pytest.mark.parametrize("n", [1, 2, 5, 9])
+def test_own_reports_beside_the_difference_by_every_outcome(mechanism, rounds, n):
+    """Whether the device is in cell 2 or outside, from some of its reports and a cell's difference, enumerated."""
+    beta, cell = mechanism.sampling, 2
+    pairs = [((blank, blank), mass) for blank, mass in enumerate(mechanism.blanks.tolist())]
+    for k in (None, 1, 2, 6, 12):
+        laws = []
+        for truth in (cell, 0):
+            law = {}
+            for (first, second), mass in [((0, truth), beta), *pairs]:
+                for others in range(n):
+                    difference = others + (second == cell) - (first == cell)
+                    shown = "suppressed" if k is not None and difference < k else difference
+                    key = (tuple((first, second)[round_ - 1] for round_ in rounds), shown)
+                    law[key] = law.get(key, 0.0) + mass * binom.pmf(others, n - 1, beta)
+            laws.append(law)
+        inside, outside = laws
+        expected = sum(max(inside.get(key, 0.0), outside.get(key, 0.0)) for key in inside.keys() | outside.keys()) / 2
+        least = None if k is None else np.array([k])
+        given = {"cell": np.array([cell]), "crowd": np.array([n]), "rounds": rounds}
+        found = own_reports_guess_success(mechanism, **given, k=least)
+        assert found[0] == pytest.approx(expected, abs=1e-12)
+        unpublished = own_reports_guess_success(mechanism, **given, published=False)
+        assert 0.5 <= unpublished[0] <= found[0] + 1e-12
+        # The guess by the ratio reaches it.
+        hits = 0.0
+        for (read, shown), mass in inside.items():
+            first, second = (np.array([read[rounds.index(r)]]) if r in rounds else None for r in (1, 2))
+            seen = np.array([-1 if shown == "suppressed" else shown])
+            ratio = difference_log_ratio(seen, crowd=n, sampling=beta, k=k)
+            own = OwnReportMasses.of(mechanism, np.array([cell]), first, second).log_ratio(ratio, sampling=beta)
+            other = outside.get((read, shown), 0.0)
+            with np.errstate(divide="ignore"):
+                assert own[0] == pytest.approx(np.log(mass) - np.log(other), abs=1e-6)
+            hits += mass if own[0] > 0 else other
+        hits += sum(mass for key, mass in outside.items() if key not in inside)
+        assert hits / 2 == pytest.approx(expected, abs=1e-9)

@@ -1,0 +1,54 @@
+"""Two releases of which some differences are suppressed: the guess is the best there is, by every pair of reports."""
+
+import itertools
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from mechanisms.local import SamplingPrivacy
+from simulator.attacks import Prior, released_twice
+
+PRIOR = np.array([0.2, 0.3, 0.1, 0.4])
+
+
+def pairs(mechanism, truth):
+    """Both reports of a device, with their probability."""
+    found = defaultdict(float)
+    found[0, truth] += mechanism.sampling
+    again = mechanism.blanks / (1.0 - mechanism.sampling)
+    for blank, mass in enumerate(mechanism.blanks.tolist()):
+        found[blank, blank] += mass * (1.0 - mechanism.refresh)
+        for other, share in enumerate(again.tolist()):
+            found[blank, other] += mass * mechanism.refresh * share
+    return found
+
+
+@pytest.mark.parametrize("refresh", [0.0, 0.6])
+@pytest.mark.parametrize(
+    ("visible", "positive"),
+    [*((mask, False) for mask in itertools.product([False, True], repeat=3)), ((True, True, True), True)],
+)
+def test_the_guess_is_the_best_of_what_is_seen(refresh, visible, positive):
+    mechanism = SamplingPrivacy(cells=3, sampling=0.35, blank_zero=0.2, refresh=refresh)
+    joint = defaultdict(lambda: np.zeros(len(PRIOR)))
+    for truth, share in enumerate(PRIOR.tolist()):
+        for (first, second), mass in pairs(mechanism, truth).items():
+            own = np.zeros(len(PRIOR), dtype=np.int64)
+            own[second] += 1
+            own[first] -= 1
+            seen = np.where(visible, np.maximum(own[1:], 0) if positive else own[1:], 0)
+            joint[tuple(seen.tolist())][truth] += share * mass
+    success = 0.0
+    for seen, masses in joint.items():
+        guess = released_twice(
+            mechanism,
+            np.array([seen]),
+            Prior({1: PRIOR}),
+            1,
+            visible=None if positive else np.array([visible]),
+            positive=positive,
+            rng=np.random.default_rng(1),
+        )
+        success += masses[guess[0]]
+    assert success == pytest.approx(sum(masses.max() for masses in joint.values()), abs=1e-12)
