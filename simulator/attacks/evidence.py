@@ -76,15 +76,11 @@ def read_round(observation: Observation, query: int, round_: int, *, partial: bo
     if parts and len(parts) == parts[0].parts:
         return _without_own(observation, query, _added(observation, parts))
     if plain:
-        # A mixer's list holds all that its server's does.
-        longest = max(plain, key=lambda entry: len(entry.arrived_s))
-        return _subtracted(observation, longest)
+        return _listed(observation, plain)
     last = _last_encoding(observation, query, round_)
-    if last is not None:
-        return last
-    if parts and partial:
+    if last is None and parts and partial:
         return _without_own(observation, query, _added(observation, parts))
-    return None
+    return last
 
 
 def link_rounds_of(
@@ -191,6 +187,16 @@ def _without_own(observation: Observation, query: int, read: Readable) -> Readab
         return read
     others = np.flatnonzero(~np.isin(read.handles, own.devices if read.handle_kind == "device" else own.pseudonyms))
     return Readable(read.handle_kind, read.handles[others], read.content[others])
+
+
+def _listed(observation: Observation, plain: Sequence[Seen]) -> Readable:
+    """Return the reports of several parties' lists without handles, corrupted vehicles' left out."""
+    # What a mixer has sealed to a server holds all of that server's list.
+    forwarded = {entry.sealed_to for entry in plain}
+    lists = [_subtracted(observation, entry) for entry in plain if entry.party not in forwarded]
+    if len(lists) == 1:
+        return lists[0]
+    return Readable("none", None, np.concatenate([observation.mechanism.encode(one.content) for one in lists]))
 
 
 def _subtracted(observation: Observation, listed: Seen) -> Readable:

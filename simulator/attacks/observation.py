@@ -42,6 +42,8 @@ class Seen:
         (n,) int64: over which connection; None where the party cannot tell.
     parts
         How many shares a report was cut into; 1 where it was not.
+    sealed_to
+        The party that the content was sealed to, whether or not it was opened; empty where it was not sealed.
     """
 
     party: str
@@ -54,6 +56,7 @@ class Seen:
     arrived_s: FloatArray
     connections: IntArray | None
     parts: int
+    sealed_to: str
 
     @classmethod
     def of(cls, party: str, filed: Filed, *, keys: Iterable[str] = ()) -> "Seen":
@@ -71,6 +74,7 @@ class Seen:
             filed.arrived_s.copy(),
             _copied(filed.connections),
             filed.parts,
+            filed.sealed_to,
         )
 
 

@@ -26,7 +26,7 @@ GUESS_KINDS = ("round_one", "round_two", "link_rounds", "shares")
 
 
 def guessed(row: Row) -> bool:
-    """Return whether a finding is a coalition's guess of a cell from what it stored in one query."""
+    """Return whether a finding is a coalition's guess of a cell from what it received in one query."""
     known = all(real(row.get(name)) is not None for name in ("gain", "colluding", "prior"))
     metric = row.get("metric")
     return known and row["attack"] in GUESS_KINDS and not (isinstance(metric, str) and metric)

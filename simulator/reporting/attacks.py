@@ -50,8 +50,9 @@ def attacks_section(run: FinishedRun, page: Figures) -> Safe:
         element("h2", "Attacks that were tried"),
         element(
             "p",
-            "A coalition is given what its members stored, and nothing else. It guesses; a guess without looking goes "
-            "by how full each cell is. The gain is how much oftener it is right.",
+            "A coalition has what its members received, late reports too, what its corrupted vehicles know, and what "
+            "is published, and nothing else. The baseline guess uses cell occupancy only; the gain is the increase in "
+            "success rate over it.",
         ),
         definitions(kinds, class_="terms"),
         _gains(run, rows, page),

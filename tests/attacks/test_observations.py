@@ -38,6 +38,7 @@ def test_it_has_these_fields_and_no_others():
         "arrived_s",
         "connections",
         "parts",
+        "sealed_to",
     ]
     seen = observe(campaign(DEPLOYMENTS["trusted"], vehicles=10), ["server:1"])
     assert not hasattr(seen, "__dict__")

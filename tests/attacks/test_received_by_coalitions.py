@@ -12,9 +12,10 @@ from simulator.aggregation.filing import counted_in
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
-from simulator.aggregation.transcript import Released
+from simulator.aggregation.transcript import Filed, Released, Transcript
 from simulator.aggregation.trusted import Trusted
 from simulator.attacks import Observation, OwnReports, Prior, link_rounds, longitudinal, round_one, round_two, shares
+from simulator.attacks.evidence import read_round
 
 PRIOR = np.array([0.15, 0.35, 0.5])
 SMALL = {
@@ -216,6 +217,26 @@ def test_network_and_server_follow_a_pseudonym_unless_the_channel_is_anonymous()
                 )[0]
                 np.testing.assert_array_equal(np.sort(handles), alone.handles)
                 np.testing.assert_array_equal(cells[np.argsort(handles)], alone.cells)
+
+
+def test_all_servers_lists_count():
+    """Two servers that hold plain reports of different devices, one device twice; and lists without handles."""
+    mechanism = SMALL["k-ary"]
+    columns = {"arrived_s": np.zeros(2), "counted": np.ones(2, dtype=bool)}
+    reports = [np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32)]
+    held = [
+        Filed(1, 1, "device", np.array(devices), content, "reports", **columns)
+        for devices, content in zip(([3, 5], [5, 9]), reports, strict=True)
+    ]
+    servers = {f"server:{n}": Transcript(f"server:{n}", "c", "m", (entry,)) for n, entry in enumerate(held, start=1)}
+    read = read_round(Observation.of(servers, servers, mechanism=mechanism), 1, 1)
+    assert dict(zip(read.handles.tolist(), read.content.argmax(axis=1).tolist(), strict=True)) == {3: 0, 5: 1, 9: 2}
+    lists = {
+        party: Transcript(party, "c", "m", (Filed(1, 1, "none", None, content, "reports", **columns),))
+        for party, content in zip(servers, reports, strict=True)
+    }
+    read = read_round(Observation.of(lists, lists, mechanism=mechanism), 1, 1)
+    assert sorted(read.content.argmax(axis=1).tolist()) == [0, 1, 1, 2]
 
 
 def test_late_reports_are_read_and_counted_apart():
