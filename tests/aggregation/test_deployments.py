@@ -234,7 +234,11 @@ def test_a_shared_report_costs_one_vector_and_a_seed_for_every_other_server(serv
     assert paired.bytes_up == cost.bytes_up + 16
     assert paired.stored_bytes["server:1"] == 16 + 16
     assert paired.between_servers == 16 * servers * (servers - 1)
-    assert any("anonymous channel" in note for note in paired.notes)
+    assert any("channel.anonymous" in note for note in paired.notes)
+    anonymous = SecretShared(servers=servers, paired=True, anonymous=True).cost(SAMPLING)
+    assert any("An anonymous channel is assumed" in note for note in anonymous.notes)
+    # Each server's message carries the pseudonym.
+    assert sum(paired.bytes_to.values()) == cost.bytes_up + 16 * servers
 
 
 @pytest.mark.parametrize(

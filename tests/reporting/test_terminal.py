@@ -37,7 +37,7 @@ def test_summary_of_a_directory(tmp_path: Path) -> None:
 def test_summary_of_frames_in_memory(small: Path) -> None:
     frames = SimpleNamespace(
         run=json.loads((small / "run.json").read_text()),
-        scores=pd.read_parquet(small / "scores.parquet"),
+        scores=pd.read_parquet(small / "scores.parquet").assign(statistic="count"),
         claims=pd.read_parquet(small / "claims.parquet"),
     )
     assert "Sampling Privacy" in printed(frames)

@@ -13,7 +13,7 @@ SPOILED = [
     ("kind = 'round_too'\n" + ONE, "attacks[0].kind", ["round_one", "drop_out", "did you mean round_two?"]),
     ("name = 'x'\n" + ONE, "attacks.x.kind", ["is required", "poisoning"]),
     ("kind = 'round_one'", "attacks[0].coalition", ["is required"]),
-    ("kind = 'round_one'\ncoalition = []", "attacks[0].coalition", ["at least 1"]),
+    ("kind = 'round_one'\ncoalition = [3]", "attacks[0].coalition[0]", ["must be"]),
     ("kind = 'round_one'\ncoalition = 'server:1'", "attacks[0].coalition", ["must be a list"]),
     ("kind = 'round_one'\ncoalition = ['servers:1']", "attacks[0].coalition[0]", ["server:1", "mixer", "vehicles:100"]),
     ("kind = 'round_one'\ncoalition = ['server:0']", "attacks[0].coalition[0]", ["must name a party", "server:0"]),

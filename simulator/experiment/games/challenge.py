@@ -26,6 +26,8 @@ VEHICLES = "vehicles:"
 NOBODY = "none"
 MOST_CHOICES = 200
 """Choices of corrupted vehicles that are tried at most."""
+MANY_TARGETS = 100
+"""Targets from which on their own share in each place is the prior of a single choice."""
 Records = Mapping[tuple[str, str], CampaignRecord]
 
 
@@ -235,7 +237,20 @@ def _boards(
         corrupted = np.sort(np.roll(fleet, -choice * honest)[honest:])
         targets = record.with_targets(attack.targets, corrupted=corrupted, rng=streams.of(*rng_name))
         boards.append(Board(filed, targets, even, tuple(coalition), corrupted, last_vehicle=honest == 1))
-    return boards
+    if choices == 1 and honest >= MANY_TARGETS:
+        return boards
+    shares = {
+        query.number: sum(_places(board.record.queries[row], record.mechanism.cells) for board in boards)
+        for row, query in enumerate(record.queries)
+    }
+    if choices == 1:  # so few targets that their own share would be all there is to know
+        shares = {query.number: query.occupancy for query in record.queries}
+    return [replace(board, shares=shares) for board in boards]
+
+
+def _places(query: QueryRecord, cells: int) -> Any:
+    """Return where the targets of a query were, (cells + 1,) int64."""
+    return np.bincount(query.truth, minlength=cells + 1)
 
 
 def _play(

@@ -82,6 +82,9 @@ class Board:
         Its members.
     corrupted
         (n,) int64: the numbers of its corrupted vehicles. None of them is a target.
+    shares
+        By query, (cells + 1,) int64: where the targets were, of all choices of corrupted vehicles together. None: where
+        the targets of this one were.
     last_vehicle
         Whether all vehicles but one are corrupted.
     """
@@ -91,22 +94,23 @@ class Board:
     even: bool
     coalition: tuple[Member, ...] = ()
     corrupted: npt.NDArray[np.int64] | None = None
+    shares: Mapping[int, npt.NDArray[np.int64]] | None = None
     last_vehicle: bool = False
 
     def prior(self) -> Prior:
         """Return the prior of every query that has targets: even, or the share of vehicles in each place.
 
-        Without corrupted vehicles it is the targets' own share, not that of all vehicles asked they are a sample of: it
-        is more than an outsider could know, and then success without the observation is exactly the largest share, and
-        only coins are left to chance, though the same vehicles are asked again and again. Targets are few where most
-        vehicles are corrupted; then it is the share of all vehicles asked.
+        It is the targets' own share, not that of all vehicles asked they are a sample of: it is more than an outsider
+        could know, and then success without the observation is exactly the largest share, and only coins are left to
+        chance, though the same vehicles are asked again and again. Where most vehicles are corrupted a board has few
+        targets; then it is the share of the targets of all boards.
         """
         cells = self.record.mechanism.cells
         queries = [query for query in self.record.queries if len(query.truth)]
         if self.even:
             return Prior.uniform(cells, tuple(query.number for query in queries))
-        if self.corrupted is not None:
-            return Prior.from_counts({query.number: query.occupancy for query in queries})
+        if self.shares is not None:
+            return Prior.from_counts({query.number: self.shares[query.number] for query in queries})
         counts = {query.number: np.bincount(query.truth, minlength=cells + 1) for query in queries}
         return Prior.from_counts(counts, exact=True)
 
@@ -271,9 +275,9 @@ def _guess_stayed(board: Board, times: int, *, rng: np.random.Generator) -> Gues
     if board.even:
         prior = Prior.uniform(cells, (last.number,))
     else:
-        known = last if board.corrupted is None else _stayed([board.filed.query(number) for number in numbers])
+        known = last if board.shares is None else _stayed([board.filed.query(number) for number in numbers])
         counts = np.bincount(known.truth, minlength=cells + 1)
-        prior = Prior.from_counts({last.number: counts}, exact=board.corrupted is None)
+        prior = Prior.from_counts({last.number: counts}, exact=board.shares is None)
     guesses = longitudinal(board.observe(numbers), prior, queries=numbers, last=last.number, rng=rng)
     whole = fill_guesses(queries[-1], guesses, prior, board, rng=rng)
     places = np.flatnonzero(np.isin(queries[-1].recorded.devices, last.recorded.devices))
