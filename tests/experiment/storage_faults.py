@@ -146,16 +146,19 @@ def judge(case, base):
 def inject(faults):
     """Spread faults over the cases, kinds and steps; return a row of sums for each case."""
     rows = {}
+    atomic_write._host()  # remembered, so that every process takes the same steps
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder) / "base"
         for at, case in enumerate(CASES):
             steps = forked(case, base)
             own = faults // len(CASES) + (at < faults % len(CASES))
-            row = {"injected": own, "killed": 0, "lost": 0, "half": 0, "left": 0}
+            row = {"injected": own, "killed": 0, "survived": 0, "lost": 0, "half": 0, "left": 0}
             for number in range(own):
                 # Evenly over the steps, and each kind of fault in turn.
                 row["killed"] += forked(case, base, 1 + number * steps // own, FAULTS[number % len(FAULTS)]) is None
-                for name, found in judge(case, base).items():
+                damage = judge(case, base)
+                row["survived"] += not any(damage.values())
+                for name, found in damage.items():
                     row[name] += found
             rows[case] = row
     return rows
@@ -163,8 +166,8 @@ def inject(faults):
 
 def markdown(rows):
     lines = [
-        "| how it is written | faults | of these, kills | runs lost | half-written | left over |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| how it is written | faults | of these, kills | survived | runs lost | half-written | left over |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     total = {name: sum(row[name] for row in rows.values()) for name in next(iter(rows.values()))}
     for title, row in [*((case.title, row) for case, row in rows.items()), ("**all**", total)]:
