@@ -71,12 +71,11 @@ def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: 
     Raises
     ------
     DirectoryError
-        If something is there already that may not be replaced. If it was written after the start, the run is kept
-        in the first of `directory-2`, `directory-3` … that is free, and the message names that.
+        If something is there that may not be replaced, which may have been written since `check_free`. The run is
+        kept in the first of `directory-2`, `directory-3` … that is free, and the message names it.
     OSError
         If it cannot be written.
     """
-    check_free(directory, overwrite=overwrite, numbered=numbered)
     with staging_directory(directory) as staging:
         fill(staging)
         if numbered:
@@ -87,7 +86,7 @@ def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: 
         except (DirectoryError, FileExistsError) as error:
             kept = publish_numbered(staging, directory)
             raise DirectoryError(
-                f"out (--out): something else was written there meanwhile, so this run is kept in {kept}; "
+                f"out (--out): there is something already that is not replaced, so this run is kept in {kept}; "
                 f"got {directory}"
             ) from error
     return directory
