@@ -14,6 +14,7 @@ _MESSAGES = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the te
 _SIGNALS = {getattr(signal, name): message for name, message in _MESSAGES.items() if hasattr(signal, name)}
 _BROKEN_PIPE = 128 + 13
 """Exit code of a command that writes to a closed pipe: the shell's for SIGPIPE."""
+_AGAIN_S = 0.2
 
 
 @contextmanager
@@ -31,9 +32,15 @@ def one_line_exit() -> Iterator[None]:
     """
     received: list[int] = []
 
-    def stop(number: int, _: FrameType | None) -> NoReturn:
-        received.append(number)
-        raise SystemExit(128 + number)
+    def stop(number: int, _: FrameType | None) -> None:
+        if number in _SIGNALS:
+            received.append(number)
+        elif sys.exc_info()[1] is not None:
+            return  # cleaning up
+        if sys.platform != "win32":  # once more if a library discards the exit
+            signal.signal(signal.SIGALRM, stop)
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+        raise SystemExit(128 + received[0])
 
     previous = {}
     if threading.current_thread() is threading.main_thread():
@@ -46,20 +53,27 @@ def one_line_exit() -> Iterator[None]:
         finally:
             _flush()
     except BaseException as error:
-        code = error.code if isinstance(error, SystemExit) else None
-        if received and code != 0:  # libraries may turn the exit into another exception
-            _exit(128 + received[0], _SIGNALS[received[0]])
-        if code == 128 + signal.SIGINT:  # typer's, where a program called Python's own handler
-            _exit(code, _SIGNALS[signal.SIGINT])
-        # typer and rich turn a broken pipe into an exit with code 1.
-        if isinstance(error if code is None else error.__context__, BrokenPipeError):
-            _exit(_BROKEN_PIPE)
-        if isinstance(error, OSError):
-            _exit(2, _described(error))
+        if received and sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        _exit_for(error, received)
         raise
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _exit_for(error: BaseException, received: list[int]) -> None:
+    """Exit with the code and message for a signal or an error of the system; return for any other exception."""
+    code = error.code if isinstance(error, SystemExit) else None
+    if received and code != 0:  # libraries may turn the exit into another exception
+        _exit(128 + received[0], _SIGNALS[received[0]])
+    if code == 128 + signal.SIGINT:  # typer's, where a program called Python's own handler
+        _exit(code, _SIGNALS[signal.SIGINT])
+    # typer and rich turn a broken pipe into an exit with code 1.
+    if isinstance(error if code is None else error.__context__, BrokenPipeError):
+        _exit(_BROKEN_PIPE)
+    if isinstance(error, OSError):
+        _exit(2, _described(error))
 
 
 def _exit(code: int, message: str = "") -> NoReturn:

@@ -37,6 +37,11 @@ def started(*arguments, cwd, **options):
 @contextlib.contextmanager
 def signalled(number, after_s, *arguments, cwd):
     with started(*arguments, cwd=cwd) as process:
+        caught = 0
+        while not caught >> (signal.SIGTERM - 1) & 1:  # before, Python itself starts
+            time.sleep(0.005)
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            caught = int(status.partition("SigCgt:")[2].split()[0], 16)
         time.sleep(after_s)
         process.send_signal(number)
         yield process
@@ -56,6 +61,22 @@ def test_ctrl_c_while_the_command_line_is_imported(tmp_path):
         ended(process, 130, "interrupted", tmp_path)
 
 
+def test_an_exit_that_a_library_discards_is_repeated_but_not_while_cleaning_up(tmp_path):
+    script = (
+        "import os, signal, time\n"
+        "from simulator.termination import one_line_exit\n"
+        "with one_line_exit():\n"
+        "    try: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    except BaseException: pass\n"
+        "    try: time.sleep(30)\n"
+        "    finally: time.sleep(0.5); print('cleaned up', flush=True)\n"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "cleaned up\n"
+        ended(process, 143, "terminated", tmp_path)
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="the device is Linux's")
 def test_a_full_standard_output(tmp_path):
     with FULL.open("w") as full, started("--version", cwd=tmp_path, stdout=full) as process:
@@ -72,7 +93,7 @@ def test_a_closed_pipe(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("after_s", [0.3, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("after_s", [0.0, 0.1, 0.3, 0.6, 1.0, 2.0])
 def test_signals_at_any_moment(tmp_path, number, after_s):
     words = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
     endless = ("--set", "population.outside=200000", "--set", "population.answers=reports")
