@@ -111,6 +111,11 @@ def write_template(path: Path) -> None:
             file.write(text)
     except FileExistsError:
         raise ScenarioError(str(path), [Fault("", "there is a file already; name another", str(path))]) from None
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        path.unlink()  # it was made, and could not be filled
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def dump(scenario: Scenario, *, folder: Path | None = None) -> str:

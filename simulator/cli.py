@@ -1,17 +1,21 @@
 """The command line: `crowdveil`."""
 
-import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from simulator.termination import one_line_exit
 
-from scenarios import ScenarioError
-from simulator.data_command import data_app
-from simulator.planning.command import plan
-from simulator.roads_command import roads_app
+with one_line_exit():  # Ctrl-C while these are imported
+    import shlex
+
+    import typer
+
+    from scenarios import ScenarioError
+    from simulator.data_command import data_app
+    from simulator.planning.command import plan
+    from simulator.roads_command import roads_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,15 +80,11 @@ def run(
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
     numbered = out is None and not overwrite
     check_free(directory, overwrite=overwrite, numbered=numbered)
-    try:
-        with nullcontext() if quiet else Progress() as progress:
-            result = run_scenario(checked, progress=progress)
-            directory = result.save(directory, overwrite=overwrite, numbered=numbered, render=write_report)
-            if directory.parent.resolve() == Path("runs").resolve():
-                link_latest(directory)
-    except KeyboardInterrupt:
-        typer.echo("crowdveil: interrupted, nothing was written", err=True)
-        raise typer.Exit(130) from None
+    with nullcontext() if quiet else Progress() as progress:
+        result = run_scenario(checked, progress=progress)
+        directory = result.save(directory, overwrite=overwrite, numbered=numbered, render=write_report)
+        if directory.parent.resolve() == Path("runs").resolve():
+            link_latest(directory)
     if not quiet:
         print_summary(directory)
 
@@ -112,16 +112,12 @@ def reproduce(
     out: Annotated[Path | None, typer.Option(help="The HTML page; runs/reproduce-NAME.html if not given.")] = None,
 ) -> None:
     """Compute the papers' tables and figures anew, published beside computed; exit code 0 even where they differ."""
-    try:
-        from simulator.reproduction import command  # noqa: PLC0415  # imports wait until needed
+    from simulator.reproduction import command  # noqa: PLC0415  # imports wait until needed
 
-        if name is not None and not list_:
-            command.reproduce(name, seed=seed, as_json=json, out=out)
-            return
-        command.print_list(as_json=json)
-    except KeyboardInterrupt:
-        typer.echo("\ncrowdveil: interrupted, no page was written", err=True)
-        raise typer.Exit(130) from None
+    if name is not None and not list_:
+        command.reproduce(name, seed=seed, as_json=json, out=out)
+        return
+    command.print_list(as_json=json)
     if not list_:
         typer.echo("crowdveil reproduce NAME computes one, crowdveil reproduce all every one.", err=True)
 
@@ -310,18 +306,14 @@ def print_schema() -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one message and exit code 2, Ctrl-C in 130."""
-    try:
-        app()
-    except ValueError as error:
-        if not isinstance(error, _user_errors()):
-            raise
-        sys.stderr.write(f"crowdveil: {error}\n")
-        sys.exit(2)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        sys.stderr.write(f"crowdveil: {error.filename}: {(error.strerror or str(error)).lower()}\n")
-        sys.exit(2)
+    with one_line_exit():
+        try:
+            app()
+        except ValueError as error:
+            if not isinstance(error, _user_errors()):
+                raise
+            sys.stderr.write(f"crowdveil: {error}\n")
+            sys.exit(2)
 
 
 def _user_errors() -> tuple[type[ValueError], ...]:

@@ -4,7 +4,6 @@ import gzip
 import importlib
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from simulator.datasets.check import FileCheck, check_file, digest
 from simulator.datasets.errors import DatasetError
 from simulator.datasets.manifest import DataFile, DataSet
 from simulator.extras import import_extra
+from simulator.files.atomic_write import publish, staging_directory
 
 TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 16
@@ -66,21 +66,15 @@ def fetch_file(known: DataSet, file: DataFile, folder: Path, *, overwrite: bool,
         return FileCheck(known.folder, file.name, "differs", f"kept; --overwrite replaces it; {before.detail}")
     target = folder / file.name
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        room = Path(tempfile.mkdtemp(prefix=".fetching-", dir=target.parent))
-    except OSError as error:
-        raise DatasetError([f"{target.parent}: cannot be written to: {error.strerror or error}"]) from None
-    try:
-        contents = _download(known, file, room, progress)
-        if file.conversion is not None:
-            contents = _converted(known, file, contents)
-        ready = _compressed(contents) if file.compression == "gzip" else contents
-        ready.chmod(0o644)
-        ready.replace(target)
+        with staging_directory(target) as staging:
+            contents = _download(known, file, staging, progress)
+            if file.conversion is not None:
+                contents = _converted(known, file, contents)
+            ready = _compressed(contents) if file.compression == "gzip" else contents
+            ready.chmod(0o644)
+            publish(ready, target, replace=overwrite)
     except OSError as error:
         raise DatasetError([f"{target}: cannot be written: {error.strerror or error}"]) from None
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
     return FileCheck(known.folder, file.name, "ok", "fetched")
 
 

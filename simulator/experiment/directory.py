@@ -1,13 +1,11 @@
-"""Directory: a place that is filled entirely or not at all."""
+"""Directory: where a run is written, entirely or not at all."""
 
-import errno
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
+
+from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 
 COMPLETE = "run.json"
 """Written last, so that its presence means a complete run."""
@@ -18,21 +16,22 @@ RUN_FORMAT = 2
 LATEST = "latest"
 """Link to the newest run beside it."""
 
-_TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
-
 
 class DirectoryError(ValueError):
     """A run directory that may not be written."""
 
 
 def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> None:
-    """Check that a run may be written to `directory`, or with `numbered` beside it, before it is worked for.
+    """Check that a run may be written to `directory`, or with `numbered` beside it, before it is simulated.
+
+    What a process that was killed left beside it is removed or restored first.
 
     Raises
     ------
     DirectoryError
         If something is there: a run, without `overwrite`; or anything else, always, since replacing would lose it.
     """
+    remove_leftovers(directory.parent)
     above = next(parent for parent in directory.absolute().parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         why = "must be in a directory that can be written, and " + (
@@ -63,8 +62,8 @@ def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> N
 def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: bool, numbered: bool = False) -> Path:
     """Let `fill` write into a staging directory, then put that in place in one step.
 
-    Whatever goes wrong meanwhile, Ctrl-C included, leaves what was at `directory` as it was and the staging
-    directory removed; a process that is killed outright leaves a hidden `.NAME.partial-…` beside it.
+    Whatever fails meanwhile, Ctrl-C included, leaves what was at `directory` as it was and removes the staging
+    directory; that of a process that is killed is removed by the next run beside it.
     With `numbered`, the place is the first of `directory`, `directory-2`, `directory-3` … that is free at the end.
 
     Returns
@@ -75,24 +74,25 @@ def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: 
     Raises
     ------
     DirectoryError
-        If something is there already that may not be replaced.
+        If something is there that may not be replaced, which may have been written since `check_free`. The run is
+        kept in the first of `directory-2`, `directory-3` … that is free, and the message names it.
+    OSError
+        If it cannot be written.
     """
-    check_free(directory, overwrite=overwrite, numbered=numbered)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}.partial-", dir=directory.parent))
-    try:
+    with staging_directory(directory) as staging:
         fill(staging)
-        staging.chmod(0o777 & ~_umask())
-        if overwrite and directory.exists():
-            replaced = Path(tempfile.mkdtemp(prefix=f".{directory.name}.replaced-", dir=directory.parent))
-            directory.replace(replaced)
-            staging.replace(directory)
-            shutil.rmtree(replaced)
-            return directory
-        return _put(staging, _numbered(directory) if numbered else [directory])
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
+        if numbered:
+            return publish_numbered(staging, directory)
+        try:
+            check_free(directory, overwrite=overwrite)
+            publish(staging, directory, replace=overwrite)
+        except (DirectoryError, FileExistsError) as error:
+            kept = publish_numbered(staging, directory)
+            raise DirectoryError(
+                f"out (--out): there is something already that is not replaced, so this run is kept in {kept}; "
+                f"got {directory}"
+            ) from error
+    return directory
 
 
 def link_latest(directory: Path) -> None:
@@ -100,35 +100,7 @@ def link_latest(directory: Path) -> None:
     link = directory.with_name(LATEST)
     if link.exists() and not link.is_symlink():
         return  # a file or a run that a user called so
-    with suppress(OSError), tempfile.TemporaryDirectory(prefix=f".{LATEST}-", dir=link.parent) as aside:
-        made = Path(aside, LATEST)
+    with suppress(OSError), staging_directory(link) as staging:
+        made = staging / LATEST
         made.symlink_to(directory.name, target_is_directory=True)
         made.replace(link)
-
-
-def _numbered(directory: Path) -> Iterator[Path]:
-    yield directory
-    yield from (directory.with_name(f"{directory.name}-{number}") for number in count(2))
-
-
-def _put(staging: Path, places: Iterable[Path]) -> Path:
-    """Rename a directory to the first of `places` that is free, and replace none.
-
-    Raises
-    ------
-    DirectoryError
-        If none is.
-    """
-    for place in places:
-        try:
-            return staging.replace(place)
-        except OSError as error:
-            if error.errno not in _TAKEN:
-                raise
-    raise DirectoryError(f"out (--out): something was written there meanwhile; got {place}")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -211,7 +211,8 @@ class RunResult:
         Raises
         ------
         DirectoryError
-            If something is there already that may not be replaced.
+            If something is there already that may not be replaced; the run is then kept in the next number, which
+            the message names.
         """
         return fill_directory(
             Path(directory), lambda staging: self._write(staging, render), overwrite=overwrite, numbered=numbered

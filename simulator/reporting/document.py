@@ -2,12 +2,11 @@
 
 import base64
 import hashlib
-import os
-import tempfile
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from simulator.files.atomic_write import write_file
 from simulator.reporting.markup import Safe, embedded, text
 
 
@@ -64,22 +63,14 @@ def write_document(html: str, path: Path) -> Path:
     html
         Its content.
     path
-        Where; its folder exists.
+        Where; directories above it are made.
 
     Returns
     -------
     path
         The file written.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(html)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_file(path, lambda staged: staged.write_text(html, encoding="utf-8", newline="\n"), overwrite=True)
     return path
 
 

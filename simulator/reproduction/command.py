@@ -94,10 +94,12 @@ def check_place(path: Path) -> None:
     Raises
     ------
     ReproductionError
-        If it is a folder, or lies below a file.
+        If it is a folder or a device, or lies below a file.
     """
-    if path.is_dir():
-        raise ReproductionError(f"--out must be a file, and a folder is there; got {path}")
+    if path.exists() and not path.is_file():
+        raise ReproductionError(
+            f"--out must be a file, and {'a folder' if path.is_dir() else 'a device'} is there; got {path}"
+        )
     for parent in path.parents:
         if parent.exists() and not parent.is_dir():
             raise ReproductionError(f"--out must lie in a folder, and {parent} is a file; got {path}")

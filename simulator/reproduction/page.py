@@ -72,9 +72,7 @@ def write_page(done: Done, path: Path, *, seed: int) -> Path:
     OSError
         If it cannot be written there.
     """
-    html = build_page(done, seed=seed)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return write_document(html, path)
+    return write_document(build_page(done, seed=seed), path)
 
 
 def _header(title: str, done: Done, seed: int) -> Safe:

@@ -216,7 +216,7 @@ def test_another_folder(fetch, monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     done = fetch(manifest, "town", "--to", str(tmp_path / "file"))
     assert done.code == 2
-    assert "cannot be written to" in done.message[0]
+    assert "cannot be written" in done.message[0]
 
 
 def test_what_has_no_address_is_explained_and_checked(fetch):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 
@@ -118,7 +119,9 @@ def test_a_name_like_no_other_lists_them_all(here):
 def test_a_place_that_cannot_be_written_is_named_before_anything_is_computed(here, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
-    for out, words in (("folder", "a folder is there"), ("file/page.html", "is a file")):
+    os.mkfifo(tmp_path / "device")  # as /dev/full, which a page must not replace either
+    places = (("folder", "a folder is there"), ("file/page.html", "is a file"), ("device", "a device is there"))
+    for out, words in places:
         done = here("sp-fig6", "--out", out)
         assert done.returncode == 2
         assert words in done.stderr

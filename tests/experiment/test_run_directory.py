@@ -215,7 +215,7 @@ def test_runs_written_together_take_a_directory_each(tmp_path):
     assert len(list(tmp_path.iterdir())) == 8
 
 
-def test_a_run_that_another_overtook_replaces_nothing(tmp_path):
+def test_a_run_that_another_overtook_replaces_nothing_and_is_kept_beside_it(tmp_path):
     out = tmp_path / "run"
 
     def fill(staging):
@@ -223,10 +223,26 @@ def test_a_run_that_another_overtook_replaces_nothing(tmp_path):
         out.mkdir()
         (out / "run.json").write_text("early")
 
-    with pytest.raises(DirectoryError, match="meanwhile"):
+    with pytest.raises(DirectoryError, match=f"kept in {out}-2"):
         fill_directory(out, fill, overwrite=False)
     assert (out / "run.json").read_text() == "early"
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert (tmp_path / "run-2" / "run.json").read_text() == "late"
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "run-2"}
+
+
+def test_overwrite_replaces_no_directory_that_became_another_meanwhile(tmp_path):
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "run.json").write_text("early")
+
+    def fill(staging):
+        (staging / "run.json").write_text("late")
+        (out / "run.json").rename(out / "photo.jpg")
+
+    with pytest.raises(DirectoryError, match="kept in"):
+        fill_directory(out, fill, overwrite=True)
+    assert (out / "photo.jpg").read_text() == "early"
+    assert (tmp_path / "run-2" / "run.json").read_text() == "late"
 
 
 def test_latest_is_a_relative_link_or_is_not_there(tmp_path, monkeypatch):

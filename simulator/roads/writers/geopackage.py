@@ -59,8 +59,14 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
                     append=name == LINKS,
                     dataset_metadata={_CRS: layers.crs.to_json()} if name == NODES else None,
                 )
+            if (written := pyogrio.read_info(file, layer=name)["features"]) != len(table):
+                raise DataLayerError(f"{written:,} of {len(table):,} {name} were written")
 
-    write_file(path, fill, overwrite=overwrite)
+    try:
+        write_file(path, fill, overwrite=overwrite)
+    except (DataSourceError, DataLayerError) as error:
+        # SQLite's message repeats the statement that failed, and ends with the reason.
+        raise RoadsError([f"{path}: cannot be written: {str(error).rpartition('failed: ')[2]}"]) from error
 
 
 def read_geopackage(path: str | Path) -> RoadNetwork:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from simulator.files import atomic_write
 from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 def write_file(path: Path, fill: Callable[[Path], None], *, overwrite: bool) -> None:
@@ -35,11 +34,8 @@ def write_file(path: Path, fill: Callable[[Path], None], *, overwrite: bool) -> 
         raise RoadsError([f"{path}: must be a file, and there is a folder"])
     if path.exists() and not overwrite:
         raise RoadsError([f"{path}: there is a file already; overwrite it (--overwrite), or name another"])
-
-    def move(staging: Path) -> None:
-        (staging / path.name).replace(path)
-
-    _stage(path.parent, path.name, lambda staging: fill(staging / path.name), move)
+    with _reported(path):
+        atomic_write.write_file(path, fill, overwrite=overwrite)
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None], *, overwrite: bool) -> None:
@@ -66,35 +62,25 @@ def write_folder(folder: Path, fill: Callable[[Path], None], *, overwrite: bool)
         raise RoadsError([f"{folder}: must be a folder, and there is a file"])
     if folder.is_dir() and any(folder.iterdir()) and not overwrite:
         raise RoadsError([f"{folder}: this folder holds files already; overwrite them (--overwrite), or name another"])
-
-    def move(staging: Path) -> None:
-        if folder.exists():
-            for file in sorted(staging.iterdir()):
-                file.replace(folder / file.name)
-        else:
-            staging.chmod(0o777 & ~_umask())
-            staging.replace(folder)
-
-    _stage(folder.parent, folder.name, fill, move)
-
-
-def _stage(parent: Path, name: str, fill: Callable[[Path], None], move: Callable[[Path], None]) -> None:
-    """Fill a folder beside the target and move what it holds; whatever happens, nothing of it is left."""
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{name}.partial-", dir=parent))
-    except OSError as error:
-        raise RoadsError([f"{parent}: cannot be written to: {error.strerror or error}"]) from error
-    try:
+    with _reported(folder), atomic_write.staging_directory(folder) as staging:
         fill(staging)
-        move(staging)
+        if overwrite and folder.exists():
+            for file in sorted(staging.iterdir()):
+                atomic_write.publish(file, folder / file.name, replace=True)
+        else:
+            atomic_write.publish(staging, folder, replace=False)
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    """Report an error of the file system as one of the roads.
+
+    Raises
+    ------
+    RoadsError
+        Naming what cannot be written, and why.
+    """
+    try:
+        yield
     except OSError as error:
-        raise RoadsError([f"{parent / name}: cannot be written: {error.strerror or error}"]) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        raise RoadsError([f"{path}: cannot be written: {error.strerror or error}"]) from error

@@ -1,0 +1,285 @@
+"""Atomic write: files and directories appear complete or not at all, and what they replace is never missing.
+
+Everything is written into a hidden staging directory `.NAME.partial-HOST-RANDOM` beside its target, synchronised
+to disk, and then renamed. A process holds a lock (flock) on its staging directory, which the system releases when the
+process ends, however it ends. Whoever writes beside it next removes staging directories that no process has locked.
+"""
+
+import ctypes
+import errno
+import os
+import re
+import secrets
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+_PARTIAL, _REPLACED = ".partial-", ".replaced-"
+_STAGING_NAME = re.compile(r"\.(?P<target>.+)\.(?:partial|replaced)-(?P<token>(?P<host>[0-9a-f]{12})-[0-9a-f]{16})")
+_OCCUPIED = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
+_NOT_SYNCHRONISABLE = {errno.EINVAL, errno.EACCES}
+_AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2
+
+
+@contextmanager
+def staging_directory(target: Path) -> Iterator[Path]:
+    """Make an empty directory beside `target`, to write into and then `publish` from; always removed at the end.
+
+    Parameters
+    ----------
+    target
+        What is to be written; directories above it are made.
+
+    Yields
+    ------
+    Path
+        The staging directory, on the same file system as the target.
+
+    Raises
+    ------
+    OSError
+        With the name of the target where it concerned the staging directory, or no named file.
+    """
+    staging, descriptor = _staging_name(target), None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(target.parent)
+        staging.mkdir()
+        while (descriptor := _lock(staging, required=False)) is None:
+            staging = _staging_name(target)  # another process removed the directory before it was locked
+            staging.mkdir()
+        yield staging
+    except OSError as error:
+        if error.errno is None or not str(error.filename or staging).startswith(str(staging)):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
+    finally:
+        _roll_back(staging)
+        if descriptor:
+            os.close(descriptor)
+
+
+def publish(source: Path, target: Path, *, replace: bool) -> None:
+    """Synchronise a finished file or staging directory to disk and rename it to its target.
+
+    Parameters
+    ----------
+    source
+        A file in a staging directory, or a staging directory.
+    target
+        Its new name, in the directory that holds the staging directory.
+    replace
+        Whether a file or directory there is replaced. A directory is exchanged in one step where the system can
+        (Linux), so that the target never lacks a complete directory; elsewhere it is renamed away first, and
+        `remove_leftovers` restores it should the process be killed before the second rename.
+
+    Raises
+    ------
+    FileExistsError
+        Without `replace`, if there is a file or a directory that is not empty.
+    """
+    _synchronise(source)
+    _rename(source, target, replace=replace)
+    _synchronise_directory(target.parent)
+
+
+def write_file(path: Path, fill: Callable[[Path], object], *, overwrite: bool) -> None:
+    """Let `fill` write a file beside its place, then rename it.
+
+    Parameters
+    ----------
+    path
+        Where the file goes; directories above it are made.
+    fill
+        Writes to the path it is given, of the same name.
+    overwrite
+        Whether a file there is replaced.
+
+    Raises
+    ------
+    FileExistsError
+        If something there may not be replaced: a file without `overwrite`; a device or a directory, always.
+    OSError
+        If it cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "it is not a regular file", str(path))
+    with staging_directory(path) as staging:
+        fill(staging / path.name)
+        publish(staging / path.name, path, replace=overwrite)
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Finish what processes that no longer exist left in a directory.
+
+    Staging directories are removed, and a directory that was about to be replaced is put back. Those of a running
+    process are left alone, and so are those of another host, or of an earlier start of this one, since nothing
+    shows whether their processes still run; and all of them where the system has no flock for directories.
+    """
+    with suppress(OSError):
+        for path in directory.iterdir():
+            found = _STAGING_NAME.fullmatch(path.name)
+            if found is None or found["host"] != _host():
+                continue
+            staging = directory / f".{found['target']}{_PARTIAL}{found['token']}"
+            descriptor = _lock(staging) if staging.exists() else 0
+            if descriptor is not None:
+                _roll_back(staging)
+                if descriptor:
+                    os.close(descriptor)
+
+
+def numbered(path: Path) -> Iterator[Path]:
+    """Generate `path`, `path-2`, `path-3` and so on."""
+    yield path
+    yield from (path.with_name(f"{path.name}-{number}") for number in count(2))
+
+
+def publish_numbered(source: Path, target: Path) -> Path:
+    """Rename a staging directory to the first of `numbered(target)` that is free, and return that."""
+    _synchronise(source)
+    for path in numbered(target):
+        with suppress(FileExistsError):
+            _rename(source, path, replace=False)
+            break
+    _synchronise_directory(path.parent)
+    return path
+
+
+def _rename(source: Path, target: Path, *, replace: bool) -> None:
+    try:
+        if replace and source.is_dir() and target.is_dir():
+            _replace_directory(source, target)
+        elif replace or source.is_dir():
+            source.replace(target)  # the system replaces no directory but an empty one
+        else:
+            _rename_file(source, target)
+    except OSError as error:
+        if error.errno in _OCCUPIED:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from error
+        raise
+
+
+def _rename_file(source: Path, target: Path) -> None:
+    """Rename a file to a name that is free."""
+    try:
+        _renameat2(source, target, _RENAME_NOREPLACE)
+    except FileExistsError:
+        raise
+    except OSError:  # the system or the file system cannot
+        target.hardlink_to(source)
+
+
+def _replace_directory(staging: Path, target: Path) -> None:
+    """Give a staging directory the name of its target, and the target a name that `_roll_back` removes."""
+    try:
+        _renameat2(staging, target, _RENAME_EXCHANGE)
+    except OSError:  # the system or the file system cannot, or the target was removed meanwhile
+        with suppress(FileNotFoundError):
+            target.rename(_replaced(staging))
+        staging.rename(target)
+
+
+def _renameat2(one: Path, other: Path, flag: int) -> None:
+    """Call Linux's renameat2: rename to a free name only, or exchange two names in one step.
+
+    Raises
+    ------
+    OSError
+        If the system or the file system cannot.
+    """
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if call is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), flag) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(one))
+
+
+def _roll_back(staging: Path) -> None:
+    """Remove a staging directory and the directory it replaced.
+
+    The names are the journal of a replacement in two renames: if both directories are there, the second rename is
+    missing, and the replaced directory is put back first.
+    """
+    replaced = _replaced(staging)
+    if staging.exists() and replaced.exists():
+        publish_numbered(replaced, staging.with_name(staging.name[1:].rpartition(_PARTIAL)[0]))
+    for left in (replaced, staging):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _staging_name(target: Path) -> Path:
+    return target.with_name(f".{target.name}{_PARTIAL}{_host()}-{secrets.token_hex(8)}")
+
+
+def _replaced(staging: Path) -> Path:
+    target, _, token = staging.name.rpartition(_PARTIAL)
+    return staging.with_name(f"{target}{_REPLACED}{token}")
+
+
+def _lock(directory: Path, *, required: bool = True) -> int | None:
+    """Open and lock a directory.
+
+    Returns
+    -------
+    int or None
+        The descriptor that holds the lock; 0 if directories cannot be locked and the lock is not `required`; None
+        if they cannot and it is, if another process has the lock, or if the directory is gone.
+    """
+    if sys.platform == "win32":
+        return None if required else 0
+    descriptor = None
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), directory.stat()):
+            return descriptor
+    except (FileNotFoundError, BlockingIOError):
+        required = True
+    except OSError:  # as on network file systems
+        pass
+    if descriptor is not None:
+        os.close(descriptor)
+    return None if required else 0
+
+
+@cache
+def _host() -> str:
+    """Return twelve hexadecimal digits of this start of this machine; where they are not known, of the machine."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").replace("-", "")[:12]
+    except OSError:
+        return f"{uuid.getnode():012x}"
+
+
+def _synchronise(path: Path) -> None:
+    """Have the system write a file, or a directory and all that it holds, to the disk."""
+    if path.is_dir():
+        for child in path.iterdir():
+            _synchronise(child)
+        _synchronise_directory(path)
+        return
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _synchronise_directory(directory: Path) -> None:
+    if sys.platform == "win32":
+        return
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _NOT_SYNCHRONISABLE:
+            raise

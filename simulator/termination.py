@@ -1,0 +1,111 @@
+"""Termination: signals and errors of the system end a command with one line and an exit code."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+_MESSAGES = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
+_SIGNALS = {getattr(signal, name): message for name, message in _MESSAGES.items() if hasattr(signal, name)}
+_BROKEN_PIPE = 128 + 13
+"""Exit code of a command that writes to a closed pipe: the shell's for SIGPIPE."""
+_AGAIN_S = 0.2
+
+
+@contextmanager
+def one_line_exit() -> Iterator[None]:
+    """End the process with one line on standard error, and no traceback, after all clean-up.
+
+    Signals exit with 128 plus their number: Ctrl-C with 130, SIGTERM with 143. A closed pipe exits with 141 and no
+    line, as other commands do; any other error of the system, such as a full disk, with 2. A signal that is ignored
+    at the start, as in a background job, stays ignored. The previous handlers are restored at the end.
+
+    Raises
+    ------
+    SystemExit
+        In these cases. Other exceptions pass.
+    """
+    received: list[int] = []
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if number in _SIGNALS:
+            received.append(number)
+        elif sys.exc_info()[1] is not None:
+            return  # cleaning up
+        if sys.platform != "win32":  # once more if a library discards the exit
+            signal.signal(signal.SIGALRM, stop)
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+        raise SystemExit(128 + received[0])
+
+    previous = {}
+    if threading.current_thread() is threading.main_thread():
+        handled = (number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
+        previous = {number: signal.signal(number, stop) for number in handled}
+    try:
+        _replace_closed_streams()
+        try:
+            yield
+        finally:
+            _flush()
+    except BaseException as error:
+        if received and sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        _exit_for(error, received)
+        raise
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _exit_for(error: BaseException, received: list[int]) -> None:
+    """Exit with the code and message for a signal or an error of the system; return for any other exception."""
+    code = error.code if isinstance(error, SystemExit) else None
+    if received and code != 0:  # libraries may turn the exit into another exception
+        _exit(128 + received[0], _SIGNALS[received[0]])
+    if code == 128 + signal.SIGINT:  # typer's, where a program called Python's own handler
+        _exit(code, _SIGNALS[signal.SIGINT])
+    # typer and rich turn a broken pipe into an exit with code 1.
+    if isinstance(error if code is None else error.__context__, BrokenPipeError):
+        _exit(_BROKEN_PIPE)
+    if isinstance(error, OSError):
+        _exit(2, _described(error))
+
+
+def _exit(code: int, message: str = "") -> NoReturn:
+    if message:
+        with suppress(OSError):
+            sys.stderr.write(f"crowdveil: {message}\n")
+    raise SystemExit(code) from None
+
+
+def _described(error: OSError) -> str:
+    """Return which file an error concerns, and what it is."""
+    reason = (error.strerror or str(error)).lower()
+    if error.filename is not None:
+        return f"{error.filename}: {reason}"
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "the working directory has been removed; change to another"
+    return f"standard output or a file: {reason}"
+
+
+def _replace_closed_streams() -> None:
+    """Open what has no standard output or error, so that no result file takes their descriptors."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+
+
+def _flush() -> None:
+    """Write what is buffered, and if that fails drop it, so that the interpreter does not fail at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise

@@ -1,0 +1,211 @@
+"""Signals, closed pipes, full disks and removed directories: one line, the right exit code, nothing left behind."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CROWDVEIL = [sys.executable, "-m", "simulator.cli"]
+FULL = Path("/dev/full")
+
+
+def ended(process, code, words, folder):
+    """Check how a process ended: its exit code, its one line, and that it left nothing."""
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == code, stderr
+    assert "Traceback" not in stderr
+    assert "Exception" not in stderr
+    reported = [line for line in stderr.splitlines() if line.startswith("crowdveil: ")]
+    assert len(reported) == (1 if words else 0)
+    assert not words or words in reported[0]
+    assert list(folder.rglob("*")) == []
+
+
+def started(*arguments, cwd, **options):
+    for name in ("here", "tmp"):
+        (cwd / name).mkdir(exist_ok=True)
+    environment = {**os.environ, "TMPDIR": str(cwd / "tmp")}
+    options = {"stdout": subprocess.DEVNULL, "cwd": cwd / "here", **options}
+    return subprocess.Popen([*CROWDVEIL, *arguments], env=environment, stderr=subprocess.PIPE, text=True, **options)
+
+
+@contextlib.contextmanager
+def signalled(number, after_s, *arguments, cwd):
+    with started(*arguments, cwd=cwd) as process:
+        caught = 0
+        while not caught >> (signal.SIGTERM - 1) & 1:  # before, Python itself starts
+            time.sleep(0.005)
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+        time.sleep(after_s)
+        process.send_signal(number)
+        yield process
+
+
+def test_ctrl_c_while_the_command_line_is_imported(tmp_path):
+    """Before any command is known: the process is stopped in the middle of its first imports."""
+    script = (
+        "import builtins, os, signal; real = builtins.__import__\n"
+        "def slow(name, *rest, **named):\n"
+        "    if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return real(name, *rest, **named)\n"
+        "builtins.__import__ = slow\n"
+        "from simulator.cli import main; main()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        ended(process, 130, "interrupted", tmp_path)
+
+
+def test_an_exit_that_a_library_discards_is_repeated_but_not_while_cleaning_up(tmp_path):
+    script = (
+        "import os, signal, time\n"
+        "from simulator.termination import one_line_exit\n"
+        "with one_line_exit():\n"
+        "    try: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    except BaseException: pass\n"
+        "    try: time.sleep(30)\n"
+        "    finally: time.sleep(0.5); print('cleaned up', flush=True)\n"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "cleaned up\n"
+        ended(process, 143, "terminated", tmp_path)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="the device is Linux's")
+def test_a_full_standard_output(tmp_path):
+    with FULL.open("w") as full, started("--version", cwd=tmp_path, stdout=full) as process:
+        ended(process, 2, "standard output", tmp_path / "here")
+
+
+def test_a_closed_pipe(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with started("--version", cwd=tmp_path, stdout=writing) as process:
+        os.close(writing)
+        ended(process, 141, None, tmp_path / "here")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("after_s", [0.0, 0.1, 0.3, 0.6, 1.0, 2.0])
+def test_signals_at_any_moment(tmp_path, number, after_s):
+    words = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
+    endless = ("--set", "population.outside=200000", "--set", "population.answers=reports")
+    endless += ("--set", "campaigns.stretch.queries=390")
+    with signalled(number, after_s, "run", "highway", *endless, cwd=tmp_path) as process:
+        ended(process, 128 + number, words, tmp_path / "here")
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_sumo_ends_with_the_run(tmp_path, number):
+    pytest.importorskip("sumo", reason="SUMO is an extra")
+    with started("run", "bologna-sumo", cwd=tmp_path) as process:
+        children, end = [], time.monotonic() + 60
+        while not children and time.monotonic() < end:
+            time.sleep(0.2)
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert children, "SUMO runs"
+        time.sleep(0.5)
+        process.send_signal(number)
+        ended(process, 128 + number, {2: "interrupted", 15: "terminated"}[number], tmp_path / "here")
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
+    """As in a background job of a shell script, or after nohup."""
+    command = ["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *CROWDVEIL, "--version"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
+        stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert stdout.startswith("crowdveil ")
+
+
+@pytest.mark.slow
+def test_a_removed_working_directory(tmp_path):
+    (tmp_path / "gone").mkdir()
+    script = 'cd gone && rmdir ../gone && exec "$@"'
+    command = ["sh", "-c", script, "sh", *CROWDVEIL, "run", "tiny"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        ended(process, 2, "working directory has been removed", tmp_path)
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A file system of 40 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", place], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a file system can be mounted by root only")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "tiny", "--quiet", "--out", "{}/run"),
+        ("reproduce", "sp-fig3", "--out", "{}/page.html"),
+        ("roads", "export", "grid20", "{}/roads", "--format", "sumo"),
+        ("roads", "export", "grid20", "{}/roads.gpkg", "--format", "geopackage"),
+    ],
+    ids=" ".join,
+)
+def test_a_full_disk(tmp_path, full_disk, arguments):
+    with started(*(word.format(full_disk) for word in arguments), cwd=tmp_path) as process:
+        ended(process, 2, str(full_disk), full_disk)
+
+
+@pytest.mark.slow
+def test_a_template_that_does_not_fit(tmp_path, full_disk):
+    with contextlib.suppress(OSError):
+        (full_disk / "fill").write_bytes(bytes(100_000))
+    with started("scenarios", "new", f"{full_disk}/mine.toml", cwd=tmp_path) as process:
+        ended(process, 2, "mine.toml: no space left", tmp_path / "here")
+    assert [path.name for path in full_disk.iterdir()] == ["fill"]
+
+
+@pytest.mark.slow
+def test_two_runs_started_together(tmp_path):
+    """Whichever finishes last replaces nothing: it is kept beside the other, and says so with exit code 2."""
+    together = [started("run", "tiny", "--out", "mine", cwd=tmp_path) for _ in range(2)]
+    errors = [process.communicate(timeout=200)[1] for process in together]
+    assert sorted(process.returncode for process in together) == [0, 2], errors
+    assert {path.parent.name for path in (tmp_path / "here").glob("*/run.json")} == {"mine", "mine-2"}
+    assert any("kept in mine-2" in error for error in errors)
+    assert len(list((tmp_path / "here").iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_a_run_killed_while_it_is_written_is_cleared_by_the_next(tmp_path):
+    place = tmp_path / "here" / "r"
+    place.mkdir(parents=True)
+    (place / "run.json").write_text("earlier")
+    with started("run", "tiny", "--out", "r", "--overwrite", cwd=tmp_path) as process:
+        end = time.monotonic() + 60
+        while not (left := list(place.parent.glob(".r.partial-*"))) and time.monotonic() < end:
+            time.sleep(0.001)
+        process.kill()
+    assert left
+    assert (place / "run.json").read_text() == "earlier"
+    with started("run", "tiny", "--out", "r", cwd=tmp_path) as process:
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "there is a run already" in stderr
+    assert [path.name for path in place.parent.iterdir()] == ["r"]

@@ -1,0 +1,191 @@
+"""Writing of a run directory interrupted at every step: `python tests/experiment/storage_faults.py docs/files.md`.
+
+A forked process writes a small run directory. At one line of the code that writes it is killed, or receives an error
+of the disk or Ctrl-C. Then the next process starts, and what is there is read.
+"""
+
+import argparse
+import errno
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.experiment import directory
+from simulator.files import atomic_write
+
+BEGIN, END = "<!-- from the fault harness: begin -->", "<!-- from the fault harness: end -->"
+TRACED = {__file__, directory.__file__, atomic_write.__file__, shutil.__file__}
+FILES = ("estimates.parquet", "folder/cells.parquet", "run.json")
+
+
+class Case(NamedTuple):
+    """One way to write a run where there is one already."""
+
+    title: str
+    overwrite: bool = False
+    numbered: bool = False
+    exchange: bool = True  # whether the system can exchange two directories in one step
+    meanwhile: bool = False  # whether the other run is written after this one started
+
+
+CASES = (
+    Case("`--overwrite`, names exchanged in one step", overwrite=True),
+    Case("`--overwrite`, two renames", overwrite=True, exchange=False),
+    Case("next number", numbered=True),
+    Case("`--out`, another run finishes meanwhile", meanwhile=True),
+)
+
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail():
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+FAULTS = (kill, fail, interrupt)
+
+
+def write(folder, version):
+    for name in FILES:
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        with file.open("w") as out:
+            out.write(f"{name} of {version}\n")
+            out.write(f"{version}\n" * 1000)
+
+
+def read(folder):
+    """Return which run a directory holds; "half" if it is not exactly one."""
+    if not folder.exists():
+        return None
+    held = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    for version in ("earlier", "new"):
+        if held == {name: f"{name} of {version}\n" + f"{version}\n" * 1000 for name in FILES}:
+            return version
+    return "half"
+
+
+def attempt(case, base, step, fault):
+    """Write in this process with a fault at one step; return how many steps there were."""
+    steps = 0
+
+    def trace(frame, event, _):
+        nonlocal steps
+        if frame.f_code.co_filename not in TRACED:
+            return None
+        if event == "line":
+            steps += 1
+            if steps == step:
+                fault()
+        return trace
+
+    def refuse(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    def fill(staging):
+        write(staging, "new")
+        if case.meanwhile:
+            (base / "elsewhere").rename(base / "runs" / "run")
+
+    if not case.exchange:
+        atomic_write._renameat2 = refuse
+    sys.settrace(trace)
+    try:
+        directory.fill_directory(base / "runs" / "run", fill, overwrite=case.overwrite, numbered=case.numbered)
+    except (OSError, KeyboardInterrupt, directory.DirectoryError):
+        pass
+    finally:
+        sys.settrace(None)
+    return steps
+
+
+def forked(case, base, step=0, fault=None):
+    """Prepare `base`, write in a forked process, and return its number of steps; None if it was killed."""
+    shutil.rmtree(base, ignore_errors=True)
+    (base / "runs").mkdir(parents=True)
+    write(base / ("elsewhere" if case.meanwhile else "runs/run"), "earlier")
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(sending, str(attempt(case, base, step, fault)).encode())
+        finally:
+            os._exit(0)
+    os.close(sending)
+    os.waitpid(child, 0)
+    with os.fdopen(receiving) as sent:
+        return int(sent.read() or 0) or None
+
+
+def judge(case, base):
+    """Return what a fault did: lost, half and leftover, each 0 or 1."""
+    place = base / "runs" / "run"
+    before = read(place)
+    due = not (base / "elsewhere").exists()  # whether there is an earlier run at all
+    lost = due and case.exchange and before is None  # only two renames may leave a gap until the next start
+    atomic_write.remove_leftovers(place.parent)
+    after, second = read(place), read(place.with_name("run-2"))
+    allowed = {"earlier", "new"} if case.overwrite else {"earlier"} if due else {None, "new"}
+    return {
+        "lost": lost or after not in allowed,
+        "half": "half" in {before, after, second} or second == "earlier",
+        "left": not {path.name for path in place.parent.iterdir()} <= {"run", "run-2"},
+    }
+
+
+def inject(faults):
+    """Spread faults over the cases, kinds and steps; return a row of sums for each case."""
+    rows = {}
+    atomic_write._host()  # remembered, so that every process takes the same steps
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder) / "base"
+        for at, case in enumerate(CASES):
+            steps = forked(case, base)
+            own = faults // len(CASES) + (at < faults % len(CASES))
+            row = {"injected": own, "killed": 0, "survived": 0, "lost": 0, "half": 0, "left": 0}
+            for number in range(own):
+                # Evenly over the steps, and each kind of fault in turn.
+                row["killed"] += forked(case, base, 1 + number * steps // own, FAULTS[number % len(FAULTS)]) is None
+                damage = judge(case, base)
+                row["survived"] += not any(damage.values())
+                for name, found in damage.items():
+                    row[name] += found
+            rows[case] = row
+    return rows
+
+
+def markdown(rows):
+    lines = [
+        "| how it is written | faults | of these, kills | survived | runs lost | half-written | left over |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    total = {name: sum(row[name] for row in rows.values()) for name in next(iter(rows.values()))}
+    for title, row in [*((case.title, row) for case, row in rows.items()), ("**all**", total)]:
+        lines.append(f"| {title} | {' | '.join(f'{number:,}' for number in row.values())} |")
+    return "\n".join(lines) + "\n"
+
+
+def renewed(page, rows):
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n{markdown(rows)}{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("page", nargs="?", type=Path, help="Its table is written anew.")
+    parser.add_argument("--faults", type=int, default=1000)
+    chosen = parser.parse_args()
+    found = inject(chosen.faults)
+    sys.stdout.write(markdown(found))
+    if chosen.page:
+        chosen.page.write_text(renewed(chosen.page.read_text(), found))
