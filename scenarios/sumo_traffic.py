@@ -3,23 +3,30 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from scenarios.faults import Breach
+from scenarios.permissions import Permissions
 from scenarios.references import FileReference
-from scenarios.section import Known, NotNegative, Positive, Section
+from scenarios.section import Known, NotNegative, Positive, Section, rule
 
 MOST_SEED = 2**31 - 1
 _MILLISECONDS = 1000.0
 _NEARLY_WHOLE = 1e-6
 
 
+def _trusted(engine: str, info: ValidationInfo) -> str:
+    if (info.context or {}).get("permissions", Permissions()).untrusted:
+        raise rule("must not be sumo with --untrusted: SUMO reads whatever files its own files name")
+    return engine
+
+
 class SumoTraffic(Section):
     """Vehicles that SUMO drives, in a process of its own."""
 
-    engine: Literal["sumo"]
+    engine: Annotated[Literal["sumo"], AfterValidator(_trusted)]
     config: FileReference | None = None
-    """A ``.sumocfg``, which names network, routes and whatever else it wants; or give ``routes``."""
+    """A ``.sumocfg``, which names network, routes and options; or give ``routes``. Outputs it names are not kept."""
     net: FileReference | None = None
     """Network, ``net.xml`` or ``net.xml.gz``; left out, that of ``[roads] source = "sumo"``."""
     routes: Annotated[tuple[FileReference, ...], Field(strict=False)] = ()

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -88,6 +89,12 @@ class Sumo:
     def vehicles(self) -> int:
         """How many vehicles there will have been by the end, at most."""
         return self._insertions.most
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files SUMO reads, as far as they are known: what it is given, and what that includes."""
+        inputs = self._inputs
+        return (*inputs.others, *inputs.routes, *inputs.additional, *self._insertions.included)
 
     @property
     def vehicle_nbytes(self) -> int:

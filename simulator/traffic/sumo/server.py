@@ -22,8 +22,10 @@ _LOADING_S = 600.0
 _ANSWER_S = 600.0
 """One step of SUMO that has not ended in ten minutes."""
 _POLL_S = 0.01
+_DEEPEST = 64
+"""How many folders above a file that SUMO is to write the root is, at most."""
 _ENDING_S = 30.0
-"""What SUMO gets to write what its configuration asks for, once it was told to end."""
+"""What SUMO gets to end by itself, once it was told to."""
 _DYING_S = 5.0
 
 
@@ -54,8 +56,13 @@ class SumoServer:
             with reserved_port() as port:
                 # The port says whose SUMO it is that answers: two runs may have been given the same one.
                 mark = f"crowdveil-{port}-{time.time_ns()}"
-                command = [str(program), *inputs.arguments(), "--remote-port", str(port), "--save-state.prefix", mark]
                 said = Said()
+                # SUMO puts the prefix behind the folder of every file that its files have it write: so all of them
+                # come to lie in a folder of ours. From too deep a folder it leads nowhere, and SUMO ends.
+                outputs = said.outputs.resolve()
+                prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
+                command = [str(program), *inputs.arguments(), "--output-prefix", prefix]
+                command += ["--remote-port", str(port), "--save-state.prefix", mark]
                 process = subprocess.Popen(  # noqa: S603 - SUMO itself, and files the user named
                     command,
                     stdin=subprocess.DEVNULL,
