@@ -3,10 +3,17 @@
 import os
 from dataclasses import dataclass
 
+from pydantic import AfterValidator, ValidationInfo
+
 from scenarios.faults import Fault, ScenarioError
+from scenarios.section import rule
 
 ALLOW_VARIABLE = "CROWDVEIL_ALLOW_PLUGINS"
 UNTRUSTED_VARIABLE = "CROWDVEIL_UNTRUSTED"
+PLUGIN_REFUSAL = (
+    "a class that a scenario names is imported only with permission: --allow-plugins "
+    f"(Python: allow_plugins=True; environment: {ALLOW_VARIABLE}=1)"
+)
 
 
 @dataclass(frozen=True)
@@ -47,12 +54,19 @@ class Permissions:
         allow_plugins = allow_plugins or os.environ.get(ALLOW_VARIABLE) == "1"
         return cls(allow_plugins and not untrusted, untrusted)
 
-    @property
-    def plugin_refusal(self) -> str:
-        """Why a plug-in is not imported, as a rule, and how to allow it."""
-        if self.untrusted:
-            return f"a scenario read with --untrusted (or {UNTRUSTED_VARIABLE}=1) must not name a class to import"
-        return (
-            "a class that a scenario names is imported only with permission: --allow-plugins "
-            f"(Python: allow_plugins=True; environment: {ALLOW_VARIABLE}=1)"
-        )
+
+def trusted_only(words: str) -> AfterValidator:
+    """Return the check of a value that is refused where the scenario is untrusted; `words` end the message."""
+
+    def check(value: str, info: ValidationInfo) -> str:
+        if permissions_of(info).untrusted:
+            raise rule(f"is refused with --untrusted ({UNTRUSTED_VARIABLE}=1): {words}")
+        return value
+
+    return AfterValidator(check)
+
+
+def permissions_of(info: ValidationInfo) -> Permissions:
+    """Return the permissions of the scenario that is validated."""
+    permissions: Permissions = (info.context or {}).get("permissions", Permissions())
+    return permissions

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ValidationInfo
 
 from scenarios.faults import Fault, ScenarioError
 from scenarios.manifest import data_set, samples_path
-from scenarios.permissions import Permissions
+from scenarios.permissions import permissions_of
 from scenarios.section import rule
 
 DATA_PREFIX = "data:"
@@ -27,7 +27,7 @@ class Reference(str):
     __slots__ = ()
 
 
-_REFUSED = f"must not lead outside the scenario's folder and {DATA_VARIABLE}: it is read with --untrusted"
+_REFUSED = f"must not lead outside the scenario's folder and {DATA_VARIABLE}: it is refused with --untrusted"
 
 
 class _NoSuchFileError(Exception):
@@ -212,12 +212,14 @@ def _resolved_either(reference: str, info: ValidationInfo) -> str:
 
 def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
     context = info.context or {}
-    untrusted = context.get("permissions", Permissions()).untrusted
+    untrusted = permissions_of(info).untrusted
     for what in kinds:
         try:
             path = _find(reference, context.get("folder", Path()), what=what, untrusted=untrusted)
         except _NoSuchFileError as error:
             missing = error
+            if error.words == _REFUSED:
+                break
         else:
             return Reference(reference if reference.startswith(DATA_PREFIX) else path.resolve())
     # Of several files of one data set, the first says where it comes from.

@@ -17,7 +17,7 @@ STREET_SPEED_MPS = 13.9
 CAPACITY_VPH = 1800.0
 
 
-_NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]|PARAMETERFILE", re.IGNORECASE)
+_NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]", re.IGNORECASE)
 """In a coordinate reference system that PROJ would open a file for."""
 
 

@@ -3,28 +3,22 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import Field
 
 from scenarios.faults import Breach
-from scenarios.permissions import Permissions
+from scenarios.permissions import trusted_only
 from scenarios.references import FileReference
-from scenarios.section import Known, NotNegative, Positive, Section, rule
+from scenarios.section import Known, NotNegative, Positive, Section
 
 MOST_SEED = 2**31 - 1
 _MILLISECONDS = 1000.0
 _NEARLY_WHOLE = 1e-6
 
 
-def _trusted(engine: str, info: ValidationInfo) -> str:
-    if (info.context or {}).get("permissions", Permissions()).untrusted:
-        raise rule("must not be sumo with --untrusted: SUMO reads whatever files its own files name")
-    return engine
-
-
 class SumoTraffic(Section):
     """Vehicles that SUMO drives, in a process of its own."""
 
-    engine: Annotated[Literal["sumo"], AfterValidator(_trusted)]
+    engine: Annotated[Literal["sumo"], trusted_only("SUMO reads whatever files its own files name")]
     config: FileReference | None = None
     """A ``.sumocfg``, which names network, routes and options; or give ``routes``. Outputs it names are not kept."""
     net: FileReference | None = None

@@ -307,6 +307,7 @@ def check_scenario(
     untrusted: Untrusted = False,
 ) -> None:
     """Check a scenario, its data and its city without running it; say all that is wrong."""
+    from scenarios.permissions import PLUGIN_REFUSAL  # noqa: PLC0415
     from simulator.experiment.build import check_demand  # noqa: PLC0415
     from simulator.experiment.parts import Parts  # noqa: PLC0415
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415
@@ -316,7 +317,7 @@ def check_scenario(
     checked, left_out = given.without_unpermitted()
     for name in left_out:
         what = f"mechanisms.{name} was not checked, nor was what depends on it"
-        typer.echo(f"note: {what}: {given.permissions.plugin_refusal}", err=True)
+        typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
     streams = Streams(checked.seed)
     parts = Parts.build(checked, streams=streams)
     city = parts.city

@@ -12,6 +12,8 @@ import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
+from simulator.roads import RoadsError
+from simulator.roads.sumo.frame import NetFrame
 
 SCENARIO = """
 [scenario]
@@ -48,6 +50,8 @@ from pathlib import Path
 Path({!r}).write_text("imported")
 """
 MODULE = "module_that_a_stranger_sent"
+
+unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes, and links need a privilege")
 
 CALLS = {
     "a log file that is emptied": 'kind = "logging:basicConfig"\nfilename = "{precious}"\nfilemode = "w"',
@@ -126,15 +130,15 @@ def test_a_class_named_in_a_scenario_is_not_imported_without_permission(folder, 
     for command in (("run", file), ("run", file, "--untrusted"), overridden):
         done = crowdveil(*command)
         assert done.returncode == 2
-        for words in ("mechanisms.", ".kind: ", kind):
+        for words in ("mechanisms", ".kind: ", kind, "--untrusted" if "--untrusted" in command else "--allow-plugins"):
             assert words in done.stderr
-        assert "--untrusted" in done.stderr or "--allow-plugins" in done.stderr
         assert "Traceback" not in done.stderr
-    for arguments in ((), ("--untrusted",)):
-        checked = crowdveil("scenarios", "check", file, *arguments)
-        assert checked.returncode == 0, checked.stderr
-        assert "was not checked" in checked.stderr
-        assert "stranger: " in checked.stdout
+    checked = crowdveil("scenarios", "check", file)
+    assert checked.returncode == 0, checked.stderr
+    assert "was not checked" in checked.stderr
+    assert "--allow-plugins" in checked.stderr
+    assert "stranger: " in checked.stdout
+    assert crowdveil("scenarios", "check", file, "--untrusted").returncode == 2
     assert crowdveil("scenarios", "show", file).returncode == 0
     assert crowdveil("scenarios", "show", file, "--resolved").returncode == 0
     for scenario in (file, scenarios.load(file), scenarios.Scenario.model_validate(scenarios.load(file).tables())):
@@ -197,7 +201,7 @@ def test_untrusted_and_allow_plugins_contradict_each_other(folder, crowdveil, mo
     monkeypatch.setenv("CROWDVEIL_ALLOW_PLUGINS", "1")  # of a server: --untrusted is stronger
     done = crowdveil("run", sent(folder, CALLS["a shell"]), *([] if variable else ["--untrusted"]))
     assert done.returncode == 2
-    assert "must not name a class to import" in done.stderr
+    assert "its class would have to be imported" in done.stderr
 
 
 def outside(folder, how):
@@ -226,7 +230,7 @@ def outside(folder, how):
     return folder / "s.toml", own
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+@unix
 @pytest.mark.parametrize(
     "how",
     [
@@ -264,6 +268,7 @@ def test_reading_outside_is_named_and_with_untrusted_refused(folder, crowdveil, 
     assert everything(folder) == before
 
 
+@unix
 def test_what_lies_inside_is_neither_named_nor_refused(folder, crowdveil, monkeypatch):
     file, _ = outside(folder, "a link in a folder")
     file.write_text(file.read_text().replace("links/nodes.csv", "nodes.csv"))
@@ -311,6 +316,7 @@ def test_what_is_no_file_is_not_read(folder, crowdveil, monkeypatch, reference):
         assert "roads.path" in done.stderr
 
 
+@unix
 @pytest.mark.parametrize(
     "crs",
     ["+init={}:x", "+proj=utm +zone=33 +nadgrids={} +type=crs", "init={}:x", "+proj=pipeline +step +init=./{}:x"],
@@ -323,6 +329,23 @@ def test_a_coordinate_system_names_no_file(folder, crowdveil, crs):
     done = crowdveil("scenarios", "check", file)
     assert done.returncode == 2
     assert "roads.crs: must not name a file" in done.stderr
+
+
+@unix
+def test_the_coordinate_system_of_a_file_names_no_file(folder, crowdveil):
+    """Of each format that says it as text."""
+    os.mkfifo(folder / "pipe")
+    crs = f"+init={folder / 'pipe'}:x"
+    with pytest.raises(RoadsError, match="projParameter"):
+        NetFrame.from_location({"netOffset": "0,0", "projParameter": crs})
+    (folder / "node.csv").write_text("node_id,x_coord,y_coord\n1,0,0\n2,100,0\n")
+    (folder / "link.csv").write_text("link_id,from_node_id,to_node_id,directed,length\n1,1,2,1,100\n2,2,1,1,100\n")
+    (folder / "config.csv").write_text(f"long_length,speed,crs\nm,kph,{crs}\n")
+    grid = SCENARIO[SCENARIO.index('source = "grid"') : SCENARIO.index("[cells]")]
+    (folder / "s.toml").write_text(SCENARIO.replace(grid, 'source = "gmns"\npath = "."\n'))
+    done = crowdveil("scenarios", "check", "s.toml")
+    assert done.returncode == 2
+    assert crs in done.stderr
 
 
 ROUTES = """<routes>
@@ -384,10 +407,13 @@ def test_sumo_writes_nothing_that_its_files_ask_for(sumo_folder, crowdveil):
     assert result.facts["traffic_at_queries"][0]["departed"] > 0
     assert everything(sumo_folder) == before
     assert result.facts["files_outside"] == ["../own/small.net.xml"]
+    [note] = [note for note in result.facts["traffic"]["notes"] if "not written" in note]
+    for option in ("summary-output", "fcd-output", "statistic-output", "device.rerouting.output"):
+        assert option in note
     for command in (("run",), ("scenarios", "check")):
         done = crowdveil(*command, "s.toml", "--untrusted")
         assert done.returncode == 2
-        assert "traffic.engine: must not be sumo with --untrusted" in done.stderr
+        assert "traffic.engine: is refused with --untrusted" in done.stderr
 
 
 @pytest.mark.parametrize("where", ["a.add.xml", "r.rou.xml", "own/small.net.xml"])
@@ -400,3 +426,44 @@ def test_sumo_connects_to_nobody(sumo_folder, where):
     file.write_text(text[:end] + sending + text[end:])
     with pytest.raises(ScenarioError, match="must be a file: SUMO takes it for a host and port"):
         run("s.toml")
+
+
+@unix
+def test_a_link_in_a_folder_of_recordings_is_refused(folder, crowdveil):
+    (folder / "recorded").mkdir()
+    (folder / "recorded" / "one.csv").symlink_to(folder.parent / "own" / "precious.txt")
+    text = SCENARIO.replace("[traffic]\nvehicles = 20", '[traffic]\nengine = "trace"\ntrace = "recorded"')
+    (folder / "s.toml").write_text(text)
+    assert scenarios.load("s.toml").files_outside() == [folder.parent / "own" / "precious.txt"]
+    done = crowdveil("run", "s.toml", "--untrusted")
+    assert done.returncode == 2
+    assert "traffic.trace[0]: must not lead outside" in done.stderr or "traffic.trace: must not lead" in done.stderr
+
+
+def test_what_depends_on_an_unchecked_plug_in_is_left_out_and_the_rest_checked(folder, crowdveil):
+    text = """
+[[mechanisms]]
+kind = "stranger.module:Two"
+name = "two"
+[aggregation]
+kind = "per_round"
+[channel]
+outages = [{ server = "server:2", from_s = 0, to_s = 10 }]
+[[refinements]]
+kind = "clip"
+mechanisms = ["two"]
+[[refinements]]
+kind = "norm_sub"
+mechanisms = ["two", "no_privacy"]
+[[attacks]]
+kind = "link_rounds"
+coalition = ["server:1", "server:2"]
+"""
+    (folder / "s.toml").write_text(SCENARIO + text)
+    done = crowdveil("scenarios", "check", "s.toml")
+    assert done.returncode == 0, done.stderr
+    assert "mechanisms.two was not checked, nor was what depends on it" in done.stderr
+    assert "mechanisms no_privacy\n" in done.stdout
+    done = crowdveil("scenarios", "check", "s.toml", "--set", "cells.size_m=0.001")
+    assert done.returncode == 2
+    assert "cells" in done.stderr

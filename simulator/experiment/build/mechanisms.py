@@ -8,6 +8,7 @@ from mechanisms import local
 from mechanisms.local import LocalMechanism, ParameterError, ParameterWarning
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.mechanisms import PlugIn as PlugInSection
+from scenarios.permissions import PLUGIN_REFUSAL
 from simulator.experiment.plug_in import NotAMechanismError, PlugIn, import_plug_in, source_sha256
 
 
@@ -25,7 +26,7 @@ def import_plug_ins(scenario: Scenario) -> dict[str, Callable[..., LocalMechanis
             continue
         where = f"mechanisms.{section.name}.kind"
         if not scenario.permissions.allow_plugins:
-            faults.append(Fault(where, scenario.permissions.plugin_refusal, section.kind))
+            faults.append(Fault(where, PLUGIN_REFUSAL, section.kind))
             continue
         try:
             makes[section.kind] = _maker(import_plug_in(section.kind))

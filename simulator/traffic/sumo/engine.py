@@ -272,6 +272,8 @@ class Sumo:
         model = ", its mesoscopic model" if self._inputs.mesoscopic else ""
         signals = f"with {counted(self._signals, 'signal')}; links crossed are not counted"
         notes = [f"{self._server.version}{model} drove, seed {self._inputs.seed}, {signals}"]
+        if self._inputs.outputs:
+            notes.append(f"outputs that the configuration names are not written: {', '.join(self._inputs.outputs)}")
         if self._edges_off_roads:
             off = counted(self._edges_off_roads, "edge of SUMO's network is", "edges of SUMO's network are")
             notes.append(f"{off} not among the roads: a vehicle there has coordinates and no link")

@@ -43,6 +43,8 @@ class SumoInputs:
         SUMO's time at the run's start.
     options
         Other options, by SUMO's names, as a configuration has them.
+    outputs
+        Names of the options of a configuration that name outputs, which SUMO is not given.
     mesoscopic
         Run the mesoscopic model.
     teleport_s
@@ -61,6 +63,7 @@ class SumoInputs:
     teleport_s: float | None = None
     scale: float = 1.0
     options: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what SUMO cannot be told: it takes a comma for the end of a file's name.
@@ -94,7 +97,7 @@ class SumoInputs:
         """
         for _ in elements_of(config, error=TrafficError):  # refuses what declares entities before SUMO sees it
             pass
-        options = _options_of(config)
+        options, outputs = _options_of(config)
         faults = []
         if "net-file" not in options:
             faults.append(f"{config}: must name a network (net-file)")
@@ -119,6 +122,7 @@ class SumoInputs:
             teleport_s=teleport_s,
             scale=_known(number(scales), scales, config, "scale"),
             options=options,
+            outputs=outputs,
         )
 
     @property
@@ -143,10 +147,15 @@ class SumoInputs:
         return [argument for name, value in given.items() for argument in (f"--{name}", value)]
 
 
-def _options_of(config: Path) -> dict[str, str]:
+def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     """Have SUMO write a configuration out again: one name an option, and files found from wherever we are.
 
-    Options that name outputs are left out.
+    Returns
+    -------
+    options
+        Those that change the traffic.
+    outputs
+        Names of those that name outputs.
     """
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "all.sumocfg"
@@ -165,20 +174,22 @@ def _options_of(config: Path) -> dict[str, str]:
             raise TrafficError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
         if done.returncode != 0 or not written.is_file():
             raise TrafficError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
-        found, section = {}, ""
+        found, outputs, section = {}, [], ""
         for e in elements_of(written, error=TrafficError):
             if e.attributes is None:
                 continue
             if "value" not in e.attributes:
                 section = e.name
-            elif _SECTIONS.fullmatch(section) and not e.name.endswith(_OUTPUTS):
+            elif e.name.endswith(_OUTPUTS):
+                outputs.append(e.name)
+            elif _SECTIONS.fullmatch(section):
                 found[e.name] = e.attributes["value"]
     for name in _FILES:
         if name in found:
             # Written relative to where it was written to.
             parts = map(unquote, found[name].split(","))  # and a blank as %20
             found[name] = ",".join(str((Path(folder) / part).resolve()) for part in parts)
-    return found
+    return found, tuple(outputs)
 
 
 def _known(value: float | None, text: str, config: Path, name: str) -> float:
