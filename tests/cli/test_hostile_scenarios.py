@@ -176,15 +176,12 @@ def test_with_permission_a_plug_in_runs_and_its_module_is_recorded(folder, crowd
     (folder / f"shy_{how}.py").write_text(PLUG_IN)
     kind = f"shy_{how}:Shy"
     file = sent(folder, f'kind = "{kind}"\nshyness = 0.4')
-    if how == "python":
-        run(file, allow_plugins=True, out="out")
-    else:
-        monkeypatch.setenv("CROWDVEIL_ALLOW_PLUGINS", "1" if how == "variable" else "0")
-        done = crowdveil("scenarios", "check", file, *(["--allow-plugins"] if how == "flag" else []))
-        assert (done.returncode, "not checked" in done.stderr) == (0, False)
-        if how == "variable":
-            return
-        assert crowdveil("run", file, "--allow-plugins", "--quiet", "--out", "out").returncode == 0
+    monkeypatch.setenv("CROWDVEIL_ALLOW_PLUGINS", "1" if how == "variable" else "0")
+    done = crowdveil("scenarios", "check", file, *(["--allow-plugins"] if how == "flag" else []))
+    assert (done.returncode, "not checked" in done.stderr) == (0, how == "python")
+    if how != "python":
+        return
+    run(file, allow_plugins=True, out="out")
     facts = json.loads((folder / "out" / "run.json").read_text())
     assert facts["plug_ins"] == {kind: hashlib.sha256(PLUG_IN.encode()).hexdigest()}
     assert facts["files_outside"] == []
@@ -360,6 +357,7 @@ ADDITIONAL = """<additional>
   <inductionLoop id="d" lane="B1C1_0" pos="10" period="60" file="loops.txt"/>
   <vTypeProbe id="p" type="v" period="10" file="{0}/probe.txt.gz"/>
   <timedEvent type="SaveTLSStates" source="B1" dest="{0}/states.txt"/>
+  <include href="../own/included.add.xml"/><variableSpeedSign id="s" lanes="B1C1_0" file="../own/signs.xml"/>
   <calibrator id="c" edge="A1B1" pos="0" output="{0}/calibrated.txt"/>
 </additional>"""
 CONFIG = """<configuration>
@@ -374,10 +372,10 @@ OUTPUTS = ("edges", "lanes", "loops", "probe", "states", "calibrated", "summary"
 OUTPUTS += ("schema", "state", "weights", "ssm", "toc")
 
 
-@pytest.fixture
-def sumo_folder(folder):
+@pytest.fixture(scope="module")
+def net(tmp_path_factory):
     sumo = pytest.importorskip("sumo", reason="SUMO is not installed: pip install 'crowdveil[sumo]'")
-    own = folder.parent / "own"
+    made = tmp_path_factory.mktemp("net") / "small.net.xml"
     command = [
         f"{sumo.SUMO_HOME}/bin/netgenerate",
         "--grid",
@@ -386,8 +384,16 @@ def sumo_folder(folder):
         "-j=traffic_light",
     ]
     environment = {**os.environ, "SUMO_HOME": sumo.SUMO_HOME}
-    made = [*command, "-o", str(own / "small.net.xml")]
-    subprocess.run(made, check=True, capture_output=True, env=environment)
+    subprocess.run([*command, "-o", str(made)], check=True, capture_output=True, env=environment)
+    return made.read_bytes()
+
+
+@pytest.fixture
+def sumo_folder(folder, net):
+    own = folder.parent / "own"
+    (own / "small.net.xml").write_bytes(net)
+    (own / "included.add.xml").write_text("<additional/>")
+    (own / "signs.xml").write_text('<vss><step time="0" speed="10"/></vss>')
     (folder / "r.rou.xml").write_text(ROUTES.format(own))
     (folder / "a.add.xml").write_text(ADDITIONAL.format(own))
     (folder / "c.sumocfg").write_text(CONFIG.format(own))
@@ -406,7 +412,8 @@ def test_sumo_writes_nothing_that_its_files_ask_for(sumo_folder, crowdveil):
     result = run("s.toml")
     assert result.facts["traffic_at_queries"][0]["departed"] > 0
     assert everything(sumo_folder) == before
-    assert result.facts["files_outside"] == ["../own/small.net.xml"]
+    outside = [f"../own/{name}" for name in ("small.net.xml", "included.add.xml", "signs.xml")]
+    assert result.facts["files_outside"] == outside
     [note] = [note for note in result.facts["traffic"]["notes"] if "not written" in note]
     for option in ("summary-output", "fcd-output", "statistic-output", "device.rerouting.output"):
         assert option in note

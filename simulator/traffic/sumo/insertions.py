@@ -14,6 +14,8 @@ _NEVER_MORE = 1e-12
 """Chance of a Poisson flow having more vehicles than it is taken to have at most."""
 _DEEPEST = 16
 _CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution")
+_INCLUDING = {"include": "href", "rerouter": "file", "variableSpeedSign": "file"}
+"""Elements that have SUMO read another file, and the attribute that names it."""
 _LATER = ("triggered", "containerTriggered", "split")
 
 
@@ -121,8 +123,8 @@ class _Reading:
             carries |= element.name in _CARRIED
             if element.name == "interval":
                 interval = element.attributes
-            elif element.name == "include" and "href" in element.attributes:
-                self.included.append(file.parent / element.attributes["href"])
+            elif (named := element.attributes.get(_INCLUDING.get(element.name, ""))) is not None:
+                self.included.append(file.parent / named)
                 carries |= self.run(self.included[-1], depth + 1)
             else:
                 self._count(element.name, {**interval, **element.attributes}, f"{file}: line {element.line}")
