@@ -11,6 +11,7 @@ import tomli_w
 
 from scenarios.faults import Fault, ScenarioError
 from scenarios.overrides import Overrides, apply_overrides, plain
+from scenarios.permissions import Permissions
 from scenarios.references import WITH_FILES, relative_to
 from scenarios.scenario import Scenario
 from scenarios.validation import validate
@@ -38,7 +39,12 @@ def shipped() -> list[Shipped]:
 
 
 def load(
-    reference: str | os.PathLike[str] | Scenario, *, overrides: Overrides = (), seed: int | None = None
+    reference: str | os.PathLike[str] | Scenario,
+    *,
+    overrides: Overrides = (),
+    seed: int | None = None,
+    allow_plugins: bool = False,
+    untrusted: bool = False,
 ) -> Scenario:
     """Read and check a scenario.
 
@@ -51,6 +57,11 @@ def load(
         Over a scenario already read they give what they give over its file.
     seed
         In place of the scenario's own.
+    allow_plugins
+        Permit a run to import the classes the scenario names; reading it imports none.
+    untrusted
+        Refuse files outside the scenario's folder and ``CROWDVEIL_DATA``, engine ``sumo``, and, in a run, plug-ins.
+        Both are kept with the scenario; see `Permissions` for the environment variables.
 
     Returns
     -------
@@ -66,14 +77,17 @@ def load(
     """
     if isinstance(reference, Scenario):
         source, raw, folder = reference.name, reference.tables(), reference.folder
+        allow_plugins |= reference.permissions.allow_plugins and not untrusted
+        untrusted |= reference.permissions.untrusted
     else:
         path = _file_of(reference)
         source, folder = os.fspath(reference), path.parent
         raw = _parsed(path, source)
+    permissions = Permissions.of(source, allow_plugins=allow_plugins, untrusted=untrusted)
     faults = apply_overrides(raw, overrides)
     if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
         raw["scenario"]["seed"] = plain(seed)
-    outcome = validate(raw, folder)
+    outcome = validate(raw, folder, permissions=permissions)
     if isinstance(outcome, Scenario) and not faults:
         return outcome
     raise ScenarioError(source, [*faults, *(outcome if isinstance(outcome, list) else [])])

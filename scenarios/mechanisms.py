@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 from scenarios import anonymized, rivals
 from scenarios.faults import Breach
 from scenarios.mechanism_section import MechanismSection
+from scenarios.permissions import trusted_only
 from scenarios.sampling_privacy import SamplingPrivacy
 from scenarios.section import Known, Name, PositiveProbability, Probability, tag_by, without_default
 
@@ -40,7 +41,7 @@ class PlugIn(MechanismSection):
 
     model_config = ConfigDict(extra="allow")
 
-    kind: str = Field(pattern=PLUG_IN_PATTERN)
+    kind: Annotated[str, Field(pattern=PLUG_IN_PATTERN), trusted_only("its class would have to be imported")]
     name: Name = Field(default="", json_schema_extra=without_default)
     """Its name in key paths and results, no two alike; left out, the name of the class."""
 

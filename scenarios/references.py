@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ValidationInfo
 
 from scenarios.faults import Fault, ScenarioError
 from scenarios.manifest import data_set, samples_path
+from scenarios.permissions import permissions_of
 from scenarios.section import rule
 
 DATA_PREFIX = "data:"
@@ -18,6 +19,15 @@ WITH_FILES = ("roads", "cells", "traffic")
 """Sections that may name files."""
 
 Kind = Literal["file", "folder"]
+
+
+class Reference(str):
+    """A checked reference to a file or folder, which tells it from any other text of a section."""
+
+    __slots__ = ()
+
+
+_REFUSED = f"must not lead outside the scenario's folder and {DATA_VARIABLE}: it is refused with --untrusted"
 
 
 class _NoSuchFileError(Exception):
@@ -66,17 +76,14 @@ def files_of(value: Any) -> Iterator[tuple[str, Path]]:
     Parameters
     ----------
     value
-        A section, or anything that a field of one holds.
+        A section, or anything that a field of one holds; text counts only as a checked reference.
 
     Yields
     ------
     tuple
         The reference and the file: absolute paths, and ``data:FOLDER/FILE`` as it is.
     """
-    if isinstance(value, str):
-        within_data = value.startswith(DATA_PREFIX)
-        if not within_data and not Path(value).is_absolute():
-            return
+    if isinstance(value, Reference):
         try:
             path = locate_folder(value)
         except ScenarioError:
@@ -89,6 +96,22 @@ def files_of(value: Any) -> Iterator[tuple[str, Path]]:
     elif isinstance(value, tuple | list):
         for held in value:
             yield from files_of(held)
+
+
+def is_outside(path: Path, folder: Path) -> bool:
+    """Report whether a path leads out of a scenario's folder, the data folder and the samples, by name or by a link."""
+    data = os.environ.get(DATA_VARIABLE)
+    roots = [root.absolute() for root in (folder, samples_path(), *([Path(data)] if data else []))]
+    real = [os.path.realpath(root) for root in roots]
+    # The name is looked at first: on Windows, a mere look at a network path logs on to its server.
+    named = Path(os.path.normpath(path.absolute()))
+    try:
+        return not (
+            any(named.is_relative_to(root) for root in (*map(os.path.normpath, roots), *real))
+            and any(Path(os.path.realpath(path)).is_relative_to(root) for root in real)
+        )
+    except ValueError:  # a null character: there is no such file
+        return False
 
 
 def relative_to(value: Any, folder: Path) -> Any:
@@ -124,19 +147,24 @@ def file_names(sections: Iterable[Any], folder: Path) -> dict[str, str]:
     return {**folders, **names}
 
 
-def _find(reference: str, folder: Path, *, what: Kind = "file") -> Path:
+def _find(reference: str, folder: Path, *, what: Kind = "file", untrusted: bool = False) -> Path:
     if reference.startswith(DATA_PREFIX):
-        return _find_data(reference.removeprefix(DATA_PREFIX), what)
-    path = folder / reference
+        path = _find_data(reference.removeprefix(DATA_PREFIX), what)
+    else:
+        path = folder / reference
+    if untrusted and is_outside(path, folder):
+        raise _NoSuchFileError(_REFUSED)
     if not _is_there(path, what):
         raise _NoSuchFileError(f"there is no such {what} (looked for {path})")
+    if untrusted and what == "folder" and any(is_outside(inside, folder) for inside in path.iterdir()):
+        raise _NoSuchFileError(_REFUSED)
     return path
 
 
 def _find_data(inside: str, what: Kind) -> Path:
     parts = PurePosixPath(inside).parts
     shortest = 2 if what == "file" else 1
-    if len(parts) < shortest or ".." in parts or parts[0] == "/":
+    if len(parts) < shortest or ".." in Path(*parts).parts or Path(inside).anchor:
         raise _NoSuchFileError(f"must have the form data:FOLDER{'/FILE' if what == 'file' else ''}")
     if parts[0] == "samples" and _is_there(sample := samples_path().joinpath(*parts[1:]), what):
         return sample  # they come with the package
@@ -184,13 +212,16 @@ def _resolved_either(reference: str, info: ValidationInfo) -> str:
 
 def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
     context = info.context or {}
+    untrusted = permissions_of(info).untrusted
     for what in kinds:
         try:
-            path = _find(reference, context.get("folder", Path()), what=what)
+            path = _find(reference, context.get("folder", Path()), what=what, untrusted=untrusted)
         except _NoSuchFileError as error:
             missing = error
+            if error.words == _REFUSED:
+                break
         else:
-            return reference if reference.startswith(DATA_PREFIX) else str(path.resolve())
+            return Reference(reference if reference.startswith(DATA_PREFIX) else path.resolve())
     # Of several files of one data set, the first says where it comes from.
     told: set[str] = context.get("told", set())
     words = missing.words if missing.origin in told else str(missing)

@@ -1,5 +1,6 @@
 """``[roads]`` read from the field's own formats: OpenStreetMap, SUMO, TNTP, GMNS; or no roads at all."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -16,7 +17,13 @@ STREET_SPEED_MPS = 13.9
 CAPACITY_VPH = 1800.0
 
 
+_NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]", re.IGNORECASE)
+"""In a coordinate reference system that PROJ would open a file for."""
+
+
 def _known_crs(crs: str) -> pyproj.CRS:
+    if _NAMES_A_FILE.search(crs):
+        raise rule('must not name a file, but a coordinate reference system, as "EPSG:32618"')
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyproj warns of deprecated ways to write one it understands
         try:

@@ -15,9 +15,11 @@ from scenarios.claims import Claims
 from scenarios.faults import Fault, ScenarioError
 from scenarios.fcd import Fcd
 from scenarios.heading import Heading
-from scenarios.mechanisms import Mechanism
+from scenarios.mechanisms import Mechanism, PlugIn
 from scenarios.overrides import plain
+from scenarios.permissions import Permissions
 from scenarios.population import Population
+from scenarios.references import WITH_FILES, files_of, is_outside
 from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release
 from scenarios.release_rules import Released, released_by
@@ -68,6 +70,7 @@ class Scenario(BaseModel):
 
     _given: dict[str, Any] | None = PrivateAttr(default=None)
     _folder: Path = PrivateAttr(default_factory=Path)
+    _permissions: Permissions = PrivateAttr(default_factory=Permissions)
 
     @classmethod
     def model_validate(cls, obj: Any, *, context: Any | None = None, **options: Any) -> "Scenario":
@@ -118,6 +121,7 @@ class Scenario(BaseModel):
         """Keep what the scenario was made of: keys left out there may follow from keys that are changed later."""
         self._given = (context or {}).get("given")
         self._folder = Path((context or {}).get("folder", "")).absolute()
+        self._permissions = (context or {}).get("permissions", Permissions())
 
     def __eq__(self, other: object) -> bool:
         """Compare values, wherever they were read from."""
@@ -130,6 +134,43 @@ class Scenario(BaseModel):
     def folder(self) -> Path:
         """What relative references to files start from."""
         return self._folder
+
+    @property
+    def permissions(self) -> Permissions:
+        """What the scenario may do beyond being read."""
+        return self._permissions
+
+    def files_outside(self) -> list[Path]:
+        """Return the files it names that are neither in its folder nor in ``CROWDVEIL_DATA``, links followed."""
+        files = (path for name in WITH_FILES for _, path in files_of(getattr(self, name)))
+        return list(dict.fromkeys(path.resolve() for path in files if is_outside(path, self.folder)))
+
+    def without_unpermitted(self) -> tuple["Scenario", list[str]]:
+        """Leave out the plug-ins that may not be imported, and whatever depends on them.
+
+        Returns
+        -------
+        scenario
+            What can be checked without them; it may have no mechanism.
+        left_out
+            Names of the mechanisms left out.
+        """
+        kept = tuple(one for one in self.mechanisms if self.permissions.allow_plugins or not isinstance(one, PlugIn))
+        names = {one.name for one in kept}
+        if len(kept) == len(self.mechanisms):
+            return self, []
+        refinements = [
+            one.model_copy(update={"mechanisms": one.mechanisms and tuple(m for m in one.mechanisms if m in names)})
+            for one in self.refinements
+        ]
+        update = {
+            "mechanisms": kept,
+            "refinements": tuple(one for one in refinements if one.mechanisms != ()),
+            # Which parties there are follows from the rounds of every mechanism.
+            "attacks": tuple(one for one in self.attacks if one.mechanisms and names.issuperset(one.mechanisms)),
+            "channel": self.channel.model_copy(update={"outages": ()}),
+        }
+        return self.model_copy(update=update), [one.name for one in self.mechanisms if one.name not in names]
 
     def tables(self) -> dict[str, Any]:
         """Return the tables the scenario was made of, to be changed and checked again.

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scenarios.faults import Breach
+from scenarios.permissions import trusted_only
 from scenarios.references import FileReference
 from scenarios.section import Known, NotNegative, Positive, Section
 
@@ -17,9 +18,9 @@ _NEARLY_WHOLE = 1e-6
 class SumoTraffic(Section):
     """Vehicles that SUMO drives, in a process of its own."""
 
-    engine: Literal["sumo"]
+    engine: Annotated[Literal["sumo"], trusted_only("SUMO reads whatever files its own files name")]
     config: FileReference | None = None
-    """A ``.sumocfg``, which names network, routes and whatever else it wants; or give ``routes``."""
+    """A ``.sumocfg``, which names network, routes and options; or give ``routes``. Outputs it names are not kept."""
     net: FileReference | None = None
     """Network, ``net.xml`` or ``net.xml.gz``; left out, that of ``[roads] source = "sumo"``."""
     routes: Annotated[tuple[FileReference, ...], Field(strict=False)] = ()

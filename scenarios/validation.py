@@ -12,6 +12,7 @@ from scenarios.cells import cells_tag
 from scenarios.faults import Breach, Fault
 from scenarios.keypath import write_path
 from scenarios.mechanisms import mechanism_tag
+from scenarios.permissions import Permissions
 from scenarios.refinements import refinement_tag
 from scenarios.release import release_tag
 from scenarios.roads import roads_tag
@@ -50,7 +51,9 @@ class _Error(NamedTuple):
     models: Alternatives
 
 
-def validate(raw: dict[str, Any], folder: Path, **options: Any) -> Scenario | list[Fault]:
+def validate(
+    raw: dict[str, Any], folder: Path, *, permissions: Permissions | None = None, **options: Any
+) -> Scenario | list[Fault]:
     """Check a parsed file.
 
     Parameters
@@ -59,6 +62,8 @@ def validate(raw: dict[str, Any], folder: Path, **options: Any) -> Scenario | li
         The file as parsed.
     folder
         What relative references to files start from.
+    permissions
+        What the scenario may do; left out, what the environment variables say.
     options
         As of pydantic's `model_validate`.
 
@@ -67,8 +72,10 @@ def validate(raw: dict[str, Any], folder: Path, **options: Any) -> Scenario | li
     Scenario or list of Fault
         The scenario if nothing is wrong; else everything that is, in the order of the sections.
     """
+    permissions = permissions or Permissions.of("given as tables")
+    context = {"folder": folder, "given": raw, "told": set(), "permissions": permissions}
     try:
-        return _SCENARIO.validate_python(raw, context={"folder": folder, "given": raw, "told": set()}, **options)
+        return _SCENARIO.validate_python(raw, context=context, **options)
     except ValidationError as error:
         errors = [_located(details["loc"], details) for details in error.errors(include_url=False)]
     breaches = [*_from_errors(errors, raw), *_from_rules(errors, raw, folder)]

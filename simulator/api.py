@@ -18,6 +18,8 @@ def run(
     out: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    allow_plugins: bool = False,
+    untrusted: bool = False,
 ) -> RunResult:
     """Simulate a scenario and, if `out` is given, keep the result with its report.
 
@@ -37,6 +39,12 @@ def run(
         Replace an earlier run there.
     progress
         Told how far the run is.
+    allow_plugins
+        Import the classes that the scenario names as ``package.module:Class``: they may do whatever you may. The
+        environment variable ``CROWDVEIL_ALLOW_PLUGINS=1`` allows it too.
+    untrusted
+        Refuse a scenario that names such a class, engine ``sumo``, or a file outside its folder and
+        ``CROWDVEIL_DATA``. The environment variable ``CROWDVEIL_UNTRUSTED=1`` refuses them too.
 
     Returns
     -------
@@ -64,7 +72,14 @@ def run(
     """
     if out is not None:
         check_free(Path(out), overwrite=overwrite)
-    result = run_scenario(scenario, seed=seed, overrides=overrides, progress=progress)
+    result = run_scenario(
+        scenario,
+        seed=seed,
+        overrides=overrides,
+        progress=progress,
+        allow_plugins=allow_plugins,
+        untrusted=untrusted,
+    )
     if out is not None:
         result.save(out, overwrite=overwrite, render=write_report)
     return result

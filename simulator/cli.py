@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mechanisms.conformance import ConformanceReport
+    from scenarios import Scenario
 
 app = typer.Typer(
     name="crowdveil",
@@ -43,6 +44,17 @@ Overrides = Annotated[
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Instead of the scenario's.", min=0)]
+AllowPlugins = Annotated[
+    bool, typer.Option("--allow-plugins", help="Import the classes the scenario names; CROWDVEIL_ALLOW_PLUGINS=1 too.")
+]
+Untrusted = Annotated[
+    bool,
+    typer.Option(
+        "--untrusted",
+        help="Refuse plug-ins, engine sumo, and files outside the scenario's folder and CROWDVEIL_DATA; "
+        "CROWDVEIL_UNTRUSTED=1 too.",
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -69,14 +81,17 @@ def run(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run there.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    allow_plugins: AllowPlugins = False,
+    untrusted: Untrusted = False,
 ) -> None:
     """Simulate a scenario and write its run directory, report included."""
-    import scenarios  # noqa: PLC0415  # imports wait until needed: `--help` answers at once
+    # Imports wait until needed: `--help` answers at once.
     from simulator.experiment.directory import check_free, link_latest  # noqa: PLC0415
+    from simulator.experiment.provenance import files_outside, outside_note  # noqa: PLC0415
     from simulator.experiment.run import run_scenario  # noqa: PLC0415
     from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415
 
-    checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
+    checked = _load(scenario, set_, seed, allow_plugins=allow_plugins, untrusted=untrusted)
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
     numbered = out is None and not overwrite
     check_free(directory, overwrite=overwrite, numbered=numbered)
@@ -85,6 +100,8 @@ def run(
         directory = result.save(directory, overwrite=overwrite, numbered=numbered, render=write_report)
         if directory.parent.resolve() == Path("runs").resolve():
             link_latest(directory)
+    if named_by_files := sorted({*result.facts["files_outside"]} - {*files_outside(checked)}):
+        typer.echo(outside_note(named_by_files), err=True)
     if not quiet:
         print_summary(directory)
 
@@ -179,8 +196,7 @@ def _mechanism_factory(reference: str, settings: list[str]) -> "Callable[..., ob
     module, colon, name = reference.partition(":")
     if not colon:
         module, name = "mechanisms.local", reference
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)  # a user's own module lies where they are
+    _find_own_modules()
     parameters: dict[str, Any] = {}
     if faults := apply_overrides(parameters, settings):
         raise MechanismError("; ".join(str(fault) for fault in faults))
@@ -189,6 +205,30 @@ def _mechanism_factory(reference: str, settings: list[str]) -> "Callable[..., ob
     except Exception as error:  # a user's module may raise anything while it is imported
         raise MechanismError(f"{reference} cannot be imported ({type(error).__name__}: {error})") from error
     return lambda *, cells: make(**{"cells": cells, **parameters})
+
+
+def _load(
+    scenario: str, overrides: list[str] | None, seed: int | None, *, allow_plugins: bool, untrusted: bool
+) -> "Scenario":
+    """Read a scenario, and say which files outside its folder it reads."""
+    import scenarios  # noqa: PLC0415
+
+    checked = scenarios.load(
+        scenario, overrides=tuple(overrides or ()), seed=seed, allow_plugins=allow_plugins, untrusted=untrusted
+    )
+    if outside := checked.files_outside():
+        from simulator.experiment.provenance import outside_note  # noqa: PLC0415
+
+        typer.echo(outside_note(outside), err=True)
+    if checked.permissions.allow_plugins:
+        _find_own_modules()
+    return checked
+
+
+def _find_own_modules() -> None:
+    """Let modules in the working directory be imported: a user's own lie there."""
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
 
 
 class MechanismError(ValueError):
@@ -254,15 +294,26 @@ def show_scenario(
 
 
 @scenarios_app.command("check")
-def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = None) -> None:
+def check_scenario(
+    scenario: Reference,
+    *,
+    set_: Overrides = None,
+    seed: Seed = None,
+    allow_plugins: AllowPlugins = False,
+    untrusted: Untrusted = False,
+) -> None:
     """Check a scenario, its data and its city without running it; say all that is wrong."""
-    import scenarios  # noqa: PLC0415
+    from scenarios.permissions import PLUGIN_REFUSAL  # noqa: PLC0415
     from simulator.experiment.build import check_demand  # noqa: PLC0415
     from simulator.experiment.parts import Parts  # noqa: PLC0415
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415
     from simulator.streams import Streams  # noqa: PLC0415
 
-    checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
+    given = _load(scenario, set_, seed, allow_plugins=allow_plugins, untrusted=untrusted)
+    checked, left_out = given.without_unpermitted()
+    for name in left_out:
+        what = f"mechanisms.{name} was not checked, nor was what depends on it"
+        typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
     streams = Streams(checked.seed)
     parts = Parts.build(checked, streams=streams)
     city = parts.city
@@ -278,7 +329,7 @@ def check_scenario(scenario: Reference, *, set_: Overrides = None, seed: Seed = 
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     typer.echo(
         f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {city.cells.count:,} cells, {vehicles}, "
-        f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms)}"
+        f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms) or 'none'}"
     )
 
 

@@ -84,8 +84,12 @@ def export_roads(
 
 def _load(scenario: str, overrides: list[str] | None) -> "Scenario":
     import scenarios  # noqa: PLC0415  # imports wait until needed
+    from simulator.experiment.provenance import outside_note  # noqa: PLC0415
 
-    return scenarios.load(scenario, overrides=tuple(overrides or ()))
+    checked = scenarios.load(scenario, overrides=tuple(overrides or ()))
+    if outside := checked.files_outside():
+        typer.echo(outside_note(outside), err=True)
+    return checked
 
 
 def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[str]]":

@@ -8,7 +8,13 @@ import numpy as np
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.build import build_city, build_flow_check, build_mechanisms, check_schedules
+from simulator.experiment.build import (
+    build_city,
+    build_flow_check,
+    build_mechanisms,
+    check_schedules,
+    import_plug_ins,
+)
 from simulator.experiment.city import City
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.games.attack_records import check_attacks
@@ -54,8 +60,9 @@ class Parts:
         Raises
         ------
         ScenarioError
-            For whatever the schema cannot see: data, numbers of cells, parties that are nowhere.
+            For whatever the schema cannot see: data, numbers of cells, plug-ins, parties that do not exist.
         """
+        import_plug_ins(scenario)  # refuses before any file is read
         city = build_city(scenario)
         mechanisms = build_mechanisms(scenario, city.cells.count)
         check_schedules(scenario, mechanisms)

@@ -1,5 +1,9 @@
-"""Plug-in: a user's mechanism, with what it may leave out filled in."""
+"""Plug-in: a user's mechanism, imported and verified, with what it may leave out filled in."""
 
+import hashlib
+import importlib
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +24,41 @@ REQUIRED = (
 )
 """What every mechanism has; `crowdveil check` tests that it keeps its promises."""
 
+METHODS = REQUIRED[REQUIRED.index("enrol") :]
+"""Those of `REQUIRED` that a class has before an instance is made of it."""
+
 BATCH = 1 << 16
+
+
+class NotAMechanismError(TypeError):
+    """What a plug-in's name leads to is no class of mechanisms."""
+
+
+def import_plug_in(kind: str) -> type:
+    """Import the class that ``package.module:Class`` names, and verify that it is a mechanism, without calling it.
+
+    Raises
+    ------
+    ImportError, AttributeError
+        If there is no such module, or nothing of that name in it.
+    NotAMechanismError
+        If what it names is not a class, or lacks methods of a mechanism.
+    """
+    module, _, name = kind.partition(":")
+    found = getattr(importlib.import_module(module), name)
+    if not isinstance(found, type):
+        raise NotAMechanismError(f"must be a class of mechanisms, and is of type {type(found).__name__}")
+    if missing := [name for name in METHODS if not callable(getattr(found, name, None))]:
+        raise NotAMechanismError(
+            f"must be a class of mechanisms (see mechanisms.local.LocalMechanism): it must have {', '.join(missing)}"
+        )
+    return found
+
+
+def source_sha256(found: type) -> str | None:
+    """Return the sha256 of the file of the module that defines a class; None if it has no file."""
+    file = getattr(sys.modules.get(found.__module__), "__file__", None)
+    return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 class PlugIn:
@@ -33,6 +71,8 @@ class PlugIn:
         `batch` its devices answer 65,536 at a time; without `warnings` there are none.
     cells
         The number of cells.
+    sha256
+        Of the file of the module that defines it, where it has one.
 
     Raises
     ------
@@ -40,11 +80,12 @@ class PlugIn:
         If something required is missing, all of it named.
     """
 
-    def __init__(self, mechanism: Any, *, cells: int) -> None:  # whatever the user wrote
+    def __init__(self, mechanism: Any, *, cells: int, sha256: str | None = None) -> None:  # whatever the user wrote
         missing = [name for name in REQUIRED if not hasattr(mechanism, name)]
         if missing:
             raise TypeError(f"a mechanism must have {', '.join(missing)} (see mechanisms.local.LocalMechanism)")
         self._mechanism = mechanism
+        self.sha256 = sha256
         self.cells: int = getattr(mechanism, "cells", cells)
         self.batch: int = getattr(mechanism, "batch", BATCH)
 

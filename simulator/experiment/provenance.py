@@ -1,9 +1,10 @@
 """Provenance: what a result was made with."""
 
 import hashlib
+import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from scenarios import Scenario, files_of
-from scenarios.references import WITH_FILES, file_names
+from scenarios.references import WITH_FILES, file_names, is_outside
 
+MOST_NAMED = 5
 PACKAGES = (
     "dp-accounting",
     "geopandas",
@@ -78,6 +80,34 @@ def data_checksums(scenario: Scenario) -> dict[str, str]:
     """Return the sha256 of every data file a scenario names, by its reference; of a folder, of the files in it."""
     sections = [getattr(scenario, name) for name in WITH_FILES]
     return {reference: _sha256(path) for section in sections for reference, path in files_of(section)}
+
+
+def files_outside(scenario: Scenario, read_too: Iterable[Path] = ()) -> list[str]:
+    """Return the files read that are neither in the scenario's folder nor in the data folder, links followed.
+
+    Parameters
+    ----------
+    scenario
+        Names files.
+    read_too
+        Files that those name.
+
+    Returns
+    -------
+    list of str
+        Paths relative to the scenario's folder, or absolute on another drive.
+    """
+    found = [*scenario.files_outside(), *(path.resolve() for path in read_too if is_outside(path, scenario.folder))]
+    folder = scenario.folder.resolve()
+    same = [path.drive == folder.drive for path in found]
+    return list(dict.fromkeys(os.path.relpath(p, folder) if s else str(p) for p, s in zip(found, same, strict=True)))
+
+
+def outside_note(files: Sequence[object]) -> str:
+    """Return one line that names files outside the scenario's folder and the data folder, of many the first few."""
+    more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
+    named = ", ".join(map(str, files[:MOST_NAMED]))
+    return f"note: reads outside the scenario's folder and CROWDVEIL_DATA: {named}{more}"
 
 
 def without_paths(facts: dict[str, Any], scenario: Scenario) -> dict[str, Any]:

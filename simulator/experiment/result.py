@@ -22,8 +22,10 @@ from simulator.experiment.directory import RUN_FORMAT, fill_directory
 from simulator.experiment.games.challenge import Challenged
 from simulator.experiment.games.findings import tabulate_findings
 from simulator.experiment.loss_facts import describe_loss
+from simulator.experiment.plug_in import PlugIn
 from simulator.experiment.provenance import (
     data_checksums,
+    files_outside,
     own_version,
     package_versions,
     peak_memory_nbytes,
@@ -115,6 +117,12 @@ class RunResult:
             "seed": scenario.seed,
             "packages": package_versions(extras),
             "data": data_checksums(scenario),
+            "files_outside": files_outside(scenario, getattr(engine, "files", ())),
+            "plug_ins": {
+                section.kind: plug_in.sha256
+                for section in scenario.mechanisms
+                if isinstance(plug_in := mechanisms[section.name], PlugIn)
+            },
             "vehicles": engine.vehicles,
             "called": list(getattr(scenario.traffic, "called", VEHICLES)),
             "link_crossings": totals.link_crossings,

@@ -40,6 +40,8 @@ def run_scenario(
     seed: int | None = None,
     overrides: Overrides = (),
     progress: Progress | None = None,
+    allow_plugins: bool = False,
+    untrusted: bool = False,
 ) -> RunResult:
     """Simulate a scenario.
 
@@ -53,6 +55,8 @@ def run_scenario(
         Values in place of the scenario's, as of `scenarios.load`.
     progress
         Told how far the run is.
+    allow_plugins, untrusted
+        What the scenario may do, as of `scenarios.load`.
 
     Returns
     -------
@@ -70,7 +74,9 @@ def run_scenario(
     progress = progress or Silent()
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
-        scenario = scenarios.load(scenario, overrides=overrides, seed=seed)
+        scenario = scenarios.load(
+            scenario, overrides=overrides, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted
+        )
         streams = Streams(scenario.seed)
         parts = Parts.build(scenario, streams=streams)
         with stopwatch.phase("compile"):

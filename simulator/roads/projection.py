@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WGS84 = "EPSG:4326"
+_NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]", re.IGNORECASE)
+"""In the text of a coordinate reference system that PROJ would open a file for."""
 _SMALLEST_MARGIN_DEG = 1.0
 _BESIDE_LAT_DEG, _BESIDE_LON_SHARE = 1.0, 0.15
 """How far beyond its area a system is used on purpose: degrees of latitude, and a share of the width in longitude.
@@ -142,6 +145,19 @@ class Projection:
         ]
 
 
+def parsed_crs(crs: object) -> pyproj.CRS:
+    """Make a coordinate reference system of what a file says, unless PROJ would open another file for it.
+
+    Raises
+    ------
+    CRSError
+        If pyproj does not know it, or it names a file.
+    """
+    if isinstance(crs, str) and _NAMES_A_FILE.search(crs):
+        raise CRSError("it must not name a file")
+    return pyproj.CRS.from_user_input(crs)
+
+
 def known_crs(crs: object, name: str) -> pyproj.CRS:
     """Make a coordinate reference system; pyproj's warnings about old ways to write one are nobody's concern.
 
@@ -153,7 +169,7 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return pyproj.CRS.from_user_input(crs)
+            return parsed_crs(crs)
         except CRSError as error:
             raise RoadsError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
 

@@ -28,6 +28,7 @@ def here(monkeypatch, capfd):
 
     def call(*arguments, cwd):
         monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "path", sys.path.copy())
         monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
         with pytest.raises(SystemExit) as leaving:
             main()
@@ -110,8 +111,16 @@ BAD = {
         ["mechanisms.sampling_privacy", "blank"],
     ),
     "unknown mechanism": ("mechanisms=[{kind='magic'}]", None, ["mechanisms[0].kind", "magic", "sampling_privacy"]),
-    "plug-in that is not there": ("mechanisms=[{kind='no.such:Thing'}]", None, ["mechanisms.Thing.kind", "no.such"]),
-    "plug-in class that is not there": ("mechanisms=[{kind='json:Thing'}]", None, ["Thing", "json"]),
+    "plug-in that is not there": (
+        "mechanisms=[{kind='no.such:Thing'}]",
+        None,
+        ["mechanisms.Thing.kind", "cannot be imported", "no.such"],
+    ),
+    "plug-in class that is not there": (
+        "mechanisms=[{kind='json:Thing'}]",
+        None,
+        ["Thing", "cannot be imported", "json"],
+    ),
     "two of one name": (
         "mechanisms=[{kind='no_privacy', name='a'}, {kind='randomized_response', name='a'}]",
         None,
@@ -150,7 +159,7 @@ def test_a_bad_scenario_ends_in_one_clear_message_and_exit_2(mine, here, case):
     override, file, words = BAD[case]
     if file:
         (mine / file[0]).write_text(file[1])
-    done = here("run", "mine.toml", *(["--set", override] if override else []), cwd=mine)
+    done = here("run", "mine.toml", "--allow-plugins", *(["--set", override] if override else []), cwd=mine)
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("crowdveil: ") == 1
@@ -327,10 +336,11 @@ def test_a_plug_in_runs(mine):
         "        super().__init__(cells=cells, first_coin=1 - shyness, second_coin=0.5)\n"
     )
     plug_in = "mechanisms=[{kind='my_privacy:Shy', shyness=0.4}]"
-    done = crowdveil("run", "mine.toml", "--set", plug_in, "--quiet", "--out", "r", cwd=mine)
+    done = crowdveil("run", "mine.toml", "--set", plug_in, "--allow-plugins", "--quiet", "--out", "r", cwd=mine)
     assert done.returncode == 0, done.stderr
     assert set(pd.read_parquet(mine / "r" / "estimates.parquet")["mechanism"]) == {"Shy"}
-    refused = crowdveil("run", "mine.toml", "--set", "mechanisms=[{kind='my_privacy:Shy'}]", cwd=mine)
+    without = ("--set", "mechanisms=[{kind='my_privacy:Shy'}]", "--allow-plugins")
+    refused = crowdveil("run", "mine.toml", *without, cwd=mine)
     assert refused.returncode == 2
     assert "shyness" in refused.stderr
 
@@ -381,7 +391,7 @@ class Bare:
 
 def test_a_plug_in_needs_no_more_than_the_protocol(mine):
     (mine / "bare.py").write_text(BARE)
-    settings = ["--set", "mechanisms=[{kind='bare:Bare', honesty=0.7}]", "--set", "channel.loss=0.1"]
+    settings = ["--set", "mechanisms=[{kind='bare:Bare', honesty=0.7}]", "--set", "channel.loss=0.1", "--allow-plugins"]
     done = crowdveil("run", "mine.toml", *settings, "--set", "population.outside=50", "--out", "r", cwd=mine)
     assert done.returncode == 0, done.stderr
     estimates = pd.read_parquet(mine / "r" / "estimates.parquet")

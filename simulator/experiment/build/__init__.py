@@ -6,7 +6,7 @@ from simulator.experiment.build.demand import check_demand
 from simulator.experiment.build.engine import build_engine, traffic_faults
 from simulator.experiment.build.fcd import build_sampler
 from simulator.experiment.build.flow_check import build_flow_check
-from simulator.experiment.build.mechanisms import build_mechanisms
+from simulator.experiment.build.mechanisms import build_mechanisms, import_plug_ins
 from simulator.experiment.build.queries import build_population, build_schedules, check_schedules
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "build_schedules",
     "check_demand",
     "check_schedules",
+    "import_plug_ins",
     "traffic_faults",
 ]

@@ -1,6 +1,5 @@
 """Mechanisms, by the kinds a scenario names."""
 
-import importlib
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,7 +7,36 @@ from typing import Any
 from mechanisms import local
 from mechanisms.local import LocalMechanism, ParameterError, ParameterWarning
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.experiment.plug_in import PlugIn
+from scenarios.mechanisms import PlugIn as PlugInSection
+from scenarios.permissions import PLUGIN_REFUSAL
+from simulator.experiment.plug_in import NotAMechanismError, PlugIn, import_plug_in, source_sha256
+
+
+def import_plug_ins(scenario: Scenario) -> dict[str, Callable[..., LocalMechanism]]:
+    """Import the classes that a scenario names, if it may, and return what makes a mechanism of each, by kind.
+
+    Raises
+    ------
+    ScenarioError
+        If it may not, or for each class that cannot be had or is no mechanism; none has been called then.
+    """
+    faults, makes = [], {}
+    for section in scenario.mechanisms:
+        if not isinstance(section, PlugInSection):
+            continue
+        where = f"mechanisms.{section.name}.kind"
+        if not scenario.permissions.allow_plugins:
+            faults.append(Fault(where, PLUGIN_REFUSAL, section.kind))
+            continue
+        try:
+            makes[section.kind] = _maker(import_plug_in(section.kind))
+        except NotAMechanismError as error:
+            faults.append(Fault(where, str(error), section.kind))
+        except Exception as error:  # noqa: BLE001 - a user's module may raise anything while it is imported
+            faults.append(Fault(where, f"cannot be imported ({type(error).__name__}: {error})", section.kind))
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+    return makes
 
 
 def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism]:
@@ -20,18 +48,17 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
         If parameters do not fit the number of cells, or a plug-in cannot be had.
     """
     faults, built = [], {}
+    plug_ins = import_plug_ins(scenario)
     for section in scenario.mechanisms:
         where = f"mechanisms.{section.name}"
         try:
-            make = _MECHANISMS.get(section.kind) or _plug_in(section.kind)
+            make = _MECHANISMS.get(section.kind) or plug_ins[section.kind]
             with warnings.catch_warnings():
                 # The result carries a mechanism's warnings, so that they are told once and kept.
                 warnings.simplefilter("ignore", ParameterWarning)
                 built[section.name] = make(cells=cells, **section.parameters)
         except ParameterError as error:
             faults.append(Fault(where, str(error)))
-        except (ImportError, AttributeError) as error:
-            faults.append(Fault(f"{where}.kind", f"cannot be imported ({error})", section.kind))
         except (TypeError, ValueError) as error:
             faults.append(Fault(where, f"{section.kind} refuses its parameters: {error}"))
     if faults:
@@ -72,12 +99,11 @@ _MECHANISMS: Mapping[str, Callable[..., LocalMechanism]] = {
 }
 
 
-def _plug_in(kind: str) -> Callable[..., LocalMechanism]:
-    module, _, name = kind.partition(":")
-    kind_of: Callable[..., Any] = getattr(importlib.import_module(module), name)
+def _maker(plug_in: type) -> Callable[..., LocalMechanism]:
+    sha256 = source_sha256(plug_in)  # of the code as it was imported
 
     def make(*, cells: int, **parameters: Any) -> LocalMechanism:
-        mechanism: LocalMechanism = PlugIn(kind_of(cells=cells, **parameters), cells=cells)
+        mechanism: LocalMechanism = PlugIn(plug_in(cells=cells, **parameters), cells=cells, sha256=sha256)
         return mechanism
 
     return make

@@ -17,6 +17,7 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_links import sumo_link_ids
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
+from simulator.traffic.sumo.insertions import refuse_connection
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
@@ -40,6 +41,9 @@ def build_sumo(
     """
     inputs = sumo_inputs(scenario, streams=streams)
     clock = Clock(inputs.step_s)
+    for file in inputs.others:
+        for element in elements_of(file, error=TrafficError):
+            refuse_connection(element, file)
     with stopwatch.phase("demand"):
         insertions = sumo_insertions(scenario, inputs, end_s=end_s)
     link_of = sumo_link_ids(city.roads) if scenario.roads.source == "sumo" else {}

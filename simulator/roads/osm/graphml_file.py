@@ -7,7 +7,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-import pyproj
 import shapely
 from pyproj.exceptions import CRSError
 
@@ -16,6 +15,7 @@ from simulator.roads.errors import RoadsError
 from simulator.roads.osm.packages import import_osmnx
 from simulator.roads.osm.street import Street
 from simulator.roads.osm.tags import WAY_TAGS, open_to_cars
+from simulator.roads.projection import parsed_crs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +54,7 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
     if not isinstance(graph, nx.MultiDiGraph):
         raise RoadsError([f"{path}: its edges must be directed"])
     try:
-        crs = pyproj.CRS.from_user_input(graph.graph.get("crs"))
+        crs = parsed_crs(graph.graph.get("crs"))
     except CRSError:
         said = repr(graph.graph.get("crs"))
         raise RoadsError([f"{path}: the graph must have a crs that PROJ knows, got {said}"]) from None

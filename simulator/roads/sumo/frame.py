@@ -13,6 +13,7 @@ from pyproj.exceptions import CRSError
 
 from simulator.roads.errors import RoadsError
 from simulator.roads.local_crs import crs_about
+from simulator.roads.projection import parsed_crs
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class NetFrame:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pyproj warns of old ways to write a system it understands
             try:
-                crs = pyproj.CRS.from_user_input(projection)
+                crs = parsed_crs(projection)
             except CRSError:
                 fault = f"{what}: projParameter of location must be a projection that PROJ knows, got {projection!r}"
                 raise RoadsError([fault]) from None

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -88,6 +89,12 @@ class Sumo:
     def vehicles(self) -> int:
         """How many vehicles there will have been by the end, at most."""
         return self._insertions.most
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files SUMO reads, as far as they are known: what it is given, and what that includes."""
+        inputs = self._inputs
+        return (*inputs.others, *inputs.routes, *inputs.additional, *self._insertions.included)
 
     @property
     def vehicle_nbytes(self) -> int:
@@ -265,6 +272,8 @@ class Sumo:
         model = ", its mesoscopic model" if self._inputs.mesoscopic else ""
         signals = f"with {counted(self._signals, 'signal')}; links crossed are not counted"
         notes = [f"{self._server.version}{model} drove, seed {self._inputs.seed}, {signals}"]
+        if self._inputs.outputs:
+            notes.append(f"outputs that the configuration names are not written: {', '.join(self._inputs.outputs)}")
         if self._edges_off_roads:
             off = counted(self._edges_off_roads, "edge of SUMO's network is", "edges of SUMO's network are")
             notes.append(f"{off} not among the roads: a vehicle there has coordinates and no link")

@@ -1,8 +1,10 @@
 """What SUMO is given to drive: files and options."""
 
+import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,6 +15,14 @@ from simulator.traffic.sumo.installation import saying, sumo_command, sumo_envir
 
 _PATIENCE_S = 60.0
 _LISTS = ("route-files", "additional-files")
+_FILES = ("net-file", *_LISTS, "weight-files", "load-state")
+_SECTIONS = re.compile(
+    "input|time|processing|routing|communication|battery|mesoscopic|random_number"
+    "|(toc|driver_state|bluelight|elechybrid|taxi|glosa|friction)_device"
+)
+"""Those of a configuration that change the traffic; others are about what SUMO writes, and where."""
+_OUTPUTS = ("output", ".file", ".wkt", ".py")
+"""How the name of an option ends that names a file SUMO writes."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +41,10 @@ class SumoInputs:
         SUMO's step, whole milliseconds.
     begin_s
         SUMO's time at the run's start.
-    config
-        A ``.sumocfg`` that named the files; SUMO reads it for what else it says.
+    options
+        Other options, by SUMO's names, as a configuration has them.
+    outputs
+        Names of the options of a configuration that name outputs, which SUMO is not given.
     mesoscopic
         Run the mesoscopic model.
     teleport_s
@@ -47,10 +59,11 @@ class SumoInputs:
     seed: int
     step_s: float = 1.0
     begin_s: float = 0.0
-    config: Path | None = None
     mesoscopic: bool = False
     teleport_s: float | None = None
     scale: float = 1.0
+    options: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what SUMO cannot be told: it takes a comma for the end of a file's name.
@@ -61,7 +74,7 @@ class SumoInputs:
             If there is one.
         """
         split = [file for file in (*self.routes, *self.additional) if "," in str(file)]
-        if split and self.config is None:
+        if split:
             raise TrafficError([f"{file}: must have no comma in its path: SUMO ends the path there" for file in split])
 
     @classmethod
@@ -75,7 +88,7 @@ class SumoInputs:
         mesoscopic: bool = False,
         teleport_s: float | None = None,
     ) -> "SumoInputs":
-        """Take the files that a ``.sumocfg`` names, as SUMO itself understands it.
+        """Take the files and options that a ``.sumocfg`` names, as SUMO itself understands it, but for its outputs.
 
         Raises
         ------
@@ -84,7 +97,7 @@ class SumoInputs:
         """
         for _ in elements_of(config, error=TrafficError):  # refuses what declares entities before SUMO sees it
             pass
-        options = _options_of(config)
+        options, outputs = _options_of(config)
         faults = []
         if "net-file" not in options:
             faults.append(f"{config}: must name a network (net-file)")
@@ -93,44 +106,58 @@ class SumoInputs:
             faults.append(f"{config}: step-length is {asked_s}; set step_s = {asked_s} too, received {step_s:g}")
         if faults:
             raise TrafficError(faults)
-        lists = {name: tuple(map(Path, options[name].split(","))) if name in options else () for name in _LISTS}
+        lists = {name: tuple(map(Path, filter(None, options.pop(name, "").split(",")))) for name in _LISTS}
+        begins = options.pop("begin", "0")
         if begin_s is None:
-            begins = options.get("begin", "0")
             begin_s = _known(seconds(begins), begins, config, "begin")
         scales = options.get("scale", "1")
         return cls(
-            net=Path(options["net-file"]),
+            net=Path(options.pop("net-file")),
             routes=lists["route-files"],
             additional=lists["additional-files"],
             seed=seed,
             step_s=step_s,
             begin_s=begin_s,
-            config=config,
             mesoscopic=mesoscopic,
             teleport_s=teleport_s,
             scale=_known(number(scales), scales, config, "scale"),
+            options=options,
+            outputs=outputs,
         )
+
+    @property
+    def others(self) -> tuple[Path, ...]:
+        """The files SUMO reads beside routes and additional files."""
+        named = (Path(file) for name in _FILES for file in self.options.get(name, "").split(",") if file)
+        return (self.net, *named)
 
     def arguments(self) -> list[str]:
         """Return SUMO's command line, the program apart."""
-        if self.config is not None:
-            given = ["--configuration-file", str(self.config)]
-        else:
-            given = ["--net-file", str(self.net), "--route-files", ",".join(map(str, self.routes))]
-            if self.additional:
-                given += ["--additional-files", ",".join(map(str, self.additional))]
-        given += ["--step-length", f"{self.step_s:.3f}", "--begin", f"{self.begin_s:.3f}", "--seed", str(self.seed)]
+        given = {**self.options, "net-file": str(self.net)}
+        for name, files in zip(_LISTS, (self.routes, self.additional), strict=True):
+            if files:
+                given[name] = ",".join(map(str, files))
+        given |= {"step-length": f"{self.step_s:.3f}", "begin": f"{self.begin_s:.3f}", "seed": str(self.seed)}
         if self.mesoscopic:
-            given += ["--mesosim", "true"]
+            given["mesosim"] = "true"
         if self.teleport_s is not None:
             # To SUMO 0 and less are never.
-            given += ["--time-to-teleport", f"{self.teleport_s:.3f}" if self.teleport_s > 0 else "-1"]
+            given["time-to-teleport"] = f"{self.teleport_s:.3f}" if self.teleport_s > 0 else "-1"
         # A configuration may ask SUMO to listen on a port, on every network interface: it must not.
-        return [*given, "--remote-port", "0", "--no-step-log", "true", "--duration-log.disable", "true"]
+        given |= {"remote-port": "0", "no-step-log": "true", "duration-log.disable": "true"}
+        return [argument for name, value in given.items() for argument in (f"--{name}", value)]
 
 
-def _options_of(config: Path) -> dict[str, str]:
-    """Have SUMO write a configuration out again: one name an option, and files found from wherever we are."""
+def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Have SUMO write a configuration out again: one name an option, and files found from wherever we are.
+
+    Returns
+    -------
+    options
+        Those that change the traffic.
+    outputs
+        Names of those that name outputs.
+    """
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "all.sumocfg"
         command = [*sumo_command(), "-c", str(config.resolve()), "--save-configuration", str(written)]
@@ -149,17 +176,22 @@ def _options_of(config: Path) -> dict[str, str]:
             raise TrafficError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
         if done.returncode != 0 or not written.is_file():
             raise TrafficError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
-        found = {
-            e.name: e.attributes["value"]
-            for e in elements_of(written, error=TrafficError)
-            if e.attributes and "value" in e.attributes
-        }
-    for name in ("net-file", *_LISTS):
+        found, outputs, section = {}, [], ""
+        for e in elements_of(written, error=TrafficError):
+            if e.attributes is None:
+                continue
+            if "value" not in e.attributes:
+                section = e.name
+            elif e.name.endswith(_OUTPUTS):
+                outputs.append(e.name)
+            elif _SECTIONS.fullmatch(section):
+                found[e.name] = e.attributes["value"]
+    for name in _FILES:
         if name in found:
             # Written relative to where it was written to.
             parts = map(unquote, found[name].split(","))  # and a blank as %20
             found[name] = ",".join(str((Path(folder) / part).resolve()) for part in parts)
-    return found
+    return found, tuple(outputs)
 
 
 def _known(value: float | None, text: str, config: Path, name: str) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.files.xml_elements import elements_of
+from simulator.files.xml_elements import Element, elements_of
 from simulator.traffic.demand.sumo_times import MOST_VEHICLES, number, seconds
 from simulator.traffic.errors import TrafficError
 
@@ -14,6 +14,8 @@ _NEVER_MORE = 1e-12
 """Chance of a Poisson flow having more vehicles than it is taken to have at most."""
 _DEEPEST = 16
 _CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution")
+_INCLUDING = {"include": "href", "rerouter": "file", "variableSpeedSign": "file"}
+"""Elements that have SUMO read another file, and the attribute that names it."""
 _LATER = ("triggered", "containerTriggered", "split")
 
 
@@ -30,11 +32,14 @@ class Insertions:
         is the one they have.
     files
         Those of the files that hold vehicles, trips, flows or routes.
+    included
+        What the files include, at whatever depth.
     """
 
     most: int
     unscheduled: frozenset[str]
     files: tuple[Path, ...] = ()
+    included: tuple[Path, ...] = ()
 
     @classmethod
     def read(
@@ -71,7 +76,25 @@ class Insertions:
         most = math.ceil(reading.vehicles * math.ceil(scale * reading.type_scale))
         if most > MOST_VEHICLES:
             raise TrafficError([f"{named}: may come to {most:,} vehicles, must be at most {MOST_VEHICLES:,}"])
-        return cls(most, frozenset(reading.unscheduled), carriers)
+        return cls(most, frozenset(reading.unscheduled), carriers, tuple(dict.fromkeys(reading.included)))
+
+
+def refuse_connection(element: Element, file: Path) -> None:
+    """Refuse an output that is no file, but ``host:port``: SUMO would connect to it.
+
+    Raises
+    ------
+    TrafficError
+        If the element names one.
+    """
+    attributes = element.attributes or {}
+    names = [name for name in ("file", "dest", "output") if name in attributes]
+    if element.name == "param" and attributes.get("key", "").endswith("file"):
+        names.append("value")
+    for name in names:
+        if attributes[name].find(":") > 1:
+            rule = "must be a file: SUMO takes it for a host and port, and connects"
+            raise TrafficError([f"{file}: line {element.line}: {name} {rule}, got {attributes[name]!r}"])
 
 
 class _Reading:
@@ -81,6 +104,7 @@ class _Reading:
         self.vehicles = 0
         self.type_scale = 1.0
         self.unscheduled: list[str] = []
+        self.included: list[Path] = []
 
     def run(self, file: Path, depth: int) -> bool:
         """Read a file, and what it includes; say whether it holds vehicles or routes."""
@@ -95,11 +119,13 @@ class _Reading:
                 elif element.name == "personFlow":
                     self._persons = 1
                 continue
+            refuse_connection(element, file)
             carries |= element.name in _CARRIED
             if element.name == "interval":
                 interval = element.attributes
-            elif element.name == "include" and "href" in element.attributes:
-                carries |= self.run(file.parent / element.attributes["href"], depth + 1)
+            elif (named := element.attributes.get(_INCLUDING.get(element.name, ""))) is not None:
+                self.included.append(file.parent / named)
+                carries |= self.run(self.included[-1], depth + 1)
             else:
                 self._count(element.name, {**interval, **element.attributes}, f"{file}: line {element.line}")
         return carries

@@ -21,11 +21,13 @@ class Warned(NamedTuple):
 
 
 class Said:
-    """A file for what SUMO writes; its words and warnings can be had after it is closed."""
+    """A file for SUMO's messages, which can be had after it is closed, and a folder for `outputs`, which are lost."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._path = Path(self._folder.name) / "said"
+        self.outputs = Path(self._folder.name) / "outputs"
+        self.outputs.mkdir()
         self.file: IO[bytes] = self._path.open("wb")
         self._last = ""
         self._last_warned: tuple[Warned, ...] = ()

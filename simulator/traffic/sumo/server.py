@@ -19,8 +19,10 @@ _LOADING_S = 600.0
 _ANSWER_S = 600.0
 """One step of SUMO that has not ended in ten minutes."""
 _POLL_S = 0.05
+_DEEPEST = 64
+"""How many folders above a file that SUMO is to write the root is, at most."""
 _ENDING_S = 30.0
-"""What SUMO gets to write what its configuration asks for, once it was told to end."""
+"""What SUMO gets to end by itself, once it was told to."""
 _DYING_S = 5.0
 
 Ask = Callable[..., Any]
@@ -55,7 +57,12 @@ class SumoServer:
         TrafficError
             If SUMO is not installed, or ends instead: with its own message.
         """
-        command, said = [*sumo_command(), *inputs.arguments()], Said()
+        said = Said()
+        # SUMO puts the prefix behind the folder of every file that its files have it write, so all of them come to lie in
+        # a folder of ours. From too deep a folder it leads nowhere, and SUMO ends.
+        outputs = said.outputs.resolve()
+        prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
+        command = [*sumo_command(), *inputs.arguments(), "--output-prefix", prefix]
         try:
             process = subprocess.Popen(  # noqa: S603 - our own program, and files the user named
                 command,
