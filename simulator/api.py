@@ -7,6 +7,7 @@ from simulator.experiment.directory import check_free
 from simulator.experiment.progress import Progress
 from simulator.experiment.result import RunResult
 from simulator.experiment.run import run_scenario
+from simulator.files.memory import permitting
 from simulator.reporting import write_report
 
 
@@ -18,6 +19,7 @@ def run(
     out: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    assume_yes: bool = False,
 ) -> RunResult:
     """Simulate a scenario and, if `out` is given, keep the result with its report.
 
@@ -37,6 +39,8 @@ def run(
         Replace an earlier run there.
     progress
         Told how far the run is.
+    assume_yes
+        Go on where the estimate of memory is above what is available.
 
     Returns
     -------
@@ -46,7 +50,7 @@ def run(
     Raises
     ------
     ScenarioError
-        For whatever is wrong with the scenario, all of it at once.
+        For whatever is wrong with the scenario, all of it at once; and if it needs more memory than is available.
     TypeError
         If `scenario` or `overrides` is of another kind.
     DirectoryError
@@ -64,7 +68,8 @@ def run(
     """
     if out is not None:
         check_free(Path(out), overwrite=overwrite)
-    result = run_scenario(scenario, seed=seed, overrides=overrides, progress=progress)
-    if out is not None:
-        result.save(out, overwrite=overwrite, render=write_report)
+    with permitting(assume_yes):
+        result = run_scenario(scenario, seed=seed, overrides=overrides, progress=progress)
+        if out is not None:
+            result.save(out, overwrite=overwrite, render=write_report)
     return result
