@@ -100,14 +100,19 @@ def estimate(
     reporting = outside + (0 if scenario.population.answers == "counts" else vehicles)
     field = "population.outside" if outside > vehicles else "traffic.vehicles"
     yield Part(field, f"reports of {reporting:,} devices", reporting * _DEVICE * max(1, len(mechanisms)))
-    streams = Streams(scenario.seed)
+    # Asked at a time are vehicles on the road: about twice as many as on average, in a peak.
+    driving = 1.0 if traffic.parked == "answer" else min(1.0, 2 * _driving(city, scenario.scenario.duration_s))
+    asked = outside + (reporting - outside) * driving
+    streams, passing = Streams(scenario.seed), []
     for name, mechanism in mechanisms.items():
         kept, tossed = (_slope(mechanism, number, rng=streams.of("estimate", name)) for number in range(2))
-        # Coins are kept from round to round; of a mechanism of one round, for a batch only.
-        at_once = reporting if mechanism.rounds > 1 else min(reporting, mechanism.batch)
-        yield Part(f"mechanisms.{name}", f"memory and coins of {name}", reporting * kept + at_once * tossed)
         tallies = math.prod(mechanism.tally_shape) * mechanism.rounds * 8.0 * max(1, queries)
-        yield Part(f"mechanisms.{name}", f"tallies of {name}", tallies)
+        coins = asked * tossed if mechanism.rounds > 1 else 0.0
+        yield Part(f"mechanisms.{name}", f"memory, coins and tallies of {name}", reporting * kept + coins + tallies)
+        if mechanism.rounds == 1:  # its coins are for a batch, and gone before the next mechanism tosses
+            nbytes = min(asked, mechanism.batch) * tossed
+            passing.append(Part(f"mechanisms.{name}", f"coins of {name}", nbytes))
+    yield from sorted(passing, key=lambda part: -part.nbytes)[:1]
 
 
 def _driving(city: City, duration_s: float) -> float:

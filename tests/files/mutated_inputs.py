@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import importlib
 import io
-import json
 import lzma
 import sys
 from pathlib import Path
@@ -21,12 +21,9 @@ from simulator.roads.writers import write_geopackage, write_geoparquet, write_gm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-for folder in ("roads", "traffic"):
-    sys.path.append(str(Path(__file__).parents[1] / folder))
-
-import osm_town
-import small_networks
-import trace_files
+for _folder in ("roads", "traffic"):  # other tests' helpers
+    sys.path.append(str(Path(__file__).parents[1] / _folder))
+osm_town, small_networks, trace_files = map(importlib.import_module, ("osm_town", "small_networks", "trace_files"))
 
 HEAD = """
 [scenario]
@@ -41,17 +38,19 @@ name = "m"
 kind = "no_privacy"
 """
 SQUARE = '[cells]\nkind = "square"\nsize_m = 400\n'
-FEW = '[traffic]\nvehicles = 5\n'
+FEW = "[traffic]\nvehicles = 5\n"
 GRID = '[roads]\nsource = "grid"\nrows = 3\ncolumns = 3\nspacing_m = 300\nspeed_mps = 10\n'
 TABLES = (
     '[roads]\nsource = "tables"\nnodes = "n{0}"\nedges = "e{0}"\n[roads.columns]\n'
-    'node = "node"\nlon = "lon"\nlat = "lat"\nfrom = "from"\nto = "to"\nlength_m = "length_m"\nspeed_mps = "speed_mps"\n'
+    'node = "node"\nlon = "lon"\nlat = "lat"\nfrom = "from"\n'
+    'to = "to"\nlength_m = "length_m"\nspeed_mps = "speed_mps"\n'
 )
 NONE = '[roads]\nsource = "none"\n'
-NET = """<net version="1.20"><location netOffset="0,0" convBoundary="0,0,200,0" origBoundary="0,0,200,0" projParameter="!"/>
+NET = """<net version="1.20">
+<location netOffset="0,0" convBoundary="0,0,9,0" origBoundary="0,0,9,0" projParameter="!"/>
 <edge id="ab" from="a" to="b"><lane id="ab_0" index="0" speed="10" length="100" shape="0,-2 100,-2"/></edge>
 <edge id="ba" from="b" to="a"><lane id="ba_0" index="0" speed="10" length="100" shape="100,2 0,2"/></edge>
-<edge id=":b_0" function="internal"><lane id=":b_0_0" index="0" speed="5" length="3" shape="100,-2 100,2"/></edge>
+<edge id=":b_0" function="internal"><lane id=":b_0_0" index="0" speed="5" length="3" shape="9,-2 9,2"/></edge>
 <junction id="a" type="priority" x="0" y="0" incLanes="ba_0" intLanes="" shape="0,0"/>
 <junction id="b" type="priority" x="100" y="0" incLanes="ab_0" intLanes=":b_0_0" shape="100,0"/>
 <connection from="ab" to="ba" fromLane="0" toLane="0" via=":b_0_0" dir="t" state="M"/>
@@ -60,7 +59,8 @@ NET = """<net version="1.20"><location netOffset="0,0" convBoundary="0,0,200,0" 
 ROUTES = """<routes><vType id="t" maxSpeed="9"/><route id="r" edges="ab ba"/>
 <vehicle id="1" depart="1" route="r" type="t"/><trip id="2" depart="2" from="ab" to="ba"/>
 <vehicle id="3" depart="0:00:03"><route edges="ab ba ab"/></vehicle>
-<flow id="f" begin="0" end="60" number="4" from="ab" to="ba"/><flow id="g" begin="0" end="60" period="exp(0.1)" route="r"/></routes>"""
+<flow id="f" begin="0" end="60" number="4" from="ab" to="ba"/>
+<flow id="g" begin="0" end="60" period="exp(0.1)" route="r"/></routes>"""
 CFG = """<configuration><input><net-file value="net.net.xml"/><route-files value="r.rou.xml"/></input>
 <time><begin value="0"/><step-length value="1"/></time></configuration>"""
 OWNERS = "station,hour,flow,latitude,longitude\n1,7,5,40.70,-73.90\n2,7,6,40.71,-73.91\n3,8,2,40.72,-73.92\n"
@@ -70,7 +70,9 @@ STATIC = (
 )
 DEMAND = '[traffic]\ndemand = "trips"\ntrips = "{}"\nundrivable = "leave_out"\n'
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": lambda data: gzip.compress(data, mtime=0), ".bz2": bz2.compress, ".xz": lzma.compress,
+    ".gz": lambda data: gzip.compress(data, mtime=0),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
 }
 
 
@@ -97,7 +99,16 @@ def packed(files: dict[str, str | bytes]) -> dict[str, bytes]:
 
 def inputs(folder: Path) -> dict[str, Input]:
     """Return an input for every reader; what others write is written in `folder` first."""
-    grid = build_grid(rows=3, columns=3, spacing_x_m=300, spacing_y_m=300, speed_mps=10, lanes=1, capacity_vph=1800, anchor=(11.3, 44.5))
+    grid = build_grid(
+        rows=3,
+        columns=3,
+        spacing_x_m=300,
+        spacing_y_m=300,
+        speed_mps=10,
+        lanes=1,
+        capacity_vph=1800,
+        anchor=(11.3, 44.5),
+    )
     write_geopackage(grid, folder / "g.gpkg")
     write_geoparquet(grid, folder / "g")
     write_gmns(grid, folder / "gmns")
@@ -113,12 +124,18 @@ def inputs(folder: Path) -> dict[str, Input]:
     ox.save_graphml(ox.graph_from_xml(folder / "t.osm"), folder / "t.graphml")
     points = gpd.GeoDataFrame(
         trace_files.TIDY[["vehicle", "time_s"]].rename(columns={"time_s": "time"}),
-        geometry=gpd.points_from_xy(trace_files.TIDY["lon"], trace_files.TIDY["lat"]), crs=4326,
+        geometry=gpd.points_from_xy(trace_files.TIDY["lon"], trace_files.TIDY["lat"]),
+        crs=4326,
     )
     points.to_parquet(folder / "points.parquet")
-    folders = {name: {f"{name}/{file.name}": file.read_bytes() for file in (folder / name).iterdir()} for name in ("g", "gmns")}
+    folders = {
+        name: {f"{name}/{file.name}": file.read_bytes() for file in (folder / name).iterdir()} for name in ("g", "gmns")
+    }
     made: dict[str, tuple[str, dict[str, str | bytes]]] = {
-        "gpkg": ('[roads]\nsource = "geopackage"\npath = "g.gpkg"\n' + FEW, {"g.gpkg": (folder / "g.gpkg").read_bytes()}),
+        "gpkg": (
+            '[roads]\nsource = "geopackage"\npath = "g.gpkg"\n' + FEW,
+            {"g.gpkg": (folder / "g.gpkg").read_bytes()},
+        ),
         "geoparquet": ('[roads]\nsource = "geoparquet"\npath = "g"\n' + FEW, folders["g"]),
         "gmns": ('[roads]\nsource = "gmns"\npath = "gmns"\n' + FEW, folders["gmns"]),
         "gmns by hand": (
@@ -129,14 +146,22 @@ def inputs(folder: Path) -> dict[str, Input]:
             '[roads]\nsource = "tntp"\nnetwork = "a_net.tntp"\nnodes = "a_node.tntp"\nlength_unit = "miles"\n'
             'time_unit = "minutes"\n' + DEMAND.format("a_trips.tntp"),
             {
-                "a_net.tntp": small_networks.tntp_network(), "a_node.tntp": small_networks.tntp_nodes(),
-                "a_trips.tntp": "<NUMBER OF ZONES> 2\n<TOTAL OD FLOW> 5.0\n<END OF METADATA>\nOrigin 1\n2 : 3.0;\nOrigin 2\n1 : 2.0;\n",
+                "a_net.tntp": small_networks.tntp_network(),
+                "a_node.tntp": small_networks.tntp_nodes(),
+                "a_trips.tntp": "<NUMBER OF ZONES> 2\n<END OF METADATA>\nOrigin 1\n2 : 3.0;\nOrigin 2\n1 : 2.0;\n",
             },
         ),
-        "graphml": ('[roads]\nsource = "osm"\npath = "t.graphml"\n' + FEW, {"t.graphml": (folder / "t.graphml").read_bytes()}),
-        "pbf": ('[roads]\nsource = "osm"\npath = "t.osm.pbf"\n' + FEW, {"t.osm.pbf": (folder / "t.osm.pbf").read_bytes()}),
+        "graphml": (
+            '[roads]\nsource = "osm"\npath = "t.graphml"\n' + FEW,
+            {"t.graphml": (folder / "t.graphml").read_bytes()},
+        ),
+        "pbf": (
+            '[roads]\nsource = "osm"\npath = "t.osm.pbf"\n' + FEW,
+            {"t.osm.pbf": (folder / "t.osm.pbf").read_bytes()},
+        ),
         "sumo demand": (
-            '[roads]\nsource = "sumo"\npath = "n.net.xml"\n' + DEMAND.format("r.rou.xml"), {"n.net.xml": NET, "r.rou.xml": ROUTES},
+            '[roads]\nsource = "sumo"\npath = "n.net.xml"\n' + DEMAND.format("r.rou.xml"),
+            {"n.net.xml": NET, "r.rou.xml": ROUTES},
         ),
         "sumo engine": (
             '[roads]\nsource = "sumo"\npath = "net.net.xml"\n[traffic]\nengine = "sumo"\nconfig = "c.sumocfg"\n',
@@ -151,12 +176,18 @@ def inputs(folder: Path) -> dict[str, Input]:
             {"z.csv": "zone,production,attraction\n1,5,3\n2,2,4\n3,3,3\n", "n.csv": nodes, "e.csv": edges},
         ),
         "stations": (
-            NONE + STATIC.format("o.csv"), {"o.csv": OWNERS, "s.csv": "id,lon,lat\nx,-73.90,40.70\ny,-73.91,40.71\n"},
+            NONE + STATIC.format("o.csv"),
+            {"o.csv": OWNERS, "s.csv": "id,lon,lat\nx,-73.90,40.70\ny,-73.91,40.71\n"},
         ),
         "locations": (NONE + STATIC.format("o.tsv"), {"o.tsv": OWNERS.replace(",", "\t")}),
         "arff": (
             NONE + STATIC.format("o.arff"),
-            {"o.arff": "@relation r\n" + "".join(f"@attribute {n} numeric\n" for n in OWNERS.split("\n")[0].split(",")) + "@data\n" + OWNERS.partition("\n")[2]},
+            {
+                "o.arff": "@relation r\n"
+                + "".join(f"@attribute {n} numeric\n" for n in OWNERS.partition("\n")[0].split(","))
+                + "@data\n"
+                + OWNERS.partition("\n")[2]
+            },
         ),
     }
     for suffix in (".csv", ".csv.gz", ".parquet"):
@@ -164,20 +195,32 @@ def inputs(folder: Path) -> dict[str, Input]:
         made[f"tables{suffix}"] = (TABLES.format(suffix) + FEW, {f"n{suffix}": n, f"e{suffix}": e})
         table = parquet(pd.read_csv(io.StringIO(od))) if suffix == ".parquet" else od
         made[f"trips{suffix}"] = (
-            TABLES.format(".csv") + DEMAND.format(f"od{suffix}"), {f"od{suffix}": table, "n.csv": nodes, "e.csv": edges},
+            TABLES.format(".csv") + DEMAND.format(f"od{suffix}"),
+            {f"od{suffix}": table, "n.csv": nodes, "e.csv": edges},
         )
     for suffix in ("", ".gz", ".bz2"):
         made[f"osm{suffix}"] = (f'[roads]\nsource = "osm"\npath = "t.osm{suffix}"\n' + FEW, {f"t.osm{suffix}": town})
     sumo_frame = trace_files.sumo_frame()
     for name, content in {
-        "taxi.csv": trace_files.taxi_csv(), "taxi.csv.xz": trace_files.taxi_csv(), "tdrive.txt": trace_files.tdrive(),
-        "new_a.txt": trace_files.cabspotting("a"), "a.gpx": trace_files.gpx(), "f.xml": trace_files.sumo_xml(),
-        "f.xml.gz": trace_files.sumo_xml(), "f.csv": trace_files.sumo_csv(), "d.json": trace_files.deck_json(),
-        "k.geojson": trace_files.kepler_json(), "t.parquet": parquet(trace_files.TIDY.rename(columns={"time_s": "time"})),
-        "f.parquet": parquet(sumo_frame), "points.parquet": (folder / "points.parquet").read_bytes(),
+        "taxi.csv": trace_files.taxi_csv(),
+        "taxi.csv.xz": trace_files.taxi_csv(),
+        "tdrive.txt": trace_files.tdrive(),
+        "new_a.txt": trace_files.cabspotting("a"),
+        "a.gpx": trace_files.gpx(),
+        "f.xml": trace_files.sumo_xml(),
+        "f.xml.gz": trace_files.sumo_xml(),
+        "f.csv": trace_files.sumo_csv(),
+        "d.json": trace_files.deck_json(),
+        "k.geojson": trace_files.kepler_json(),
+        "t.parquet": parquet(trace_files.TIDY.rename(columns={"time_s": "time"})),
+        "f.parquet": parquet(sumo_frame),
+        "points.parquet": (folder / "points.parquet").read_bytes(),
     }.items():
         made[f"trace {name}"] = (NONE + f'[traffic]\nengine = "trace"\ntrace = "{name}"\n', {name: content})
-    for name, content in {"stations": 'kind = "stations"\nfile = "s.csv"\ncolumns = {name = "id", lon = "lon", lat = "lat"}\n', "locations": 'kind = "locations"\n'}.items():
+    for name, content in {
+        "stations": 'kind = "stations"\nfile = "s.csv"\ncolumns = {name = "id", lon = "lon", lat = "lat"}\n',
+        "locations": 'kind = "locations"\n',
+    }.items():
         made[name] = (made[name][0] + "[cells]\n" + content, made[name][1])
     return {
         name: Input(HEAD + sections + ("" if "[cells]" in sections else SQUARE), packed(files))
@@ -186,8 +229,32 @@ def inputs(folder: Path) -> dict[str, Input]:
 
 
 PIECES = (
-    b"", b"\x00", b"\xff\xfe", b"\n", b",", b";", b"\t", b'"', b"<", b">", b"&", b"-", b"1e999", b"nan", b"inf", b"-1",
-    b"9" * 25, b"9" * 5_000, b"{" * 2_000, b"[" * 100_000, b"null", b"0", b"1e-320", "é\u202e".encode(), b"x" * 70_000, b"<!DOCTYPE a>",
+    b"",
+    b"\x00",
+    b"\xff\xfe",
+    b"\n",
+    b",",
+    b";",
+    b"\t",
+    b'"',
+    b"<",
+    b">",
+    b"&",
+    b"-",
+    b"1e999",
+    b"nan",
+    b"inf",
+    b"-1",
+    b"9" * 25,
+    b"9" * 5_000,
+    b"{" * 2_000,
+    b"[" * 100_000,
+    b"null",
+    b"0",
+    b"1e-320",
+    "é\u202e".encode(),
+    b"x" * 70_000,
+    b"<!DOCTYPE a>",
 )
 
 
@@ -195,7 +262,11 @@ def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
     """Cut, replace, repeat, put in or take out a few pieces; of packed content as often as of what is packed."""
     pack: Callable[[bytes], bytes] = bytes
     if rng.random() < 0.5:
-        for magic, unpack, again in ((b"\x1f\x8b", gzip.decompress, PACKERS[".gz"]), (b"BZh", bz2.decompress, bz2.compress), (b"\xfd7zXZ", lzma.decompress, lzma.compress)):
+        for magic, unpack, again in (
+            (b"\x1f\x8b", gzip.decompress, PACKERS[".gz"]),
+            (b"BZh", bz2.decompress, bz2.compress),
+            (b"\xfd7zXZ", lzma.decompress, lzma.compress),
+        ):
             if whole.startswith(magic):
                 whole, pack = unpack(whole), again
     data = bytearray(whole)
@@ -228,8 +299,3 @@ def _change_number(data: bytearray, at: int, piece: bytes) -> None:
     begin = next((i for i in range(at, len(data)) if 48 <= data[i] <= 57), len(data))
     end = next((i for i in range(begin, len(data)) if not (48 <= data[i] <= 57 or data[i] == 46)), len(data))
     data[begin:end] = piece
-
-
-def written(value: object) -> str:
-    """Write a value as JSON, which for these values is TOML too."""
-    return json.dumps(value)

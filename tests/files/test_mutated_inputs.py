@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import tomli_w
-from mutated_inputs import PIECES, damaged, inputs
+from mutated_inputs import damaged, inputs
 
 import scenarios
 from scenarios import ScenarioError
@@ -163,8 +163,38 @@ def test_mutated_inputs(whole, tmp_path, shard):
 
 
 VALUES = (
-    -1, 0, 1, 2, 7, 0.5, -0.0, 1e-300, 1e300, 10**12, 2**63, 10**400, float("inf"), float("nan"), True, "", "x", "x" * 5_000, "a\nb",
-    "../../etc/passwd", "data:", "data:../x", [], [1, 2], {}, {"a": 1}, [{}], "tiny", "square", "oue", "uniform", "trips",
+    -1,
+    0,
+    1,
+    2,
+    7,
+    0.5,
+    -0.0,
+    1e-300,
+    1e300,
+    10**12,
+    2**63,
+    10**400,
+    float("inf"),
+    float("nan"),
+    True,
+    "",
+    "x",
+    "x" * 5_000,
+    "a\nb",
+    "../../etc/passwd",
+    "data:",
+    "data:../x",
+    [],
+    [1, 2],
+    {},
+    {"a": 1},
+    [{}],
+    "tiny",
+    "square",
+    "oue",
+    "uniform",
+    "trips",
 )
 
 

@@ -96,14 +96,17 @@ def test_a_bomb_is_refused_by_the_memory_its_content_needs(tmp_path, monkeypatch
     for module in ("memory", "unpacked"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
     fault = fault_of(path, lambda path: read_whole(path, times=8.0))
-    assert fault.startswith("memory needed to hold the ") and "available are 1 MB" in fault and "--yes" in fault
+    assert fault.startswith("memory needed to hold the ")
+    assert "available are 1 MB; to try all the same: --yes" in fault
     assert len(read_whole(path, times=0.2)) == 1 << 22, "as much as is available is read"
     assert len(read_whole(path, times=0.0)) == 1 << 22, "a reader that keeps nothing is not refused"
     with permitting(assume_yes=True):
         assert len(read_whole(path, times=8.0)) == 1 << 22
     plain = tmp_path / "plain"
     plain.write_bytes(bytes(1 << 22))
-    assert "memory needed to hold its 4.19 MB is about 33.6 MB" in fault_of(plain, lambda path: read_whole(path, times=8.0))
+    assert "memory needed to hold its 4.19 MB is about 33.6 MB" in fault_of(
+        plain, lambda path: read_whole(path, times=8.0)
+    )
 
 
 def read_whole(path, *, times):
@@ -167,7 +170,7 @@ def test_errors_say_a_fault_a_line_and_can_be_made_again(kind):
 def test_a_fault_is_one_line_of_sensible_length():
     (fault,) = FaultsError([f"a.csv: row 1: speed must be a number, got '{'x' * 5_000}'\n\x1b[2J and on"]).faults
     assert fault.startswith("a.csv: row 1: speed must be a number, got 'xxx")
-    assert fault.endswith("…\\u000a\\u001b[2J and on") or fault.endswith("… and on")
+    assert fault.endswith("… and on")
     assert len(fault) < 400
     assert len(str(FaultsError(["a b " * 5_000]))) == 2_000
     assert str(FaultsError(["one", "two"])) == "one\ntwo"
