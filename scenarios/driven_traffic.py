@@ -8,9 +8,10 @@ from pydantic import Discriminator, Field, Tag
 
 from scenarios.faults import Breach
 from scenarios.references import FileReference
-from scenarios.section import Known, NotNegative, Positive, Probability, Section
+from scenarios.section import Known, NotNegative, Positive, Probability, Section, WholeNumber
 
-MOST_VEHICLES = 100_000_000
+MOST_VEHICLES = 2**31 - 1
+"""Vehicles are numbered in 32 bits; whether memory suffices is known once the roads are."""
 REROUTE_EVERY_S = 300.0
 REROUTE_SHARE = 0.1
 
@@ -105,7 +106,7 @@ class DrivenTraffic(Section):
 
     engine: Literal["fleet", "agents"] = "fleet"
     """``fleet`` moves all vehicles in arrays; ``agents`` is one process a vehicle, the slow reference."""
-    vehicles: Annotated[int, Field(ge=1, le=MOST_VEHICLES)] | None = None
+    vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
     """Trips over the whole run, one a vehicle; left out, as many as the file of trips or table of zones has."""
     demand: Literal["uniform", "gravity", "trips"] = "uniform"
     """Destinations: all alike, fewer the longer the way, or those of a file of trips."""

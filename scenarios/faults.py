@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,5 +92,6 @@ def _toml(value: object) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Escape what would break the line or not be seen."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    """Escape what would break the line or not be seen, and cut words that no one reads to their end."""
+    line = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    return re.sub(rf"\S{{{_LONGEST_VALUE + 1},}}", lambda word: f"{word[0][: _LONGEST_VALUE - 1]}…", line)

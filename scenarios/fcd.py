@@ -10,7 +10,6 @@ from scenarios.faults import Breach
 from scenarios.section import Known, NotNegative, Positive, Section, exceeds, number, rule
 
 EPOCH = "2020-01-01T00:00:00Z"
-MOST_MOMENTS = 1_000_000
 _NEARLY_WHOLE = 1e-9
 
 
@@ -68,7 +67,3 @@ def broken_fcd(fcd: Known, heading: Known) -> Iterator[Breach]:
     for key in ("from_s", "to_s"):
         if fcd.has(key) and exceeds(fcd[key], duration):
             yield Breach(("fcd", key), f"must be at most scenario.duration_s = {number(duration)}", fcd[key])
-    moments = ((fcd.get("to_s") or duration) - fcd["from_s"]) / fcd["every_s"]
-    if moments > MOST_MOMENTS:
-        words = f"must make at most {MOST_MOMENTS:,} moments, and makes {moments:,.0f}"
-        yield Breach(("fcd", "every_s"), words, fcd["every_s"])

@@ -12,7 +12,8 @@ from scenarios.release_rules import broken_release, released_by
 from scenarios.section import Known, exceeds, known_of, number
 from scenarios.wording import suggestion
 
-MOST_TICKS = 2_000_000
+MOST_TICKS = 2**31 - 1
+"""Steps are numbered in 32 bits."""
 
 
 @dataclass(frozen=True)

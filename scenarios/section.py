@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from scenarios.faults import Breach
@@ -21,8 +21,14 @@ Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 PositiveProbability = Annotated[float, Field(gt=0, le=1)]
+WholeNumber = Annotated[int, BeforeValidator(lambda value: int(value) if _is_whole(value) else value)]
+"""A whole number, which may be written as 1e9."""
 Whole = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()
 
 
 class Known(dict[str, Any]):

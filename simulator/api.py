@@ -7,6 +7,7 @@ from simulator.experiment.directory import check_free
 from simulator.experiment.progress import Progress
 from simulator.experiment.result import RunResult
 from simulator.experiment.run import run_scenario
+from simulator.files.memory import permitting
 from simulator.reporting import write_report
 
 
@@ -20,6 +21,7 @@ def run(
     progress: Progress | None = None,
     allow_plugins: bool = False,
     untrusted: bool = False,
+    assume_yes: bool = False,
 ) -> RunResult:
     """Simulate a scenario and, if `out` is given, keep the result with its report.
 
@@ -45,6 +47,8 @@ def run(
     untrusted
         Refuse a scenario that names such a class, engine ``sumo``, or a file outside its folder and
         ``CROWDVEIL_DATA``. The environment variable ``CROWDVEIL_UNTRUSTED=1`` refuses them too.
+    assume_yes
+        Go on where the estimate of memory is above what is available.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def run(
     Raises
     ------
     ScenarioError
-        For whatever is wrong with the scenario, all of it at once.
+        For whatever is wrong with the scenario, all of it at once; and if it needs more memory than is available.
     TypeError
         If `scenario` or `overrides` is of another kind.
     DirectoryError
@@ -72,14 +76,15 @@ def run(
     """
     if out is not None:
         check_free(Path(out), overwrite=overwrite)
-    result = run_scenario(
-        scenario,
-        seed=seed,
-        overrides=overrides,
-        progress=progress,
-        allow_plugins=allow_plugins,
-        untrusted=untrusted,
-    )
-    if out is not None:
-        result.save(out, overwrite=overwrite, render=write_report)
+    with permitting(assume_yes):
+        result = run_scenario(
+            scenario,
+            seed=seed,
+            overrides=overrides,
+            progress=progress,
+            allow_plugins=allow_plugins,
+            untrusted=untrusted,
+        )
+        if out is not None:
+            result.save(out, overwrite=overwrite, render=write_report)
     return result

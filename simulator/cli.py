@@ -43,6 +43,7 @@ Overrides = Annotated[
         "--set", metavar="A.B=V", help="Change a value, list items by name or index: mechanisms.sampling.sampling=0.3"
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Go on where memory may not suffice.")]
 Seed = Annotated[int | None, typer.Option(help="Instead of the scenario's.", min=0)]
 AllowPlugins = Annotated[
     bool, typer.Option("--allow-plugins", help="Import the classes the scenario names; CROWDVEIL_ALLOW_PLUGINS=1 too.")
@@ -83,19 +84,21 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
+    yes: Yes = False,
 ) -> None:
     """Simulate a scenario and write its run directory, report included."""
     # Imports wait until needed: `--help` answers at once.
     from simulator.experiment.directory import check_free, link_latest  # noqa: PLC0415
     from simulator.experiment.provenance import files_outside, outside_note  # noqa: PLC0415
     from simulator.experiment.run import run_scenario  # noqa: PLC0415
+    from simulator.files.memory import permitting  # noqa: PLC0415
     from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415
 
     checked = _load(scenario, set_, seed, allow_plugins=allow_plugins, untrusted=untrusted)
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
     numbered = out is None and not overwrite
     check_free(directory, overwrite=overwrite, numbered=numbered)
-    with nullcontext() if quiet else Progress() as progress:
+    with permitting(yes), nullcontext() if quiet else Progress() as progress:
         result = run_scenario(checked, progress=progress)
         directory = result.save(directory, overwrite=overwrite, numbered=numbered, render=write_report)
         if directory.parent.resolve() == Path("runs").resolve():
@@ -301,12 +304,14 @@ def check_scenario(
     seed: Seed = None,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
+    yes: Yes = False,
 ) -> None:
     """Check a scenario, its data and its city without running it; say all that is wrong."""
     from scenarios.permissions import PLUGIN_REFUSAL  # noqa: PLC0415
     from simulator.experiment.build import check_demand  # noqa: PLC0415
     from simulator.experiment.parts import Parts  # noqa: PLC0415
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415
+    from simulator.files.memory import permitting  # noqa: PLC0415
     from simulator.streams import Streams  # noqa: PLC0415
 
     given = _load(scenario, set_, seed, allow_plugins=allow_plugins, untrusted=untrusted)
@@ -315,9 +320,10 @@ def check_scenario(
         what = f"mechanisms.{name} was not checked, nor was what depends on it"
         typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
     streams = Streams(checked.seed)
-    parts = Parts.build(checked, streams=streams)
-    city = parts.city
-    planned = check_demand(checked, city, streams=streams)
+    with permitting(yes):
+        parts = Parts.build(checked, streams=streams)
+        city = parts.city
+        planned = check_demand(checked, city, streams=streams)
     notes = [*city.notes, *parts.refinements.notes, *parts.notes]
     notes += [note for release in parts.releases.values() for note in release.notes]
     notes += planned.notes if planned else ()
@@ -364,6 +370,9 @@ def main() -> None:
             if not isinstance(error, _user_errors()):
                 raise
             sys.stderr.write(f"crowdveil: {error}\n")
+            sys.exit(2)
+        except MemoryError as error:  # what an estimate let pass, or the user with --yes
+            sys.stderr.write(f"crowdveil: memory does not suffice: {error}\n".replace(": \n", "\n"))
             sys.exit(2)
 
 

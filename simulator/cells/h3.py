@@ -16,12 +16,14 @@ from simulator.cells.division import check_level
 from simulator.cells.errors import CellsError
 from simulator.cells.points import points_of
 from simulator.extras import import_extra
+from simulator.files.memory import shortage
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 FINEST = 15
-MOST_CELLS = 1_000_000
+_CELL_NBYTES = 300
+"""Of an identifier while H3 finds it: as a Python text and as a number."""
 """More are no campaign's: choosing them takes 15 s a million."""
 _CORNERS_A_SIDE = 64
 _WIDENED_M = 0.01
@@ -85,7 +87,7 @@ class HexagonGrid:
         Raises
         ------
         CellsError
-            If h3 is not installed, an argument is out of range, or the cells are more than a million.
+            If h3 is not installed, an argument is out of range, or memory does not suffice for the cells.
         """
         faults = []
         if not 0 <= resolution <= FINEST:
@@ -107,9 +109,8 @@ class HexagonGrid:
         side = h3.average_hexagon_edge_length(resolution, unit="m")
         # A rectangle meets the cells of its area and those along its rim.
         about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
-        if about > MOST_CELLS:
-            words = f"resolution = {resolution} makes about {about:,.0f} cells, more than {MOST_CELLS:,}"
-            raise CellsError([f"{words}: take a coarser one, or a part of the city with bounds"])
+        if said := shortage(about * _CELL_NBYTES, to=f"list about {about:,.0f} cells of resolution = {resolution}"):
+            raise CellsError([f"{said}; or take a coarser one, or a part of the city with bounds"])
         lon, lat = _wgs84_from(projected).transform(*_rim(window))
         if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
             raise CellsError(["the city reaches where its coordinate system does not: H3 needs longitude and latitude"])

@@ -13,7 +13,7 @@ import pandas as pd
 
 from simulator.datasets.errors import DatasetError
 from simulator.files.row_words import rows_in_words
-from simulator.files.unpacked import opened
+from simulator.files.unpacked import TABLE_TIMES, opened
 
 _UNREADABLE = (ValueError, pd.errors.ParserWarning)
 _SHOWN = 80
@@ -69,7 +69,7 @@ class Rows:
         """
         how: dict[str, Any] = {"header": 0} if names is None else {"header": None, "names": list(names)}
         try:
-            with opened(file, error=DatasetError, lines=True) as stream, warnings.catch_warnings():
+            with opened(file, error=DatasetError, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 frame = pd.read_csv(
                     stream,

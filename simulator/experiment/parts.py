@@ -18,11 +18,14 @@ from simulator.experiment.build import (
 from simulator.experiment.city import City
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.games.attack_records import check_attacks
+from simulator.experiment.memory import check_memory
 from simulator.experiment.network import build_deployments
 from simulator.experiment.refine import Plan, plan_refinements
 from simulator.experiment.releases import CampaignRelease, build_releases
 from simulator.files.counted import doubts_of
 from simulator.streams import Streams
+
+_MANY_STEPS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +69,15 @@ class Parts:
         city = build_city(scenario)
         mechanisms = build_mechanisms(scenario, city.cells.count)
         check_schedules(scenario, mechanisms)
+        check_memory(scenario, city, mechanisms)
         refinements = plan_refinements(scenario, mechanisms, streams=streams)
         releases = build_releases(scenario, mechanisms, city)
         deployments = build_deployments(scenario, mechanisms)
         check_attacks(scenario, deployments, mechanisms)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
+        steps = scenario.scenario.duration_s / scenario.traffic.step_s
+        if steps > _MANY_STEPS:
+            notes = [*notes, f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"]
         return cls(city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes))
 
     def warnings(self, scenario: Scenario) -> list[str]:

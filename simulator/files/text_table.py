@@ -13,9 +13,12 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from simulator.files.errors import FaultsError
-from simulator.files.unpacked import LONGEST_BYTES, opened, unpacked_name
+from simulator.files.memory import shortage
+from simulator.files.unpacked import LONGEST_BYTES, TABLE_TIMES, opened, unpacked_name
 
 MOST_COLUMNS = 100_000
+_VALUE, _OBJECT = 32, 120
+"""Bytes of memory for a value of a Parquet file, with the copies made on the way: a number, and text or lists."""
 _UNREADABLE = (OSError, ValueError, csv.Error, pa.ArrowException)
 
 
@@ -77,11 +80,43 @@ def _parquet(
     chosen = [names[place] for place in _places(wanted, names, file, error=error)]
     if stored.metadata.num_rows == 0:
         raise error([f"{file}: it holds no rows"])
+    check_parquet(stored, file, error=error, columns=chosen)
     table = stored.read(columns=chosen)
     for place, field in enumerate(table.schema):
         if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
             table = table.set_column(place, field.name, table[place].cast(pa.string()))
     return table.to_pandas(ignore_metadata=True), names
+
+
+def check_parquet(
+    stored: pq.ParquetFile, file: str | Path, *, error: type[FaultsError], columns: Sequence[str] | None = None
+) -> None:
+    """Compare what a Parquet file's rows need in memory with what is available; only its metadata are read.
+
+    Parameters
+    ----------
+    stored
+        The file, opened.
+    file
+        Its name, for the message.
+    error
+        Raised.
+    columns
+        Those to be read; left out, all.
+
+    Raises
+    ------
+    FaultsError
+        If the rows need more than there is.
+    """
+    rows = stored.metadata.num_rows
+    fields = [field for field in stored.schema_arrow if columns is None or field.name in columns]
+    each = sum(_VALUE if pa.types.is_primitive(field.type) else _OBJECT for field in fields)
+    # What strings and lists take is not in the metadata where they are encoded by a dictionary, and else is.
+    groups = (stored.metadata.row_group(place) for place in range(stored.metadata.num_row_groups))
+    needed = rows * each + sum(group.total_byte_size for group in groups)
+    if said := shortage(needed, to=f"read its {rows:,} rows"):
+        raise error([f"{file}: {said}"])
 
 
 def _text(
@@ -94,7 +129,7 @@ def _text(
     error: type[FaultsError],
 ) -> tuple[pd.DataFrame, list[str]]:
     kind = Path(unpacked_name(path)).suffix.lower()
-    with opened(path, error=error, lines=True) as stream:
+    with opened(path, error=error, lines=True, times=TABLE_TIMES) as stream:
         names, quote = None, '"'
         body: BinaryIO = stream
         if kind == ".arff":

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from simulator.files.errors import FaultsError
+from simulator.files.memory import NEGLIGIBLE, available_nbytes, in_words, shortage
 
-MOST_BYTES = 32 * 2**30
-"""Bytes in one file beyond which it is surely not meant."""
-MOST_TIMES = 400
-"""Times its own size that a packed file may unpack to; tables, routes and recordings unpack to 3 to 40 times."""
-FREE_BYTES = 2**28
-"""A packed file may always unpack to this much."""
+TABLE_TIMES, XML_TIMES, JSON_TIMES = 8.0, 3.0, 13.0
+"""Bytes of memory for each byte of text, measured: of tables read whole, of what is kept of XML, of JSON parsed."""
 LONGEST_BYTES = 2**24
 """Of a line of text, or of what stands in XML from one tag to the next; a reader holds all of it."""
 
 _BUFFER_BYTES = 2**20
 _CHUNK_BYTES = 2**16
+_MOST_PACKED = 1_032
+"""Times its size that gzip can unpack to; the others go further, and are tried."""
 
 
 class _Packing(NamedTuple):
@@ -49,11 +48,11 @@ class _BeyondLimitError(Exception):
 
 
 class _Limited(io.RawIOBase):
-    """Reads on to a limit, and refuses to read beyond."""
+    """Reads lines up to a limit, and refuses to read beyond."""
 
-    def __init__(self, stream: BinaryIO, most: int, *, longest_line: float) -> None:
+    def __init__(self, stream: BinaryIO, *, longest_line: float) -> None:
         super().__init__()
-        self._stream, self._left, self._most = stream, most, most
+        self._stream = stream
         self._line, self._longest_line = 0, longest_line
 
     def readable(self) -> bool:
@@ -61,9 +60,6 @@ class _Limited(io.RawIOBase):
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # what BufferedReader hands in
         piece = self._stream.read(len(buffer))
-        self._left -= len(piece)
-        if self._left < 0:
-            raise _BeyondLimitError(f"must not unpack to more than {self._most:,} bytes")
         ends = piece.rfind(b"\n")
         if ends < 0:
             ends = piece.rfind(b"\r")
@@ -75,7 +71,9 @@ class _Limited(io.RawIOBase):
 
 
 @contextmanager
-def opened(file: Path, *, error: type[FaultsError], lines: bool = False) -> Iterator[io.BufferedReader]:
+def opened(
+    file: Path, *, error: type[FaultsError], lines: bool = False, times: float = 0.0
+) -> Iterator[io.BufferedReader]:
     """Open a file for reading bytes; what is packed is unpacked on the way.
 
     Whatever goes wrong with it inside the block becomes one sentence.
@@ -88,24 +86,25 @@ def opened(file: Path, *, error: type[FaultsError], lines: bool = False) -> Iter
         Raised.
     lines
         Whether it is text in lines, of which a reader holds one at least.
+    times
+        Bytes of memory that the reader takes for each byte of the content; 0 where it keeps little of it.
 
     Raises
     ------
     FaultsError
-        If the file cannot be read: it is not there, is not packed as its name says, ends early, or unpacks to more
-        than `MOST_BYTES`, or than `MOST_TIMES` its size if that is above `FREE_BYTES`; if a line of it is longer
-        than `LONGEST_BYTES`; or if what reads it as text finds none in UTF-8.
+        If the file cannot be read: it is not there, is not packed as its name says, or ends early; if its content needs
+        more memory than is available; if a line of it is longer than `LONGEST_BYTES`; or if what reads it as text finds
+        none in UTF-8.
     """
     packing = None
     try:
         with file.open("rb") as raw:
             packing = _packing_of(file, raw.peek(10)[:10], error=error)
-            most = MOST_BYTES
-            if packing is not None:
-                most = min(most, max(FREE_BYTES, MOST_TIMES * file.stat().st_size))
+            if times and (said := _content_shortage(file, packing, times)):
+                raise error([f"{file}: {said}"])
             with raw if packing is None else packing.opens(raw) as stream:
                 longest_line = LONGEST_BYTES if lines else math.inf
-                yield io.BufferedReader(_Limited(stream, most, longest_line=longest_line), _BUFFER_BYTES)
+                yield io.BufferedReader(_Limited(stream, longest_line=longest_line), _BUFFER_BYTES)
     except FileNotFoundError:
         raise error([f"{file}: no such file"]) from None
     except _BeyondLimitError as fault:
@@ -121,16 +120,32 @@ def opened(file: Path, *, error: type[FaultsError], lines: bool = False) -> Iter
         raise error([f"{file}: cannot be read: {damaged}{said}"]) from None
 
 
-def chunks_of(file: Path, *, error: type[FaultsError]) -> Iterator[bytes]:
+def _content_shortage(file: Path, packing: _Packing | None, times: float) -> str | None:
+    """Say whether the content of a file needs more memory than there is: packed content is counted, and not kept."""
+    size = file.stat().st_size
+    if packing is None:
+        return shortage(times * size, to=f"hold its {in_words(size)}")
+    most = max(NEGLIGIBLE, available_nbytes()) / times
+    if (packing.name == "gzip" and size * _MOST_PACKED <= most) or shortage(math.inf, to="") is None:
+        return None
+    unpacked = 0
+    with file.open("rb") as raw, packing.opens(raw) as stream:
+        while unpacked <= most and (piece := stream.read(_BUFFER_BYTES)):
+            unpacked += len(piece)
+    more = "" if unpacked <= most else " or more"
+    return shortage(times * unpacked, to=f"hold the {in_words(unpacked)}{more} it unpacks to")
+
+
+def chunks_of(file: Path, *, error: type[FaultsError], times: float = 0.0) -> Iterator[bytes]:
     """Go through a file 64 KiB at a time, unpacked; see `opened`."""
-    with opened(file, error=error) as stream:
+    with opened(file, error=error, times=times) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
             yield chunk
 
 
-def raw_lines(file: Path, *, error: type[FaultsError]) -> Iterator[bytes]:
+def raw_lines(file: Path, *, error: type[FaultsError], times: float = 0.0) -> Iterator[bytes]:
     """Go through the lines of a file, unpacked, none longer than `LONGEST_BYTES`; see `opened`."""
-    with opened(file, error=error) as stream:
+    with opened(file, error=error, times=times) as stream:
         number = 0
         while line := stream.readline(LONGEST_BYTES + 1):
             number += 1

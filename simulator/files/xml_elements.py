@@ -6,7 +6,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from simulator.files.errors import FaultsError
-from simulator.files.unpacked import LONGEST_BYTES, chunks_of
+from simulator.files.unpacked import LONGEST_BYTES, XML_TIMES, chunks_of
 
 MOST_DEPTH = 256
 
@@ -29,7 +29,7 @@ class Element(NamedTuple):
         return self.name.rpartition(":")[2]
 
 
-def elements_of(file: str | Path, *, error: type[FaultsError]) -> Iterator[Element]:
+def elements_of(file: str | Path, *, error: type[FaultsError], times: float = XML_TIMES) -> Iterator[Element]:
     """Go through an XML file, plain or packed, holding little more than a tag of it.
 
     Text between elements is passed over. Documents that declare a document type are refused: nothing is ever expanded.
@@ -40,6 +40,8 @@ def elements_of(file: str | Path, *, error: type[FaultsError]) -> Iterator[Eleme
         As `opened` takes it.
     error
         Raised.
+    times
+        As of `opened`.
 
     Yields
     ------
@@ -54,7 +56,7 @@ def elements_of(file: str | Path, *, error: type[FaultsError]) -> Iterator[Eleme
     """
     parsing = _Parsing(str(file), error)
     silent = total = 0
-    for chunk in chunks_of(Path(file), error=error):
+    for chunk in chunks_of(Path(file), error=error, times=times):
         fault = parsing.parse(chunk)
         total += len(chunk)
         if fault is None and not parsing.found and silent + len(chunk) > LONGEST_BYTES:
@@ -77,7 +79,7 @@ def elements_of(file: str | Path, *, error: type[FaultsError]) -> Iterator[Eleme
 def root_of(file: Path) -> str | None:
     """Return the name of a document's outermost element, without prefix; None of what is no XML."""
     try:
-        return next((element.local_name for element in elements_of(file, error=FaultsError)), None)
+        return next((element.local_name for element in elements_of(file, error=FaultsError, times=0)), None)
     except FaultsError:
         return None
 

@@ -11,7 +11,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-_WHOLE = re.compile(r"0|-?[1-9]\d*")
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,999}")  # Python converts 4,300 digits and no more
 _WRITTEN_AS_FLOAT = re.compile(r"-?\d+\.0*|-?\d(\.\d+)?[eE]\+\d+")
 _LARGEST_EXACT = 2**53
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simulator.files.row_words import rows_in_words
-from simulator.files.unpacked import opened
+from simulator.files.text_table import check_parquet
+from simulator.files.unpacked import TABLE_TIMES, opened
 from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
@@ -195,10 +196,11 @@ def _read(file: Path, *, text: Sequence[str]) -> pd.DataFrame:
     name = file.name.lower()
     try:
         if name.endswith(".parquet"):
+            check_parquet(pq.ParquetFile(file), file, error=RoadsError)
             frame = pd.read_parquet(file)
             return frame if frame.index.names == [None] else frame.reset_index()
         if name.endswith((".csv", ".csv.gz")):
-            with opened(file, error=RoadsError, lines=True) as stream, warnings.catch_warnings():
+            with opened(file, error=RoadsError, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 return pd.read_csv(stream, dtype=dict.fromkeys(text, "str"), index_col=False, low_memory=False)
     except FileNotFoundError:

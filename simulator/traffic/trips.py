@@ -1,11 +1,46 @@
 """Trips: who leaves where, for where, and when."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.memory import shortage
+
 IntArray = npt.NDArray[np.int32]
+
+MOST_VEHICLES = 2**31 - 1
+"""Vehicles are numbered in 32 bits."""
+_VEHICLE_NBYTES, _ROUTE_LINK_NBYTES = 64.0, 12.7
+"""Memory of a vehicle, and of a link of its route, with the copies made on the way; see `vehicles_nbytes`."""
+
+
+def typical_links(nodes: int) -> float:
+    """Return about how many links a trip takes: two thirds of a side of a square grid of as many nodes."""
+    return 2 / 3 * math.sqrt(nodes)
+
+
+def vehicles_nbytes(vehicles: float, *, nodes: int = 0) -> float:
+    """Estimate the memory that vehicles and their routes take, bytes.
+
+    Fitted to the peak resident memory of runs of 1,000,000 and 3,000,000 vehicles on grids of 400 and 1,024 nodes.
+
+    Parameters
+    ----------
+    vehicles
+        How many.
+    nodes
+        Of the roads; 0 where vehicles have no routes.
+    """
+    return vehicles * (_VEHICLE_NBYTES + _ROUTE_LINK_NBYTES * typical_links(nodes))
+
+
+def too_many(vehicles: float, *, nodes: int = 0) -> str | None:
+    """Say why so many vehicles cannot be had; None where they can. Parameters as of `vehicles_nbytes`."""
+    if vehicles > MOST_VEHICLES:
+        return f"there must be at most {MOST_VEHICLES:,} vehicles, got {vehicles:,.10g}"
+    return shortage(vehicles_nbytes(vehicles, nodes=nodes), to=f"hold {vehicles:,.10g} vehicles")
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,7 +141,7 @@ BAD = {
     ),
     "override without a value": ("traffic.vehicles", None, ["traffic.vehicles", "="]),
     "override of no such item": ("mechanisms.nobody.sampling=0.3", None, ["nobody", "sampling_privacy"]),
-    "steps without end": ("traffic.step_s=0.00001", None, ["traffic.step_s", "2,000,000"]),
+    "steps without end": ("traffic.step_s=0.00000001", None, ["traffic.step_s", "2,147,483,647"]),
     "broken TOML": (None, ("mine.toml", "[scenario\nname="), ["not valid TOML", "line 1"]),
     "empty scenario": (None, ("mine.toml", ""), ["scenario", "roads", "cells", "is required"]),
     "empty network": (None, ("edges.csv", "a,b,len\n"), ["roads", "edges.csv"]),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from simulator.cells import CellsError
 from simulator.datasets.errors import DatasetError
 from simulator.files.errors import FaultsError
+from simulator.files.memory import permitting
 from simulator.files.unpacked import begin_of, chunks_of, opened, raw_lines, unpacked_name
 from simulator.roads import RoadsError
 from simulator.roads.table import Table
@@ -85,19 +86,32 @@ def decoded(path):
 
 
 @pytest.mark.parametrize("suffix", PACKED)
-def test_a_bomb_is_refused_by_its_size_and_by_how_far_it_goes(tmp_path, monkeypatch, suffix):
+def test_a_bomb_is_refused_by_the_memory_its_content_needs(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(PACKED[suffix](bytes(1 << 22)))
-    assert len(read(path)) == 1 << 22, "a little file may unpack to much, and yet not be a bomb"
-    monkeypatch.setattr("simulator.files.unpacked.FREE_BYTES", 1 << 20)
-    monkeypatch.setattr("simulator.files.unpacked.MOST_TIMES", 100)
-    most = max(1 << 20, 100 * path.stat().st_size)
-    assert fault_of(path) == f"must not unpack to more than {most:,} bytes"
+    with opened(path, error=RoomError, times=8.0) as stream:
+        assert len(stream.read()) == 1 << 22
+    monkeypatch.setattr("simulator.files.memory.available_nbytes", lambda: 1e6)
+    monkeypatch.setattr("simulator.files.unpacked.available_nbytes", lambda: 1e6)
+    for module in ("memory", "unpacked"):
+        monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
+    fault = fault_of(path, lambda path: read_whole(path, times=8.0))
+    assert fault.startswith("memory needed to hold the ")
+    assert "available are 1 MB; to try all the same: --yes" in fault
+    assert len(read_whole(path, times=0.2)) == 1 << 22, "as much as is available is read"
+    assert len(read_whole(path, times=0.0)) == 1 << 22, "a reader that keeps nothing is not refused"
+    with permitting(assume_yes=True):
+        assert len(read_whole(path, times=8.0)) == 1 << 22
     plain = tmp_path / "plain"
-    plain.write_bytes(bytes(5_001))
-    assert len(read(plain)) == 5_001
-    monkeypatch.setattr("simulator.files.unpacked.MOST_BYTES", 5_000)
-    assert fault_of(plain) == fault_of(path) == "must not unpack to more than 5,000 bytes"
+    plain.write_bytes(bytes(1 << 22))
+    assert "memory needed to hold its 4.19 MB is about 33.6 MB" in fault_of(
+        plain, lambda path: read_whole(path, times=8.0)
+    )
+
+
+def read_whole(path, *, times):
+    with opened(path, error=RoomError, times=times) as stream:
+        return stream.read()
 
 
 def test_a_line_has_a_limit(tmp_path, monkeypatch):
@@ -151,3 +165,12 @@ def test_errors_say_a_fault_a_line_and_can_be_made_again(kind):
             "a.csv: row 1: no\na.csv: row 2: no",
         )
     assert type(again) is kind
+
+
+def test_a_fault_is_one_line_of_sensible_length():
+    (fault,) = FaultsError([f"a.csv: row 1: speed must be a number, got '{'x' * 5_000}'\n\x1b[2J and on"]).faults
+    assert fault.startswith("a.csv: row 1: speed must be a number, got 'xxx")
+    assert fault.endswith("… and on")
+    assert len(fault) < 400
+    assert len(str(FaultsError(["a b " * 5_000]))) == 2_000
+    assert str(FaultsError(["one", "two"])) == "one\ntwo"

@@ -185,3 +185,13 @@ def test_neither_settings_nor_network_are_touched(write, monkeypatch):
     read_osm(write())
     read_osm(write("town.osm.pbf"))
     assert {name: repr(value) for name, value in vars(ox.settings).items()} == before
+
+
+def test_a_pbf_whose_ways_carry_usual_tags_only(tmp_path):
+    """pyrosm then has no column of other tags."""
+    path = write_pbf(
+        tmp_path / "plain.osm.pbf",
+        ways={11: WAYS[11], 12: ((3, 4, 1), {"highway": "residential"}), 10: ((1, 2), {"highway": "primary"})},
+    )
+    roads, _ = read_osm(path)
+    assert roads.total_length_m > 1_000

@@ -394,3 +394,9 @@ def test_manhattan():
     assert roads.graph[1][2][0]["speed_mps"] == pytest.approx(50 / 3.6)
     straight = np.hypot(*(roads.node_xy[roads.links.to_node] - roads.node_xy[roads.links.from_node]).T)
     assert np.median(roads.links.length_m / straight) == pytest.approx(1.0, abs=0.005)
+
+
+def test_an_identifier_of_thousands_of_digits_is_a_text():
+    from simulator.roads.node_ids import node_keys  # noqa: PLC0415 - for this test only
+
+    assert node_keys(["1", "9" * 5_000]) == ["1", "9" * 5_000]

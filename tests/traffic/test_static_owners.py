@@ -240,8 +240,7 @@ BAD = {
     "count (column 'flow') must be a number, got 'many'": STATIONS.replace("ML,7,5", "ML,7,many"),
     "count (column 'flow') is missing, got nothing": STATIONS.replace("ML,7,5", "ML,7,"),
     "count (column 'flow') must be at least 0, got '-5'": STATIONS.replace("ML,7,5", "ML,7,-5"),
-    "count (column 'flow') must be at most 100,000,000": STATIONS.replace("ML,7,5", "ML,7,1e12"),
-    "it makes 90,000,020": STATIONS.replace("ML,7,5", "ML,7,90000007"),
+    "there must be at most 2,147,483,647 vehicles, got 1e+12": STATIONS.replace("ML,7,5", "ML,7,1e12"),
     "lat (column 'latitude') must be a number of degrees, got 'north'": STATIONS.replace("37.81", "north"),
     "lon (column 'longitude') must be within -180 and 180, got '-1122.41'": STATIONS.replace("-122.41", "-1122.41"),
     "it is empty": "",
@@ -259,12 +258,13 @@ BAD = {
 
 @pytest.mark.parametrize("words", BAD)
 def test_what_is_wrong_is_named(write, words):
-    if words.startswith("it makes"):
-        path = write(BAD[words].replace("OR,7,9", "OR,7,90000009").replace("ML,7,90000007", "ML,7,5"))
-        path.write_text(path.read_text().replace("ML,8,4", "ML,8,90000004"))
-        assert "it makes 180,000,021 data owners, more than 100,000,000" in faults(path)
-        return
     assert words in faults(write(BAD[words]))
+
+
+def test_more_owners_than_memory_holds(write, monkeypatch):
+    path = write(STATIONS.replace("OR,7,9", "OR,7,90000009").replace("ML,8,4", "ML,8,90000004"))
+    monkeypatch.setattr("simulator.files.memory.available_nbytes", lambda: 1e9)
+    assert "a vehicle is a data owner: memory needed to hold 180,000,021 vehicles is about 11.5 GB" in faults(path)
 
 
 def test_packed_files_are_cut_short_or_blown_up(write, monkeypatch):
@@ -274,8 +274,10 @@ def test_packed_files_are_cut_short_or_blown_up(write, monkeypatch):
     )
     assert "cannot be read: its name ends in .gz, and it is no gzip" in faults(write(STATIONS, "plain.csv.gz"))
     bomb = write(gzip.compress(STATIONS.encode() + b"1,ML,9,1,37,-122\n" * 200_000), "bomb.csv.gz")
-    monkeypatch.setattr("simulator.files.unpacked.MOST_BYTES", 100_000)
-    assert "must not unpack to more than 100,000 bytes" in faults(bomb)
+    for module in ("memory", "unpacked"):
+        monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
+        monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
+    assert "memory needed to hold the" in faults(bomb)
     monkeypatch.undo()
     line = write(b"x" * (1 << 25))
     assert "its first row is too long to be one of a table" in faults(line)

@@ -56,8 +56,8 @@ def faults_of(tmp_path, text, **options):
         ('<flow id="f" from="ab" to="ab" end="9" number="1.5"/>', "number must be whole, got '1.5'"),
         ('<flow id="f" from="ab" to="ab" begin="9" end="3" number="1"/>', "end must not be before begin = 9, got '3'"),
         ('<flow id="f" from="ab" to="ab" period="1"/>', "a flow without an end needs a run that ends"),
-        ('<flow id="f" from="ab" to="ab" end="9" number="1e12"/>', "a flow must have at most 100,000,000 vehicles"),
-        ('<flow id="f" from="ab" to="ab" end="9" period="1e-300"/>', "a flow must have at most 100,000,000 vehicles"),
+        ('<flow id="f" from="ab" to="ab" end="9" number="1e12"/>', "there must be at most 2,147,483,647 vehicles"),
+        ('<flow id="f" from="ab" to="ab" end="9" period="1e-300"/>', "there must be at most 2,147,483,647 vehicles"),
         ('<trip id="t" depart="0" from="ab" to="zz"/>', "no vehicle of 1 can be driven on these roads"),
         ('<vehicle id="v" depart="1e300"><route edges="ab"/></vehicle>', "must be before tick 2³¹, got second 1e+300"),
         ("", "no vehicle of 0 can be driven on these roads"),
@@ -92,8 +92,10 @@ def test_no_such_file(tmp_path):
 
 
 def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.files.unpacked.FREE_BYTES", 1 << 20)
-    assert "must not unpack to more than" in faults_of(tmp_path, gzip.compress(b"<routes>" + b" " * (1 << 25)))
+    for module in ("memory", "unpacked"):
+        monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
+        monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
+    assert "memory needed to hold the" in faults_of(tmp_path, gzip.compress(b"<routes>" + b" " * (1 << 25)))
 
 
 def test_a_tag_without_end_is_refused(tmp_path, monkeypatch):

@@ -159,9 +159,11 @@ def test_a_truncated_gzip(tmp_path):
 
 
 def test_a_decompression_bomb(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.files.unpacked.FREE_BYTES", 1 << 20)
+    for module in ("memory", "unpacked"):
+        monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
+        monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((HEADER + "a,0,11.3,44.5\n" * 400_000).encode()))
-    with pytest.raises(TrafficError, match=r"t\.csv\.gz: must not unpack to more than"):
+    with pytest.raises(TrafficError, match=r"t\.csv\.gz: memory needed to hold the"):
         read_trace(tmp_path / "t.csv.gz")
 
 
@@ -255,3 +257,13 @@ def test_spoiled_parquet_raises_nothing_else(tmp_path, data):
             assert len(read_trace(tmp_path / "t.parquet")) > 0
         except TrafficError as error:
             assert error.faults  # noqa: PT017 - either way is fine, and nothing else is
+
+
+def test_a_number_of_thousands_of_digits(tmp_path):
+    """Python refuses to convert it, with an error of its own."""
+    spoiled = files.deck_json().replace("11.3", "9" * 5_000, 1)
+    assert spoiled != files.deck_json()
+    path = files.written(tmp_path, "d.json", spoiled)
+    with pytest.raises(TrafficError, match=r"d\.json: must be JSON: ") as caught:
+        read_trace(path)
+    assert len(str(caught.value)) < 400

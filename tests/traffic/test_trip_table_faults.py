@@ -126,10 +126,13 @@ def test_other_files(tmp_path):
 
 
 def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.files.unpacked.FREE_BYTES", 1 << 20)
+    for module in ("memory", "unpacked"):
+        monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
+        monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     bomb = tmp_path / "bomb.csv.gz"
     bomb.write_bytes(gzip.compress(b"origin,destination,trips\n" + b"1,2,3\n" * (1 << 23)))
-    assert "must not unpack to more than" in faults_of(read_trip_table, bomb, columns={})
+    assert "memory needed to hold the" in faults_of(read_trip_table, bomb, columns={})
+    monkeypatch.undo()
     bomb.write_bytes(gzip.compress(b"origin,destination,trips\n" + b"0" * (1 << 26)))
     assert "a line must not be longer than" in faults_of(read_trip_table, bomb, columns={})
 
@@ -176,7 +179,7 @@ def test_tables_that_leave_nothing_to_drive(tmp_path):
     assert "they depart from second 0 to 10" in faults
     assert "a share of 1e-09 of 5 trips leaves no vehicle" in faults_of(drawn, file, ring(3), share=1e-9)
     file.write_text("origin,destination,trips\n1,2,1e300\n")
-    assert "share × trips must be at most 100,000,000 vehicles" in faults_of(drawn, file, ring(3))
+    assert "share × trips: there must be at most 2,147,483,647 vehicles" in faults_of(drawn, file, ring(3))
 
 
 PACKED = gzip.compress((HEAD + "Origin 1\n2 : 10.0;\n").encode())

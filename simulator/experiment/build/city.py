@@ -9,13 +9,11 @@ from simulator.experiment.build.recorded import read_recorded
 from simulator.experiment.build.roads import build_roads
 from simulator.experiment.city import City
 from simulator.experiment.ground import Ground
+from simulator.experiment.memory import check_memory
 from simulator.files.counted import doubts_of
 from simulator.roads import RoadsError
 from simulator.traffic.errors import TrafficError
 
-MOST_CELLS = 1_000_000
-MOST_ROWS = 20_000_000
-"""Rows of `estimates.parquet` beyond which a scenario is surely not meant: some 2 GB in memory."""
 WIDEST_CITY_KM = 200.0
 """Greater than the extent of any metropolitan area; wider roads are more likely read in a wrong system."""
 
@@ -47,20 +45,12 @@ def build_city(scenario: Scenario) -> City:
     except CellsError as error:
         faults = [Fault("cells", fault) for fault in error.faults]
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
-    queries = sum(campaign.queries for campaign in scenario.campaigns)
-    if cells.count > MOST_CELLS:
-        rule = f"must be at most {MOST_CELLS:,} cells: take larger cells"
-        raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), Fault("cells", rule, cells.count)])
-    refined = sum(len(refinement.mechanisms or scenario.mechanisms) for refinement in scenario.refinements)
-    tables = len(scenario.mechanisms) + refined
-    rows = cells.count * queries * tables
-    if rows > MOST_ROWS:
-        rule = (
-            f"cells × queries × mechanisms must be at most {MOST_ROWS:,}; here {cells.count:,} × {queries:,} × "
-            f"{tables:,}, refined ones counted too: take larger cells"
-        )
-        raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), Fault("cells", rule, rows)])
-    return City(ground, cells, (*notes, *told))
+    city = City(ground, cells, (*notes, *told))
+    try:
+        check_memory(scenario, city)
+    except ScenarioError as error:
+        raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *error.faults]) from None
+    return city
 
 
 def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list[Fault]:

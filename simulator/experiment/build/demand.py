@@ -8,6 +8,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment.city import City
 from simulator.experiment.games.attack_records import check_corrupted
+from simulator.experiment.memory import check_memory
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -87,6 +88,7 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Planned
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
     except TrafficError as error:
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
+    check_memory(scenario, city, vehicles=len(planned.trips))
     check_corrupted(scenario, vehicles=len(planned.trips))
     return planned
 

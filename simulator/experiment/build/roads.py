@@ -9,8 +9,12 @@ from simulator.experiment.build.gmns_roads import gmns_roads
 from simulator.experiment.build.osm_roads import osm_roads
 from simulator.experiment.build.sumo_roads import sumo_roads
 from simulator.experiment.build.tntp_roads import tntp_roads
-from simulator.roads import RoadNetwork, build_grid, read_tables
+from simulator.files.memory import shortage
+from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
 from simulator.roads.doubts import speed_doubts
+
+_CROSSING_NBYTES = 7_000.0
+"""Memory of a grid's crossing and its four links, measured on one of 160,000."""
 
 Built = tuple[RoadNetwork | None, list[str]]
 """The roads, None where there are none, and what was left out or filled in, one sentence each."""
@@ -33,6 +37,9 @@ def _none(section: Any) -> Built:  # noqa: ARG001 - says it all
 
 def _grid(section: Any) -> Built:
     spacing_x_m, spacing_y_m = section.spacings_m
+    crossings = section.rows * section.columns
+    if said := shortage(crossings * _CROSSING_NBYTES, to=f"lay a grid of {crossings:,} crossings"):
+        raise RoadsError([f"rows × columns: {said}"])
     roads = build_grid(
         rows=section.rows,
         columns=section.columns,

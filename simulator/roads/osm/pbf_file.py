@@ -69,7 +69,9 @@ def _ways(edges: pd.DataFrame) -> Iterator[OsmWay]:
     """Join the pairs of nodes that pyrosm cuts ways into."""
     named = [tag for tag in edges.columns if tag in WAY_TAGS]
     columns = [edges[column].tolist() for column in ("id", "u", "v")]
-    tags = [_tags(row, others) for row, others in zip(_rows(edges, named), edges["tags"].tolist(), strict=True)]
+    # pyrosm has this column only where some way carries a tag without a column of its own.
+    rest = edges["tags"].tolist() if "tags" in edges.columns else [None] * len(edges)
+    tags = [_tags(row, others) for row, others in zip(_rows(edges, named), rest, strict=True)]
     rows = zip(*columns, tags, strict=True)
     for way, pairs in groupby(rows, key=lambda row: row[0]):
         path: list[int] = []

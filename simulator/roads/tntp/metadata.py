@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simulator.files.unpacked import begin_of, opened, raw_lines
+from simulator.files.unpacked import JSON_TIMES, TABLE_TIMES, begin_of, opened, raw_lines
 from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def lines_of(file: str | Path) -> Iterator[Line]:
     RoadsError
         If the file cannot be read within the limits of `simulator.files.unpacked`, or is no text.
     """
-    for number, raw in enumerate(raw_lines(Path(file), error=RoadsError), start=1):
+    for number, raw in enumerate(raw_lines(Path(file), error=RoadsError, times=TABLE_TIMES), start=1):
         if b"\0" in raw:
             raise RoadsError([f"{file}: line {number}: must be text (UTF-8 or ASCII), got a zero byte"])
         # Names in comments may be in another encoding; numbers, which is all we read, are ASCII in any of them.
@@ -157,7 +157,7 @@ def json_of(file: str | Path) -> str | None:
     path = Path(file)
     if not begin_of(path).removeprefix(codecs.BOM_UTF8).lstrip().startswith((b"{", b"[")):
         return None
-    with opened(path, error=RoadsError) as stream:
+    with opened(path, error=RoadsError, times=JSON_TIMES) as stream:
         return stream.read().decode("utf-8-sig")
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import shapely
 
+from simulator.files.text_table import check_parquet
 from simulator.roads.errors import RoadsError
 from simulator.roads.writers.layers import LINKS, NODES, Layers, crs_of_both, network_of
 from simulator.roads.writers.staging import write_folder
@@ -78,6 +79,8 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
             raise RoadsError([f"{file}: it is empty"])
         try:
             tables[name], known = _read(file)
+        except RoadsError:
+            raise
         except _UNREADABLE as error:
             said = f"{type(error).__name__}: {error}"
             raise RoadsError([f"{file}: cannot be read as GeoParquet ({said})"]) from error
@@ -89,6 +92,7 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
 
 def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
     """Read rows, geometries and the coordinate system; what is not as GeoParquet has it raises one of many errors."""
+    check_parquet(pq.ParquetFile(file), file, error=RoadsError)
     table = pq.read_table(file)
     told = (table.schema.metadata or {}).get(b"geo")
     if told is None:

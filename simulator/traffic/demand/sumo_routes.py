@@ -14,12 +14,11 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_courses import Course
 from simulator.traffic.demand.sumo_file import SumoFile
 from simulator.traffic.demand.sumo_links import CourseLinks
-from simulator.traffic.demand.sumo_times import MOST_VEHICLES
 from simulator.traffic.demand.whole_vehicles import whole_vehicles
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
+from simulator.traffic.trips import Trips, too_many
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
@@ -113,9 +112,8 @@ def read_sumo_routes(
     )
     if not copies.any():
         raise TrafficError([f"{named}: a share of {share:g} of {counted(len(order), 'vehicle')} leaves none"])
-    if copies.sum() > MOST_VEHICLES:
-        rule = f"must come to at most {MOST_VEHICLES:,} vehicles"
-        raise TrafficError([f"{named}: share × vehicles {rule}, got {copies.sum():,}"])
+    if fault := too_many(int(copies.sum()), nodes=len(network.node_names)):
+        raise TrafficError([f"{named}: share × vehicles: {fault}"])
     chosen = np.repeat(order, copies)
     ticks = np.floor((depart_s[chosen] - begin_s) / clock.step_s)
     if ticks[-1] > np.iinfo(np.int32).max:
@@ -140,8 +138,8 @@ def _all_vehicles(
         ids.extend(f"{flow.name}.{i}" for i in range(len(of_flow)))
         departures.append(of_flow)
         courses.append(np.full(len(of_flow), flow.course, dtype=np.int32))
-        if len(ids) > MOST_VEHICLES:
-            raise TrafficError([f"{flow.where}: flows must come to at most {MOST_VEHICLES:,} vehicles"])
+        if fault := too_many(len(ids)):
+            raise TrafficError([f"{flow.where}: {fault}"])
     return ids, np.concatenate(departures), np.concatenate(courses)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.traffic.errors import TrafficError
+from simulator.traffic.trips import too_many
 
 FloatArray = npt.NDArray[np.float64]
 
-MOST_VEHICLES = 100_000_000
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 _SUMOS_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+):(\d+(?:\.\d+)?)")
 """SUMO itself takes 7:0:0, and ninety minutes."""
@@ -129,10 +129,8 @@ class Flow:
             "poisson": min(self.count, stretch * self.rate),
             "probability": min(self.count, stretch),
         }[self.kind]
-        if expected > MOST_VEHICLES:
-            raise TrafficError(
-                [f"{self.where}: a flow must have at most {MOST_VEHICLES:,} vehicles, got {expected:,g}"]
-            )
+        if fault := too_many(expected):
+            raise TrafficError([f"{self.where}: {fault}"])
         if self.kind == "even":
             whole = np.arange(int(self.count), dtype=np.float64)
             leave = self.begin_s + whole * ((self.end_s - self.begin_s) / max(self.count, 1.0))

@@ -11,13 +11,12 @@ from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.departures import Departures, draw_departures
 from simulator.traffic.demand.planned import Planned
-from simulator.traffic.demand.sumo_times import MOST_VEHICLES
 from simulator.traffic.demand.trip_table import SHOWN, TripTable, capped
 from simulator.traffic.demand.whole_vehicles import whole_vehicles
 from simulator.traffic.demand.zones import Zones
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
-from simulator.traffic.trips import Trips
+from simulator.traffic.trips import Trips, too_many
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -211,9 +210,8 @@ def _whole(table: TripTable, trips: FloatArray, taking: Taking, *, rng: np.rando
         raise TrafficError([f"{table.file}: no trip departs within the run, {_span(taking)}{_departing(table)}"])
     if taking.vehicles is not None:
         return whole_vehicles(trips, total=taking.vehicles, rng=rng)
-    if total * taking.share > MOST_VEHICLES:
-        rule = f"share × trips must be at most {MOST_VEHICLES:,} vehicles"
-        raise TrafficError([f"{table.file}: {rule}, got {total * taking.share:,.10g}"])
+    if fault := too_many(total * taking.share):
+        raise TrafficError([f"{table.file}: share × trips: {fault}"])
     number = whole_vehicles(trips * taking.share, rng=rng)
     if not number.any():
         trips_in_all = counted(total, "trip")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.counted import counted
+from simulator.files.memory import shortage
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.node_ids import node_ids
@@ -20,7 +21,8 @@ from simulator.traffic.paths import ShortestPaths
 
 FloatArray = npt.NDArray[np.float64]
 
-MOST_ZONES = 5_000
+_PAIR_NBYTES = 64.0
+"""Memory of a pair of zones: eight numbers, those between two steps of the spread included."""
 _TOLERANCE = 1e-9
 _MOST_ROUNDS = 10_000
 _NAMES = {
@@ -81,8 +83,8 @@ class ZoneMasses:
                 total = values.sum()
             if fine.all() and not 0 < total < np.inf:
                 faults.append(f"{file}: the {name}s must sum to more than 0, and to a finite number, got {total:g}")
-        if len(table) > MOST_ZONES:
-            faults.append(f"{file}: gravity takes at most {MOST_ZONES:,} zones, got {len(table):,}")
+        if said := shortage(_PAIR_NBYTES * len(table) ** 2, to=f"join each of {len(table):,} zones to each"):
+            faults.append(f"{file}: {said}")
         if faults:
             raise TrafficError(faults)
         return cls(str(file), [str(name) for name in names], masses["production"], masses["attraction"])

@@ -9,8 +9,8 @@ import pandas as pd
 from simulator.files.counted import counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import Rows
+from simulator.traffic.trips import too_many
 
-MOST_OWNERS = 100_000_000
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -31,7 +31,6 @@ def counts_of(rows: Rows) -> FloatArray:
         (wrong, "must be a number"),
         (np.isnan(count) & ~wrong, "is missing"),
         (count < 0, "must be at least 0"),
-        (count > MOST_OWNERS, f"must be at most {MOST_OWNERS:,}, of all rows together"),
     ):
         if broken.any():
             faults.append(rows.fault("count", broken, rule))
@@ -128,9 +127,9 @@ def expanded(
         If counts are not whole and that is refused, or there are more owners than can be meant.
     """
     total = float(len(rows)) if count is None else float(count.sum())
-    if total > MOST_OWNERS:
+    if fault := too_many(total):
         hint = "choose rows with where or window, or take a part of them"
-        raise TrafficError([f"{rows.file}: it makes {total:,.0f} data owners, more than {MOST_OWNERS:,}: {hint}"])
+        raise TrafficError([f"{rows.file}: a vehicle is a data owner: {fault}; {hint}"])
     if count is None:
         return None, []
     broken = np.abs(count - np.rint(count)) > _WHOLE

@@ -14,7 +14,6 @@ from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import Rows
 from simulator.traffic.static.sites import Sites, check_degrees, natural_order
 
-MOST_SITES = 20_000_000
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 

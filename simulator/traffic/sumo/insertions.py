@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simulator.files.xml_elements import Element, elements_of
-from simulator.traffic.demand.sumo_times import MOST_VEHICLES, number, seconds
+from simulator.traffic.demand.sumo_times import number, seconds
 from simulator.traffic.errors import TrafficError
+from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 _HOUR_S = 3600.0
 _NEVER_MORE = 1e-12
@@ -74,8 +75,8 @@ class Insertions:
             within = f"from second {begin_s:g} to {math.floor(1000 * end_s) / 1000:.10g} of SUMO's time"
             raise TrafficError([f"{named}: no vehicle, trip or flow that departs within the run, {within}"])
         most = math.ceil(reading.vehicles * math.ceil(scale * reading.type_scale))
-        if most > MOST_VEHICLES:
-            raise TrafficError([f"{named}: may come to {most:,} vehicles, must be at most {MOST_VEHICLES:,}"])
+        if fault := too_many(most):
+            raise TrafficError([f"{named}: {fault}"])
         return cls(most, frozenset(reading.unscheduled), carriers, tuple(dict.fromkeys(reading.included)))
 
 
@@ -172,8 +173,8 @@ class _Reading:
         if "period" in attributes:
             counts.append(self._by_period(attributes["period"].strip(), stretch_s, where))
         fewest = min(counts, default=0.0)
-        if fewest > MOST_VEHICLES:
-            raise TrafficError([f"{where}: a flow must come to at most {MOST_VEHICLES:,} vehicles, got {fewest:,.0f}"])
+        if fault := too_many(fewest):
+            raise TrafficError([f"{where}: {fault}"])
         return math.ceil(fewest)
 
     def _by_period(self, text: str, stretch_s: float, where: str) -> float:

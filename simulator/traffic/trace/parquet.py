@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from simulator.files.text_table import check_parquet
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
 from simulator.traffic.trace.source import stem
@@ -23,10 +24,13 @@ def read_parquet(file: Path, reading: Reading) -> list[Fixes]:
         If the file is no Parquet, or its columns are not what they should be.
     """
     try:
-        schema = pq.read_schema(file)
-        frame = _points(file) if b"geo" in (schema.metadata or {}) else pd.read_parquet(file)
+        stored = pq.ParquetFile(file)
+        check_parquet(stored, file, error=TrafficError)
+        frame = _points(file) if b"geo" in (stored.schema_arrow.metadata or {}) else pd.read_parquet(file)
     except FileNotFoundError:
         raise TrafficError([f"{file}: no such file"]) from None
+    except TrafficError:
+        raise
     except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
         raise TrafficError([f"{file}: cannot be read as Parquet: {why}"]) from None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.files.unpacked import opened
+from simulator.files.unpacked import JSON_TIMES, opened
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
 from simulator.traffic.trace.tables import Reading, check
@@ -34,10 +34,14 @@ def read_json_paths(file: Path, reading: Reading) -> list[Fixes]:
         If the file is no such JSON; a path is named by its number, from 1.
     """
     try:
-        with opened(file, error=TrafficError) as stream:
+        with opened(file, error=TrafficError, times=JSON_TIMES) as stream:
             content = json.load(stream)
-    except (json.JSONDecodeError, RecursionError) as error:
-        why = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else "it nests too deeply"
+    except TrafficError:
+        raise
+    except (ValueError, RecursionError) as error:
+        why = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        if isinstance(error, json.JSONDecodeError):
+            why = f"line {error.lineno}: {error.msg}"
         raise TrafficError([f"{file}: must be JSON: {why}"]) from None
     kepler = isinstance(content, dict)
     items = content.get("features") if kepler else content

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.files.unpacked import opened
+from simulator.files.unpacked import TABLE_TIMES, opened
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.columns import plain_names
 from simulator.traffic.trace.fixes import Fixes
@@ -100,7 +100,7 @@ def _frame(file: Path, *, separator: str, names: Sequence[str] | None = None) ->
     """Read rows; blank lines are left out, and the index still counts them."""
     text: dict[str, Any] = {"header": None, "names": list(names)} if names else {}
     try:
-        with opened(file, error=TrafficError, lines=True) as stream, warnings.catch_warnings():
+        with opened(file, error=TrafficError, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(
                 stream,

@@ -1,0 +1,133 @@
+"""Memory of a run, estimated before it is spent.
+
+Constants are fitted to the peak resident memory of runs of tiny, grid20, manhattan and rivals with 60 to 3,000,000
+vehicles and 9 to 90,000 cells, less that of the smallest run (about 400 MB, nearly all of it libraries).
+"""
+
+import math
+import pickle
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mechanisms.local import LocalMechanism
+from scenarios import Fault, Scenario, ScenarioError
+from simulator.experiment.city import City
+from simulator.files.memory import in_words, shortage
+from simulator.streams import Streams
+from simulator.traffic.trips import typical_links, vehicles_nbytes
+
+_AGENT = 3_000
+"""Bytes of a vehicle's process in engine agents, beside what every engine keeps."""
+_DEVICE = 24
+"""Bytes a device and mechanism while it answers one by one, beside its coins."""
+_CELL, _ROW = 1_600, 360
+"""Bytes a cell, with its name and shapes; a row of `estimates.parquet`, with what the report shows of it."""
+_SEEN = 50
+"""Bytes a vehicle and moment of floating-car data."""
+
+
+class Part(NamedTuple):
+    """What one part of a run needs.
+
+    Attributes
+    ----------
+    field
+        Key path of the scenario.
+    what
+        What there is of it, in words.
+    nbytes
+        Estimate, bytes.
+    """
+
+    field: str
+    what: str
+    nbytes: float
+
+
+def check_memory(
+    scenario: Scenario,
+    city: City,
+    mechanisms: Mapping[str, LocalMechanism] | None = None,
+    *,
+    vehicles: int | None = None,
+) -> None:
+    """Compare what a run needs with what is available, before it is spent.
+
+    Parameters
+    ----------
+    scenario, city
+        What is run, and where.
+    mechanisms
+        By name; left out while they are not made.
+    vehicles
+        How many; left out, as many as the scenario says.
+
+    Raises
+    ------
+    ScenarioError
+        If the estimate is above what is available: the field that needs most, the estimate, and what is available.
+    """
+    parts = sorted(estimate(scenario, city, mechanisms or {}, vehicles=vehicles), key=lambda part: -part.nbytes)
+    needed = sum(part.nbytes for part in parts)
+    shares = ", ".join(f"{part.what} {in_words(part.nbytes)}" for part in parts[:3] if part.nbytes > needed / 20)
+    if said := shortage(needed, to=f"run this ({shares})"):
+        raise ScenarioError(scenario.name, [Fault(parts[0].field, said)])
+
+
+def estimate(
+    scenario: Scenario, city: City, mechanisms: Mapping[str, LocalMechanism], *, vehicles: int | None = None
+) -> Iterator[Part]:
+    """Yield what the parts of a run need; parameters as of `check_memory`."""
+    traffic: Any = scenario.traffic
+    if vehicles is None:
+        vehicles = getattr(traffic, "vehicles", None) or 0
+    nodes = len(city.roads.node_names) if city.has_roads else 0
+    moved = vehicles_nbytes(vehicles, nodes=nodes) + (vehicles * _AGENT if traffic.engine == "agents" else 0)
+    yield Part("traffic.vehicles", f"{vehicles:,} vehicles", moved)
+    if scenario.fcd is not None:
+        section, duration_s = scenario.fcd, scenario.scenario.duration_s
+        moments = ((section.to_s or duration_s) - section.from_s) / section.every_s + 1
+        yield Part(
+            "fcd.every_s", f"{moments:,.0f} moments", moments * (200 + _SEEN * vehicles * _driving(city, duration_s))
+        )
+    cells, queries = city.cells.count, sum(campaign.queries for campaign in scenario.campaigns)
+    refined = sum(len(refinement.mechanisms or scenario.mechanisms) for refinement in scenario.refinements)
+    rows = cells * queries * (len(scenario.mechanisms) + refined)
+    yield Part("cells", f"{cells:,} cells × {queries:,} queries", cells * _CELL + rows * _ROW)
+    outside = scenario.population.outside if scenario.population.answers == "reports" else 0
+    reporting = outside + (0 if scenario.population.answers == "counts" else vehicles)
+    field = "population.outside" if outside > vehicles else "traffic.vehicles"
+    yield Part(field, f"reports of {reporting:,} devices", reporting * _DEVICE * max(1, len(mechanisms)))
+    # Asked at a time are vehicles on the road: about twice as many as on average, in a peak.
+    driving = 1.0 if traffic.parked == "answer" else min(1.0, 2 * _driving(city, scenario.scenario.duration_s))
+    asked = outside + (reporting - outside) * driving
+    streams, passing = Streams(scenario.seed), []
+    for name, mechanism in mechanisms.items():
+        kept, tossed = (_slope(mechanism, number, rng=streams.of("estimate", name)) for number in range(2))
+        tallies = math.prod(mechanism.tally_shape) * mechanism.rounds * 8.0 * max(1, queries)
+        coins = asked * tossed if mechanism.rounds > 1 else 0.0
+        yield Part(f"mechanisms.{name}", f"memory, coins and tallies of {name}", reporting * kept + coins + tallies)
+        if mechanism.rounds == 1:  # its coins are for a batch, and gone before the next mechanism tosses
+            nbytes = min(asked, mechanism.batch) * tossed
+            passing.append(Part(f"mechanisms.{name}", f"coins of {name}", nbytes))
+    yield from sorted(passing, key=lambda part: -part.nbytes)[:1]
+
+
+def _driving(city: City, duration_s: float) -> float:
+    """Return about which share of the vehicles is on the road at a moment."""
+    if not city.has_roads:
+        return 1.0
+    crossing_s = float(np.median(city.roads.links.length_m / city.roads.links.speed_mps))
+    return min(1.0, typical_links(len(city.roads.node_names)) * crossing_s / duration_s)
+
+
+def _slope(mechanism: LocalMechanism, number: int, *, rng: np.random.Generator) -> float:
+    """Return the bytes that a device keeps (0), or tosses in a query (1): of nine devices, less those of one."""
+
+    def size(devices: int) -> int:
+        memory = mechanism.enrol(devices, rng=rng)
+        return len(pickle.dumps(mechanism.toss(memory, rng=rng) if number else memory, protocol=5))
+
+    return max(0.0, (size(9) - size(1)) / 8)

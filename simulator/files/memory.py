@@ -1,0 +1,123 @@
+"""Memory: what a computation needs, against what the machine can still give."""
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+_PERMITTED: ContextVar[bool] = ContextVar("memory_permitted", default=False)
+
+NEGLIGIBLE = 2**27
+"""Bytes that are never refused: less than the error of what is available."""
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+@contextmanager
+def permitting(assume_yes: bool) -> Iterator[None]:  # noqa: FBT001 - it has no other parameter
+    """Let `shortage` find nothing inside the block, where the user accepts that memory may not suffice."""
+    token = _PERMITTED.set(assume_yes or _PERMITTED.get())
+    try:
+        yield
+    finally:
+        _PERMITTED.reset(token)
+
+
+def shortage(needed: float, *, to: str) -> str | None:
+    """Say that memory does not suffice for something about to be done.
+
+    Parameters
+    ----------
+    needed
+        Estimate of the memory it takes, bytes.
+    to
+        What it is for, to stand after "memory needed to".
+
+    Returns
+    -------
+    str or None
+        One sentence with the estimate, what is available and how to go on; None where it suffices, what is needed is
+        `NEGLIGIBLE`, or the user accepted the risk (`permitting`).
+    """
+    if _PERMITTED.get() or needed <= max(NEGLIGIBLE, available := available_nbytes()):
+        return None
+    how = "to try all the same: --yes (Python: assume_yes=True)"
+    return f"memory needed to {to} is about {in_words(needed)}, available are {in_words(available)}; {how}"
+
+
+def in_words(nbytes: float) -> str:
+    """Write a number of bytes with three digits, in powers of 1,000."""
+    power = 0
+    while nbytes >= 999.5 and power < len(_UNITS) - 1:
+        nbytes, power = nbytes / 1000.0, power + 1
+    return f"{nbytes:,.3g} {_UNITS[power]}"
+
+
+def available_nbytes() -> float:
+    """Return how much memory this process can still take without swapping, bytes.
+
+    The least of what the system has left, of what its control groups leave it (Linux) and of its own limit of address
+    space (`ulimit -v`). Infinite where the system does not say.
+    """
+    return max(0.0, min([*_of_system(), *_of_groups(), *_of_address_space()], default=float("inf")))
+
+
+def _of_system() -> Iterator[float]:
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                yield float(line.split()[1]) * 1024
+                return
+    if sys.platform == "win32":
+
+        class Status(ctypes.Structure):  # MEMORYSTATUSEX
+            _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
+                (name, ctypes.c_ulonglong) for name in ("total", "free", "a", "b", "c", "d", "e")
+            ]
+
+        status = Status(length=ctypes.sizeof(Status))
+        if ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+            yield float(status.free)
+        return
+    with suppress(OSError, ValueError, AttributeError):  # macOS names the pages it has, not those that are free
+        yield float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _of_groups(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> Iterator[float]:
+    """Yield what each control group above this process has left: its limit less what it holds and cannot drop."""
+    with suppress(OSError):
+        for line in own.read_text(encoding="utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and "memory" not in controllers.split(","):
+                continue
+            top = root / "memory" if controllers else root
+            limit, held = (
+                ("memory.limit_in_bytes", "memory.usage_in_bytes") if controllers else ("memory.max", "memory.current")
+            )
+            for group in _upwards(top / path.lstrip("/"), top):
+                with suppress(OSError, ValueError):  # "max" is no number: no limit
+                    most = float(int((group / limit).read_text(encoding="ascii")))
+                    held_bytes = float((group / held).read_text(encoding="ascii"))
+                    stat = dict(map(str.split, (group / "memory.stat").read_text(encoding="ascii").splitlines()))
+                    yield most - held_bytes + float(stat.get("inactive_file", 0))
+
+
+def _upwards(group: Path, top: Path) -> Iterable[Path]:
+    """Return a group and all above it; inside a container its own path may not be there, and the top is its own."""
+    return [group, *(above for above in group.parents if above.is_relative_to(top))]
+
+
+def _of_address_space() -> Iterator[float]:
+    try:
+        import resource
+    except ImportError:
+        return
+    limit: Any = resource.getrlimit(resource.RLIMIT_AS)[0]
+    with suppress(OSError, ValueError):
+        if limit != resource.RLIM_INFINITY:
+            pages = float(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+            yield limit - pages * resource.getpagesize()

@@ -1,0 +1,144 @@
+"""The estimate of memory: near what runs take, and held against what is available before anything is spent."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import scenarios
+from scenarios import ScenarioError
+from simulator import run
+from simulator.cli import app, main
+from simulator.experiment.memory import estimate
+from simulator.experiment.parts import Parts
+from simulator.files import memory
+from simulator.files.errors import FaultsError
+from simulator.files.text_table import check_parquet
+from simulator.streams import Streams
+
+GB = 10**9
+
+
+@pytest.fixture
+def available(monkeypatch):
+    """Pretend that so many bytes are available."""
+
+    def pretend(nbytes):
+        monkeypatch.setattr(memory, "available_nbytes", lambda: nbytes)
+        monkeypatch.setattr(memory, "NEGLIGIBLE", 0)
+
+    return pretend
+
+
+HUGE = {
+    "10⁸ vehicles": (["traffic.vehicles=100000000"], "traffic.vehicles"),
+    "10⁶ cells": (["cells.size_m=1", "roads.spacing_m=334"], "cells"),
+    "outside, one by one": (["population.outside=1e9", 'population.answers="reports"'], "population.outside"),
+    "crossings": (["roads.rows=30000", "roads.columns=30000"], "roads"),
+    "moments": (["fcd.every_s=1e-7"], "fcd.every_s"),
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_a_run_that_does_not_fit_is_refused_in_one_message(available, what, monkeypatch, capsys, tmp_path):
+    overrides, field = HUGE[what]
+    available(0.5 * GB)
+    settings = [word for override in overrides for word in ("--set", override)]
+    for command in (["run", "tiny", "--out", str(tmp_path / "r")], ["scenarios", "check", "tiny"]):
+        monkeypatch.setattr(sys, "argv", ["crowdveil", *command, *settings])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        said = capsys.readouterr().err
+        assert caught.value.code == 2
+        assert f"\n  {field}: " in said
+        for words in ("memory needed to", "available are 500 MB", "--yes"):
+            assert words in said
+        assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ScenarioError, match="assume_yes=True"):
+        run("tiny", overrides=overrides)
+
+
+def test_many_counts_and_cells_are_no_fault_where_memory_suffices(available):
+    available(64 * GB)
+    run("tiny", overrides=["population.outside=1e9"])
+    for overrides in (["traffic.vehicles=1e7"], ["cells.size_m=0.5"]):
+        scenario = scenarios.load("tiny", overrides=overrides)
+        Parts.build(scenario, streams=Streams(1))
+
+
+def test_who_says_yes_goes_on(available):
+    available(0)
+    with pytest.raises(ScenarioError, match="memory needed"):
+        run("tiny")
+    assert run("tiny", assume_yes=True).facts["vehicles"] == 60
+    assert CliRunner().invoke(app, ["scenarios", "check", "tiny", "--yes"]).exit_code == 0
+
+
+def test_a_long_run_is_a_note():
+    scenario = scenarios.load("tiny", overrides=["traffic.step_s=0.0001"])
+    (note,) = [note for note in Parts.build(scenario, streams=Streams(1)).notes if "steps" in note]
+    assert "3,000,000 steps" in note
+
+
+def test_parquet_of_many_rows_is_refused_by_its_metadata(available, tmp_path):
+    path = tmp_path / "zeros.parquet"
+    table = pa.table({"time": np.zeros(10**6), "vehicle": pa.array(["a"]).take(pa.array(np.zeros(10**6, np.int64)))})
+    pq.write_table(table, path)
+    assert path.stat().st_size < 20_000
+    available(0.1 * GB)
+    with pytest.raises(FaultsError, match=r"zeros.parquet: memory needed to read its 1,000,000 rows is about 15\d MB"):
+        check_parquet(pq.ParquetFile(path), path, error=FaultsError)
+    check_parquet(pq.ParquetFile(path), path, error=FaultsError, columns=["time"])
+
+
+def test_available_memory_is_the_least_of_the_limits(tmp_path, monkeypatch):
+    assert 0 < memory.available_nbytes() < 2**50
+    own, root = tmp_path / "self", tmp_path / "groups"
+    own.write_text("0::/a/b\n")
+    (root / "a" / "b").mkdir(parents=True)
+    for group, most, held, droppable in ((root / "a", "5000", 3000, 500), (root / "a" / "b", "max", 10, 0)):
+        (group / "memory.max").write_text(f"{most}\n")
+        (group / "memory.current").write_text(f"{held}\n")
+        (group / "memory.stat").write_text(f"anon 7\ninactive_file {droppable}\n")
+    assert list(memory._of_groups(root, own)) == [2500.0]
+    for name in ("_of_groups", "_of_address_space", "_of_system"):
+        monkeypatch.setattr(memory, name, lambda: iter(()))
+    assert memory.available_nbytes() == float("inf")
+
+
+MEASURE = """
+import json, sys
+from pathlib import Path
+from simulator import run
+from simulator.experiment.provenance import peak_memory_nbytes
+run("tiny", out=sys.argv[1] + "-first")
+before = peak_memory_nbytes()
+run(sys.argv[2], overrides=sys.argv[3:], out=sys.argv[1])
+print(json.dumps(peak_memory_nbytes() - before))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("grid20", ["traffic.vehicles=1500000"]),
+        ("manhattan", ["traffic.vehicles=700000"]),
+        ("tiny", ["cells.size_m=3"]),
+        ("rivals", ["cells.size_m=60"]),
+    ],
+)
+def test_the_estimate_is_within_a_factor_of_two_of_what_a_run_takes(tmp_path, name, overrides):
+    command = [sys.executable, "-c", MEASURE, str(tmp_path / "r"), name, *overrides]
+    measured = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    scenario = scenarios.load(name, overrides=overrides)
+    parts = Parts.build(scenario, streams=Streams(scenario.seed))
+    needed = sum(part.nbytes for part in estimate(scenario, parts.city, parts.mechanisms))
+    print(f"{name}: estimate {needed / 1e6:.0f} MB, measured {measured / 1e6:.0f} MB, ratio {needed / measured:.2f}")  # noqa: T201 - for the report
+    assert 0.5 <= needed / measured <= 2.0
