@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _MESSAGES = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
 _SIGNALS = {getattr(signal, name): message for name, message in _MESSAGES.items() if hasattr(signal, name)}
@@ -42,7 +42,12 @@ def one_line_exit() -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
         raise SystemExit(128 + received[0])
 
-    previous = {}
+    def report(failure: Any) -> None:
+        if not received:  # else a library has discarded the exit, and it is repeated
+            hook(failure)
+
+    previous, hook = {}, sys.unraisablehook
+    sys.unraisablehook = report
     if threading.current_thread() is threading.main_thread():
         handled = (number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
         previous = {number: signal.signal(number, stop) for number in handled}
@@ -58,6 +63,7 @@ def one_line_exit() -> Iterator[None]:
         _exit_for(error, received)
         raise
     finally:
+        sys.unraisablehook = hook
         for number, handler in previous.items():
             signal.signal(number, handler)
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 FINEST = 15
 _CELL_NBYTES = 300
 """Of an identifier while H3 finds it: as a Python text and as a number."""
-"""More are no campaign's: choosing them takes 15 s a million."""
 _CORNERS_A_SIDE = 64
 _WIDENED_M = 0.01
 

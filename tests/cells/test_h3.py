@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from partitions_to_try import BOUNDS, CRS, places
 
 from simulator.cells import CellsError, HexagonGrid
+from simulator.files import memory
 
 TO_DEGREES = pyproj.Transformer.from_crs(CRS, "EPSG:4326", always_xy=True)
 
@@ -75,13 +76,14 @@ WRONG = {
     "bounds must be finite": {"bounds": (0.0, 0.0, np.nan, 1.0)},
     "within must be finite, x_min < x_max": {"within": (5.0, 0.0, 5.0, 1.0)},
     "within must meet the roads": {"within": (0.0, 0.0, 1.0, 1.0)},
-    "resolution = 15 makes about 1": {"resolution": 15},
+    "cells of resolution = 15 is about": {"resolution": 15},
     "take a coarser one, or a part of the city with bounds": {"resolution": 15},
 }
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_what_cannot_be_divided_is_refused_with_its_reason(words):
+def test_what_cannot_be_divided_is_refused_with_its_reason(words, monkeypatch):
+    monkeypatch.setattr(memory, "available_nbytes", lambda: 2e8)
     given_ = {"bounds": BOUNDS, "resolution": 9, **WRONG[words]}
     with pytest.raises(CellsError) as caught:
         HexagonGrid.build_over(given_.pop("bounds"), crs=CRS, **given_)

@@ -86,7 +86,7 @@ BAD = {
     "zero vehicles": ("traffic.vehicles=0", None, ["traffic.vehicles", "at least 1", "0"]),
     "more vehicles than fit": ("traffic.vehicles=999999999999", None, ["traffic.vehicles", "at most"]),
     "negative size": ("cells.size_m=-5", None, ["cells.size_m", "-5"]),
-    "cells too many to be meant": ("cells.size_m=0.02", None, ["cells", "larger cells"]),
+    "cells too many to be meant": ("cells.size_m=0.005", None, ["cells", "memory needed", "--yes"]),
     "cells too small for their numbers": ("cells.size_m=0.0001", None, ["size_m = 0.0001", "cells, more than"]),
     "not a number": ("cells.size_m=nan", None, ["cells.size_m", "finite"]),
     "deadline not above 0": ("campaigns.campaign.deadline_s=0", None, ["campaigns[0].deadline_s", "above 0"]),

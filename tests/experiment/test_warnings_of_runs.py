@@ -15,6 +15,7 @@ import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
+from simulator.files import memory
 from simulator.reporting import print_summary, write_report
 from simulator.reporting.report import build_report
 
@@ -139,8 +140,9 @@ def test_gridlock_of_a_run_is_a_warning(engine):
     assert f"of {facts['traffic']['departed'][-1]:,} vehicles departed, of 1,500 planned" in said
 
 
-def test_a_missing_crs_is_named_and_not_the_number_of_cells(mistaken, tmp_path):
+def test_a_missing_crs_is_named_and_not_the_number_of_cells(mistaken, tmp_path, monkeypatch):
     """Coordinates in miles, without a stated system, are taken as degrees."""
+    monkeypatch.setattr(memory, "available_nbytes", lambda: 2e9)
     path, places = mistaken(), [(i, 0.9 + 0.25 * (i % 3), 1.3 + 0.25 * (i // 3)) for i in range(6)]
     rows = "".join(f"\t{a}\t{b}\t1800\t402\t29\t0\t4\t0\t0\t1\t;\n" for a in range(1, 7) for b in range(1, 7) if a != b)
     head = "<NUMBER OF ZONES> 6\n<NUMBER OF NODES> 6\n<FIRST THRU NODE> 1\n<NUMBER OF LINKS> 30\n<END OF METADATA>\n"
@@ -162,7 +164,8 @@ def test_a_missing_crs_is_named_and_not_the_number_of_cells(mistaken, tmp_path):
         assert cells.path == "cells"
 
 
-def test_too_many_cells_over_a_city_that_is_where_it_should_be(mistaken):
+def test_too_many_cells_over_a_city_that_is_where_it_should_be(mistaken, monkeypatch):
+    monkeypatch.setattr(memory, "available_nbytes", lambda: 2e9)
     with pytest.raises(ScenarioError) as told:
         run(mistaken(size_m=0.2))
     assert [fault.path for fault in told.value.faults] == ["cells"]

@@ -57,12 +57,12 @@ class SumoServer:
         TrafficError
             If SUMO is not installed, or ends instead: with its own message.
         """
-        said = Said()
+        command, said = [*sumo_command(), *inputs.arguments()], Said()
         # SUMO puts the prefix behind the folder of every file that its files have it write, so all of them come to lie
         # in a folder of ours. From too deep a folder it leads nowhere, and SUMO ends.
         outputs = said.outputs.resolve()
         prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
-        command = [*sumo_command(), *inputs.arguments(), "--output-prefix", prefix]
+        command += ["--output-prefix", prefix]
         try:
             process = subprocess.Popen(  # noqa: S603 - our own program, and files the user named
                 command,
