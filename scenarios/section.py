@@ -11,9 +11,9 @@ from scenarios.faults import Breach
 
 NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
 
-SERVER_PATTERN = r"^(server:[1-9][0-9]*|mixer)$"
+SERVER_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer)$"
 
-PARTY_PATTERN = r"^(server:[1-9][0-9]*|mixer|network|vehicles:[1-9][0-9]*)$"
+PARTY_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer|network|vehicles:[1-9][0-9]{0,8})$"
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 """Letters, digits, ``.``, ``_`` and ``-``: it goes into file names and key paths."""

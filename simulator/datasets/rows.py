@@ -13,6 +13,7 @@ import pandas as pd
 
 from simulator.datasets.errors import DatasetError
 from simulator.files.row_words import rows_in_words
+from simulator.files.text_table import numbers_in
 from simulator.files.unpacked import TABLE_TIMES, opened
 
 _UNREADABLE = (ValueError, pd.errors.ParserWarning)
@@ -134,7 +135,7 @@ class Rows:
         DatasetError
             If one is none, is not finite, or is out of bounds.
         """
-        numbers = pd.to_numeric(self.frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = numbers_in(self.frame[column]).to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = ~np.isfinite(numbers)
         if empty:
             wrong &= self.frame[column].notna().to_numpy()

@@ -17,9 +17,19 @@ from simulator.files.memory import shortage
 from simulator.files.unpacked import LONGEST_BYTES, TABLE_TIMES, opened, unpacked_name
 
 MOST_COLUMNS = 100_000
+LONGEST_NUMBER = 400
+"""Digits beyond which a number is infinite as a double in any case."""
 _VALUE, _OBJECT = 32, 120
 """Bytes of memory for a value of a Parquet file, with the copies made on the way: a number, and text or lists."""
 _UNREADABLE = (OSError, ValueError, csv.Error, pa.ArrowException)
+
+
+def numbers_in(column: pd.Series) -> pd.Series:
+    """Return a column's numbers, NaN where there is none, and infinite where one has more digits than a double can."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:
+        return pd.to_numeric(column.astype("str").str.slice(0, LONGEST_NUMBER), errors="coerce")
 
 
 def read_frame(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simulator.files.row_words import rows_in_words
-from simulator.files.text_table import check_parquet
+from simulator.files.text_table import check_parquet, numbers_in
 from simulator.files.unpacked import TABLE_TIMES, opened
 from simulator.roads.errors import RoadsError
 
@@ -111,7 +111,7 @@ class Table:
         column = self.frame[self.columns[name]]
         if column.dtype == "object":
             column = pd.Series(self.values(name), dtype="object")
-        numbers = pd.to_numeric(column, errors="coerce")
+        numbers = numbers_in(column)
         return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
     def texts(self, name: str) -> list[str | None]:

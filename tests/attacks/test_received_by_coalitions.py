@@ -183,7 +183,7 @@ def test_every_attack_lies_between_the_prior_and_the_optimum(name, attack):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("published", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_three_devices_against_everybody(name, published):
     deployment = DEPLOYMENTS[name]
     for mechanism in SMALL.values():

@@ -139,7 +139,9 @@ MANY = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "loss", [loss if loss in {0.0, 0.2} else pytest.param(loss, marks=pytest.mark.thorough) for loss in LOSSES]
+)
 @pytest.mark.parametrize("name", [*ESTIMABLE, *MANY])
 def test_every_mechanism_covers_at_small_occupancies(name, loss):
     mechanism = (GOOD | MANY)[name]

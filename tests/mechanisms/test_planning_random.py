@@ -139,7 +139,14 @@ def slowness():
     return max(1.0, min(taken) * 30.0)
 
 
-@pytest.mark.parametrize("index", [9, *(pytest.param(i, marks=pytest.mark.slow) for i in range(TARGETS) if i != 9)])
+OTHERS = [
+    pytest.param(i, marks=[pytest.mark.slow, *([pytest.mark.thorough] if i % 3 else [])])
+    for i in range(TARGETS)
+    if i != 9
+]
+
+
+@pytest.mark.parametrize("index", [9, *OTHERS])
 def test_a_random_target_is_met_as_well_as_its_families_can(index):
     target, rng = random_target(index), np.random.default_rng([7, index])
     begun = time.process_time()

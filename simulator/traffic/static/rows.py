@@ -11,7 +11,7 @@ import pandas as pd
 
 from simulator.files.counted import counted
 from simulator.files.row_words import numbers_in_words
-from simulator.files.text_table import read_frame
+from simulator.files.text_table import numbers_in, read_frame
 from simulator.traffic.errors import TrafficError
 
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
@@ -128,7 +128,7 @@ class Rows:
             wrong = np.isinf(values)
             values[wrong] = np.nan
             return values, wrong
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+        numbers = numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
         odd = ~np.isfinite(numbers)
         wrong = odd.copy()
         missing = column[odd].isna() | column[odd].astype("str").str.strip().str.lower().isin(NOTHING)
@@ -174,7 +174,7 @@ def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> npt.NDArray[np.
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     others = [str(value) if isinstance(value, str) else str(value).lower() for value in values]
     if numbers:
-        found |= pd.to_numeric(column, errors="coerce").isin(numbers).to_numpy(dtype=bool)
+        found |= numbers_in(column).isin(numbers).to_numpy(dtype=bool)
     text = column.astype("string").str.strip()
     if any(isinstance(value, bool) for value in values):
         found |= text.str.lower().isin(others).to_numpy(dtype=bool)

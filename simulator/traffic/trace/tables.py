@@ -10,6 +10,7 @@ import pandas as pd
 import pyproj
 from pyproj.exceptions import CRSError
 
+from simulator.files.text_table import numbers_in
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.columns import METRES_PER_SECOND, Columns
 from simulator.traffic.trace.fixes import Fixes
@@ -149,7 +150,7 @@ def vehicles_of(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int32], list[s
 def numbers_of(column: "pd.Series[Any]") -> FloatArray:
     """Return a column as numbers, NaN where there is none, infinities included."""
     if column.dtype.kind not in "iuf":
-        column = pd.to_numeric(column, errors="coerce")
+        column = numbers_in(column)
     numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.text_table import numbers_in
+
 CALENDAR_FROM_S = 1e8
 """Numbers from here on are seconds since 1970 (3 March 1973 and later); smaller ones are relative."""
 
@@ -75,7 +77,7 @@ class Times:
             return cls._from_stamps(column)
         if written is not None:
             return cls._from_written(column, written)
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan)
         if column.dtype.kind in "iuf" or np.isfinite(numbers).sum() * 2 >= column.notna().sum() > 0:
             if unit_s is None and _DIGITS_FROM <= _middle(numbers) < _DIGITS_TO:
                 return cls._from_written(pd.Series(np.floor(numbers)), DIGITS)
