@@ -132,7 +132,15 @@ def test_collusion_asks_the_same_of_every_deployment():
         assert campaign.model_copy(update={"name": trusted.name, "aggregation": None}) == trusted
     assert [campaign.aggregation.kind for campaign in others] == ["per_round", "shuffled", *["secret_shared"] * 2]
     kinds = {attack.kind for attack in scenarios.load("collusion").attacks}
-    assert kinds == {"round_one", "round_two", "link_rounds", "shares", "longitudinal", "known_others", "drop_out"}
+    assert kinds == {"round_one", "round_two", "link_rounds", "shares", "known_others", "drop_out"}
+
+
+def test_longitudinal_follows_pseudonyms_with_the_network():
+    scenario = scenarios.load("longitudinal")
+    _, observed = scenario.attacks
+    assert observed.coalition == ("server:1", "network")
+    assert [*observed.campaigns] == ["pseudonyms"]
+    assert not scenario.channel.anonymous
 
 
 def test_lossy_is_the_experiment_its_comments_say():
