@@ -1,6 +1,6 @@
 """Scenario files and the schema that reads them."""
 
-from scenarios.faults import Fault, ScenarioError
+from scenarios.errors import Fault, ScenarioError
 from scenarios.loader import Shipped, dump, load, shipped, source_text, write_template
 from scenarios.overrides import Overrides
 from scenarios.references import files_of, locate, locate_folder

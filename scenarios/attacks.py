@@ -1,13 +1,14 @@
-"""``[[attacks]]``: which coalitions try what, and how well they do."""
+"""``[[attacks]]``: coalitions and what they try, and the rules between attacks and the other sections."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.faults import Breach
-from scenarios.section import PARTY_PATTERN, Count, Known, Name, Section, tag_by, without_default
+from scenarios.error_messages import suggestion
+from scenarios.errors import RuleViolation
+from scenarios.section import PARTY_PATTERN, Count, Name, Section, ValidFields, known_of, tag_by, without_default
 
 TARGETS = 2_000
 MAGNITUDE = 1_000
@@ -29,15 +30,17 @@ class MemberSection(Section):
     """The last one; left out, the campaign's last."""
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a party that leaves before it joins."""
         yield from broken_window(known)
 
 
-def broken_window(known: Known) -> Iterator[Breach]:
+def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for a last query before the first one."""
     if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
-        yield Breach(("to_query",), f"must be at least from_query = {known.get('from_query') or 1}", known["to_query"])
+        yield RuleViolation(
+            ("to_query",), f"must be at least from_query = {known.get('from_query') or 1}", known["to_query"]
+        )
 
 
 def _member_tag(value: Any) -> str:
@@ -81,20 +84,20 @@ class AttackSection(Section):
         return {"name": str(given.get("kind")), **given}
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for what is named twice, and for a coalition that cannot grow."""
         coalition = parties_of(known.get("coalition") or ())
         named = {key: known.get(key) or () for key in ("campaigns", "mechanisms", "asked")}
         for key, names in {"coalition": coalition, **named}.items():
             for name, times in Counter(names).items():
                 if times > 1:
-                    yield Breach((key,), f"must name each once, and {name} is there {times} times")
+                    yield RuleViolation((key,), f"must name each once, and {name} is there {times} times")
         yield from broken_window(known)
         if known.get("growing") and len(coalition) < 2:
-            yield Breach(("growing",), "must be false where the coalition is a single party", value=True)
+            yield RuleViolation(("growing",), "must be false where the coalition is a single party", value=True)
         vehicles = [member for member in coalition if member.startswith(VEHICLES)]
         if len(vehicles) > 1:
-            yield Breach(("coalition",), "must say once how many vehicles are corrupted", list(vehicles))
+            yield RuleViolation(("coalition",), "must say once how many vehicles are corrupted", list(vehicles))
 
 
 class RoundOne(AttackSection):
@@ -155,7 +158,7 @@ class Poisoning(AttackSection):
     """The largest number a vehicle writes where servers cannot see what it writes."""
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a coalition without vehicles, and for fewer targets than are corrupted."""
         yield from super().broken_rules(known)
         if not known.has("coalition"):
@@ -163,10 +166,10 @@ class Poisoning(AttackSection):
         corrupted = corrupted_in(known["coalition"])
         if not corrupted:
             words = 'must hold corrupted vehicles, as "vehicles:100": they are who poisons'
-            yield Breach(("coalition",), words, list(known["coalition"]))
+            yield RuleViolation(("coalition",), words, list(known["coalition"]))
         elif known.has("targets") and corrupted > known["targets"]:
             words = f"must be at least the {corrupted} vehicles of the coalition: they are taken from the targets"
-            yield Breach(("targets",), words, known["targets"])
+            yield RuleViolation(("targets",), words, known["targets"])
 
 
 class DropOut(AttackSection):
@@ -217,3 +220,145 @@ def corrupted_in(coalition: Iterable[Any]) -> int:
     """Return how many corrupted vehicles are in a coalition."""
     parties = parties_of(coalition)
     return sum(int(member.removeprefix(VEHICLES)) for member in parties if member.startswith(VEHICLES))
+
+
+MOST_ROUNDS = 3
+"""Rounds a mechanism may have; exactly how many, and so which servers are there, is seen when it is built."""
+
+
+def broken_attack(
+    attack: ValidFields,
+    *,
+    campaigns: Sequence[ValidFields],
+    mechanisms: Sequence[ValidFields],
+    aggregation: ValidFields,
+    traffic: ValidFields,
+) -> Iterator[RuleViolation]:
+    """Yield each broken rule of one attack; paths are relative to it.
+
+    Parameters
+    ----------
+    attack
+        Its valid fields.
+    campaigns, mechanisms
+        Of each, its valid fields.
+    aggregation
+        That of campaigns without their own.
+    traffic
+        Its valid fields.
+    """
+    yield from _names(attack, "mechanisms", "mechanism", mechanisms)
+    yield from _names(attack, "campaigns", "campaign", campaigns)
+    coalition = parties_of(attack.get("coalition") or ())
+    if traffic.has("vehicles") and corrupted_in(coalition) > traffic["vehicles"]:
+        words = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"
+        yield RuleViolation(("coalition",), words, list(coalition))
+    meant = _meant(attack, campaigns)
+    for place, name in enumerate(attack.get("campaigns") or ()):
+        for campaign in meant:
+            if campaign.get("name") == name and campaign.get("statistic", "count") != "count":
+                words = 'must be a campaign with statistic = "count": attacks are on what devices say of their place'
+                yield RuleViolation(("campaigns", place), words, name)
+    counting = [campaign for campaign in meant if campaign.get("statistic", "count") == "count"]
+    if not counting:
+        return
+    yield from _parties(attack, coalition, counting, aggregation)
+    yield from _queries(attack, counting)
+
+
+def _names(attack: ValidFields, key: str, what: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
+    if not all(item.has("name") for item in items):
+        return
+    names = [item["name"] for item in items]
+    for place, wanted in enumerate(attack.get(key) or ()):
+        if wanted not in names:
+            hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
+            yield RuleViolation((key, place), f"there is no such {what}{hint}", wanted)
+
+
+def _meant(attack: ValidFields, campaigns: Sequence[ValidFields]) -> list[ValidFields]:
+    """Return the campaigns an attack names; all, if it names none."""
+    named = attack.get("campaigns")
+    return [campaign for campaign in campaigns if named is None or campaign.get("name") in named]
+
+
+def _parties(
+    attack: ValidFields, coalition: Sequence[str], campaigns: Sequence[ValidFields], default: ValidFields
+) -> Iterator[RuleViolation]:
+    """Yield a fault for each party that a campaign named has not, or, where none is named, no campaign has."""
+    if any("aggregation" not in campaign for campaign in campaigns):
+        return  # at fault itself
+    deployments = [
+        (campaign.get("name"), default if campaign["aggregation"] is None else known_of(campaign["aggregation"]))
+        for campaign in campaigns
+    ]
+    if any("kind" not in deployment for _, deployment in deployments):
+        return
+    if attack.get("kind") == "shares" and not any(one["kind"] == "secret_shared" for _, one in deployments):
+        words = 'needs a campaign with aggregation.kind = "secret_shared": nobody else holds shares'
+        yield RuleViolation(("kind",), words, "shares")
+        return
+    lacking = [
+        (name, deployment, [place for place, member in enumerate(coalition) if not _has(deployment, member)])
+        for name, deployment in deployments
+    ]
+    if attack.get("together"):
+        nowhere = set.intersection(*(set(missing) for _, _, missing in lacking))
+        lacking = [(name, deployment, sorted(nowhere)) for name, deployment, _ in lacking]
+    elif attack.get("campaigns") is None and any(not missing for _, _, missing in lacking):
+        return
+    told = set()
+    for name, deployment, missing in lacking:
+        for place in missing:
+            if place not in told:
+                told.add(place)
+                words = (
+                    f"there is no such party in campaigns.{name}, which is {deployment['kind']}: {_there(deployment)}"
+                )
+                yield RuleViolation(("coalition", place), words, coalition[place])
+
+
+def _servers(deployment: ValidFields) -> int:
+    if deployment["kind"] == "secret_shared":
+        return int(deployment.get("servers") or 2)
+    return MOST_ROUNDS if deployment["kind"] == "per_round" else 1
+
+
+def _has(deployment: ValidFields, member: str) -> bool:
+    if member.startswith(VEHICLES) or member == "network":
+        return True
+    if member == "mixer":
+        return bool(deployment["kind"] == "shuffled")
+    return int(member.partition(":")[2]) <= _servers(deployment)
+
+
+def _there(deployment: ValidFields) -> str:
+    if deployment["kind"] == "per_round":
+        return "there are a server for each round, and network"
+    servers = [f"server:{number}" for number in range(1, _servers(deployment) + 1)]
+    listed = servers if len(servers) <= 4 else [*servers[:2], "…", servers[-1]]
+    return f"there are {', '.join([*listed, *(['mixer'] if deployment['kind'] == 'shuffled' else []), 'network'])}"
+
+
+def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[RuleViolation]:
+    """Yield a fault for each number of queries that a campaign named, or any where none is named, does not ask."""
+    if not all(campaign.has("queries", "name") for campaign in campaigns):
+        return
+    most = max(campaign["queries"] for campaign in campaigns)
+    starts = attack.get("from_query")
+    if starts is not None and starts > most:
+        yield RuleViolation(("from_query",), f"must be at most {most}, the queries of a campaign", starts)
+    if attack.get("together"):
+        total = sum(campaign["queries"] for campaign in campaigns)
+        for place, times in enumerate(attack.get("asked") or ()):
+            if times > total:
+                yield RuleViolation(
+                    ("asked", place), f"must be at most {total}, the queries of all campaigns together", times
+                )
+        return
+    enough = max if attack.get("campaigns") is None else min
+    limit = enough(campaign["queries"] for campaign in campaigns)
+    for place, times in enumerate(attack.get("asked") or ()):
+        if times > limit:
+            name = next(campaign["name"] for campaign in campaigns if campaign["queries"] == limit)
+            yield RuleViolation(("asked", place), f"must be at most campaigns.{name}.queries = {limit}", times)

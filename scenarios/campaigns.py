@@ -1,20 +1,22 @@
-"""``[[campaigns]]``: when vehicles are asked, and what."""
+"""``[[campaigns]]``, ``[population]`` and ``[claims]``: what is asked, who takes part, which ε are reported."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from scenarios.aggregation import Aggregation
-from scenarios.faults import Breach
+from scenarios.channel import Aggregation
+from scenarios.errors import RuleViolation
 from scenarios.release import Release
 from scenarios.section import (
     Count,
-    Known,
     Name,
     NotNegative,
     Positive,
+    PositiveProbability,
     Section,
+    ValidFields,
+    WholeNumber,
     exceeds,
     known_of,
     number,
@@ -68,12 +70,12 @@ class Campaign(Section):
         return {"deadline_s": given.get("round_gap_s", ROUND_GAP_S), **speeds, **given}
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for rounds that overlap, for several queries without an interval, and for wrong bounds."""
         yield from _speeds(known)
         several = known.has("queries") and known["queries"] > 1
         if several and "every_s" in known and known["every_s"] is None:
-            yield Breach(("every_s",), f"is required where queries = {known['queries']} is above 1")
+            yield RuleViolation(("every_s",), f"is required where queries = {known['queries']} is above 1")
         if not known.has("round_gap_s", "deadline_s"):
             return
         gap, deadline = known["round_gap_s"], known["deadline_s"]
@@ -82,25 +84,53 @@ class Campaign(Section):
                 f"rounds of one campaign must not overlap: round one is open for {number(deadline)} s, "
                 f"longer than round_gap_s = {number(gap)} s"
             )
-            yield Breach(("deadline_s",), words, deadline)
+            yield RuleViolation(("deadline_s",), words, deadline)
         if several and known.has("every_s") and exceeds(gap + deadline, known["every_s"]):
             words = (
                 f"rounds of one campaign must not overlap: a query takes round_gap_s + deadline_s = "
                 f"{number(gap + deadline)} s, longer than every_s = {number(known['every_s'])} s"
             )
-            yield Breach(("every_s",), words, known["every_s"])
+            yield RuleViolation(("every_s",), words, known["every_s"])
 
 
-def last_round_s(times: Known) -> float:
+def last_round_s(times: ValidFields) -> float:
     """Return when the last round is asked, seconds from the start of the run."""
     waits = (times["queries"] - 1) * (times.get("every_s") or 0.0)
     return float(times["start_s"] + waits + times["round_gap_s"])
 
 
-def _speeds(known: Known) -> Iterator[Breach]:
+def _speeds(known: ValidFields) -> Iterator[RuleViolation]:
     if known.get("statistic") == "count":
         for key in ("lower_mps", "upper_mps", "min_vehicles"):
             if known.has(key):
-                yield Breach((key,), 'goes with statistic = "mean_speed" or "median_speed"', known[key])
+                yield RuleViolation((key,), 'goes with statistic = "mean_speed" or "median_speed"', known[key])
     elif known.has("lower_mps", "upper_mps") and known["upper_mps"] <= known["lower_mps"]:
-        yield Breach(("upper_mps",), f"must be above lower_mps = {number(known['lower_mps'])}", known["upper_mps"])
+        yield RuleViolation(
+            ("upper_mps",), f"must be above lower_mps = {number(known['lower_mps'])}", known["upper_mps"]
+        )
+
+
+MOST_OUTSIDE = 10**12
+"""Beyond it bytes no longer fit into 64 bits."""
+
+
+class Population(Section):
+    """The devices that are asked."""
+
+    participation: PositiveProbability = 1.0
+    """Probability that a vehicle takes part, drawn once per vehicle."""
+    outside: Annotated[WholeNumber, Field(ge=0, le=MOST_OUTSIDE)] = 0
+    """Devices that are asked too and are in no cell: the papers' No population."""
+    answers: Literal["auto", "reports", "counts"] = "auto"
+    """Answers drawn device by device, as counts in one go, or whichever does for what is asked."""
+
+
+class Claims(Section):
+    """The parameters of the claims table."""
+
+    epsilons: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (0.5, 1.0, 2.0, 4.0)
+    """Each ε at which δ is reported."""
+    queries: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1,)
+    """Numbers of queries a device answers."""
+    crowds: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 10, 100, 1000)
+    """Numbers of devices counted in a cell, for views whose privacy grows with the crowd."""

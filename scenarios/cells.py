@@ -1,14 +1,184 @@
-"""``[cells]``: how the city is divided."""
+"""``[cells]``: how the city is divided into cells: squares, grids, roads, stations or other places."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from scenarios.cell_levels import Levels
-from scenarios.faults import Breach
-from scenarios.place_cells import LocationCells, RoadCells, StationCells
-from scenarios.section import Known, Place, Positive, rule, tag_by
+from scenarios.errors import RuleViolation
+from scenarios.references import FileReference
+from scenarios.roads import MetricCrs
+from scenarios.section import Count, Place, Positive, Section, ValidFields, rule, tag_by
+
+HIGHEST = 40
+
+
+class Levels(Section):
+    """What all kinds of cells have in common."""
+
+    level: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
+    """How often the cells are merged before anybody is counted, each time into blocks of about twice the side."""
+
+
+Scalar = str | int | float | bool
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+
+
+def _column(value: Any) -> Any:
+    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise rule("must be the name of a column, or its number, from 1")
+
+
+def _separator(value: Any) -> Any:
+    if isinstance(value, str) and len(value) == 1 and value not in '\r\n"':
+        return value
+    raise rule('must be one character, as ";" or "\\t"')
+
+
+def _values(value: Any) -> Any:
+    values = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if values and all(isinstance(one, Scalar) for one in values):
+        return values
+    raise rule("must be a text, a number, true or false, or a list of them")
+
+
+Column = Annotated[str | int, Field(union_mode="left_to_right"), BeforeValidator(_column)]
+"""A column of a file, by its name or by its number, from 1."""
+
+Wanted = Annotated[
+    tuple[Scalar, ...],
+    BeforeValidator(_values),
+    WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "minItems": 1}]}),
+]
+"""What a column must hold for a row to count: one value, or any of several."""
+
+
+class PlaceTable(Section):
+    """How a file of rows is to be read: text as ``.csv``, ``.tsv`` and ``.data``, gzipped or not, ARFF or Parquet."""
+
+    separator: Annotated[str, BeforeValidator(_separator)] | None = None
+    """Character between columns; left out, a tab in ``.tsv`` files and a comma in others."""
+    header: bool = True
+    """Whether the first line names the columns; without it columns are known by number, from 1."""
+    where: dict[str, Wanted] | None = None
+    """Which rows count: a column's name, or its number in quotes, and the value or values it must hold."""
+
+
+Texts = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False, min_length=1)]
+
+
+class RoadCells(Levels):
+    """Segments of road: every link a cell, or the two directions of a street together."""
+
+    kind: Literal["roads"]
+    per: Literal["link", "road"] = "link"
+    """Whether each direction is a cell, or both together."""
+    classes: Texts | None = None
+    """Only roads of these classes are cells; all else is outside."""
+    top: Count | None = None
+    """Only so many are cells: those that can carry the most vehicles an hour, of equals the longest."""
+    within_m: Positive = 30.0
+    """A vehicle known by coordinates alone is on the nearest segment no further off than this, metres."""
+
+
+class PlaceColumns(Section):
+    """Which column of a table of places holds what: our name = the file's, or its number."""
+
+    name: Column
+    """Name of the place."""
+    lon: Column | None = None
+    """Longitude, WGS84 degrees."""
+    lat: Column | None = None
+    """Latitude, WGS84 degrees."""
+    x: Column | None = None
+    """Easting, metres in `crs`."""
+    y: Column | None = None
+    """Northing, metres in `crs`."""
+
+    def mapping(self) -> dict[str, str | int]:
+        """Return our names and the file's, without those left out."""
+        return self.model_dump(exclude_none=True)
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault unless exactly one pair of coordinates is named."""
+        keys = ("lon", "lat", "x", "y")
+        if not all(key in known for key in keys):
+            return
+        given = tuple(key for key in keys if known[key] is not None)
+        if given not in {("lon", "lat"), ("x", "y")}:
+            yield RuleViolation((), "must name either lon and lat, or x and y", list(given) or None)
+
+
+class _Places(PlaceTable, Levels):
+    """What stations and locations have in common."""
+
+    names: Texts | None = None
+    """Only the places of these names are cells, in this order; left out, all of them."""
+    labels: dict[str, str] | None = None
+    """What to call places in the report: the name in the file, and the one to show."""
+    crs: MetricCrs | None = None
+    """Coordinate reference system of x and y: projected, in metres."""
+    radius_m: Positive = 100.0
+    """A vehicle known by coordinates is at the nearest place no further off than this, metres; else at none."""
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault unless planar coordinates come with their reference system, and only they do."""
+        if "crs" not in known or not known.has("columns"):
+            return
+        if known["columns"].x is not None and known["crs"] is None:
+            yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
+        if known["columns"].x is None and known["crs"] is not None:
+            yield RuleViolation(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
+
+
+class StationCells(_Places):
+    """What is near each station of a table; where several are near, at the nearest."""
+
+    kind: Literal["stations"]
+    file: FileReference
+    """Table of stations, one or more rows each."""
+    columns: PlaceColumns
+    """Our names and the file's."""
+
+
+class LocationCells(_Places):
+    """Named locations: of a table, or those where the data owners of engine ``static`` are.
+
+    An owner whose place has a name is in the location of that name; whoever is known by coordinates alone, as at
+    stations.
+    """
+
+    kind: Literal["locations"]
+    file: FileReference | None = None
+    """Table of locations; left out, the places of the table of owners."""
+    columns: PlaceColumns | None = None
+    """Our names and the file's."""
+    top: Count | None = None
+    """Only so many are cells: those with the most owners, of equals the first by name."""
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield what is wrong between the file and what is said of it."""
+        yield from super().broken_rules(known)
+        if not all(key in known for key in ("file", "columns", "names", "top")):
+            return
+        if known["file"] is not None and known["columns"] is None:
+            yield RuleViolation(("columns",), "is required with file: which column holds what")
+        if known["file"] is None:
+            for key in ("columns", "separator", "where", "crs"):
+                if known.has(key):
+                    yield RuleViolation((key,), "goes with file", known[key])
+            if known.get("header") is False:
+                yield RuleViolation(("header",), "goes with file", value=False)
+        elif known["top"] is not None:
+            yield RuleViolation(("top",), "is of the table of owners, and goes without file", known["top"])
+        if known["names"] is not None and known["top"] is not None:
+            yield RuleViolation(("top",), "must be left out where names are given", known["top"])
+
 
 Bounds = tuple[float, float, float, float]
 
@@ -28,13 +198,13 @@ class _Windowed(Levels):
     Projected metres; in a generated city, metres from its south-west corner."""
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a window without width or height."""
         if known.has("bounds"):
             x_min, y_min, x_max, y_max = known["bounds"]
             for axis, low, high in (("x", x_min, x_max), ("y", y_min, y_max)):
                 if low >= high:
-                    yield Breach(("bounds",), f"{axis}_min must be below {axis}_max", known["bounds"])
+                    yield RuleViolation(("bounds",), f"{axis}_min must be below {axis}_max", known["bounds"])
 
 
 class SquareCells(_Windowed):

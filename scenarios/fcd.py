@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from scenarios.faults import Breach
-from scenarios.section import Known, NotNegative, Positive, Section, exceeds, number, rule
+from scenarios.errors import RuleViolation
+from scenarios.section import NotNegative, Positive, Section, ValidFields, exceeds, number, rule
 
 EPOCH = "2020-01-01T00:00:00Z"
 _NEARLY_WHOLE = 1e-9
@@ -47,23 +47,23 @@ class Fcd(Section):
         return int(_unix_s(datetime.fromisoformat(self.epoch)))
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield what is wrong between moments and formats."""
         if known.has("from_s", "to_s") and known["from_s"] > known["to_s"]:
-            yield Breach(("from_s",), f"must be at most to_s = {number(known['to_s'])}", known["from_s"])
+            yield RuleViolation(("from_s",), f"must be at most to_s = {number(known['to_s'])}", known["from_s"])
         formats = known.get("formats") or ()
         if len(set(formats)) < len(formats):
-            yield Breach(("formats",), "must differ", list(formats))
+            yield RuleViolation(("formats",), "must differ", list(formats))
         for key in ("every_s", "from_s"):
             if "kepler" in formats and known.has(key) and abs(known[key] - round(known[key])) > _NEARLY_WHOLE:
-                yield Breach((key,), "must be whole seconds: kepler.gl's times are", known[key])
+                yield RuleViolation((key,), "must be whole seconds: kepler.gl's times are", known[key])
 
 
-def broken_fcd(fcd: Known, heading: Known) -> Iterator[Breach]:
+def broken_fcd(fcd: ValidFields, heading: ValidFields) -> Iterator[RuleViolation]:
     """Yield what is wrong between the moments and the run; paths start at the root."""
     if not (heading.has("duration_s") and fcd.has("every_s", "from_s")):
         return
     duration = heading["duration_s"]
     for key in ("from_s", "to_s"):
         if fcd.has(key) and exceeds(fcd[key], duration):
-            yield Breach(("fcd", key), f"must be at most scenario.duration_s = {number(duration)}", fcd[key])
+            yield RuleViolation(("fcd", key), f"must be at most scenario.duration_s = {number(duration)}", fcd[key])

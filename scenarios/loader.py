@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from scenarios.faults import Fault, ScenarioError
+from scenarios.error_messages import suggestion
+from scenarios.errors import Fault, ScenarioError
 from scenarios.overrides import Overrides, apply_overrides, plain
 from scenarios.permissions import Permissions
 from scenarios.references import WITH_FILES, relative_to
 from scenarios.scenario import Scenario
 from scenarios.validation import validate
-from scenarios.wording import suggestion
 
 _SHIPPED_FOLDER = Path(__file__).resolve().parent
 _TEMPLATE = _SHIPPED_FOLDER / "template.toml"

@@ -1,4 +1,4 @@
-"""``[[mechanisms]]``: what runs on the devices; all of them answer the same queries."""
+"""``[[mechanisms]]``: the mechanisms of the papers; all of a scenario's mechanisms answer the same queries."""
 
 import math
 from collections.abc import Iterator
@@ -6,12 +6,189 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from scenarios import anonymized, rivals
-from scenarios.faults import Breach
-from scenarios.mechanism_section import MechanismSection
+from scenarios import ldp_baselines
+from scenarios.errors import RuleViolation
 from scenarios.permissions import trusted_only
-from scenarios.sampling_privacy import SamplingPrivacy
-from scenarios.section import Known, Name, PositiveProbability, Probability, tag_by, without_default
+from scenarios.section import (
+    MechanismSection,
+    Name,
+    NamedByKind,
+    PositiveProbability,
+    Probability,
+    ValidFields,
+    number,
+    tag_by,
+    without_default,
+)
+
+SUM_TOLERANCE = 1e-9
+
+
+def _blank_tag(value: Any) -> str:
+    return "<list>" if isinstance(value, list | tuple) else "<number>"
+
+
+Blank = Annotated[
+    Annotated[Probability, Tag("<number>")] | Annotated[tuple[Probability, ...], Field(strict=False), Tag("<list>")],
+    Discriminator(_blank_tag),
+]
+
+
+class SamplingPrivacy(MechanismSection):
+    """Two rounds: all devices answer with blanks, then the sampled ones with the truth."""
+
+    kind: Literal["sampling_privacy"]
+    name: Name = "sampling_privacy"
+    """Its name in key paths and results; no two alike."""
+    form: Literal["multi", "binary"] = "multi"
+    """One answer among all cells, or a yes/no answer for each cell."""
+    sampling: PositiveProbability
+    """Probability that a device is sampled."""
+    blank_zero: Probability | None = None
+    """Probability of the blank 0, "in no cell"."""
+    blank: Blank | None = None
+    """Probability of each cell's blank: one number for all, or a list of them; in ``binary``, of face 1.
+
+    Where `blank_zero` and `blank` are both left out, all blanks are equally likely."""
+    refresh: Probability = 0.0
+    """Probability that an unsampled device draws its blank anew in round two (``multi`` alone)."""
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for probabilities of one die that do not sum to one, or exceed it."""
+        if known.get("form") == "binary" and known.get("refresh"):
+            yield RuleViolation(("refresh",), 'goes with form = "multi"', known["refresh"])
+        if known.get("form") == "binary" and isinstance(known.get("blank"), tuple):
+            yield RuleViolation(("blank",), 'must be one number where form = "binary"', known["blank"])
+        elif known.has("sampling") and {"blank_zero", "blank", "form"} <= known.keys():
+            yield from _die(known)
+
+    @property
+    def silent_blank(self) -> bool:
+        """Whether a blank die never shows 0, as far as can be told before there are cells."""
+        if self.blank_zero is not None:
+            return self.blank_zero == 0
+        whole_die = isinstance(self.blank, tuple) or (self.form == "binary" and self.blank is not None)
+        return whole_die and abs(self.sampling + _total(self.blank) - 1) <= SUM_TOLERANCE
+
+
+def _total(blank: float | tuple[float, ...] | None) -> float:
+    return math.fsum(blank) if isinstance(blank, tuple) else blank or 0.0
+
+
+def _die(known: ValidFields) -> Iterator[RuleViolation]:
+    zero, blank = known["blank_zero"], known["blank"]
+    total = math.fsum([known["sampling"], zero or 0.0, _total(blank)])
+    words = ["sampling"]
+    words += ["blank_zero"] if zero is not None else []
+    words += ["the sum of blank" if isinstance(blank, tuple) else "blank"] if blank is not None else []
+    complete = len(words) == 3 and (isinstance(blank, tuple) or known["form"] == "binary")
+    at = "sampling" if len(words) == 1 else "blank_zero" if blank is None else "blank"
+    if complete and abs(total - 1) > SUM_TOLERANCE:
+        yield RuleViolation((at,), f"{' + '.join(words)} must be 1, and is {number(total)}", known[at])
+    elif not complete and total > 1 + SUM_TOLERANCE:
+        yield RuleViolation((at,), f"{' + '.join(words)} must be at most 1, and is {number(total)}", known[at])
+
+
+Stay = Annotated[tuple[Probability, Probability, Probability], Field(strict=False)]
+Estimator = Literal["yes", "no", "silent", "best"]
+
+
+class SamplingAndNoise(NamedByKind):
+    """Say something if sampled, else nothing (SP eq 1, ALP eq 2)."""
+
+    kind: Literal["sampling_and_noise"]
+    sampling: PositiveProbability
+    """Probability that a device in the cell is sampled."""
+    sampling_no: Probability | None = None
+    """The same for a device that is not in it; left out, alike, and then nothing can be estimated."""
+    says: Literal["noise", "value"] = "noise"
+    """Whether whoever is sampled says Yes, or its own value."""
+
+
+class SampledResponse(NamedByKind):
+    """Say nothing unless sampled, then randomized response (SP eqs 2-5, ALP eqs 3-4)."""
+
+    kind: Literal["sampled_response"]
+    sampling: PositiveProbability
+    """Probability that a device in the cell is sampled."""
+    first_coin: PositiveProbability
+    """Probability of the truth, once sampled."""
+    second_coin: Probability
+    """Probability of Yes otherwise."""
+    sampling_no: Probability | None = None
+    """Probability that a device not in the cell is sampled; left out, alike."""
+    estimator: Estimator = "yes"
+    """The count to estimate from, or the best combination."""
+    yes_share: Probability | None = None
+    """Share of devices in the cell at which the best combination is best; left out, evenly spread."""
+
+
+class AnonymizedLocal(NamedByKind):
+    """Answer Yes, No or nothing (ALP eqs 6-7)."""
+
+    kind: Literal["anonymized_local"]
+    sampling_yes_one: Probability
+    """π_Y1."""
+    sampling_yes_two: Probability
+    """π_Y2; with π_Y1 at most 1."""
+    sampling_no: Probability
+    """π_No."""
+    first_coin: Probability
+    """π_1."""
+    second_coin: Probability
+    """π_2."""
+    third_coin: Probability
+    """π_3."""
+    estimator: Estimator = "best"
+    """The count to estimate from, or the best combination."""
+    yes_share: Probability | None = None
+    """Share of devices in the cell at which the best combination is best; left out, evenly spread."""
+
+
+class AnonymizedFirstAttempt(NamedByKind):
+    """Two answers over two outputs: the documented failure whose error grows (ALP eqs 28-35)."""
+
+    kind: Literal["anonymized_first_attempt"]
+    base: Probability
+    """π_⊥1."""
+    shift_yes: Probability
+    """π_Y."""
+    shift_no: Probability
+    """π_N."""
+
+
+class AnonymizedCancelling(NamedByKind):
+    """Two answers over three outputs: constant error, no deniability (ALP eqs 36-45)."""
+
+    kind: Literal["anonymized_cancelling"]
+    shift: PositiveProbability
+    """π_Y = π_N."""
+    stay: Stay | None = None
+    """π_⊥1, π_⊥2, π_⊥3; left out, equal."""
+
+
+class AnonymizedDeniable(NamedByKind):
+    """Three answers over three outputs: deniability, and an error that grows (ALP eqs 46-55)."""
+
+    kind: Literal["anonymized_deniable"]
+    shift: PositiveProbability
+    """s, the share that is shifted."""
+    yes_second: Probability
+    """y₁."""
+    yes_third: Probability
+    """y₂."""
+    no_second: Probability
+    """n₁."""
+    no_third: Probability
+    """n₂."""
+    onward: Probability
+    """c."""
+    onward_yes: Probability = 0.0
+    """c_Y; 0 in the paper."""
+    stay: Stay | None = None
+    """π_⊥1, π_⊥2, π_⊥3 of those not shifted; left out, equal."""
+
 
 PLUG_IN_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
 
@@ -51,15 +228,15 @@ class PlugIn(MechanismSection):
         return {"name": str(given.get("kind")).partition(":")[2], **given}
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each parameter that is NaN or infinite."""
         for key, value in known.items():
             yield from _not_finite((key,), value)
 
 
-def _not_finite(at: tuple[str | int, ...], value: Any) -> Iterator[Breach]:
+def _not_finite(at: tuple[str | int, ...], value: Any) -> Iterator[RuleViolation]:
     if isinstance(value, float) and not math.isfinite(value):
-        yield Breach(at, "must be a finite number", value)
+        yield RuleViolation(at, "must be a finite number", value)
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _not_finite((*at, key), item)
@@ -101,22 +278,22 @@ Mechanism = Annotated[
     Annotated[NoPrivacy, Tag("<no_privacy>")]
     | Annotated[SamplingPrivacy, Tag("<sampling_privacy>")]
     | Annotated[RandomizedResponse, Tag("<randomized_response>")]
-    | Annotated[rivals.Warner, Tag("<warner>")]
-    | Annotated[rivals.KRandomizedResponse, Tag("<k_randomized_response>")]
-    | Annotated[rivals.SymmetricUnary, Tag("<sue>")]
-    | Annotated[rivals.OptimisedUnary, Tag("<oue>")]
-    | Annotated[rivals.ThresholdHistogram, Tag("<the>")]
-    | Annotated[rivals.LocalHashing, Tag("<olh>")]
-    | Annotated[rivals.SubsetSelection, Tag("<subset_selection>")]
-    | Annotated[rivals.HadamardResponse, Tag("<hadamard_response>")]
-    | Annotated[rivals.LongitudinalUnary, Tag("<longitudinal_unary>")]
-    | Annotated[rivals.DistributedLaplace, Tag("<distributed_laplace>")]
-    | Annotated[anonymized.SamplingAndNoise, Tag("<sampling_and_noise>")]
-    | Annotated[anonymized.SampledResponse, Tag("<sampled_response>")]
-    | Annotated[anonymized.AnonymizedLocal, Tag("<anonymized_local>")]
-    | Annotated[anonymized.AnonymizedFirstAttempt, Tag("<anonymized_first_attempt>")]
-    | Annotated[anonymized.AnonymizedCancelling, Tag("<anonymized_cancelling>")]
-    | Annotated[anonymized.AnonymizedDeniable, Tag("<anonymized_deniable>")]
+    | Annotated[ldp_baselines.Warner, Tag("<warner>")]
+    | Annotated[ldp_baselines.KRandomizedResponse, Tag("<k_randomized_response>")]
+    | Annotated[ldp_baselines.SymmetricUnary, Tag("<sue>")]
+    | Annotated[ldp_baselines.OptimisedUnary, Tag("<oue>")]
+    | Annotated[ldp_baselines.ThresholdHistogram, Tag("<the>")]
+    | Annotated[ldp_baselines.LocalHashing, Tag("<olh>")]
+    | Annotated[ldp_baselines.SubsetSelection, Tag("<subset_selection>")]
+    | Annotated[ldp_baselines.HadamardResponse, Tag("<hadamard_response>")]
+    | Annotated[ldp_baselines.LongitudinalUnary, Tag("<longitudinal_unary>")]
+    | Annotated[ldp_baselines.DistributedLaplace, Tag("<distributed_laplace>")]
+    | Annotated[SamplingAndNoise, Tag("<sampling_and_noise>")]
+    | Annotated[SampledResponse, Tag("<sampled_response>")]
+    | Annotated[AnonymizedLocal, Tag("<anonymized_local>")]
+    | Annotated[AnonymizedFirstAttempt, Tag("<anonymized_first_attempt>")]
+    | Annotated[AnonymizedCancelling, Tag("<anonymized_cancelling>")]
+    | Annotated[AnonymizedDeniable, Tag("<anonymized_deniable>")]
     | Annotated[PlugIn, Tag("<plug-in>")],
     Discriminator(
         mechanism_tag,

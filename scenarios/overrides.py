@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scenarios.faults import Fault
-from scenarios.keypath import item_names
+from scenarios.errors import Fault, item_names
 
 Overrides = Iterable[str] | Mapping[str, Any]
 """Texts ``a.b=v``, or values by their key paths: ``{"a.b": v}``."""

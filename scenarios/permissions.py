@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import AfterValidator, ValidationInfo
 
-from scenarios.faults import Fault, ScenarioError
+from scenarios.errors import Fault, ScenarioError
 from scenarios.section import rule
 
 ALLOW_VARIABLE = "CROWDVEIL_ALLOW_PLUGINS"

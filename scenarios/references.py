@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ValidationInfo
 
-from scenarios.faults import Fault, ScenarioError
+from scenarios.errors import Fault, ScenarioError
 from scenarios.manifest import data_set, samples_path
 from scenarios.permissions import permissions_of
 from scenarios.section import rule

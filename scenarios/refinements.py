@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.faults import Breach
-from scenarios.section import Known, Name, Section, tag_by, without_default
+from scenarios.errors import RuleViolation
+from scenarios.section import Name, Section, ValidFields, tag_by, without_default
 
 
 class RefinementSection(Section):
@@ -25,11 +25,13 @@ class RefinementSection(Section):
         return {"name": str(given.get("kind")), **given}
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each mechanism named twice."""
         for name, times in Counter(known.get("mechanisms") or ()).items():
             if times > 1:
-                yield Breach(("mechanisms",), f"must name each mechanism once, and {name} is there {times} times")
+                yield RuleViolation(
+                    ("mechanisms",), f"must name each mechanism once, and {name} is there {times} times"
+                )
 
 
 class Clip(RefinementSection):

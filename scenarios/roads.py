@@ -1,25 +1,164 @@
-"""``[roads]``: a generated rectangular city, node and edge tables, or a file in one of the field's formats."""
+"""``[roads]``: a generated grid, node and edge tables, OpenStreetMap, SUMO, TNTP, GMNS, or no roads."""
 
+import re
+import warnings
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+import pyproj
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from scenarios.faults import Breach
-from scenarios.references import FileReference
-from scenarios.road_files import (
-    CAPACITY_VPH,
-    STREET_SPEED_MPS,
-    GeoPackageRoads,
-    GeoParquetRoads,
-    GmnsRoads,
-    MetricCrs,
-    NoRoads,
-    OsmRoads,
-    SumoRoads,
-    TntpRoads,
-)
-from scenarios.section import Count, Known, Place, Positive, Section, tag_by
+from scenarios.errors import RuleViolation
+from scenarios.references import FileReference, FolderReference
+from scenarios.section import Count, Place, Positive, Section, ValidFields, rule, tag_by
+from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
+
+STREET_SPEED_MPS = 13.9
+CAPACITY_VPH = 1800.0
+
+
+_NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]", re.IGNORECASE)
+"""In a coordinate reference system that PROJ would open a file for."""
+
+
+def _known_crs(crs: str) -> pyproj.CRS:
+    if _NAMES_A_FILE.search(crs):
+        raise rule('must not name a file, but a coordinate reference system, as "EPSG:32618"')
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyproj warns of deprecated ways to write one it understands
+        try:
+            return pyproj.CRS.from_user_input(crs)
+        except pyproj.exceptions.CRSError:
+            raise rule('must be a coordinate reference system that PROJ knows, as "EPSG:32618"') from None
+
+
+def _metric(crs: str) -> str:
+    known = _known_crs(crs)
+    if not known.is_projected or any(axis.unit_conversion_factor != 1 for axis in known.axis_info[:2]):
+        raise rule('must be a projected coordinate reference system in metres, as "EPSG:32618"')
+    return crs
+
+
+def _any_crs(crs: str) -> str:
+    _known_crs(crs)
+    return crs
+
+
+MetricCrs = Annotated[str, AfterValidator(_metric)]
+"""A projected coordinate reference system in metres."""
+AnyCrs = Annotated[str, AfterValidator(_any_crs)]
+"""A coordinate reference system of any units: what the coordinates of a file are in."""
+
+
+class NoRoads(Section):
+    """No roads: for vehicles whose places are known from elsewhere (engines ``trace`` and ``static``)."""
+
+    source: Literal["none"]
+
+
+class OsmRoads(Section):
+    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz``, ``.osm.pbf``, or GraphML as OSMnx writes it."""
+
+    source: Literal["osm"]
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+    crs: MetricCrs | None = None
+    """System to project to; left out, the UTM zone of the network's middle."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles an hour that can leave a link, per lane, where its class of road has no default of its own."""
+
+
+class SumoRoads(Section):
+    """A SUMO network, ``net.xml`` or ``net.xml.gz``."""
+
+    source: Literal["sumo"]
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+    vehicle_class: str = "passenger"
+    """Lanes that this SUMO vehicle class may use; others are left out."""
+    anchor: Place | None = None
+    """Where the origin of a network without a projection is on the globe; longitude 0, latitude 0 if left out."""
+    keep: Literal["all", "strong"] = "all"
+    """All links, or those of the largest part in which every node can be reached from every other; trips and routes
+    of SUMO's own may begin and end outside it."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles an hour that can leave a link, per lane."""
+
+
+class TntpRoads(Section):
+    """A network in the format of the Transportation Networks test problems (TNTP)."""
+
+    source: Literal["tntp"]
+    network: FileReference
+    """Network file."""
+    nodes: FileReference
+    """Node file: TNTP text, or GeoJSON points with an ``id`` or ``node``."""
+    flows: FileReference | None = None
+    """Published equilibrium flows, to hold the run's link volumes against."""
+    length_unit: LengthUnit
+    """Unit of the network's lengths."""
+    time_unit: TimeUnit
+    """Unit of the network's free-flow times."""
+    crs: AnyCrs = "EPSG:4326"
+    """What the node coordinates are in, of any units; longitude and latitude if left out."""
+    project_to: MetricCrs | None = None
+    """System to project to; left out, the UTM zone of the network's middle."""
+    capacity_hours: Positive = 1.0
+    """Hours that the file's capacities and trips are for."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles an hour and lane from which a link's lanes are guessed, as the file gives capacities of whole links;
+    and of a link whose capacity is 0."""
+    default_speed_mps: Positive = STREET_SPEED_MPS
+    """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
+
+
+class GmnsRoads(Section):
+    """A network in the General Modeling Network Specification (GMNS)."""
+
+    source: Literal["gmns"]
+    path: FolderReference
+    """Folder with node, link and, where links name their geometry, geometry tables (CSV, gzipped CSV or Parquet)."""
+    crs: AnyCrs | None = None
+    """What the coordinates are in; left out, what the folder's config table says, else longitude and latitude, or a
+    plane in the unit of the lengths where they are no degrees."""
+    project_to: MetricCrs | None = None
+    """System to project to; left out, `crs` if that is one, else the UTM zone of the network's middle."""
+    length_unit: LengthUnit | None = None
+    """Unit of the links' ``length``; left out, what the config table says, else metres."""
+    speed_unit: SpeedUnit | None = None
+    """Unit of the links' ``free_speed``; left out, what the config table says, else kilometres per hour."""
+    modes: Annotated[tuple[str, ...], Field(strict=False)] = ("auto", "a", "all", "car", "c")
+    """Links whose ``allowed_uses`` name one of these are kept; those that name none are too."""
+    default_speed_mps: Positive = STREET_SPEED_MPS
+    """Free-flow speed of a link that has neither a speed nor a class of road with a known one."""
+    default_lanes: Count = 1
+    """Lanes of a link that has none."""
+    capacity_vph: Positive = CAPACITY_VPH
+    """Vehicles an hour and lane of a link that has none."""
+    keep: Literal["all", "strong"] | None = None
+    """All links, or only the largest part between whose places routes lead; left out, the latter unless we wrote it."""
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for a list of modes that names none."""
+        if known.get("modes") == ():
+            yield RuleViolation(("modes",), "must name at least one mode", [])
+
+
+class GeoPackageRoads(Section):
+    """A GeoPackage with layers ``nodes`` and ``links``, as `crowdveil roads export` writes it."""
+
+    source: Literal["geopackage"]
+    path: FileReference
+    """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+
+
+class GeoParquetRoads(Section):
+    """A folder with ``nodes.parquet`` and ``links.parquet`` in GeoParquet, as `crowdveil roads export` writes it."""
+
+    source: Literal["geoparquet"]
+    path: FolderReference
+    """Folder: relative to the scenario's folder, absolute, or ``data:FOLDER``."""
 
 
 class Grid(Section):
@@ -66,14 +205,14 @@ class Grid(Section):
         return speed, self.lanes if self.avenue_lanes is None else self.avenue_lanes
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield what is wrong between size, spacing and directions."""
         if known.has("rows", "columns"):
             rows, columns = known["rows"], known["columns"]
             if rows * columns < 2:
-                yield Breach(("rows",), "rows times columns must be at least 2, or there is no road", rows)
+                yield RuleViolation(("rows",), "rows times columns must be at least 2, or there is no road", rows)
             elif known.get("one_way") and min(rows, columns) < 2:
-                yield Breach(
+                yield RuleViolation(
                     ("one_way",),
                     f"one-way avenues need at least 2 rows and 2 columns (here {rows} and {columns}): "
                     "nobody could come back on the only one",
@@ -82,7 +221,7 @@ class Grid(Section):
         yield from _spacing(known)
 
 
-def _spacing(known: Known) -> Iterator[Breach]:
+def _spacing(known: ValidFields) -> Iterator[RuleViolation]:
     keys = ("spacing_m", "spacing_x_m", "spacing_y_m")
     if not all(key in known for key in keys):
         return
@@ -90,7 +229,7 @@ def _spacing(known: Known) -> Iterator[Breach]:
     if (both and not x and not y) or (x and y and not both):
         return
     given = {key: known[key] for key in keys if known[key] is not None}
-    yield Breach(("spacing_m",), "give either spacing_m, or both spacing_x_m and spacing_y_m", given or None)
+    yield RuleViolation(("spacing_m",), "give either spacing_m, or both spacing_x_m and spacing_y_m", given or None)
 
 
 class Columns(Section):
@@ -134,14 +273,14 @@ class Columns(Section):
         return self.model_dump(by_alias=True, exclude_none=True)
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault unless exactly one pair of coordinates is named."""
         keys = ("lon", "lat", "x", "y")
         if not all(key in known for key in keys):
             return
         given = tuple(key for key in keys if known[key] is not None)
         if given not in {("lon", "lat"), ("x", "y")}:
-            yield Breach((), "must name either lon and lat, or x and y", list(given) or None)
+            yield RuleViolation((), "must name either lon and lat, or x and y", list(given) or None)
 
 
 class Tables(Section):
@@ -164,14 +303,14 @@ class Tables(Section):
     """Vehicles an hour that can leave an edge whose row has none, per lane."""
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault unless planar coordinates come with their reference system, and only they do."""
         if "crs" not in known or not known.has("columns"):
             return
         if known["columns"].x is not None and known["crs"] is None:
-            yield Breach(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
+            yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
         if known["columns"].x is None and known["crs"] is not None:
-            yield Breach(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
+            yield RuleViolation(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
 
 
 roads_tag = tag_by("source")

@@ -4,13 +4,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scenarios.attack_rules import broken_attack
+from scenarios.attacks import broken_attack
 from scenarios.campaigns import last_round_s
-from scenarios.faults import Breach
+from scenarios.error_messages import suggestion
+from scenarios.errors import RuleViolation
 from scenarios.fcd import broken_fcd
-from scenarios.release_rules import broken_release, released_by
-from scenarios.section import Known, exceeds, known_of, number
-from scenarios.wording import suggestion
+from scenarios.release import broken_release, released_by
+from scenarios.section import ValidFields, exceeds, known_of, number
 
 MOST_TICKS = 2**31 - 1
 """Steps are numbered in 32 bits."""
@@ -20,20 +20,20 @@ MOST_TICKS = 2**31 - 1
 class Outline:
     """The valid fields of the sections that rules look across."""
 
-    heading: Known
-    traffic: Known
-    campaigns: Sequence[Known]
-    mechanisms: Sequence[Known]
-    population: Known = field(default_factory=Known)
-    channel: Known = field(default_factory=Known)
-    release: Known = field(default_factory=Known)
-    aggregation: Known = field(default_factory=Known)
-    refinements: Sequence[Known] = ()
-    attacks: Sequence[Known] = ()
-    fcd: Known = field(default_factory=Known)
+    heading: ValidFields
+    traffic: ValidFields
+    campaigns: Sequence[ValidFields]
+    mechanisms: Sequence[ValidFields]
+    population: ValidFields = field(default_factory=ValidFields)
+    channel: ValidFields = field(default_factory=ValidFields)
+    release: ValidFields = field(default_factory=ValidFields)
+    aggregation: ValidFields = field(default_factory=ValidFields)
+    refinements: Sequence[ValidFields] = ()
+    attacks: Sequence[ValidFields] = ()
+    fcd: ValidFields = field(default_factory=ValidFields)
 
 
-def broken_between_sections(outline: Outline) -> Iterator[Breach]:
+def broken_between_sections(outline: Outline) -> Iterator[RuleViolation]:
     """Yield each broken rule between sections; paths start at the root."""
     yield from _traffic(outline.heading, outline.traffic)
     for index, campaign in enumerate(outline.campaigns):
@@ -59,7 +59,7 @@ def broken_between_sections(outline: Outline) -> Iterator[Breach]:
     yield from broken_fcd(outline.fcd, outline.heading)
 
 
-def _traffic(heading: Known, traffic: Known) -> Iterator[Breach]:
+def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolation]:
     if not heading.has("duration_s"):
         return
     duration = heading["duration_s"]
@@ -68,18 +68,18 @@ def _traffic(heading: Known, traffic: Known) -> Iterator[Breach]:
             f"the run must take at most {MOST_TICKS:,} steps, and duration_s / step_s is "
             f"{duration / traffic['step_s']:,.0f}"
         )
-        yield Breach(("traffic", "step_s"), words, traffic["step_s"])
+        yield RuleViolation(("traffic", "step_s"), words, traffic["step_s"])
     windows = traffic.get("departures")
     for index, window in enumerate(windows if isinstance(windows, tuple) else ()):
         if window.to_s > duration:
             words = f"must be at most scenario.duration_s = {number(duration)}"
-            yield Breach(("traffic", "departures", index, "to_s"), words, window.to_s)
+            yield RuleViolation(("traffic", "departures", index, "to_s"), words, window.to_s)
 
 
-def _campaign(heading: Known, campaign: Known) -> Iterator[Breach]:
+def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
     if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
         words = f"must be at least scenario.warmup_s = {number(heading['warmup_s'])}: warm-up is without queries"
-        yield Breach(("start_s",), words, campaign["start_s"])
+        yield RuleViolation(("start_s",), words, campaign["start_s"])
     if not (heading.has("duration_s") and campaign.has("start_s", "queries", "round_gap_s")):
         return
     if campaign["queries"] > 1 and not campaign.has("every_s"):
@@ -91,40 +91,42 @@ def _campaign(heading: Known, campaign: Known) -> Iterator[Breach]:
             f"after scenario.duration_s = {number(heading['duration_s'])} s"
         )
         key = "queries" if campaign["queries"] > 1 else "start_s"
-        yield Breach((key,), words, campaign[key])
+        yield RuleViolation((key,), words, campaign[key])
 
 
-def _refinement(outline: Outline, refinement: Known) -> Iterator[Breach]:
+def _refinement(outline: Outline, refinement: ValidFields) -> Iterator[RuleViolation]:
     if all(mechanism.has("name") for mechanism in outline.mechanisms):
         names = [mechanism["name"] for mechanism in outline.mechanisms]
         for place, wanted in enumerate(refinement.get("mechanisms") or ()):
             if wanted not in names:
                 hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
-                yield Breach(("mechanisms", place), f"there is no such mechanism{hint}", wanted)
+                yield RuleViolation(("mechanisms", place), f"there is no such mechanism{hint}", wanted)
     outside = outline.population.get("outside") or 0
     if refinement.get("total") == "asked" and outside:
         words = f"takes every device asked to be in some cell, and population.outside = {outside} are in none"
-        yield Breach(("total",), words, "asked")
+        yield RuleViolation(("total",), words, "asked")
     counted = [campaign for campaign in outline.campaigns if campaign.get("statistic", "count") == "count"]
     if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
-        yield Breach(("window",), "there must be a campaign of counts with several queries", refinement["window"])
+        yield RuleViolation(
+            ("window",), "there must be a campaign of counts with several queries", refinement["window"]
+        )
 
 
-def _unique(section: str, items: Sequence[Known]) -> Iterator[Breach]:
+def _unique(section: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
     for (earlier, first), (later, second) in itertools.combinations(enumerate(items), 2):
         if first.has("name") and first["name"] == second.get("name"):
             words = f"names must differ, and {section}[{earlier}] has this one too"
-            yield Breach((section, later, "name"), words, second["name"])
+            yield RuleViolation((section, later, "name"), words, second["name"])
 
 
-def _releases(outline: Outline) -> Iterator[Breach]:
+def _releases(outline: Outline) -> Iterator[RuleViolation]:
     told = set()
     for index, campaign in enumerate(outline.campaigns):
         mechanisms = outline.mechanisms
         speeds = campaign.get("statistic", "count") != "count"
         if speeds and mechanisms and not any(mechanism.get("kind") == "no_privacy" for mechanism in mechanisms):
             words = "needs a mechanism of kind no_privacy: devices tell their speed to a trusted server"
-            yield Breach(("campaigns", index, "statistic"), words, campaign["statistic"])
+            yield RuleViolation(("campaigns", index, "statistic"), words, campaign["statistic"])
         released = released_by(
             campaign,
             index=index,
@@ -133,10 +135,10 @@ def _releases(outline: Outline) -> Iterator[Breach]:
             channel=outline.channel,
             aggregation=outline.aggregation,
         )
-        servers = known_of(campaign["aggregation"]) if campaign.has("aggregation") else Known()
+        servers = known_of(campaign["aggregation"]) if campaign.has("aggregation") else ValidFields()
         if speeds and servers.get("kind", "trusted") != "trusted":
             words = "must be trusted where speeds are asked for: devices tell theirs to one trusted server"
-            yield Breach(("campaigns", index, "aggregation", "kind"), words, servers["kind"])
+            yield RuleViolation(("campaigns", index, "aggregation", "kind"), words, servers["kind"])
         for breach in () if released is None else broken_release(released):
             if (breach.at, breach.rule) not in told:  # the default release of several campaigns
                 told.add((breach.at, breach.rule))

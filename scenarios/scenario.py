@@ -1,33 +1,49 @@
-"""A whole scenario: what one file says, checked."""
+"""`Scenario`: the checked content of a scenario file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from scenarios.aggregation import Aggregation
 from scenarios.attacks import Attack
-from scenarios.campaigns import Campaign
+from scenarios.campaigns import Campaign, Claims, Population
 from scenarios.cells import Cells
-from scenarios.channel import Channel
-from scenarios.claims import Claims
-from scenarios.faults import Fault, ScenarioError
+from scenarios.channel import Aggregation, Channel
+from scenarios.errors import Fault, RuleViolation, ScenarioError
 from scenarios.fcd import Fcd
-from scenarios.heading import Heading
-from scenarios.mechanisms import Mechanism, PlugIn
+from scenarios.mechanisms import Mechanism, PlugIn, SamplingPrivacy
 from scenarios.overrides import plain
 from scenarios.permissions import Permissions
-from scenarios.population import Population
 from scenarios.references import WITH_FILES, files_of, is_outside
 from scenarios.refinements import Refinement
-from scenarios.release import NoRelease, Release
-from scenarios.release_rules import Released, released_by
+from scenarios.release import NoRelease, Release, Released, released_by
 from scenarios.roads import Roads
 from scenarios.rules import Outline, broken_between_sections
-from scenarios.sampling_privacy import SamplingPrivacy
-from scenarios.section import Known, known_of, number, refuse
+from scenarios.section import Name, NotNegative, Positive, Section, ValidFields, Whole, known_of, number, refuse
 from scenarios.traffic import Traffic
+
+
+class Heading(Section):
+    """What the scenario is called, and how long it runs. Times are seconds from the start of the run."""
+
+    name: Name
+    """Its name in listings and results."""
+    description: str = ""
+    """What it shows, in a sentence or two."""
+    seed: Whole = 1
+    """Seed of every random choice: the same scenario and seed give the same numbers."""
+    duration_s: Positive
+    """Length of the run, warm-up included, seconds."""
+    warmup_s: NotNegative = 0.0
+    """First part of the run, in which vehicles drive and nobody is asked, seconds."""
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for a warm-up as long as the run."""
+        if known.has("duration_s", "warmup_s") and known["warmup_s"] >= known["duration_s"]:
+            words = f"must be below duration_s = {number(known['duration_s'])}"
+            yield RuleViolation(("warmup_s",), words, known["warmup_s"])
 
 
 class Scenario(BaseModel):
@@ -241,7 +257,7 @@ class Scenario(BaseModel):
             aggregation=known_of(self.aggregation),
             refinements=[known_of(refinement) for refinement in self.refinements],
             attacks=[known_of(attack) for attack in self.attacks],
-            fcd=Known() if self.fcd is None else known_of(self.fcd),
+            fcd=ValidFields() if self.fcd is None else known_of(self.fcd),
         )
         refuse(list(broken_between_sections(outline)))
         return self

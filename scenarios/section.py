@@ -1,4 +1,4 @@
-"""What every section of a scenario has in common: strict types, frozen values, rules between its fields."""
+"""Base classes of a scenario's sections: strict types, frozen values, and rules between fields."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from scenarios.faults import Breach
+from scenarios.errors import RuleViolation
 
 NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
 
@@ -31,7 +31,7 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer()
 
 
-class Known(dict[str, Any]):
+class ValidFields(dict[str, Any]):
     """Those fields of a section that are valid in themselves, by name; ``None`` where left out."""
 
     def has(self, *names: str) -> bool:
@@ -56,7 +56,7 @@ class Section(BaseModel):
         return given
 
     @classmethod
-    def broken_rules(cls, known: Known) -> Iterator[Breach]:  # noqa: ARG003 - for subclasses
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:  # noqa: ARG003 - for subclasses
         """Yield each broken rule between the fields of the section; paths are relative to it."""
         yield from ()
 
@@ -80,12 +80,12 @@ class Place(Section):
     """Latitude, degrees north."""
 
 
-def known_of(section: BaseModel) -> Known:
+def known_of(section: BaseModel) -> ValidFields:
     """Return every field of a valid section, extra keys included."""
-    return Known({**vars(section), **(section.model_extra or {})})
+    return ValidFields({**vars(section), **(section.model_extra or {})})
 
 
-def refuse(breaches: list[Breach]) -> None:
+def refuse(breaches: list[RuleViolation]) -> None:
     """Raise what pydantic turns into one validation error that carries all `breaches`, if there are any."""
     if breaches:
         rules = "; ".join(breach.rule for breach in breaches)
@@ -135,3 +135,25 @@ def exceeds(left: float, right: float) -> bool:
 def number(value: float) -> str:
     """Write a number in a message: shortest form, no trailing ``.0``."""
     return f"{value:.12g}"
+
+
+class MechanismSection(Section):
+    """A mechanism: its kind, its name in results, and what it is made with."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the mechanism is made with: every key given or defaulted, but its name and kind."""
+        return self.model_dump(exclude={"name", "kind"}, exclude_none=True)
+
+
+class NamedByKind(MechanismSection):
+    """A mechanism that goes by its kind where it is given no name."""
+
+    kind: str
+    name: Name = Field(default="", json_schema_extra=without_default)
+    """Its name in key paths and results, no two alike; left out, the kind."""
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Name it after its kind where it has no name."""
+        return {"name": str(given.get("kind")), **given}

@@ -1,16 +1,15 @@
-"""From a parsed file to a scenario, or to all of its faults."""
+"""Validation: from a parsed file to a scenario, or to all of its faults with their key paths."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Tag, TypeAdapter, ValidationError, create_model
 
-from scenarios.alternatives import UNTAGGED, Alternatives, alternatives, models_along
 from scenarios.attacks import attack_tag
 from scenarios.cells import cells_tag
-from scenarios.faults import Breach, Fault
-from scenarios.keypath import write_path
+from scenarios.error_messages import choice_words, suggestion, words_for
+from scenarios.errors import Fault, RuleViolation, write_path
 from scenarios.mechanisms import mechanism_tag
 from scenarios.permissions import Permissions
 from scenarios.refinements import refinement_tag
@@ -18,9 +17,74 @@ from scenarios.release import release_tag
 from scenarios.roads import roads_tag
 from scenarios.rules import Outline, broken_between_sections
 from scenarios.scenario import Scenario
-from scenarios.section import Known, Section, known_of
+from scenarios.section import Section, ValidFields, known_of
 from scenarios.traffic import traffic_tag
-from scenarios.wording import choice_words, suggestion, words_for
+
+UNTAGGED = ""
+
+Alternatives = Mapping[str, type[BaseModel]]
+"""Models by the tag that tells them apart; the only one of a field without a choice is `UNTAGGED`."""
+
+
+def alternatives(annotation: Any, tag: str = UNTAGGED) -> Alternatives:
+    """Return the models inside a type: of a union its members, of a list its items."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {tag: annotation}
+    found: dict[str, type[BaseModel]] = {}
+    if get_origin(annotation) is Annotated:
+        inner, *metadata = get_args(annotation)
+        tags = [mark.tag for mark in metadata if isinstance(mark, Tag)]
+        return alternatives(inner, tags[0] if tags else tag)
+    for inner in get_args(annotation):
+        found |= alternatives(inner, tag)
+    return found
+
+
+def models_along(
+    root: type[BaseModel], loc: tuple[str | int, ...], *, key_last: bool
+) -> tuple[tuple[str | int, ...], Alternatives]:
+    """Follow the path of a validation error through the schema.
+
+    Parameters
+    ----------
+    root
+        Model of the whole file.
+    loc
+        Path of the error, with the tags of unions in it.
+    key_last
+        Whether the path is sure to end on a key, known or not.
+
+    Returns
+    -------
+    at : tuple
+        The path without the tags, as it is in the file.
+    models : Alternatives
+        What the table that holds the last key may be; narrowed to `UNTAGGED` by a tag on the way.
+    """
+    at: list[str | int] = []
+    models: Alternatives = {UNTAGGED: root}
+    owner = models
+    for depth, step in enumerate(loc):
+        last = depth == len(loc) - 1
+        if isinstance(step, int):
+            at.append(step)
+        elif step.startswith("<") and not (last and key_last):
+            chosen = models.get(step)
+            models = {} if chosen is None else {UNTAGGED: chosen}
+        else:
+            at.append(step)
+            owner = models
+            models = _inside(models.get(UNTAGGED), step)
+    return tuple(at), owner
+
+
+def _inside(model: type[BaseModel] | None, key: str) -> Alternatives:
+    fields = {} if model is None else model.model_fields
+    for name, info in fields.items():
+        if key == (info.alias or name):
+            return alternatives(info.annotation)
+    return {}
+
 
 At = tuple[str | int, ...]
 
@@ -90,7 +154,7 @@ def _located(loc: At, details: Mapping[str, Any]) -> _Error:
     return _Error(at, kind, details["msg"], details.get("ctx", {}), received, models)
 
 
-def _from_errors(errors: Iterable[_Error], raw: dict[str, Any]) -> Iterator[Breach]:
+def _from_errors(errors: Iterable[_Error], raw: dict[str, Any]) -> Iterator[RuleViolation]:
     """Yield what is wrong with single fields, and between the fields of sections where each is valid."""
     for error in errors:
         match error.kind:
@@ -101,18 +165,18 @@ def _from_errors(errors: Iterable[_Error], raw: dict[str, Any]) -> Iterator[Brea
             case "extra_forbidden":
                 known = [info.alias or name for name, info in error.models[UNTAGGED].model_fields.items()]
                 hint = suggestion(error.at[-1], known) or f"; known here: {', '.join(known)}"
-                yield Breach(error.at, f"unknown key{hint}", error.received)
+                yield RuleViolation(error.at, f"unknown key{hint}", error.received)
             case "choice":
                 yield _choice(error)
             case "missing":
-                yield Breach(error.at, words_for(error.kind, error.message, error.context, None))
+                yield RuleViolation(error.at, words_for(error.kind, error.message, error.context, None))
             case "too_short" if error.received:
                 pass  # only valid items are counted, and each that is not has a fault of its own
             case _:
                 at = _as_written(error.at, raw)
                 if at is not None:
                     words = words_for(error.kind, error.message, error.context, error.received)
-                    yield Breach(at, _section_words(error, words), error.received)
+                    yield RuleViolation(at, _section_words(error, words), error.received)
 
 
 def _section_words(error: _Error, words: str) -> str:
@@ -120,14 +184,14 @@ def _section_words(error: _Error, words: str) -> str:
     return f"{words}, of tables written [[{error.at[0]}]]" if listed else words
 
 
-def _choice(error: _Error) -> Breach:
+def _choice(error: _Error) -> RuleViolation:
     key = error.context["key"]
     if not isinstance(error.received, dict):
-        return Breach(error.at, error.context.get("shape", "must be a table"), error.received)
+        return RuleViolation(error.at, error.context.get("shape", "must be a table"), error.received)
     at = (*error.at, key)
     if key not in error.received:
-        return Breach(at, f"is required, and {choice_words(error.context, None)}")
-    return Breach(at, choice_words(error.context, error.received[key]), error.received[key])
+        return RuleViolation(at, f"is required, and {choice_words(error.context, None)}")
+    return RuleViolation(at, choice_words(error.context, error.received[key]), error.received[key])
 
 
 def _as_written(at: At, raw: Any) -> At | None:
@@ -145,9 +209,9 @@ def _as_written(at: At, raw: Any) -> At | None:
     return at
 
 
-def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iterator[Breach]:
+def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iterator[RuleViolation]:
     """Yield the broken rules that could not be looked at because some field beside them is at fault."""
-    known: dict[str, list[Known]] = {}
+    known: dict[str, list[ValidFields]] = {}
     for name, info in Scenario.model_fields.items():
         models = alternatives(info.annotation)
         value = raw.get(name, {})
@@ -159,7 +223,7 @@ def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iter
             prefix: At = (name, index) if isinstance(value, list) else (name,)
             model = _chosen(name, models, item)
             within = [error for error in errors if error.at[: len(prefix)] == prefix]
-            fields = _known_fields(model, item, prefix, within, folder) if model else Known()
+            fields = _known_fields(model, item, prefix, within, folder) if model else ValidFields()
             known[name].append(fields)
             if model and name in raw and any(error.kind != "broken_rules" or error.at != prefix for error in within):
                 for breach in model.broken_rules(fields):
@@ -181,7 +245,7 @@ def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iter
     )
 
 
-def _received(breach: Breach, raw: Any) -> Any:
+def _received(breach: RuleViolation, raw: Any) -> Any:
     """Return the value as it is in the file, where a rule got it as a number of another type."""
     here = raw
     for step in breach.at:
@@ -192,8 +256,8 @@ def _received(breach: Breach, raw: Any) -> Any:
     return here if here == breach.value else breach.value
 
 
-def _only(sections: list[Known]) -> Known:
-    return sections[0] if len(sections) == 1 else Known()
+def _only(sections: list[ValidFields]) -> ValidFields:
+    return sections[0] if len(sections) == 1 else ValidFields()
 
 
 def _chosen(name: str, models: Alternatives, item: Any) -> type[Section] | None:
@@ -202,7 +266,9 @@ def _chosen(name: str, models: Alternatives, item: Any) -> type[Section] | None:
     return model if isinstance(item, dict) and model is not None and issubclass(model, Section) else None
 
 
-def _known_fields(model: type[Section], item: dict[str, Any], prefix: At, errors: list[_Error], folder: Path) -> Known:
+def _known_fields(
+    model: type[Section], item: dict[str, Any], prefix: At, errors: list[_Error], folder: Path
+) -> ValidFields:
     """Validate those fields of a section that no error is about."""
     faulty = {error.at[len(prefix)] for error in errors if len(error.at) > len(prefix)}
     fields: dict[str, Any] = {
@@ -214,7 +280,7 @@ def _known_fields(model: type[Section], item: dict[str, Any], prefix: At, errors
     try:
         return known_of(partial.model_validate(model.resolve(dict(item)), context={"folder": folder}))
     except ValidationError:
-        return Known()
+        return ValidFields()
 
 
 def _order(at: At) -> tuple[int, int]:

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from scenarios import Overrides, Scenario
-from simulator.experiment.directory import check_free
-from simulator.experiment.progress import Progress
 from simulator.experiment.result import RunResult
-from simulator.experiment.run import run_scenario
+from simulator.experiment.run import Progress, run_scenario
+from simulator.experiment.run_directory import check_free
 from simulator.files.memory import permitting
 from simulator.reporting import write_report
 

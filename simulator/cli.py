@@ -88,9 +88,9 @@ def run(
 ) -> None:
     """Simulate a scenario and write its run directory, report included."""
     # Imports wait until needed: `--help` answers at once.
-    from simulator.experiment.directory import check_free, link_latest  # noqa: PLC0415
     from simulator.experiment.provenance import files_outside, outside_note  # noqa: PLC0415
     from simulator.experiment.run import run_scenario  # noqa: PLC0415
+    from simulator.experiment.run_directory import check_free, link_latest  # noqa: PLC0415
     from simulator.files.memory import permitting  # noqa: PLC0415
     from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415
 
@@ -309,7 +309,7 @@ def check_scenario(
     """Check a scenario, its data and its city without running it; say all that is wrong."""
     from scenarios.permissions import PLUGIN_REFUSAL  # noqa: PLC0415
     from simulator.experiment.build import check_demand  # noqa: PLC0415
-    from simulator.experiment.parts import Parts  # noqa: PLC0415
+    from simulator.experiment.components import RunComponents  # noqa: PLC0415
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415
     from simulator.files.memory import permitting  # noqa: PLC0415
     from simulator.streams import Streams  # noqa: PLC0415
@@ -321,7 +321,7 @@ def check_scenario(
         typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
     streams = Streams(checked.seed)
     with permitting(yes):
-        parts = Parts.build(checked, streams=streams)
+        parts = RunComponents.build(checked, streams=streams)
         city = parts.city
         planned = check_demand(checked, city, streams=streams)
     notes = [*city.notes, *parts.refinements.notes, *parts.notes]
@@ -380,7 +380,7 @@ def _user_errors() -> tuple[type[ValueError], ...]:
     """Return the errors that are a user's to mend; asked for only once something went wrong."""
     from mechanisms.parameter import ParameterError  # noqa: PLC0415
     from simulator.datasets.errors import DatasetError  # noqa: PLC0415
-    from simulator.experiment.directory import DirectoryError  # noqa: PLC0415
+    from simulator.experiment.run_directory import DirectoryError  # noqa: PLC0415
     from simulator.reporting import UnfinishedRunError  # noqa: PLC0415
     from simulator.reproduction.errors import ReproductionError  # noqa: PLC0415
 

@@ -49,8 +49,7 @@ def check_data(
     """
     from simulator.datasets.check import check_data_set  # noqa: PLC0415
     from simulator.datasets.errors import DatasetError  # noqa: PLC0415
-    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415
-    from simulator.datasets.place import data_root  # noqa: PLC0415
+    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415
 
     manifest = read_manifest()
     asked = [manifest.data_set(folder) for folder in dict.fromkeys(folders or ())]
@@ -92,8 +91,7 @@ def fetch_data(
     every file asked for is there and right, 2 if not.
     """
     from simulator.datasets.errors import DatasetError  # noqa: PLC0415
-    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415
-    from simulator.datasets.place import data_root  # noqa: PLC0415
+    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415
 
     manifest = read_manifest()
     asked: dict[str, tuple[DataSet, list[DataFile]]] = {}
@@ -120,7 +118,7 @@ def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwri
     from simulator.datasets.check import check_file  # noqa: PLC0415
     from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.datasets.fetch import UnreachableError, fetch_file, server_of  # noqa: PLC0415
-    from simulator.datasets.place import folder_of  # noqa: PLC0415
+    from simulator.datasets.manifest import folder_of  # noqa: PLC0415
 
     folder = folder_of(known.folder, root)
     faults: list[str] = []
@@ -174,7 +172,7 @@ def _row(known: "DataSet") -> dict[str, Any]:
     """Describe a data set and what of it is there, as `data list` prints it."""
     from simulator.datasets.check import check_data_set  # noqa: PLC0415
     from simulator.datasets.errors import DatasetError  # noqa: PLC0415
-    from simulator.datasets.place import data_root  # noqa: PLC0415
+    from simulator.datasets.manifest import data_root  # noqa: PLC0415
 
     try:
         root: Path | None = data_root()

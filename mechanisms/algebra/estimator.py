@@ -1,14 +1,16 @@
-"""A linear unbiased estimator: its coefficients, and its variance device by device."""
+"""Linear unbiased estimators of a tabular protocol: the one of least variance, or a proof that none exists.
+
+The equations are solved exactly over fractions. Where they contradict each other, the proof is a pair of populations
+with different counts and equal expected tallies.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from mechanisms.algebra.exact import Number, exact
-from mechanisms.algebra.protocol import Answers, Protocol
-from mechanisms.algebra.tallies import Tallies
+from mechanisms.algebra.protocol import Answers, Number, Protocol, Tallies, exact
 from mechanisms.parameter import ParameterError
 
 Target: TypeAlias = str | Mapping[str, Number]
@@ -108,3 +110,221 @@ def resolve_target(protocol: Protocol, target: Target) -> dict[str, Fraction]:
     for kind in given:
         protocol.check_kind("target", kind)
     return {kind: exact(f"target[{kind!r}]", given.get(kind, 0)) for kind in protocol.kinds}
+
+
+Row: TypeAlias = Sequence[Fraction]
+ZERO = Fraction(0)
+ONE = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Why A·x = b has no solution: weights y of the equations with yᵀA = 0 and yᵀb = 1.
+
+    Parameters
+    ----------
+    weights : (equations,) of Fraction
+    """
+
+    weights: tuple[Fraction, ...]
+
+
+def solve(rows: Sequence[Row], right: Row) -> tuple[Fraction, ...] | Contradiction:
+    """Return one x with A·x = b, or the contradiction, by Gauss-Jordan elimination without rounding.
+
+    Columns that depend on earlier ones get 0: of several solutions, the one that uses the first unknowns.
+
+    Parameters
+    ----------
+    rows : (equations, unknowns) of Fraction
+        A, at least one equation.
+    right : (equations,) of Fraction
+        b.
+    """
+    unknowns, equations = len(rows[0]), len(rows)
+    # Behind b, the identity: what is done to it says how each row came out of the equations.
+    table = [
+        [*row, b, *(ONE if i == j else ZERO for j in range(equations))]
+        for i, (row, b) in enumerate(zip(rows, right, strict=True))
+    ]
+    pivots: list[int] = []
+    for column in range(unknowns):
+        found = next((i for i in range(len(pivots), equations) if table[i][column]), None)
+        if found is None:
+            continue
+        place = len(pivots)
+        table[place], table[found] = table[found], table[place]
+        scale = table[place][column]
+        table[place] = [value / scale if value else ZERO for value in table[place]]
+        for i, row in enumerate(table):
+            factor = row[column]
+            if i != place and factor:
+                table[i] = [a - factor * b if b else a for a, b in zip(row, table[place], strict=True)]
+        pivots.append(column)
+    for row in table[len(pivots) :]:
+        if row[unknowns]:
+            return Contradiction(tuple(weight / row[unknowns] for weight in row[unknowns + 1 :]))
+    solution = [ZERO] * unknowns
+    for row, column in zip(table, pivots, strict=False):
+        solution[column] = row[unknowns]
+    return tuple(solution)
+
+
+# Devices of a kind that toss their coins (no answers), or that all answer alike.
+Group: TypeAlias = tuple[str, Answers | None]
+
+
+@dataclass(frozen=True, eq=False)
+class NotEstimable:
+    """A direction in which the populations change, and the target with them, but no expected tally does.
+
+    Without demands on the error the direction d is one of populations: M·d = 0 and t·d ≠ 0. An estimator is
+    unbiased only if aᵀM = tᵀ, whence t·d = aᵀM·d = 0: there is none. Where the error was not to grow with some
+    kind, each of its devices would have to contribute exactly t_k whatever it answers, so devices of it that
+    all answer alike may stand in the direction too.
+
+    Checked when made: the certificate proves itself.
+
+    Parameters
+    ----------
+    tallies : Tallies
+    target : mapping of kind to Fraction
+        t_k.
+    direction : mapping of (kind, answers or None) to Fraction
+        How many more devices of the kind, tossing their coins, or all answering so.
+    steady : tuple of str
+        Kinds with which the error was not to grow.
+    """
+
+    tallies: Tallies
+    target: Mapping[str, Fraction]
+    direction: Mapping[Group, Fraction]
+    steady: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the proof."""
+        for kind, answers in self.direction:
+            if answers is not None and (kind not in self.steady or answers not in self.tallies.protocol.law(kind)):
+                raise ParameterError("direction", "must fix answers only a device of a steady kind gives", answers)
+        for label, change in self.tally_change().items():
+            if change:
+                raise ParameterError("direction", f"must leave the expected {label} as it is", str(change))
+        if not self.target_change:
+            raise ParameterError("direction", "must change the target", "0")
+
+    def __bool__(self) -> bool:
+        """There is no estimator."""
+        return False
+
+    def __str__(self) -> str:
+        """Name the two worlds."""
+        one, other = (" + ".join(f"{n} {_name(group)}" for group, n in w.items()) or "nobody" for w in self.worlds())
+        return f"not estimable: {one} and {other} expect the same tallies"
+
+    @property
+    def target_change(self) -> Fraction:
+        """What the direction adds to the target, t·d ≠ 0."""
+        return sum((self.target[kind] * n for (kind, _), n in self.direction.items()), Fraction(0))
+
+    def tally_change(self) -> dict[str, Fraction]:
+        """Return what the direction adds to each expected tally, by label: 0, all of them."""
+        return {
+            count.label: sum(
+                (
+                    n
+                    * (
+                        self.tallies.protocol.probability(kind, count.answers)
+                        if answers is None
+                        else Fraction(answers in count.answers)
+                    )
+                    for (kind, answers), n in self.direction.items()
+                ),
+                Fraction(0),
+            )
+            for count in self.tallies.counts
+        }
+
+    def worlds(self) -> tuple[dict[Group, int], dict[Group, int]]:
+        """Return two whole populations that expect the same tallies, and differ in the target."""
+        scale = math.lcm(*(n.denominator for n in self.direction.values()))
+        whole = {group: int(n * scale) for group, n in self.direction.items()}
+        common = math.gcd(*whole.values())
+        return (
+            {group: n // common for group, n in whole.items() if n > 0},
+            {group: -n // common for group, n in whole.items() if n < 0},
+        )
+
+
+def _name(group: Group) -> str:
+    """Return a group in words."""
+    kind, answers = group
+    return kind if answers is None else f"{kind} answering {','.join(answers)}"
+
+
+def best_estimator(
+    tallies: Tallies,
+    target: Target,
+    *,
+    population: Mapping[str, int] | None = None,
+    steady: Collection[str] = (),
+) -> Estimator | NotEstimable:
+    """Return the linear unbiased estimator of least variance, or the proof that none exists.
+
+    Unbiased for every population means aᵀM = tᵀ: possible if and only if the target t is in the row space of
+    the map M from populations to expected tallies. With S the covariance of the tallies for the assumed
+    population, generalised least squares minimises aᵀSa under it, which is the linear system S·a + M·λ = 0,
+    Mᵀ·a = t, solved over fractions. S may be singular (the outputs of a round sum to N): the system still
+    has a solution, and of several equally good ones the one that leaves out the last counts is returned.
+
+    An error that does not grow with a kind means that each of its devices contributes exactly t_k whatever it
+    answers: more linear equations, one for each answer it can give.
+
+    Parameters
+    ----------
+    tallies : Tallies
+        What may be used.
+    target : str or mapping of kind to number
+        The kind whose devices are to be counted, or the weight t_k of each kind's count.
+    population : mapping of kind to int, optional
+        For which the variance is to be least; one device of each kind by default. The estimator is unbiased
+        for all others too.
+    steady : collection of str
+        Kinds whose variance coefficient must be 0 ("constant error").
+
+    Returns
+    -------
+    Estimator or NotEstimable
+        The second is false.
+
+    Raises
+    ------
+    ParameterError
+        If a kind is unknown.
+    """
+    protocol = tallies.protocol
+    wanted = resolve_target(protocol, target)
+    kinds = tuple(protocol.check_kind("steady", kind) for kind in dict.fromkeys(steady))
+    devices = dict.fromkeys(protocol.kinds, 1) if population is None else population
+    groups: list[Group] = [(kind, None) for kind in protocol.kinds if kind not in kinds]
+    groups += [(kind, answers) for kind in kinds for answers in protocol.law(kind)]
+    rows = [_row(tallies, group) for group in groups]
+    right = [wanted[kind] for kind, _ in groups]
+    feasible = solve(rows, right)
+    if isinstance(feasible, Contradiction):
+        direction = {group: weight for group, weight in zip(groups, feasible.weights, strict=True) if weight}
+        return NotEstimable(tallies, wanted, direction, kinds)
+    covariance = tallies.covariance(devices)
+    blank = [ZERO] * len(rows)
+    system = [[*s, *(row[i] for row in rows)] for i, s in enumerate(covariance)] + [[*row, *blank] for row in rows]
+    solution = solve(system, [ZERO] * len(covariance) + right)
+    # A convex quadratic has its least value on a plane, so this one does not contradict itself.
+    values = () if isinstance(solution, Contradiction) else solution[: len(covariance)]
+    return Estimator(tallies, wanted, dict(zip(tallies.labels, values, strict=True)))
+
+
+def _row(tallies: Tallies, group: Group) -> tuple[Fraction, ...]:
+    """Return what a device of the group adds to each count in expectation, (counts,)."""
+    kind, answers = group
+    if answers is None:
+        return tallies.per_device(kind)
+    return tuple(Fraction(answers in count.answers) for count in tallies.counts)

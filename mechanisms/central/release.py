@@ -1,4 +1,4 @@
-"""Release: what a trusted server does with the counts or the values it holds before it publishes them."""
+"""Base class of releases by a trusted server, the range that values are clamped to, and the exponential mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.local.estimate import Estimate
-from mechanisms.local.parts.intervals import LEVEL
-from mechanisms.parameter import ParameterError, check_counts
+from mechanisms.local.common.intervals import LEVEL
+from mechanisms.local.mechanism import Estimate
+from mechanisms.parameter import ParameterError, check_counts, check_epsilon
 from mechanisms.privacy.claim import PrivacyClaim
 
 
@@ -165,3 +165,63 @@ def check_values(values: ArrayLike, *, field: str = "values") -> NDArray[np.floa
     if not np.isfinite(array).all():
         raise ParameterError(field, "must be finite", float(array[~np.isfinite(array)][0]))
     return array.astype(np.float64, copy=False)
+
+
+def check_bounds(lower: float, upper: float) -> tuple[float, float]:
+    """Return bounds as floats, lower below upper, both finite and their distance too."""
+    for field, bound in (("lower", lower), ("upper", upper)):
+        if isinstance(bound, bool) or not isinstance(bound, int | float | np.number) or not np.isfinite(bound):
+            raise ParameterError(field, "must be a finite number", bound)
+    if not lower < upper:
+        raise ParameterError("upper", f"must be above lower ({lower:g})", upper)
+    if math.isinf(float(upper) - float(lower)):
+        raise ParameterError("upper", f"must be less than 1.8e308 above lower ({lower:g})", upper)
+    return float(lower), float(upper)
+
+
+def clamp(values: ArrayLike, lower: float, upper: float) -> NDArray[np.float64]:
+    """Return a fresh (n,) float64 copy of at least one finite value, those beyond the bounds moved to them."""
+    clamped: NDArray[np.float64] = np.clip(check_values(values), lower, upper)
+    return clamped
+
+
+def exponential_probabilities(qualities: ArrayLike, *, sensitivity: float, epsilon: float) -> NDArray[np.float64]:
+    """Return the probability of drawing each option: proportional to exp(ε·quality/(2·sensitivity)).
+
+    McSherry and Talwar 2007. One device changes no quality by more than the sensitivity Δ, so no weight by more
+    than e^(ε/2), nor the sum of the weights: ε-differentially private.
+
+    Parameters
+    ----------
+    qualities : (options,) float
+        Finite; at least one.
+    sensitivity : float
+        Δ, above 0.
+    epsilon : float
+        ε, at least 0 and finite; 0 draws blindly.
+
+    Returns
+    -------
+    (options,) float64
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    scores = np.asarray(qualities, dtype=np.float64)
+    if scores.ndim != 1 or scores.size == 0 or not np.isfinite(scores).all():
+        raise ParameterError("qualities", "must be finite numbers, at least one", qualities)
+    if isinstance(sensitivity, bool) or not 0.0 < sensitivity < math.inf:
+        raise ParameterError("sensitivity", "must be above 0 and finite", sensitivity)
+    if math.isinf(check_epsilon(epsilon)):
+        raise ParameterError("epsilon", "must be finite: an infinite one would always draw the best", epsilon)
+    weights = np.exp(epsilon / (2.0 * sensitivity) * (scores - scores.max()))
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
+
+
+def draw_option(qualities: ArrayLike, *, sensitivity: float, epsilon: float, rng: np.random.Generator) -> int:
+    """Draw one option, 0 to options − 1, by `exponential_probabilities`."""
+    shares = exponential_probabilities(qualities, sensitivity=sensitivity, epsilon=epsilon)
+    return int(rng.choice(len(shares), p=shares))

@@ -1,14 +1,19 @@
-"""Simple random sample: n of N devices without replacement, and what its mean and its median may miss."""
+"""Simple random samples: errors of their mean and median, and statistics that are published without noise."""
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
+from scipy.stats import hypergeom
 
+from mechanisms.central.release import ValueEstimate, check_bounds, check_values
 from mechanisms.central.smooth_sensitivity import median_rank
+from mechanisms.local.common.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_integer, check_probability
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +121,124 @@ def _log_choose(n: NDArray[np.int64], k: int) -> NDArray[np.float64]:
     """Return ln C(n, k), (…) float64."""
     log: NDArray[np.float64] = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
     return log
+
+
+Statistic = Literal["mean", "median"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactStatistic:
+    """A statistic of n of N values without noise: the baseline of every private release of values.
+
+    Parameters
+    ----------
+    statistic : {"mean", "median"}
+        The median is the lower one, x_(⌈n/2⌉), where n is even.
+    lower, upper : float
+        What values lie between, for intervals; values beyond are used as they are.
+    sample : float
+        Share of the devices drawn first, in (0, 1]; 1 takes all.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+
+    statistic: Statistic
+    lower: float
+    upper: float
+    sample: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if self.statistic not in get_args(Statistic):
+            raise ParameterError("statistic", f"must be one of {get_args(Statistic)}", self.statistic)
+        check_bounds(self.lower, self.upper)
+        check_probability("sample", self.sample, above_zero=True)
+
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
+        """Publish the statistic of a sample.
+
+        Parameters
+        ----------
+        values : (n,) float64
+            At least one.
+        rng : numpy.random.Generator
+            Draws the sample.
+        level : float
+            Least coverage of the interval.
+
+        Returns
+        -------
+        ValueEstimate
+            Of all values without error. Of a sample, the error is estimated from the sample. The interval of a mean
+            holds for any values within the bounds (Serfling's inequality), and is wide where they differ little; that
+            of a median runs between two of the sample's values, by the hypergeometric law of how many of them lie
+            below the population's. One value alone has no spread: its interval is all between the bounds.
+        """
+        values = check_values(values)
+        sample = SimpleRandomSample(len(values), self.sample)
+        drawn = sample.draw(values, rng=rng)
+        value = self.truth(drawn)
+        if sample.size == sample.devices:
+            return ValueEstimate(value, 0.0, value, value)
+        low, high = self._widest(value)
+        z = -float(ndtri((1.0 - level) / 2))
+        if sample.size == 1:
+            return ValueEstimate(value, (high - low) / (2.0 * z), low, high)
+        if self.statistic == "mean":
+            error = math.sqrt((1.0 - sample.fraction) * float(np.var(drawn, ddof=1)) / sample.size)
+            reach = sample.mean_reach(self.upper - self.lower, alpha=1.0 - level)
+            return ValueEstimate(value, error, max(low, value - reach), min(high, value + reach))
+        low, high = self._between(np.sort(drawn), sample, (low, high), (1.0 - level) / 2)
+        return ValueEstimate(value, (high - low) / (2.0 * z), low, high)
+
+    def truth(self, values: NDArray[np.float64]) -> float:
+        """Return the statistic of all values."""
+        values = check_values(values)
+        if self.statistic == "mean":
+            return float(values.mean())
+        place = median_rank(len(values)) - 1
+        return float(np.partition(values, place)[place])
+
+    def std_error(self, values: NDArray[np.float64]) -> float:
+        """Return the exact root mean square error of `publish` given these values: what sampling misses."""
+        values = check_values(values)
+        sample = SimpleRandomSample(len(values), self.sample)
+        if self.statistic == "mean":
+            return math.sqrt(sample.mean_variance(values))
+        return math.sqrt(sample.median_error(values, self.truth(values)))
+
+    def claim(self, *, queries: int = 1) -> PrivacyClaim:
+        """Return "infinite": with all other values known, the exact statistic tells the last whenever it is drawn.
+
+        δ is 1 of all values, and of a sample the share of devices drawn, at the worst N: one device is always drawn.
+        """
+        check_integer("queries", queries, at_least=1)
+        basis = "With everyone else's value known, an exact statistic tells the last one's"
+        if self.sample < 1.0:
+            basis += " whenever it is drawn, as one device alone always is"
+        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}.")
+
+    def _widest(self, value: float) -> tuple[float, float]:
+        """Return the bounds, or the value where it lies beyond them."""
+        return min(self.lower, value), max(self.upper, value)
+
+    def _between(
+        self, ordered: NDArray[np.float64], sample: SimpleRandomSample, widest: tuple[float, float], half: float
+    ) -> tuple[float, float]:
+        """Return the sample's values between which the population's median x_(M) lies, either missed with `half`.
+
+        x_(M) < x_(a) of the sample only if fewer than a of the drawn have a rank up to M; x_(M) > x_(b) only if b or
+        more have one below M.
+        """
+        n, middle = sample.size, median_rank(sample.devices)
+        ranks = np.arange(n + 1)
+        up_to = hypergeom.cdf(ranks, sample.devices, middle, n)  # of those drawn, how many have a rank up to M
+        below = hypergeom.sf(ranks, sample.devices, middle - 1, n)  # more than so many have one below M
+        a = int(np.count_nonzero(up_to <= half))  # the greatest a with P(K ≤ a − 1) ≤ half
+        b = int(np.argmax(below <= half)) + 1  # the least b with P(K' ≥ b) ≤ half
+        low = float(ordered[a - 1]) if a >= 1 else min(widest[0], float(ordered[0]))
+        high = float(ordered[b - 1]) if b <= n else max(widest[1], float(ordered[-1]))
+        return low, high

@@ -7,21 +7,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.central.bounds import check_bounds, clamp
 from mechanisms.central.grid_noise import GRID_BASIS, SLACK, WIDENING, Grid, draw_rounded_laplace
-from mechanisms.central.release import ValueEstimate, check_values
+from mechanisms.central.release import ValueEstimate, check_bounds, check_values, clamp
 from mechanisms.central.simple_random_sample import SimpleRandomSample
-from mechanisms.central.smooth_sensitivity import (
-    median_rank,
-    median_smooth_sensitivity,
-    sampled_smooth_sensitivities,
-)
-from mechanisms.local.parts.budget import check_budget
-from mechanisms.local.parts.intervals import LEVEL
+from mechanisms.central.smooth_sensitivity import median_rank, median_smooth_sensitivity, sampled_smooth_sensitivities
+from mechanisms.local.common.frequency_oracle import check_budget
+from mechanisms.local.common.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.laplace_noise import SmoothNoiseDelta, smoothing
 from mechanisms.privacy.random_sampling import sample_privacy
-from mechanisms.privacy.smooth_noise import SmoothNoiseDelta, smoothing
 
 # Samples over which the noise of a sampled median is averaged: so many, or fewer so that they hold this many values.
 SAMPLES, FEWEST, VALUES = 512, 16, 4_000_000

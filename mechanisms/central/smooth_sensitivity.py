@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.central.bounds import check_bounds, clamp
+from mechanisms.central.release import check_bounds, clamp
 from mechanisms.kernel import compiled
 from mechanisms.parameter import ParameterError
 

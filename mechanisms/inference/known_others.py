@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.inference.expected_best import LARGEST_LEVELS, expected_best, log_shares
-from mechanisms.inference.report_law import Logs, check_prior
+from mechanisms.inference.report_law import LARGEST_LEVELS, Logs, check_prior, expected_best, log_shares
 from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to

@@ -1,30 +1,101 @@
-"""How likely a device's reports are from each truth, for every mechanism that says so."""
+"""Likelihood of a device's reports given its cell, for every mechanism that defines one."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mechanisms.inference.cell_law import CellLaw
-from mechanisms.inference.no_likelihood import NoLikelihoodError
-from mechanisms.inference.noise_law import NoiseLaw
-from mechanisms.inference.own_value_law import OwnValueLaw
-from mechanisms.inference.report_law import Logs, ReportLaw, check_rounds
-from mechanisms.inference.support_law import hadamard_law, hashing_law, subset_law
+from mechanisms.inference.direct_encoding import OwnValueLaw
+from mechanisms.inference.report_law import (
+    LARGEST_LEVELS,
+    Logs,
+    NoLikelihoodError,
+    ReportLaw,
+    check_rounds,
+    check_vectors,
+    expected_best_alike,
+)
+from mechanisms.inference.subset import hadamard_law, hashing_law, subset_law
+from mechanisms.inference.unary import CellLaw
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
+from mechanisms.local.common.binary_query import Answers, Question
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.sparse_vectors import SparseVectors
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.no_privacy import NoPrivacy
-from mechanisms.local.parts.question import Answers, Question
-from mechanisms.local.parts.question_mechanism import QuestionMechanism
-from mechanisms.local.parts.unary import UnaryEncoding
 from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
+from mechanisms.local.unary_encoding import UnaryEncoding
 from mechanisms.parameter import ParameterError
+from mechanisms.privacy.discrete_laplace import PartialNoise
+
+# Entries beyond which the ratio of neighbours is taken from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².
+TABLED = 4_096
+# Mass of the noise's tails that is left out where success is summed.
+LEFT_OUT = 1e-18
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLaw:
+    """Entry v of a vector is a noise of law f, or 1 and that noise where v is the truth.
+
+    Parameters
+    ----------
+    cells : int
+        V.
+    noise : PartialNoise
+        f: of one device, so at most whole.
+    """
+
+    cells: int
+    noise: PartialNoise
+
+    @classmethod
+    def of_shares(cls, mechanism: DistributedLaplace) -> "NoiseLaw":
+        """Return the law of one device's vector."""
+        return cls(mechanism.cells, PartialNoise(mechanism.epsilon / mechanism.sensitivity, 1.0 / mechanism.devices))
+
+    def log_ratio(self, entries: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return ln f(x − 1)/f(x) of entries x: positive for x ≥ 1, and minus that of 1 − x elsewhere."""
+        away = np.where(entries >= 1, entries, 1 - entries)
+        law = self.noise.masses(TABLED + 1)[0]
+        usable = int(np.count_nonzero(law > 1e-290))
+        table = np.log(law[: usable - 1]) - np.log(law[1:usable])
+        near = table[np.minimum(away, len(table)) - 1]
+        limit = self.noise.decay + (1.0 - self.noise.share) * -np.log1p(-1.0 / np.maximum(away, 2))
+        return np.where(entries >= 1, 1.0, -1.0) * np.where(away <= len(table), near, limit)
+
+    def log_likelihood(self, reports: Sequence[Any]) -> Logs:
+        """Return ln f(x_t − 1)/f(x_t) for a truth t in a cell, 0 outside, (n, V + 1)."""
+        vectors = reports[0]
+        if isinstance(vectors, SparseVectors):
+            vectors = vectors.to_dense()
+        entries = check_vectors(np.asarray(vectors), (self.cells,)).astype(np.int64)
+        logs = np.zeros((len(entries), self.cells + 1))
+        logs[:, 1:] = self.log_ratio(entries)
+        return logs
+
+    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+        """Return the success from one vector: the best of independent evidence, tails of 1e-18 left out.
+
+        None for several queries, or for noise so wide that the tails are far.
+        """
+        law, _ = self.noise.masses(TABLED)
+        reach = int(np.count_nonzero(law > LEFT_OUT))
+        if queries > 1 or reach >= TABLED or self.cells * 2 * reach > LARGEST_LEVELS:
+            return None
+        entries = np.arange(1 - reach, reach)
+        masses = law[np.abs(entries)]
+        found = expected_best_alike(prior, self.log_ratio(entries), np.log(masses / masses.sum()))
+        return None if found is None else min(found, 1.0)
+
 
 # Floats of a batch of rows: 32 MB, and a few times that while they are worked out.
 BATCH_FLOATS = 2**22

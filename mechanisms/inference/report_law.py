@@ -1,4 +1,4 @@
-"""What a law of reports can be asked: how likely they are from each truth, and how often the best guess is right."""
+"""Interface of report likelihoods, the observed reports they take, and the success of the best guess they give."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -6,6 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.local.common.packed_bits import AnswerReports, BitReports
+from mechanisms.local.common.response_counts import check_values
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.hockey_stick import check_distribution
 
@@ -52,3 +54,162 @@ def greatest_other(prior: NDArray[np.float64]) -> NDArray[np.float64]:
     others = np.full(len(prior), first)
     others[int(prior.argmax())] = second
     return others
+
+
+# What no mechanism sends: an encoding that is not one, such as a sum of some of the shares only.
+INVALID = -1
+
+
+def read_values(reports: Any, *, outputs: int) -> NDArray[np.int64]:
+    """Return one value a device, (n,) int64 in 0…outputs − 1, or INVALID.
+
+    Parameters
+    ----------
+    reports : (n,) int32, or (n, outputs) int64 or uint64
+        Values, or encodings, which are one-hot where they are honest.
+    outputs : int
+
+    Raises
+    ------
+    ParameterError
+        If they have another shape, or a value is out of range.
+    """
+    if isinstance(reports, np.ndarray) and reports.ndim == 2:
+        return _place_of_one(check_vectors(reports, (outputs,)))
+    return check_values(reports, outputs=outputs).astype(np.int64)
+
+
+def read_answers(reports: Any, *, cells: int, outputs: int) -> NDArray[np.int64]:
+    """Return the answer about every cell, (n, cells) int64 in 0…outputs − 1, or INVALID.
+
+    Parameters
+    ----------
+    reports : BitReports, AnswerReports, or (n, cells, outputs) int64 or uint64
+    cells, outputs : int
+    """
+    if isinstance(reports, np.ndarray):
+        return _place_of_one(check_vectors(reports, (cells, outputs)))
+    if isinstance(reports, BitReports | AnswerReports) and reports.cells == cells:
+        held = 2 if isinstance(reports, BitReports) else reports.outputs
+        if held == outputs:
+            return reports.to_dense().astype(np.int64)
+    raise ParameterError("reports", f"must be answers about {cells} cells, {outputs} outputs", reports)
+
+
+def check_vectors(reports: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return encodings (n, *shape) of 64-bit integers, if they are just that."""
+    if reports.dtype not in {np.dtype(np.int64), np.dtype(np.uint64)}:
+        raise ParameterError("reports", "must be encodings of 64-bit integers", str(reports.dtype))
+    if reports.shape[1:] != shape:
+        raise ParameterError("reports", f"must have encodings of shape {shape}", reports.shape)
+    return reports
+
+
+def _place_of_one(vectors: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where the last axis has its 1, INVALID where it is not one-hot."""
+    ones = vectors == 1
+    fine = (ones.sum(axis=-1) == 1) & ((vectors == 0) | ones).all(axis=-1)
+    return np.where(fine, ones.argmax(axis=-1), INVALID)
+
+
+class NoLikelihoodError(NotImplementedError):
+    """Nobody has said how likely these reports are from each truth, so no best guess can be made from them.
+
+    Parameters
+    ----------
+    mechanism : str
+        Which one.
+    reason : str
+        What is missing, as a sentence.
+    """
+
+    def __init__(self, mechanism: str, reason: str) -> None:
+        super().__init__(mechanism, reason)
+        self.mechanism = mechanism
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """Mechanism and reason in one sentence."""
+        return f"{self.mechanism} has no likelihood: {self.reason}"
+
+
+# Levels of all cells together beyond which sorting them takes too long or too much memory.
+LARGEST_LEVELS = 4_000_000
+
+
+def expected_best(
+    outside: float,
+    prior: NDArray[np.float64],
+    cell: NDArray[np.int64],
+    log_ratio: NDArray[np.float64],
+    log_share: NDArray[np.float64],
+) -> float:
+    """Return E[max(q_0, max_v q_v·R_v)], the R_v independent.
+
+    Where evidence about different cells is independent, and tells nothing of a device outside, an observation x has
+    P(x | v) = P(x | 0)·R_v(x): R_v is the likelihood ratio of what it says about cell v. So the best guess is right
+    with Σ_x max_t q_t·P(x | t) = E_0[max(q_0, max_v q_v·R_v)], plus what only one truth can cause. The maximum is
+    distributed as the product of the cells' own distribution functions. Sorted from the greatest q_v·R_v down, every
+    level adds its value times the probability that it is the greatest, and nothing is subtracted: O(L log L) for L
+    levels in all, to the last digits.
+
+    Parameters
+    ----------
+    outside : float
+        q_0.
+    prior : (cells,) float64
+        q_1…q_V.
+    cell : (levels,) int64
+        Which cell a level is of, from 0, ascending; every cell has at least one.
+    log_ratio : (levels,) float64
+        ln R, ascending within a cell; −∞ for R = 0.
+    log_share : (levels,) float64
+        ln P_0(R_v = R | R_v ≤ R), from `log_shares`.
+
+    Returns
+    -------
+    float
+    """
+    with np.errstate(divide="ignore"):
+        weight = np.log(prior)[cell] + log_ratio
+        least = float(np.log(outside)) if outside > 0 else -np.inf
+    starts = np.searchsorted(cell, np.arange(len(prior)))
+    floor = max(least, float(weight[starts].max(initial=-np.inf)))
+    order = np.flatnonzero(weight > floor)
+    order = order[np.argsort(-weight[order], kind="stable")]
+    with np.errstate(divide="ignore"):
+        left = np.log1p(-np.exp(log_share[order]))
+    ahead = np.concatenate([[0.0], np.cumsum(left)])
+    best = float(np.exp(weight[order] + log_share[order] + ahead[:-1]).sum())
+    return best + float(np.exp(floor + ahead[-1]))
+
+
+def log_shares(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ln(mass of a level / mass of it and all below), (levels,), for one cell's levels in ascending order."""
+    shares: NDArray[np.float64] = np.minimum(log_mass - np.logaddexp.accumulate(log_mass), 0.0)
+    return shares
+
+
+def expected_best_alike(
+    prior: NDArray[np.float64], log_ratio: NDArray[np.float64], log_mass: NDArray[np.float64]
+) -> float | None:
+    """Return E[max(q_0, max_v q_v·R_v)] where the R_v have one law; None where there are too many levels.
+
+    Parameters
+    ----------
+    prior : (cells + 1,) float64
+        q_0…q_V.
+    log_ratio, log_mass : (levels,) float64
+        ln R and ln P_0(R), in any order, of masses above 0.
+    """
+    cells, levels = len(prior) - 1, len(log_ratio)
+    if cells * levels > LARGEST_LEVELS:
+        return None
+    order = np.argsort(log_ratio, kind="stable")
+    return expected_best(
+        float(prior[0]),
+        prior[1:],
+        np.repeat(np.arange(cells), levels),
+        np.tile(log_ratio[order], cells),
+        np.tile(log_shares(log_mass[order]), cells),
+    )

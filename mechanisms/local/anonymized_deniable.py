@@ -7,12 +7,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.mechanism import Counts
-from mechanisms.local.not_estimable import NotEstimableError
-from mechanisms.local.parts.linear_estimator import LinearEstimator
-from mechanisms.local.parts.question import Answers, Question, remainder
-from mechanisms.local.parts.question_mechanism import QuestionMechanism
-from mechanisms.local.parts.stay_shares import stay_shares
+from mechanisms.local.common.binary_query import Answers, Question, remainder
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.estimators import stay_shares
+from mechanisms.local.common.linear_estimator import LinearEstimator
+from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.parameter import ParameterError, check_probability
 
 OUTPUTS = ("⊥1", "⊥2", "⊥3")

@@ -1,29 +1,39 @@
-"""Anonymized Local Privacy: Yes, No or ⊥, each kind of holder with its own rates and coins."""
+"""Anonymized Local Privacy: Yes, No or ⊥ with rates of its own for each kind of holder.
+
+Holds the first attempt, the construction whose noise cancels (two answers over three outputs), and lemma 7: the
+estimates from every combination of signs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from itertools import product
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.estimate import Estimate
-from mechanisms.local.mechanism import Counts
-from mechanisms.local.parts.linear_estimator import LinearEstimator, estimator_of_output
-from mechanisms.local.parts.question import Question, remainder
-from mechanisms.local.parts.question_mechanism import QuestionMechanism
-from mechanisms.local.parts.yes_no_silent import (
+from mechanisms.local.common.binary_query import Answers, Question, remainder
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.estimators import estimate_difference, stay_shares
+from mechanisms.local.common.linear_estimator import (
     NO,
     SILENT,
     YES,
     Choice,
+    LinearEstimator,
     build_yes_no_silent,
     check_choice,
     check_share,
     chosen_estimator,
     count_covariance,
+    estimator_of_output,
 )
-from mechanisms.parameter import check_probability, check_true_counts
+from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
+from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.released import released_differences_claim
+from mechanisms.privacy.view import ReleasedDifferences, View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,3 +154,269 @@ class AnonymizedLocal(QuestionMechanism):
         """Return the exact covariance of the three counts, (V, 3, 3)."""
         truth = check_true_counts(true_counts, self.cells)
         return count_covariance(self.question, truth[1:], truth.sum() - truth[1:])
+
+
+OUTPUTS = ("⊥1", "⊥2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnonymizedFirstAttempt(QuestionMechanism):
+    """Answer twice, a share moved up in A and down in B (ALP sec VI, eqs 28-31): a documented failure.
+
+    One die for both answers, its faces side by side as the equations list them: a Yes-holder answers ⊥1 in A
+    below π_⊥1 + π_Y and in B below π_⊥1 − π_Y, a No-holder likewise with π_N. What is common to both answers
+    cancels, but E[⊥1A] − E[⊥1B] = 2π_Y·YES + 2π_N·NO (eqs 32-33): the term π_N·TOTAL stays, and it is noisy.
+    With N known, as eqs 32-35 take it,
+
+    YES = (C[⊥1,A] − C[⊥1,B] − 2π_N·N)/(2(π_Y − π_N)),
+    Var = (YES·2π_Y(1 − 2π_Y) + NO·2π_N(1 − 2π_N))/(2(π_Y − π_N))².
+
+    The error grows as √NO, which is what the attempt was to prevent. It is constant only with π_N = 0, when
+    (⊥1, ⊥2) is given by Yes-holders alone, or with π_N = ½, when (⊥1, ⊥2) is all that No-holders give: either
+    way a device's two answers tell its truth with certainty. With π_Y = π_N, "uniform sampling across both",
+    the Yes terms cancel too and nothing can be estimated.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    base : float
+        π_⊥1, in [0, 1].
+    shift_yes, shift_no : float
+        π_Y and π_N, in [0, 1], each at most π_⊥1 and 1 − π_⊥1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    base: float
+    shift_yes: float
+    shift_no: float
+    rounds: ClassVar[int] = 2
+    source: ClassVar[str] = "ALP eqs 28-31"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_probability("base", self.base)
+        for field in ("shift_yes", "shift_no"):
+            shift = check_probability(field, getattr(self, field))
+            if shift > self.base:
+                raise ParameterError(field, f"must be at most base = {self.base:g}", shift)
+        super().__post_init__()
+
+    def build_question(self) -> Question:
+        """Return the joint laws of both answers (ALP eqs 28-31)."""
+        laws: list[dict[Answers, float]] = []
+        for field in ("shift_yes", "shift_no"):
+            shift = getattr(self, field)
+            rest = remainder(field, shift, self.base, shift)
+            laws.append({(0, 0): self.base - shift, (0, 1): 2.0 * shift, (1, 1): rest})
+        return Question.build(OUTPUTS, yes=laws[0], no=laws[1])
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the estimator from the difference of the counts of ⊥1 (ALP eqs 32-33).
+
+        Raises
+        ------
+        NotEstimableError
+            If π_Y = π_N.
+        """
+        gap = 2.0 * (self.shift_yes - self.shift_no)
+        if gap == 0.0:
+            raise NotEstimableError(type(self).__name__, "with π_Y = π_N the Yes terms cancel too (ALP sec VI).")
+        weights = np.array([[1.0, 0.0], [-1.0, 0.0]]) / gap
+        return LinearEstimator(self.question, weights, -2.0 * self.shift_no / gap)
+
+
+CANCELLING_OUTPUTS = ("⊥1", "⊥2", "⊥3")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnonymizedCancelling(QuestionMechanism):
+    """Answer twice; a shifted Yes-holder goes from ⊥1 to ⊥3, a shifted No-holder from ⊥2 to ⊥3 (ALP sec VII).
+
+    Everyone else gives one answer twice, ⊥1, ⊥2 or ⊥3. So C[⊥1,A] − C[⊥1,B] is Bin(YES, π_Y), and
+
+    YES = (C[⊥1,A] − C[⊥1,B])/π_Y,   Var = YES(1 − π_Y)/π_Y,
+
+    whatever the number of No-holders: constant error, as Sampling Privacy has, and at the same price. (⊥1, ⊥3)
+    is given by Yes-holders only and (⊥2, ⊥3) by No-holders only, so whoever links both answers learns the truth
+    with probability π_Y, and no finite ε holds: there is no deniability, as the paper says itself (sec VII-B).
+
+    The equations in the reading under which the expectations 40-45 hold: eq 37 puts π_N at ⊥2; eqs 38 and 39
+    move it to ⊥3 (eq 39 prints π_⊥N at ⊥2 in the place of π_⊥2); eq 41 has π_⊥1·NO where π_⊥2·NO is meant; eq 45
+    is headed ⊥3A and is ⊥3B. A device's answers sum to one for Yes- and for No-holders alike only if π_Y = π_N,
+    the `shift`.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    shift : float
+        π_Y = π_N, in (0, 1].
+    stay : (3,) sequence of float, optional
+        π_⊥1, π_⊥2 and π_⊥3, summing to 1 − shift; equal by default.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    shift: float
+    stay: Sequence[float] | None = None
+    rounds: ClassVar[int] = 2
+    source: ClassVar[str] = "ALP eqs 36-39"
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the default."""
+        check_probability("shift", self.shift, above_zero=True)
+        object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
+        super().__post_init__()
+
+    def build_question(self) -> Question:
+        """Return the joint laws of both answers (ALP eqs 36-39)."""
+        staying: dict[Answers, float] = {(o, o): share for o, share in enumerate(stay_shares(self.shift, self.stay))}
+        return Question.build(
+            CANCELLING_OUTPUTS, yes={**staying, (0, 2): self.shift}, no={**staying, (1, 2): self.shift}
+        )
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the difference of the counts of ⊥1, over π_Y (ALP eqs 40 and 43)."""
+        weights = np.zeros((2, 3))
+        weights[:, 0] = 1.0 / self.shift, -1.0 / self.shift
+        return LinearEstimator(self.question, weights)
+
+    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+        """Return (C[⊥1,A] − C[⊥1,B])/π_Y, from realised rates where not everyone was heard in both rounds.
+
+        Parameters
+        ----------
+        counts : (2, V, 3) int64
+        counted, asked : (2,) int
+            Nobody is asked in round two who was not asked in round one.
+
+        Returns
+        -------
+        Estimate
+            Unbiased; binomial inversion on an ideal channel, else the interval of round one given round two.
+        """
+        seen, heard = self._check_tallies(counts)[:, :, 0], self._hear(counted, asked)
+        if not heard.silent:
+            self.linear_estimator.variance(heard)  # refuses devices asked in round two only
+        # To round two, which says nothing of the truth, round one adds Bin(YES, π_Y): Sampling Privacy backwards.
+        backwards = ResponseCounts(heard.asked[::-1], heard.counted[::-1], truth_round=2)
+        blank = stay_shares(self.shift, self.stay)[0]
+        return estimate_difference(seen[1], seen[0], sampling=self.shift, blank=blank, heard=backwards)
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what a view tells; the published differences of ⊥1 are those of Sampling Privacy with π_s = π_Y."""
+        if isinstance(view, ReleasedDifferences):
+            return released_differences_claim(view, self.shift)
+        return super().claim(view)
+
+
+Sign: TypeAlias = Literal[-1, 1]
+SIGNS: tuple[Sign, Sign] = (1, -1)
+# A determinant this small, for probabilities of order one, is rounding.
+SINGULAR = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class SignSolution:
+    """One solution (YES, σ) of eqs 25 and 26.
+
+    Parameters
+    ----------
+    signs : tuple of int
+        The sign of σ in eq 25 and in eq 26.
+    yes : float
+        YES.
+    sigma : float
+        σ, not negative.
+    excess : float
+        What eq 27 is missed by: its left side less DO. 0 where nobody said No; else the count of No, negative.
+    """
+
+    signs: tuple[Sign, Sign]
+    yes: float
+    sigma: float
+    excess: float
+
+
+@dataclass(frozen=True, slots=True)
+class SignSolutions:
+    """What Lemma 7's system comes to.
+
+    Parameters
+    ----------
+    solutions : tuple of SignSolution
+        Those with neither YES nor σ negative.
+    dependent : tuple of tuple of int
+        The signs with which the two equations are one, or contradict each other: they determine nothing.
+    """
+
+    solutions: tuple[SignSolution, ...]
+    dependent: tuple[tuple[Sign, Sign], ...]
+
+
+def solve_sign_combinations(mechanism: AnonymizedLocal, *, said_yes: int, silent: int, devices: int) -> SignSolutions:
+    """Solve E["Yes"] ± σ = Observed("Yes") and E[⊥] ± σ = Observed(⊥) for YES and σ (ALP lemma 7, eqs 25-27).
+
+    Each combination of signs makes eqs 25 and 26 two linear equations with two unknowns; eq 27, their sum set
+    to DO, is no third equation where nobody says No, since then Observed("Yes") + Observed(⊥) = DO, and is
+    false by the count of No where somebody does. Solutions with a negative YES are dropped, as the paper says,
+    and those with a negative σ: they are those of the opposite signs written twice.
+
+    What is found. One σ for both counts is the paper's observation that at π_1 = π_2 = π_3 = 1 the standard
+    deviations are equal. They are, for "Yes" and ⊥. For "No" it is not so: nobody says No, σ("No") = 0, and the
+    estimator of lemma 3 is 0/0. And exactly there the system gives nothing new: with equal signs the sum of the
+    two equations is 2σ = 0, so YES is the estimate of lemma 1, and with opposite signs the equations are one.
+    With other parameters each pair of signs has its solution and nothing tells which is right, so the σ found
+    is no standard error: two estimates that differ by chance are made equal by a σ that fits. Use the best
+    combination of the counts instead.
+
+    Parameters
+    ----------
+    mechanism : AnonymizedLocal
+        The parameters of eqs 6-7.
+    said_yes, silent : int
+        Observed("Yes") and Observed(⊥), for one cell.
+    devices : int
+        DO, at least 1.
+
+    Returns
+    -------
+    SignSolutions
+
+    Raises
+    ------
+    ParameterError
+        If a count is negative, or the two exceed `devices`.
+    """
+    check_integer("devices", devices, at_least=1)
+    check_integer("said_yes", said_yes, at_least=0)
+    check_integer("silent", silent, at_least=0)
+    if said_yes + silent > devices:
+        raise ParameterError("silent", f"must be at most devices − said_yes = {devices - said_yes}", silent)
+    yes, no = mechanism.question.in_round(1)
+    slope = (yes - no)[[YES, SILENT]]
+    seen = np.array([said_yes, silent], dtype=np.float64) - no[[YES, SILENT]] * devices
+    solutions: dict[tuple[float, float], SignSolution] = {}
+    dependent: list[tuple[Sign, Sign]] = []
+    for signs in product(SIGNS, SIGNS):
+        determinant = float(slope[0] * signs[1] - slope[1] * signs[0])
+        if abs(determinant) <= SINGULAR:
+            dependent.append(signs)
+            continue
+        count = float(signs[1] * seen[0] - signs[0] * seen[1]) / determinant
+        sigma = float(slope[0] * seen[1] - slope[1] * seen[0]) / determinant
+        # Solved to the last bits of N: what is left of 0 there is 0.
+        if abs(sigma) <= SINGULAR * devices:
+            sigma = 0.0
+        if count >= 0.0 and sigma >= 0.0:
+            excess = float(said_yes + silent - devices)
+            solutions.setdefault((count, sigma), SignSolution(signs, count, sigma, excess))
+    return SignSolutions(tuple(solutions.values()), tuple(dependent))

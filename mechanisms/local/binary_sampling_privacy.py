@@ -7,28 +7,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.estimate import Estimate
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.parts.bit_rows import BitReports, set_bits_where, words_of
-from mechanisms.local.parts.checks import check_round, check_truth
-from mechanisms.local.parts.coin_rows import toss_rows
-from mechanisms.local.parts.difference import difference_variance, estimate_difference
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.sampling_warnings import sampling_warnings, warn
-from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
-from mechanisms.parameter import (
-    ParameterError,
-    check_counts,
-    check_integer,
-    check_probability,
-    check_true_counts,
-)
+from mechanisms.local.common.binary_query import batch_of_rows, encode_rows, tally_rows
+from mechanisms.local.common.estimators import difference_variance, estimate_difference
+from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
+from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
+from mechanisms.local.sampling_privacy import sampling_warnings, warn
+from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.per_cell import binary_answer_claim, per_cell_claim
-from mechanisms.privacy.released_claims import released_differences_claim
-from mechanisms.privacy.released_counts import released_counts_claim
-from mechanisms.privacy.shares import shares_claim
+from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.shuffled import shuffled_claim
+from mechanisms.privacy.symmetric_pair import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, View
 
 SUM_TOLERANCE = 1e-9
@@ -164,7 +154,7 @@ class BinarySamplingPrivacy:
         Estimate
             Unbiased; binomial inversion on an ideal channel, else the interval of round two given round one.
         """
-        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, :, 1]
         return estimate_difference(yes[0], yes[1], sampling=self.sampling, blank=self.faces[1], heard=heard)
 
@@ -181,7 +171,9 @@ class BinarySamplingPrivacy:
             An ideal channel by default.
         """
         truth = check_true_counts(true_counts, self.cells)
-        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_truth(
+            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
+        )
         if heard.silent:
             return np.full(self.cells, np.inf)
         variance = difference_variance(sampling=self.sampling, blank=self.faces[1], heard=heard)

@@ -9,21 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from mechanisms.local.estimate import Estimate
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.parts.budget import check_budget
-from mechanisms.local.parts.checks import check_round, check_truth, check_where
-from mechanisms.local.parts.count_law import CountLaw
-from mechanisms.local.parts.heard import Heard, estimate_between, estimate_nothing
-from mechanisms.local.parts.intervals import LEVEL
-from mechanisms.local.parts.proportion import proportion_variance
-from mechanisms.local.parts.sparse_vectors import SparseVectors
-from mechanisms.local.parts.variance import QuadraticVariance
-from mechanisms.local.parts.yes_no import BATCH_BYTES, BATCH_DEVICES
+from mechanisms.local.common.binary_query import BATCH_BYTES, BATCH_DEVICES
+from mechanisms.local.common.count_law import CountLaw
+from mechanisms.local.common.estimators import proportion_variance
+from mechanisms.local.common.frequency_oracle import check_budget
+from mechanisms.local.common.intervals import LEVEL, QuadraticVariance
+from mechanisms.local.common.response_counts import (
+    ResponseCounts,
+    check_round,
+    check_truth,
+    check_where,
+    estimate_between,
+    estimate_nothing,
+)
+from mechanisms.local.common.sparse_vectors import SparseVectors
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.noise_share import PartialNoise, noise_claim
-from mechanisms.privacy.one_round import one_round_claim
+from mechanisms.privacy.discrete_laplace import PartialNoise, noise_claim
+from mechanisms.privacy.symmetric_pair import one_round_claim
 from mechanisms.privacy.view import ReleasedCounts, View
 
 # Values that the law of the noise is merged to; what lies beyond them on either side; where e^−TAIL is nothing.
@@ -181,7 +185,7 @@ class DistributedLaplace:
             Unbiased. Where all were counted and they are N, the interval is exact, from the discrete Laplace
             law; else it inverts the law of the noise of those counted and of a sample of the devices.
         """
-        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0]
         if heard.silent:
             return estimate_nothing(heard, self.cells)
@@ -207,7 +211,9 @@ class DistributedLaplace:
             An ideal channel by default.
         """
         truth = check_true_counts(true_counts, self.cells)
-        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_truth(
+            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
+        )
         if heard.silent:
             return np.full(self.cells, np.inf)
         return self._variance(heard).std_error(truth[1:])
@@ -272,7 +278,7 @@ class DistributedLaplace:
         allowed = (1.0 - LEVEL) * (1.0 + self.alpha) / 2
         return max(0, math.ceil(-math.log(allowed) * self.sensitivity / self.epsilon) - 1)
 
-    def _ends(self, seen: NDArray[np.int64], heard: Heard) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ends(self, seen: NDArray[np.int64], heard: ResponseCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of the interval where not the N devices expected were all counted.
 
         They are found at ATOMS of the counts seen at most; between those they run almost straight.
@@ -305,7 +311,7 @@ class DistributedLaplace:
         chance[-1] = 1.0 - below[kept[-2]] if len(kept) > 1 else 1.0
         return values[kept], chance
 
-    def _variance(self, heard: Heard) -> QuadraticVariance:
+    def _variance(self, heard: ResponseCounts) -> QuadraticVariance:
         """Return the variance of the estimate: the noise of those counted, and the spread of a sample."""
         sample = proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard)
         if heard.devices == 0:

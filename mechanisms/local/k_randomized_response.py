@@ -7,17 +7,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.local.common.categorical_sampling import answer_second, one_hot, tally_values, throw
+from mechanisms.local.common.frequency_oracle import PureProtocol, check_budget
+from mechanisms.local.common.response_counts import check_round, check_truth, check_values, check_where
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.parts.budget import check_budget
-from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.parts.die import answer_second, one_hot, tally_values, throw
-from mechanisms.local.parts.pure_protocol import PureProtocol
 from mechanisms.local.sampling_privacy import Dice
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.mirror_pair import mirror_claim
-from mechanisms.privacy.one_round import one_round_claim
 from mechanisms.privacy.shuffled import shuffled_value_claim
+from mechanisms.privacy.symmetric_pair import mirror_claim, one_round_claim
 from mechanisms.privacy.view import Shuffled, View
 
 

@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.local.common.binary_query import BATCH_BYTES
+from mechanisms.local.common.categorical_sampling import throw
+from mechanisms.local.common.frequency_oracle import PureProtocol, check_budget
+from mechanisms.local.common.hash_family import add_support, answer_hashed, draw_seeds, fill_support, same_bucket
+from mechanisms.local.common.response_counts import check_round, check_truth, check_values, check_where
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.parts.budget import check_budget
-from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.parts.die import throw
-from mechanisms.local.parts.hash_family import add_support, answer_hashed, draw_seeds, fill_support, same_bucket
-from mechanisms.local.parts.pure_protocol import PureProtocol
-from mechanisms.local.parts.yes_no import BATCH_BYTES
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.mirror_pair import mirror_claim
+from mechanisms.privacy.symmetric_pair import mirror_claim
 
 MOST_BUCKETS = 2**31 - 1
 # Coins and report of a device: two 64-bit words and a 32-bit value each.
@@ -85,8 +84,8 @@ class LocalHashing(PureProtocol):
 
     The bucket of the truth is named with e^ε/(e^ε + g − 1), any other alike. A report supports the symbols
     (0 outside, 1…V) that its function puts into the bucket it names. The functions are the multiply-add-shift
-    family (`mechanisms.local.parts.hash_family`): buckets of two symbols are exactly independent, so the probability of
-    a false support is known exactly, the estimate is exactly unbiased and every cell's count exactly
+    family (`mechanisms.local.common.hash_family`): buckets of two symbols are exactly independent, so the probability
+    of a false support is known exactly, the estimate is exactly unbiased and every cell's count exactly
     binomial. Three symbols' buckets are not independent; nothing here rests on that.
 
     Parameters

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from mechanisms.local.common.binary_query import batch_of_rows
+from mechanisms.local.common.frequency_oracle import check_budget
+from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
+from mechanisms.local.common.response_counts import check_round, check_truth
 from mechanisms.local.mechanism import Truth
-from mechanisms.local.parts.bit_rows import BitReports, set_bits_where, words_of
-from mechanisms.local.parts.budget import check_budget
-from mechanisms.local.parts.checks import check_round, check_truth
-from mechanisms.local.parts.coin_rows import toss_rows
-from mechanisms.local.parts.unary import UnaryEncoding
-from mechanisms.local.parts.yes_no import batch_of_rows
+from mechanisms.local.unary_encoding import UnaryEncoding
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim

@@ -1,16 +1,78 @@
-"""The shape of every mechanism that runs on a device, and of what passes through it."""
+"""`LocalMechanism`: the interface of a mechanism on the device, and the `Estimate` that it returns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.estimate import Estimate
-from mechanisms.parameter import check_integer
+from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.view import View
+
+IntervalMethod = Literal["binomial inversion", "score", "exact", "noise, then binomial inversion"]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimated devices in each cell, 1…V in order.
+
+    Parameters
+    ----------
+    count : (cells,) float64
+        The unbiased estimate; may be negative.
+    std_error : (cells,) float64
+        Theory's standard error at the estimate clipped to what is possible; infinite where nothing was heard.
+    lower, upper : (cells,) float64
+        Ends of the 95 % interval, within 0 and the number of devices asked.
+    interval : {"binomial inversion", "score", "exact", "noise, then binomial inversion"}
+        How the interval was made; "score" inverts both tails of the law of the reports, computed or approximated by
+        its first moments.
+
+    Raises
+    ------
+    ParameterError
+        If an array has another shape or dtype, holds a NaN, or the ends of an interval are in the wrong
+        order.
+    """
+
+    count: NDArray[np.float64]
+    std_error: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    interval: IntervalMethod
+
+    def __post_init__(self) -> None:
+        """Check that the arrays belong together."""
+        if self.interval not in get_args(IntervalMethod):
+            raise ParameterError("interval", f"must be one of {get_args(IntervalMethod)}", self.interval)
+        for field in ("count", "std_error", "lower", "upper"):
+            array = getattr(self, field)
+            if not isinstance(array, np.ndarray) or array.dtype != np.float64:
+                raise ParameterError(field, "must be a float64 array", getattr(array, "dtype", type(array).__name__))
+            if array.ndim != 1 or array.shape != self.count.shape:
+                raise ParameterError(field, "must have one value a cell", array.shape)
+            if np.isnan(array).any():
+                raise ParameterError(field, "must hold no NaN, first at cell", int(np.isnan(array).argmax()) + 1)
+        if not np.isfinite(self.count).all():
+            raise ParameterError("count", "must be finite", float(self.count[~np.isfinite(self.count)][0]))
+        if (self.std_error < 0).any():
+            raise ParameterError("std_error", "must not be negative", float(self.std_error.min()))
+        if (self.lower < 0).any():
+            raise ParameterError("lower", "must not be negative", float(self.lower.min()))
+        if (self.lower > self.upper).any():
+            cell = int((self.lower > self.upper).argmax())
+            raise ParameterError("lower", f"must not exceed upper, at cell {cell + 1}", float(self.lower[cell]))
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.count)
+
+    def __repr__(self) -> str:
+        """Size, sum and method."""
+        return f"<Estimate of {len(self)} cells, {self.count.sum():.1f} devices, {self.interval} interval>"
+
 
 # A mechanism takes back only the memory, coins and reports it made itself. A protocol cannot say so without
 # three type parameters on every function that holds a mechanism, so what it takes back is Any and what it
@@ -113,3 +175,27 @@ class LocalMechanism(Protocol):
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return what is proved about whoever has this view: exact, a bound, or unknown; never a guess."""
+
+
+class NotEstimableError(ValueError):
+    """No unbiased estimate of the devices in a cell can be made from these answers.
+
+    The mechanism itself is sound: it answers, its tallies have their law and its claims hold. They only do not tell
+    what was asked.
+
+    Parameters
+    ----------
+    mechanism : str
+        Which one.
+    reason : str
+        Why, as a sentence.
+    """
+
+    def __init__(self, mechanism: str, reason: str) -> None:
+        super().__init__(mechanism, reason)
+        self.mechanism = mechanism
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """Mechanism and reason in one sentence."""
+        return f"{self.mechanism} cannot be estimated: {self.reason}"

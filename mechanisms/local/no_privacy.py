@@ -8,15 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.estimate import Estimate
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.parts.die import one_hot, tally_values
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
+from mechanisms.local.common.categorical_sampling import one_hot, tally_values
+from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
+from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth, check_values, check_where
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.shares import shares_claim
+from mechanisms.privacy.symmetric_pair import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
 
 
@@ -100,7 +98,7 @@ class NoPrivacy:
         Estimate
             Exact on an ideal channel; else unbiased, with the interval of a hypergeometric count.
         """
-        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, 1:]
         if heard.ideal:
             count = seen.astype(np.float64)
@@ -113,7 +111,9 @@ class NoPrivacy:
     ) -> NDArray[np.float64]:
         """Return the standard error, (V,): 0 on an ideal channel, else that of a simple random sample."""
         truth = check_true_counts(true_counts, self.cells)
-        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_truth(
+            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
+        )
         if heard.silent:
             return np.full(self.cells, np.inf)
         return proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard).std_error(truth[1:])

@@ -1,24 +1,32 @@
-"""Randomized response with the papers' two coins, asked as a yes/no question about every cell."""
+"""Randomized response per cell: with the papers' two coins, Warner's, and the papers' variants with sampling."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.estimate import Estimate
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.parts.bit_rows import BitReports, set_bits, words_of
-from mechanisms.local.parts.checks import check_round, check_truth
-from mechanisms.local.parts.coin_rows import toss_rows
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
-from mechanisms.local.parts.yes_no import batch_of_rows, encode_rows, tally_rows
-from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
+from mechanisms.local.common.binary_query import Answers, Question, batch_of_rows, encode_rows, tally_rows
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
+from mechanisms.local.common.linear_estimator import (
+    YES,
+    Choice,
+    LinearEstimator,
+    build_yes_no_silent,
+    check_choice,
+    check_share,
+    chosen_estimator,
+    estimator_of_output,
+)
+from mechanisms.local.common.packed_bits import BitReports, set_bits, toss_rows, words_of
+from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
+from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.one_round import one_round_claim
 from mechanisms.privacy.per_cell import binary_answer_claim
+from mechanisms.privacy.symmetric_pair import one_round_claim
 from mechanisms.privacy.view import View
 
 
@@ -146,7 +154,7 @@ class RandomizedResponse:
         Estimate
             Unbiased, with an interval that inverts the law of C.
         """
-        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, :, 1]
         return estimate_proportion(yes, true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
 
@@ -163,7 +171,9 @@ class RandomizedResponse:
             An ideal channel by default.
         """
         truth = check_true_counts(true_counts, self.cells)
-        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_truth(
+            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
+        )
         if heard.silent:
             return np.full(self.cells, np.inf)
         variance = proportion_variance(true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
@@ -196,3 +206,199 @@ class RandomizedResponse:
             )
 
         return one_round_claim(view, report)
+
+
+OUTPUTS = ("No", "Yes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warner(QuestionMechanism):
+    """One coin a cell: heads, say the truth; tails, say the opposite (Warner 1965).
+
+    Ŷ = (C − (1 − p)N)/(2p − 1), with variance N·p(1 − p)/(2p − 1)² whatever the truth is. Both answers are
+    counted in its ε: |ln(p/(1 − p))| for a single question, twice that when every cell is asked about, since a
+    move changes two answers. It is the two-coin form with π_1 = 2p − 1 and π_2 = 1/2.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    truthful : float
+        p, probability of telling the truth, in [0, 1] but not 1/2.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN, or p is 1/2, where an answer says nothing.
+    """
+
+    truthful: float
+    source: ClassVar[str] = "Warner 1965, both answers"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_probability("truthful", self.truthful)
+        if self.truthful == 0.5:
+            raise ParameterError("truthful", "must not be 1/2, where an answer says nothing", self.truthful)
+        super().__post_init__()
+
+    def build_question(self) -> Question:
+        """Return the laws of No and Yes."""
+        lie = 1.0 - self.truthful
+        yes: dict[Answers, float] = {(0,): lie, (1,): self.truthful}
+        no: dict[Answers, float] = {(0,): self.truthful, (1,): lie}
+        return Question.build(OUTPUTS, yes=yes, no=no)
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the estimator from the count of Yes."""
+        return estimator_of_output(self.question, OUTPUTS.index("Yes"), mechanism=type(self).__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledResponse(QuestionMechanism):
+    """Say ⊥ unless sampled, then heads on the first coin tells the truth, else the second answers (SP toy 2).
+
+    SP eqs 2-5 and, with a rate for each kind of holder, ALP eqs 3-4. A Yes-holder says Yes with π_sYes(π_1 +
+    (1 − π_1)π_2), a No-holder with π_sNo(1 − π_1)π_2. With one rate, Ŷ = (C − π_s(1 − π_1)π_2·N)/(π_sπ_1); with
+    both rates 1 it is randomized response. Rates that differ make ⊥ tell too.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    sampling : float
+        π_s of Yes-holders, in (0, 1].
+    first_coin : float
+        π_1, probability of telling the truth once sampled, in (0, 1].
+    second_coin : float
+        π_2, probability of saying Yes otherwise, in [0, 1].
+    sampling_no : float, optional
+        π_s of No-holders, in [0, 1]; that of Yes-holders by default.
+    estimator : {"yes", "no", "silent", "best"}
+        The count to estimate from; that of Yes by default, as in the papers.
+    yes_share : float, optional
+        The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    sampling: float
+    first_coin: float
+    second_coin: float
+    sampling_no: float | None = None
+    estimator: Choice = "yes"
+    yes_share: float | None = None
+    source: ClassVar[str] = "SP eqs 2-5 and ALP eqs 3-4"
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the defaults."""
+        check_probability("sampling", self.sampling, above_zero=True)
+        check_probability("first_coin", self.first_coin, above_zero=True)
+        check_probability("second_coin", self.second_coin)
+        no = self.sampling if self.sampling_no is None else check_probability("sampling_no", self.sampling_no)
+        object.__setattr__(self, "sampling_no", no)
+        check_choice(self.estimator)
+        super().__post_init__()
+        object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
+
+    def build_question(self) -> Question:
+        """Return the laws of No, Yes and ⊥ (SP eqs 2-3, ALP eqs 3-4)."""
+        rates = self.sampling, self.sampling if self.sampling_no is None else self.sampling_no
+        false_yes = (1.0 - self.first_coin) * self.second_coin
+        false_no = (1.0 - self.first_coin) * (1.0 - self.second_coin)
+        laws = [
+            (rate * says_no, rate * (1.0 - says_no), 1.0 - rate)
+            for rate, says_no in zip(rates, (false_no, self.first_coin + false_no), strict=True)
+        ]
+        # What a No-holder says of Yes, written so that it is 0 exactly where no coin can make it say so.
+        laws[1] = (laws[1][0], rates[1] * false_yes, laws[1][2])
+        return build_yes_no_silent(yes=laws[0], no=laws[1])
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the chosen estimator; a NotEstimableError where its count says nothing."""
+        share = check_share(self.yes_share, self.cells)
+        return chosen_estimator(self.question, self.estimator, yes_share=share, mechanism=type(self).__name__)
+
+
+Reading = Literal["noise", "value"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingAndNoise(QuestionMechanism):
+    """Say something with π_s, else ⊥ (SP eq 1, ALP eq 2): a false start of both papers.
+
+    Two readings. In "noise", whoever is sampled says Yes, whatever its truth, and nobody says No: SP's toy 1,
+    and the text under ALP eq 2 ("a percentage of the No population responds Yes"). In "value", whoever is
+    sampled says its own value: ALP eq 2 as the equation stands.
+
+    What can be estimated:
+
+    - "noise" with one π_s for all, SP's toy: nothing. One equation, C = π_s·(YES + NO), and two unknowns;
+      knowing YES + NO = N does not help, since then C says nothing that was not known. It is the only one with
+      ε = 0, for the same reason.
+    - "noise" with π_sYes ≠ π_sNo: YES = (C − π_sNo·N)/(π_sYes − π_sNo), if N is known, as it is where ⊥ is
+      written too. Without it there are still two unknowns.
+    - "value": YES = C(Yes)/π_sYes, even if N is not known, and NO likewise from its own count; for only
+      Yes-holders ever say Yes, and that is why no ε is finite.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    sampling : float
+        π_s of Yes-holders, in (0, 1].
+    sampling_no : float, optional
+        π_s of No-holders, in [0, 1]; that of Yes-holders by default.
+    says : {"noise", "value"}
+        The reading.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    sampling: float
+    sampling_no: float | None = None
+    says: Reading = "noise"
+    source: ClassVar[str] = "SP eq 1 and ALP eq 2"
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the default."""
+        check_probability("sampling", self.sampling, above_zero=True)
+        if self.says not in get_args(Reading):
+            raise ParameterError("says", f"must be one of {', '.join(get_args(Reading))}", self.says)
+        no = self.sampling if self.sampling_no is None else check_probability("sampling_no", self.sampling_no)
+        object.__setattr__(self, "sampling_no", no)
+        super().__post_init__()
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """π_sYes and π_sNo."""
+        return self.sampling, self.sampling if self.sampling_no is None else self.sampling_no
+
+    def build_question(self) -> Question:
+        """Return the laws of No, Yes and ⊥ (SP eq 1, ALP eq 2)."""
+        yes, no = self.rates
+        said = (0.0, no) if self.says == "noise" else (no, 0.0)
+        return build_yes_no_silent(yes=(0.0, yes, 1.0 - yes), no=(*said, 1.0 - no))
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the estimator from the count of Yes.
+
+        Raises
+        ------
+        NotEstimableError
+            In reading "noise" with one π_s for all.
+        """
+        yes, no = self.rates
+        if self.says == "noise" and yes == no:
+            raise NotEstimableError(
+                type(self).__name__,
+                "one equation, E[C] = π_s·(YES + NO), and two unknowns, since a sampled device says Yes whatever its "
+                "truth (SP sec 3.2).",
+            )
+        return estimator_of_output(self.question, YES, mechanism=type(self).__name__)

@@ -1,5 +1,6 @@
-"""Multi-valued Sampling Privacy: the two-round protocol whose error does not grow with the crowd outside."""
+"""Multi-valued Sampling Privacy: the two-round protocol whose error does not grow with the devices outside."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,19 +8,134 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.local.estimate import Estimate
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
-from mechanisms.local.parts.blanks import resolve_blanks
-from mechanisms.local.parts.checks import check_round, check_truth, check_values, check_where
-from mechanisms.local.parts.die import alias_table, answer_second, one_hot, redraw, tally_values, throw
-from mechanisms.local.parts.difference import difference_variance, estimate_difference
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.refresh import estimate_refreshed, refreshed_variance
-from mechanisms.local.parts.sampling_warnings import sampling_warnings, warn
-from mechanisms.parameter import check_counts, check_integer, check_probability, check_true_counts
+from mechanisms.local.common.categorical_sampling import (
+    alias_table,
+    answer_second,
+    one_hot,
+    redraw,
+    tally_values,
+    throw,
+)
+from mechanisms.local.common.estimators import (
+    difference_variance,
+    estimate_difference,
+    estimate_refreshed,
+    refreshed_variance,
+)
+from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth, check_values, check_where
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
+from mechanisms.parameter import (
+    ParameterError,
+    ParameterWarning,
+    check_counts,
+    check_integer,
+    check_probability,
+    check_true_counts,
+)
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.sampling_claim import sampling_claim
+from mechanisms.privacy.sampling_privacy import sampling_claim
 from mechanisms.privacy.view import View
+
+SUM_TOLERANCE = 1e-9
+
+
+def resolve_blanks(
+    *, cells: int, sampling: float, blank_zero: float | None, blank: ArrayLike | None
+) -> NDArray[np.float64]:
+    """Return π_0…π_V, (cells + 1,) float64, which with π_s sum to 1.
+
+    Parameters
+    ----------
+    cells : int
+        V.
+    sampling : float
+        π_s.
+    blank_zero : float, optional
+        π_0.
+    blank : float or (cells,) float, optional
+        π_v of each cell. With neither, all V + 1 blanks are equal; with one of them, the other takes what is
+        left.
+
+    Raises
+    ------
+    ParameterError
+        If a blank is no probability, there is not one a cell, or the faces do not sum to 1 within 1e-9.
+    """
+    left = 1.0 - sampling
+    if blank is None:
+        if blank_zero is None:
+            return np.full(cells + 1, left / (cells + 1))
+        zero = _check_share("blank_zero", blank_zero, left)
+        blanks = np.full(cells + 1, max(left - zero, 0.0) / cells)
+        blanks[0] = min(zero, left)
+        return blanks
+    values = _check_cells(blank, cells)
+    total = float(values.sum())
+    zero = left - total if blank_zero is None else check_probability("blank_zero", blank_zero)
+    if blank_zero is None and zero < -SUM_TOLERANCE:
+        raise ParameterError("blank", f"must sum over the cells to at most 1 − sampling = {left:g}", total)
+    if abs(sampling + zero + total - 1.0) > SUM_TOLERANCE:
+        rule = f"must make sampling ({sampling:g}), blank_zero ({zero:g}) and the cells' blanks ({total:g}) sum to 1"
+        raise ParameterError("blank", rule, sampling + zero + total)
+    # A remainder of rounding is no face: a claim must not rest on it.
+    return np.concatenate([[zero if zero > SUM_TOLERANCE or blank_zero is not None else 0.0], values])
+
+
+def _check_share(field: str, value: float, left: float) -> float:
+    """Return a probability no larger than what is left for it."""
+    share = check_probability(field, value)
+    if share > left + SUM_TOLERANCE:
+        raise ParameterError(field, f"must be at most 1 − sampling = {left:g}", value)
+    return share
+
+
+def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
+    """Return one probability a cell."""
+    given = np.asarray(blank)
+    if given.dtype.kind not in "fiu":
+        raise ParameterError("blank", "must be a number, or one a cell", blank)
+    if given.ndim and given.shape != (cells,):
+        raise ParameterError("blank", f"must be a number, or one a cell, shape {(cells,)}", given.shape)
+    values = np.array(np.broadcast_to(given, (cells,)), dtype=np.float64)
+    wrong = ~((values >= 0.0) & (values <= 1.0))
+    if wrong.any():
+        cell = int(wrong.argmax())
+        raise ParameterError("blank", f"must be a probability, 0 to 1, at cell {cell + 1}", float(values[cell]))
+    return values
+
+
+def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) -> list[str]:
+    """Return a sentence for each thing in these parameters that the paper, or its own mathematics, advises against.
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    blank_zero : float
+        π_0.
+    blanks : (values,) float
+        The probabilities of the other blank faces.
+    """
+    sentences = []
+    if sampling >= 0.5:
+        sentences.append(f"sampling: the paper asks for less than 1/2 (SP sec 3.1), got {sampling:g}.")
+    if blank_zero == 0.0:
+        sentences.append(
+            "blank_zero: with π_0 = 0 an answer 0 in round one says that the device is sampled and will tell the "
+            "truth, and in round two that it is outside every cell."
+        )
+    if np.min(blanks) == 0.0:
+        sentences.append(
+            "blank: a value that no blank face says is answered in round two by its own devices only, which tells "
+            "with certainty."
+        )
+    return sentences
+
+
+def warn(sentences: list[str], *, stacklevel: int) -> None:
+    """Warn with each sentence, at the caller so many frames above this one's."""
+    for sentence in sentences:
+        warnings.warn(sentence, ParameterWarning, stacklevel=stacklevel + 1)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -199,7 +315,7 @@ class SamplingPrivacy:
             Unbiased; binomial inversion on an ideal channel without refresh, else the interval of round two given round
             one.
         """
-        heard = Heard.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         first, second = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, 1:]
         blank = self.blanks[1:]
         if self.refresh:
@@ -221,7 +337,9 @@ class SamplingPrivacy:
             An ideal channel by default.
         """
         truth = check_true_counts(true_counts, self.cells)
-        heard = Heard.from_truth(int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        heard = ResponseCounts.from_truth(
+            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
+        )
         if heard.silent:
             return np.full(self.cells, np.inf)
         blank = self.blanks[1:]

@@ -11,12 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.mechanism import Counts
-from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.parameter import ParameterWarning
-from mechanisms.planning.margin import margin, tell_once
 from mechanisms.planning.target import Target
-from mechanisms.planning.told import Claimant, Told
+from mechanisms.planning.view_bound import Claimant, ViewBound, margin, tell_once
 from mechanisms.privacy.view import ReleasedDifferences
 
 LARGEST_EPSILON = 700.0
@@ -26,7 +24,7 @@ IMPOSSIBLE = 1e300
 INFINITE = 1e6
 
 
-class Planned(Claimant, Protocol):
+class PlannableMechanism(Claimant, Protocol):
     """As much of a mechanism as a plan needs."""
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
@@ -52,12 +50,12 @@ class Candidate:
     dial : float
         Where the dial of its family stood.
     rough : bool
-        Whether what views tell may be computed roughly, as a search does (`mechanisms.planning.margin`).
+        Whether what views tell may be computed roughly, as a search does (`mechanisms.planning.view_bound`).
     cut_short : str, optional
         If the search that found it was cut short: where, and how much it still found by then; a sentence.
     """
 
-    mechanism: Planned
+    mechanism: PlannableMechanism
     target: Target
     parameters: Mapping[str, Any]
     error: Callable[[], float] | None = None
@@ -85,7 +83,7 @@ class Candidate:
         return self.mechanism.claim(ReleasedDifferences(1)).kind != "unknown"
 
     @cached_property
-    def told(self) -> tuple[Told, ...]:
+    def told(self) -> tuple[ViewBound, ...]:
         """What the views of the target tell."""
         views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
         devices = self.target.population

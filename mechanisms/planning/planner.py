@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from mechanisms.planning.candidate import Candidate
+from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.families import families_named
-from mechanisms.planning.family import Family
-from mechanisms.planning.margin import tell_once
 from mechanisms.planning.plan import Plan, PlannedClaim, Planning
-from mechanisms.planning.spread import error_interval, excess_kurtosis
+from mechanisms.planning.search import Family
 from mechanisms.planning.target import Target
-from mechanisms.planning.told import Told
+from mechanisms.planning.view_bound import ViewBound, tell_once
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
 
 # A plan for an error shows δ at this ε where it has no finite one of its own.
@@ -137,7 +136,7 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
     return tuple(rows)
 
 
-def _at_none(told: Told) -> float:
+def _at_none(told: ViewBound) -> float:
     """Return the δ of the row of δ = 0: NaN where nothing is known."""
     return math.nan if told.kind == "unknown" else 0.0
 
@@ -155,7 +154,7 @@ def _views(found: Candidate) -> list[View]:
     return views
 
 
-def _row(told: Told, epsilon: float, delta: float, kind: str) -> PlannedClaim:
+def _row(told: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedClaim:
     view = told.view
     numbers = {field: getattr(view, field, None) for field in ("crowd", "k", "devices")}
     return PlannedClaim(

@@ -1,15 +1,11 @@
-"""Search: the best parameters of a family of mechanisms, by a root in its dial and least error over its shape.
-
-A family has one dial, which takes privacy for accuracy, and perhaps a shape: what else can be chosen. For every
-shape the dial is turned just as far as the target allows, and the shape is chosen that does best there.
-"""
+"""Search for a family's parameters: a root in its privacy parameter, and least error over its other parameters."""
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,7 +13,7 @@ from scipy.special import expit, logit
 from scipy.stats import qmc
 
 from mechanisms.parameter import ParameterError
-from mechanisms.planning.candidate import IMPOSSIBLE, INFINITE, Candidate
+from mechanisms.planning.candidate import IMPOSSIBLE, INFINITE, Candidate, PlannableMechanism
 from mechanisms.planning.target import Target
 
 Shape: TypeAlias = tuple[float, ...]
@@ -337,3 +333,92 @@ def spread_out(size: int) -> Iterator[Shape]:
 
 class _CutShortError(Exception):
     """A search has looked at all the candidates it may."""
+
+
+def _no_shape(target: Target) -> Sequence[Shape]:  # noqa: ARG001 - others look at it
+    return ()
+
+
+def _never(target: Target) -> str | None:  # noqa: ARG001 - others look at it
+    return None
+
+
+def _no_guess(target: Target) -> float | None:  # noqa: ARG001 - others look at it
+    return None
+
+
+def _not_pointless(target: Target, found: Candidate) -> str | None:  # noqa: ARG001 - others look at them
+    return None
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a plan knows of a kind of mechanism.
+
+    Parameters
+    ----------
+    name : str
+        As a plan calls it.
+    kind : str
+        As a scenario file calls it.
+    dial : Dial
+    letter : str
+        What the dial is, in words and its letter: "the sampling probability π_s".
+    makes : sequence of callable
+        Makes a candidate from a target, a shape and the dial; of several the best is taken.
+    starts : callable
+        Shapes a search starts from, given the target; none where there is nothing to choose, one where it is chosen.
+    refusal : callable
+        Why the family is not for a target at all, a sentence; None where it is.
+    reason : callable, optional
+        Why nothing meets a target, a sentence, given the target; None leaves it to what can be said of any.
+    finish : callable, optional
+        Makes the mechanism from a target and parameters, where a search looks at a sketch of it.
+    guess : callable
+        Where the dial stands best if the target is met there, as another family has shown; None if none has.
+    pointless : callable
+        Why what was found is no better than a simpler mechanism, a sentence; None where it is.
+    """
+
+    name: str
+    kind: str
+    dial: Dial
+    letter: str
+    makes: Sequence[Make]
+    starts: Callable[[Target], Sequence[Shape]] = _no_shape
+    refusal: Callable[[Target], str | None] = _never
+    reason: Callable[[Target], str | None] = _never
+    finish: Callable[[Target, Mapping[str, Any]], PlannableMechanism] | None = None
+    guess: Callable[[Target], float | None] = _no_guess
+    pointless: Callable[[Target, Candidate], str | None] = _not_pointless
+
+    def best(self, target: Target) -> Candidate | None:
+        """Return the best candidate that meets the target; None where none does."""
+        guess = self.guess(target)
+        if guess is not None:
+            guessed = self.makes[0](target, (), guess)
+            if guessed.excess <= 0.0:
+                return replace(guessed, dial=guess)
+        found: list[Candidate] = []
+        for make in self.makes:
+            starts = tuple(self.starts(target))
+            candidate = (
+                set_dial(make, self.dial, target, starts[0], fine=True)
+                if len(starts) == 1
+                else find_best(make, self.dial, target, starts)
+            )
+            if candidate is not None:
+                found.append(candidate)
+        return min(found, key=lambda candidate: candidate.score, default=None)
+
+    def least_telling(self, target: Target) -> Candidate | None:
+        """Return the candidate with its dial at its low end: what remains, where nothing meets a target."""
+        return self._at(target, self.dial.low)
+
+    def most_telling(self, target: Target) -> Candidate | None:
+        """Return the candidate with its dial at its high end."""
+        return self._at(target, self.dial.high)
+
+    def _at(self, target: Target, value: float) -> Candidate | None:
+        starts = self.starts(target)
+        return self.makes[0](target, starts[0] if starts else (), value)

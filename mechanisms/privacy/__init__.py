@@ -1,39 +1,37 @@
 """Views, exact claims and their composition."""
 
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.best_guess import best_guess_success, linked_guess_success
+from mechanisms.privacy.bayes_success import best_guess_success, linked_guess_success
+from mechanisms.privacy.cell_move import moved_differences_delta
 from mechanisms.privacy.claim import ClaimKind, ConstantDelta, PrivacyClaim
-from mechanisms.privacy.composition import composed_delta
-from mechanisms.privacy.dominating_pair import dominating_pair
 from mechanisms.privacy.hockey_stick import (
+    composed_delta,
+    dominating_pair,
     hockey_stick,
     matrix_delta,
     matrix_epsilon,
     pair_delta,
     pair_epsilon,
 )
-from mechanisms.privacy.moved_differences import moved_differences_delta
-from mechanisms.privacy.printed_leakage import (
+from mechanisms.privacy.random_sampling import population_privacy, sample_privacy
+from mechanisms.privacy.released import released_counts_delta, released_differences_delta, worst_crowd_delta
+from mechanisms.privacy.sampling_privacy import (
     printed_binary_leakage,
     printed_multi_value_leakage,
     printed_randomized_response_leakage,
 )
-from mechanisms.privacy.random_sampling import population_privacy, sample_privacy
-from mechanisms.privacy.released_counts import released_counts_delta
-from mechanisms.privacy.released_differences import released_differences_delta, worst_crowd_delta
-from mechanisms.privacy.safe_choice import SafeDelta, safe_claim, safe_delta, sampled_choice_delta
-from mechanisms.privacy.shares import shares_claim
 from mechanisms.privacy.shuffled import shuffled_claim, shuffled_value_claim
-from mechanisms.privacy.strongly_safe import resampled_privacy, strongly_safe_claim, strongly_safe_delta
-from mechanisms.privacy.view import (
-    LinkedReports,
-    ReleasedCounts,
-    ReleasedDifferences,
-    Report,
-    Shares,
-    Shuffled,
-    View,
+from mechanisms.privacy.suppression import (
+    SafeDelta,
+    resampled_privacy,
+    safe_claim,
+    safe_delta,
+    sampled_choice_delta,
+    strongly_safe_claim,
+    strongly_safe_delta,
 )
+from mechanisms.privacy.symmetric_pair import shares_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
 
 __all__ = [
     "ClaimKind",

@@ -1,12 +1,15 @@
-"""Exact δ(ε) of finite report distributions: the hockey-stick divergence."""
+"""δ(ε) of finite report distributions: the hockey-stick divergence, dominating pairs, and composition over queries."""
 
 import math
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.parameter import ParameterError, check_epsilon
+from mechanisms.parameter import ParameterError, check_epsilon, check_integer
 
 Distribution: TypeAlias = NDArray[np.float64]
 TOLERANCE = 1e-9
@@ -96,3 +99,213 @@ def _check_matrix(matrix: ArrayLike) -> Distribution:
     if rows.ndim != 2:
         raise ParameterError("matrix", "must be (truths, outputs)", rows.shape)
     return rows
+
+
+Pair: TypeAlias = tuple[Distribution, Distribution]
+# Likelihood ratios closer than this, relatively, are one.
+SAME = 1e-13
+# Heights closer than this, relatively to what they are differences of, are one.
+LEVEL = 1e-14
+
+
+def dominating_pair(pairs: Sequence[Pair]) -> Pair:
+    """Return the least pair that dominates all of these: H_x(P‖Q) is their maximum at every x = e^ε, ε of any sign.
+
+    A device's truths may change which pair tells at each query; composing the dominating pair bounds them all
+    (Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function). A pair's
+    h(x) = Σ max(p − xq, 0) is convex and piecewise linear, from h(0) = 1; so is the maximum of several, and
+    its kinks are the likelihood ratios of the pair it belongs to.
+
+    Parameters
+    ----------
+    pairs : sequence of (P, Q)
+        Each two distributions over the same outputs.
+
+    Returns
+    -------
+    p, q : (kinks + 1,) float64
+        The last output is one Q never makes.
+    """
+    curves = [_Curve(check_distribution("p", p), check_distribution("q", q)) for p, q in pairs]
+    x = _distinct(np.concatenate([[0.0], *(curve.ratios for curve in curves)]))
+    for i, one in enumerate(curves):
+        for other in curves[:i]:
+            gap = one.at(x) - other.at(x)
+            gap[np.abs(gap) <= LEVEL * (one.terms_at(x) + other.terms_at(x))] = 0.0
+            x = _distinct(np.concatenate([x, _crossings(x, gap)]))
+    # Between two kinks one pair is the maximum throughout; its own slope there is exact, which differences of heights
+    # over a short interval would not be. Beyond the last kink every curve is flat.
+    middle = (x[:-1] + x[1:]) / 2
+    highest = np.argmax([curve.at(middle) for curve in curves], axis=0)
+    slope = np.choose(highest, [curve.slope_at(middle) for curve in curves])
+    slope = np.append(_rising(slope, np.diff(x)), 0.0)
+    q = np.maximum(np.diff(slope, prepend=-1.0), 0.0)
+    q /= q.sum()
+    p = np.append(q * x, max(curve.certain for curve in curves))
+    return p / p.sum(), np.append(q, 0.0)
+
+
+class _Curve:
+    """h(x) = Σ max(p − xq, 0) of one pair."""
+
+    def __init__(self, p: Distribution, q: Distribution) -> None:
+        shared = q > 0
+        ratios = p[shared] / q[shared]
+        order = np.argsort(ratios)
+        self.ratios: NDArray[np.float64] = ratios[order]
+        # Sums over the outputs whose ratio is above x, from the far end so that small tails stay exact.
+        self._p_above = np.append(np.cumsum(p[shared][order][::-1])[::-1], 0.0)
+        self._q_above = np.append(np.cumsum(q[shared][order][::-1])[::-1], 0.0)
+        self.certain = float(p[~shared].sum())
+
+    def at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return h at each x ≥ 0."""
+        above = np.searchsorted(self.ratios, x, side="right")
+        height: NDArray[np.float64] = self.certain + np.maximum(self._p_above[above] - x * self._q_above[above], 0.0)
+        return height
+
+    def terms_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of the terms whose difference h is: rounding is in proportion to that."""
+        above = np.searchsorted(self.ratios, x, side="right")
+        terms: NDArray[np.float64] = self.certain + self._p_above[above] + x * self._q_above[above]
+        return terms
+
+    def slope_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the slope of h at each x between its kinks."""
+        slope: NDArray[np.float64] = -self._q_above[np.searchsorted(self.ratios, x, side="right")]
+        return slope
+
+
+def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the slopes of a convex function, of which those over hardly any length may be another curve's.
+
+    Where two curves are as high up to rounding, the wrong one may have been taken; the slopes around say so.
+    """
+    if (np.diff(slope) >= 0.0).all():
+        return slope
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - half a second, and hardly ever needed
+
+    rising: NDArray[np.float64] = isotonic_regression(slope, weights=length).x
+    return rising
+
+
+def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return points in order, without those that differ only by rounding from the one before."""
+    x = np.unique(x)
+    return x[np.diff(x, prepend=-1.0) > SAME * x]
+
+
+def _crossings(x: NDArray[np.float64], gap: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return where a function, linear between the points x, changes sign between them."""
+    before, after = gap[:-1], gap[1:]
+    cross = before * after < 0
+    share = before[cross] / (before[cross] - after[cross])
+    crossings: NDArray[np.float64] = x[:-1][cross] + share * np.diff(x)[cross]
+    return crossings
+
+
+# Width of the loss grid: at most this, and at most this share of the largest loss, so that tiny losses keep their size.
+INTERVAL = 1e-4
+INTERVAL_SHARE = 1 / 250
+# Outputs less likely than e^−230 count as telling with certainty: the accountant divides by masses that must not be
+# subnormal.
+LEAST_LOG_MASS = -230.0
+# If all queries together tell nothing for certain less often than this, δ is 1: the accountant cannot take it.
+LEAST_UNCERTAIN = 1e-14
+
+
+def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float, interval: float | None = None) -> float:
+    """Return an upper bound of δ(ε) for telling P^T from Q^T, the larger of both directions.
+
+    The lesser of two bounds. One composes the privacy loss distribution with losses rounded up to whole multiples of
+    `interval`: too large by at most what ε − T·interval would give. The other is basic composition, T·δ(ε/T), which
+    is the better one where δ is tiny.
+
+    Parameters
+    ----------
+    p, q : (outputs,) float64
+        What one query shows in either world; queries are independent.
+    queries : int
+        T, at least 1.
+    epsilon : float
+        At least 0; infinity gives the probability that some query tells with certainty.
+    interval : float, optional
+        Width of the loss grid; by default 1e-4, or 1/250 of the largest finite loss where that is less.
+
+    Returns
+    -------
+    float
+    """
+    return ComposedDelta.from_pair(p, q, queries=queries, interval=interval)(epsilon)
+
+
+@dataclass(frozen=True)
+class ComposedDelta:
+    """The bound of `composed_delta` as a function of ε, composed once and evaluated often.
+
+    Parameters
+    ----------
+    p, q : tuple of float
+        What one query shows in either world.
+    queries : int
+        T.
+    interval : float
+        Width of the loss grid.
+    """
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    queries: int
+    interval: float
+
+    @classmethod
+    def from_pair(cls, p: ArrayLike, q: ArrayLike, *, queries: int, interval: float | None = None) -> "ComposedDelta":
+        """Check a pair and make its masses sum to 1 to the last bit, which the accountant does not check itself."""
+        p, q = check_distribution("p", p), check_distribution("q", q)
+        check_integer("queries", queries, at_least=1)
+        if interval is None:
+            both = (p > 0) & (q > 0)
+            largest = float(np.abs(np.log(p[both] / q[both])).max(initial=0.0))
+            interval = min(INTERVAL, INTERVAL_SHARE * largest) or INTERVAL
+        return cls(tuple((p / p.sum()).tolist()), tuple((q / q.sum()).tolist()), queries, interval)
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ at this ε."""
+        certain = max(self._certain(self.p, self.q), self._certain(self.q, self.p))
+        if math.isinf(check_epsilon(epsilon)):
+            return certain
+        if certain > 1.0 - LEAST_UNCERTAIN:
+            return 1.0
+        return min(self.basic(epsilon), float(_loss_distribution(self).get_delta_for_epsilon(epsilon)))
+
+    def basic(self, epsilon: float) -> float:
+        """Return T·δ(ε/T), basic composition, at most 1."""
+        return min(1.0, self.queries * pair_delta(self.p, self.q, epsilon=epsilon / self.queries))
+
+    def _certain(self, p: tuple[float, ...], q: tuple[float, ...]) -> float:
+        """Return the probability that at least one query shows what only P can show."""
+        mass = math.fsum(a for a, b in zip(p, q, strict=True) if b == 0.0)
+        return 1.0 if mass >= 1.0 else -math.expm1(self.queries * math.log1p(-mass))
+
+
+@lru_cache(maxsize=64)  # each may hold megabytes
+def _loss_distribution(composed: ComposedDelta) -> Any:
+    """Return the loss distribution of all queries together, both directions."""
+    # Imported here: it takes two seconds, and most runs ask about one query.
+    from dp_accounting.pld.privacy_loss_distribution import from_two_probability_mass_functions  # noqa: PLC0415 - two seconds, for claims over several queries only
+
+    upper, lower = (_log_masses(masses) for masses in (composed.p, composed.q))
+    single = from_two_probability_mass_functions(
+        lower,
+        upper,
+        pessimistic_estimate=True,
+        value_discretization_interval=composed.interval,
+        log_mass_truncation_bound=LEAST_LOG_MASS,
+        symmetric=False,  # its default computes one direction and presents it as both
+    )
+    return single.self_compose(composed.queries)
+
+
+def _log_masses(masses: tuple[float, ...]) -> dict[int, float]:
+    """Return ln(mass) by output, of the outputs that can happen."""
+    return {i: float(np.log(mass)) for i, mass in enumerate(masses) if mass > 0.0}

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import pair_delta
-from mechanisms.privacy.mirror_pair import EXACT_QUERIES as WALKED_QUERIES
-from mechanisms.privacy.mirror_pair import MirrorDelta, convolved
 from mechanisms.privacy.per_cell import PairDelta
+from mechanisms.privacy.symmetric_pair import EXACT_QUERIES as WALKED_QUERIES
+from mechanisms.privacy.symmetric_pair import MirrorDelta, convolved
 
 # Queries over which δ is computed from the law of two sums; beyond, what infinitely many tell bounds it.
 EXACT_QUERIES = 2**9

@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.composition import ComposedDelta
-from mechanisms.privacy.dominating_pair import dominating_pair
-from mechanisms.privacy.hockey_stick import check_distribution, pair_delta, pair_epsilon
-from mechanisms.privacy.mirror_pair import MirrorDelta, mirror_claim
+from mechanisms.privacy.hockey_stick import ComposedDelta, check_distribution, dominating_pair, pair_delta, pair_epsilon
+from mechanisms.privacy.symmetric_pair import MirrorDelta, mirror_claim
 
 
 @dataclass(frozen=True)

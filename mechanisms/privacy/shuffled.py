@@ -1,4 +1,4 @@
-"""What one round's reports tell once a shuffler has mixed them: bounds by what the other devices' reports hide."""
+"""Shuffled reports of one round: amplification by clones, by the privacy blanket, and exactly for three answers."""
 
 import math
 from collections.abc import Callable
@@ -7,10 +7,240 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.privacy.blanket import BlanketDelta
+from mechanisms.kernel import compiled
+from mechanisms.parameter import check_epsilon
+from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.clone_amplification import ClonesDelta
 from mechanisms.privacy.view import Shuffled
+
+# e^ε beyond this overflows a double; δ is 0 there, since ε₀ is smaller.
+LARGEST_EPSILON = 700.0
+# Numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbours.
+LARGEST_SUM = 2**13
+
+
+@dataclass(frozen=True)
+class ClonesDelta:
+    """A bound of δ(ε) of the shuffled reports of an ε₀-LDP randomizer, as a function of ε.
+
+    Feldman, McMillan and Talwar 2021, *Hiding Among the Clones*, theorem 3.1: with probability e^−ε₀ another device's
+    report is a clone of the report in question, drawn from either of its two laws with ½. Given that there are M ~
+    Bin(n − 1, e^−ε₀) clones, what is seen is A ~ Bin(M, ½) plus a Bernoulli draw of probability x in one world and
+    1 − x in the other, x = e^ε₀/(e^ε₀ + 1). The two worlds mirror each other, so both directions have the same δ.
+
+    Parameters
+    ----------
+    devices : int
+        n.
+    epsilon : float
+        ε₀ of one report, at δ = 0; finite.
+    queries : int
+        T queries, each with new coins: T·δ(ε/T), by basic composition.
+    """
+
+    devices: int
+    epsilon: float
+    queries: int = 1
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ; what the window over M leaves out, at most 1e-30, is added.
+
+        One more clone only hides more, so the first M of a run of neighbours bounds the others: a window of more than
+        8,192 values adds less than a hundred-thousandth of δ in this way.
+        """
+        epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_EPSILON)
+        first, masses = window(self.devices - 1, math.exp(-self.epsilon))
+        left_out = LEFT_OUT if len(masses) < self.devices else 0.0
+        starts = np.arange(0, len(masses), -(-len(masses) // LARGEST_SUM))
+        delta = self.delta_among(first + starts, epsilon)
+        return min(1.0, self.queries * (float(np.add.reduceat(masses, starts) @ delta) + left_out))
+
+    def delta_among(self, clones: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
+        """Return δ of one query given the number of clones M.
+
+        The likelihood ratio of A = a rises with a. With y = 1 − x the first world is the likelier by more than e^ε
+        from a = τ on,
+
+        τ = ⌊(M + 1)·c/((x − y)(1 + e^ε))⌋ + 1,   c = (x − y) + (e^ε − 1)x,
+
+        and δ = (x − e^ε·y)·P[Bin(M, ½) = τ − 1] − (e^ε − 1)·P[Bin(M, ½) ≥ τ]. x − y is computed as tanh(ε₀/2), because
+        the subtraction would lose the digits of a small ε₀.
+
+        Parameters
+        ----------
+        clones : (…) int64
+            M, at least 0.
+        epsilon : float
+            At least 0, at most 700.
+
+        Returns
+        -------
+        (…) float64
+        """
+        apart = math.tanh(self.epsilon / 2.0)
+        towards = 1.0 / (1.0 + math.exp(-self.epsilon))
+        away = math.exp(-self.epsilon) * towards
+        growth = math.expm1(epsilon)
+        gain = apart - growth * away
+        if gain <= 0.0:
+            return np.zeros(clones.shape)
+        share = (apart + growth * towards) / (apart * (2.0 + growth))
+        last = np.minimum(np.floor((clones + 1) * share), clones)
+        delta = gain * mass_at(last, clones, 0.5) - growth * mass_above(last, clones, 0.5)
+        return np.maximum(delta, 0.0)
+
+
+# n·e^ε beyond this overflows a double.
+BLANKET_LARGEST_EPSILON = 600.0
+# Pairs (M, b) summed one by one, in some 30 ms; of more, neighbouring M are taken in at least so many runs.
+BLANKET_LARGEST_SUM = 2**21
+LEAST_RUNS = 4
+# Tails of a below this are left out: far below what the windows leave out.
+LEAST_TAIL = 1e-60
+
+
+@dataclass(frozen=True)
+class BlanketDelta:
+    """A bound of δ(ε) of the shuffled reports of devices that say the truth with π_s, else a blank drawn from b.
+
+    Shown who of the others is sampled (whose values are known and taken away), there remain the blanks of M ~
+    Bin(n − 1, 1 − π_s) of them and the device's own report. Of m = M + 1 draws from b, a fall on t and b on t';
+    with respect to those, the two truths t and t' have the densities
+
+    (1 − π_s) + π_s·a/(m·b_t),   (1 − π_s) + π_s·b/(m·b_t'),
+
+    so δ is the mean of the positive part of a function linear in a and b: over a given b a binomial's partial
+    mean, over b and M sums. (Balle, Bell, Gascón and Nissim 2019 bound that mean; here it is computed.) It is
+    what the histogram shows where the others' truths are elsewhere, but for M.
+
+    Parameters
+    ----------
+    devices : int
+        n.
+    sampling, unsampled : float
+        π_s and 1 − π_s, in (0, 1); each with all its digits, which a subtraction would lose.
+    blank, other_blank : float
+        b_t and b_t', above 0.
+    queries : int
+        T: by basic composition, T·δ(ε/T).
+    """
+
+    devices: int
+    sampling: float
+    unsampled: float
+    blank: float
+    other_blank: float
+    queries: int = 1
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ, the larger of both directions.
+
+        One more blank only hides more, so of a run of neighbouring M the first bounds the rest; large windows
+        are cut into as many runs as milliseconds allow.
+        """
+        epsilon = min(check_epsilon(epsilon) / self.queries, BLANKET_LARGEST_EPSILON)
+        pairs = {(self.blank, self.other_blank), (self.other_blank, self.blank)}
+        return min(1.0, self.queries * max(self._direction(one, other, epsilon) for one, other in pairs))
+
+    def _direction(self, one: float, other: float, epsilon: float) -> float:
+        """Return the hockey stick of the truth whose blank is `one` against that whose blank is `other`."""
+        first, masses = window(self.devices - 1, self.unsampled)
+        low, width = self._outcomes(first + 1, first + len(masses), other)
+        runs = max(BLANKET_LARGEST_SUM // width, LEAST_RUNS)
+        starts = np.arange(0, len(masses), -(-len(masses) // runs))
+        draws = np.asarray(first + 1 + starts, dtype=np.float64)
+        p = min(one / (1.0 - other), 1.0)
+        growth, factor = math.expm1(epsilon), math.exp(epsilon)
+        # a is telling from t + 1 on, where slope·a + rest > 0; t rises with b.
+        start, rise = draws * one * self.unsampled * growth / self.sampling, factor * one / other
+        last = _last_outcome(draws, low, low + width - 1, start, rise, p)
+        left = draws - last
+        t = np.floor(start + rise * last)
+        by_draws = _partial_means(
+            draws,
+            low,
+            last,
+            mass_at(last, draws, other),
+            mass_at(t, left - 1.0, p),
+            mass_above(t, left - 1.0, p),
+            np.array([self.sampling, self.unsampled * growth, one, other, p, factor]),
+            start,
+        )
+        left_out = 10.0 * LEFT_OUT if width <= self.devices or len(masses) < self.devices else 0.0
+        return float(np.add.reduceat(masses, starts) @ by_draws) + left_out
+
+    @staticmethod
+    def _outcomes(fewest: int, most: int, probability: float) -> tuple[int, int]:
+        """Return the first of the values of b worth summing for any number of draws in a range, and how many."""
+        low, _ = window(fewest, probability)
+        high, masses = window(most, probability)
+        return low, high + len(masses) - low
+
+
+def _last_outcome(
+    draws: NDArray[np.float64], low: int, high: int, start: NDArray[np.float64], rise: float, p: float
+) -> NDArray[np.float64]:
+    """Return, for each m, the largest b in low…high at which P[a > t(b)] is not negligible, by bisection; at least low.
+
+    The probability falls with b, since fewer draws are left and t rises.
+    """
+    below, above = np.full(draws.shape, float(low)), np.minimum(draws, float(high)) + 1.0
+    while (above - below > 1.0).any():
+        b = np.floor((below + above) / 2.0)
+        left = draws - b
+        enough = (left > 0.0) & (mass_above(np.floor(start + rise * b) - 1.0, left - 1.0, p) > LEAST_TAIL)
+        below, above = np.where(enough, b, below), np.where(enough, above, b)
+    return below
+
+
+@compiled
+def _partial_means(
+    draws: NDArray[np.float64],
+    low: int,
+    last: NDArray[np.float64],
+    mass_last: NDArray[np.float64],
+    mass_t: NDArray[np.float64],
+    tail_t: NDArray[np.float64],
+    numbers: NDArray[np.float64],
+    start: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return Σ_b P[b]·E[(slope·a + rest)₊ | b] for each m, downwards from the last b that matters.
+
+    Going down, every update of the tail P[Bin(N, p) > t] adds a mass: N rises with P[N + 1 draws > t] = P[N > t] +
+    p·P[N = t], and t falls. So nothing cancels, and a pair (m, b) costs some twenty operations.
+    """
+    sampling, blank_growth, one, other, p, factor = numbers
+    sums = np.zeros(len(draws))
+    for i in range(len(draws)):
+        m, b = draws[i], last[i]
+        slope = sampling / (m * one)
+        rise = factor * one / other
+        t = np.floor(start[i] + rise * b)
+        mass_b, mass, tail = mass_last[i], mass_t[i], tail_t[i]
+        while True:
+            left = m - b
+            rest = -blank_growth - factor * sampling * b / (m * other)
+            if p >= 1.0:
+                gain = slope * left + rest
+            else:
+                # E[(slope·a + rest) 1{a > t}] for a ~ Bin(left, p), without the cancellation of its two parts.
+                gain = (slope * left * p + rest) * tail + (slope * left + rest) * p * mass
+            if gain > 0.0:
+                sums[i] += mass_b * gain
+            if b <= low:
+                break
+            mass_b *= b / (m - b + 1.0) * (1.0 - other) / other
+            b -= 1.0
+            if p < 1.0:
+                n = left  # draws other than one, now that b is one less
+                tail += p * mass
+                mass *= n / (n - t) * (1.0 - p) if t < n else 0.0
+                below = np.floor(start[i] + rise * b)
+                while t > below:
+                    tail += mass
+                    mass *= t / (n - t + 1.0) * (1.0 - p) / p
+                    t -= 1.0
+    return sums
 
 
 @dataclass(frozen=True)
@@ -124,3 +354,74 @@ def shuffled_value_claim(
     )
     over = "" if view.queries == 1 else "; over T queries the lesser of T·δ(ε/T) and the unshuffled δ"
     return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(blanket, local), f"{basis}{over}.")
+
+
+# n·e^ε beyond this overflows a double; by then only the certain part of δ is left.
+CROWD_RATIO_LARGEST_EPSILON = 600.0
+
+
+@dataclass(frozen=True)
+class CrowdRatioDelta:
+    """δ(ε) of how many of n devices answered up, still or otherwise, one of them with another law elsewhere.
+
+    Each of the crowd, there, answers up with u, still with s and otherwise with what is left; the device in
+    question, elsewhere, answers up with αu and still with γs, α < 1 ≤ γ, and otherwise just as often. The
+    counts (a, b, n − a − b) are trinomial in one world, and in the other have the density
+
+    (α·a + γ·b + (n − a − b))/n = 1 − ((1 − α)a − (γ − 1)b)/n
+
+    with respect to that. Both hockey sticks are the means of a positive part linear in a: over a, given b, a
+    binomial's partial mean, over b a sum.
+
+    Parameters
+    ----------
+    crowd : int
+        n.
+    up, still : float
+        u, above 0, and s.
+    up_ratio, still_ratio : float
+        α and γ.
+    apart : float
+        Probability that the device, elsewhere, answers what nobody there ever does: γs where s = 0.
+    queries : int
+        T: by basic composition, T·δ(ε/T).
+    """
+
+    crowd: int
+    up: float
+    still: float
+    up_ratio: float
+    still_ratio: float
+    apart: float = 0.0
+    queries: int = 1
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ for one query, within 1e-15 and at least uⁿ where α = 0; a bound for more."""
+        epsilon = min(check_epsilon(epsilon) / self.queries, CROWD_RATIO_LARGEST_EPSILON)
+        n, factor = self.crowd, math.exp(epsilon)
+        first, masses = window(n, self.still)
+        b = np.arange(first, first + len(masses), dtype=np.float64)
+        others, p = n - b, min(self.up / (1.0 - self.still), 1.0)
+        fewer, fall = np.maximum(others - 1.0, 0.0), 1.0 - self.up_ratio
+        level = n + (self.still_ratio - 1.0) * b  # n times the density at a = 0
+        # Elsewhere: E[(level − n·e^ε − fall·a) 1{a ≤ t}] given b.
+        margin = level - n * factor
+        t = np.ceil(margin / fall) - 1.0
+        gain = (margin - fall * others * p) * mass_up_to(t - 1.0, fewer, p) + margin * (1.0 - p) * mass_at(t, fewer, p)
+        elsewhere = float(masses @ np.maximum(np.where(others > 0.0, gain, margin), 0.0)) / n + self.apart
+        # There: E[(n − e^ε·level + e^ε·fall·a) 1{a ≥ t + 1}] given b.
+        margin, rise = n - factor * level, factor * fall
+        t = np.floor(-margin / rise)
+        gain = (margin + rise * others * p) * mass_above(t, fewer, p) + (margin + rise * others) * p * mass_at(
+            t, fewer, p
+        )
+        there = float(masses @ np.maximum(gain, 0.0)) / n
+        certain = self.up**n if self.up_ratio == 0.0 else 0.0
+        return min(1.0, self.queries * max(elsewhere, there, certain))
+
+    @property
+    def epsilon(self) -> float:
+        """The least ε at δ = 0: the density is α where all answer up, γ where all are still."""
+        if self.up_ratio == 0.0 or self.apart > 0.0:
+            return math.inf
+        return self.queries * max(-math.log(self.up_ratio), math.log(self.still_ratio))

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, Vectors
-from simulator.aggregation.account import RoundAccount, ServerAccounts
-from simulator.aggregation.pairing import estimate_paired, paired_std_error
-from simulator.aggregation.range_proof import EncodingRule
-from simulator.aggregation.sums import Sums
+from simulator.aggregation.accumulators import Sums, estimate_paired, paired_std_error
+from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.aggregation.verifiable_shares import EncodingRule
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.int64]

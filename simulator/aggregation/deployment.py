@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from mechanisms.local import LocalMechanism, Reports
 from mechanisms.privacy import View
+from simulator.aggregation.accumulators import draw_pseudonyms
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.pairing import draw_pseudonyms
-from simulator.aggregation.transcript import Filed, FloatArray, IntArray, Released, Transcript
+from simulator.aggregation.transcript import FloatArray, IntArray, Released, StoredEntries, Transcript
 
 Handles = Literal["device", "query"]
 QUESTION_NBYTES = 16
@@ -23,7 +23,7 @@ Party: TypeAlias = str
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedMessages:
     """What some devices sent in one query, and what arrived: all that transcripts are made of.
 
     Parameters
@@ -162,8 +162,8 @@ class Deployment(Protocol):
         """
 
     def file(
-        self, recorded: Recorded, mechanism: LocalMechanism, *, rng: np.random.Generator
-    ) -> dict[Party, list[Filed]]:
+        self, recorded: RecordedMessages, mechanism: LocalMechanism, *, rng: np.random.Generator
+    ) -> dict[Party, list[StoredEntries]]:
         """Return what each party stores of one query: by party, its rounds in order.
 
         Parameters
@@ -210,7 +210,7 @@ class Deployment(Protocol):
 
     def transcripts(
         self,
-        records: Iterable[Recorded],
+        records: Iterable[RecordedMessages],
         *,
         campaign: str,
         name: str,
@@ -233,7 +233,7 @@ class Deployment(Protocol):
         released
             What was published, by query.
         """
-        filed: dict[Party, list[Filed]] = {party: [] for party in self.parties(mechanism)}
+        filed: dict[Party, list[StoredEntries]] = {party: [] for party in self.parties(mechanism)}
         for recorded in records:
             for party, entries in self.file(recorded, mechanism, rng=rng).items():
                 filed[party].extend(entries)

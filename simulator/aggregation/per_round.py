@@ -8,11 +8,11 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism
 from mechanisms.privacy import LinkedReports, Report, View
-from simulator.aggregation.account import report_nbytes
+from simulator.aggregation.accumulators import PlainSums
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.coalition import NETWORK
-from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
-from simulator.aggregation.filing import (
+from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, RecordedMessages
+from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.storage import (
     READ_PLAIN,
     channel_notes,
     check_coalition,
@@ -26,8 +26,7 @@ from simulator.aggregation.filing import (
     pseudonym_nbytes,
     says_nothing,
 )
-from simulator.aggregation.sums import PlainSums
-from simulator.aggregation.transcript import Filed
+from simulator.aggregation.transcript import NETWORK, StoredEntries
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,11 @@ class PerRound(Deployment):
 
     def file(
         self,
-        recorded: Recorded,
+        recorded: RecordedMessages,
         mechanism: LocalMechanism,  # noqa: ARG002 - reports are kept as they are
         *,
         rng: np.random.Generator,  # noqa: ARG002 - they draw nothing
-    ) -> dict[Party, list[Filed]]:
+    ) -> dict[Party, list[StoredEntries]]:
         """Return what each server stores: its round's plain reports, under handles."""
         filed = {
             f"server:{round_}": [

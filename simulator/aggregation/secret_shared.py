@@ -10,10 +10,11 @@ import numpy as np
 from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy import Shares, View
+from simulator.aggregation.accumulators import ShareSums
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.coalition import NETWORK
-from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
-from simulator.aggregation.filing import (
+from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, RecordedMessages
+from simulator.aggregation.shares import SEED_NBYTES, WORD_NBYTES, AdditiveSharing
+from simulator.aggregation.storage import (
     channel_notes,
     check_coalition,
     check_handles,
@@ -26,10 +27,8 @@ from simulator.aggregation.filing import (
     pseudonym_nbytes,
     says_nothing,
 )
-from simulator.aggregation.range_proof import MOST_SERVERS, EncodingRule, Prio3Histogram
-from simulator.aggregation.shares import SEED_NBYTES, WORD_NBYTES, AdditiveSharing
-from simulator.aggregation.sums import ShareSums
-from simulator.aggregation.transcript import Filed
+from simulator.aggregation.transcript import NETWORK, StoredEntries
+from simulator.aggregation.verifiable_shares import MOST_SERVERS, EncodingRule, Prio3Histogram
 
 EXACT_WORDS = 2**22
 EXACT_SEEDS = 2**13
@@ -127,8 +126,8 @@ class SecretShared(Deployment):
         )
 
     def file(
-        self, recorded: Recorded, mechanism: LocalMechanism, *, rng: np.random.Generator
-    ) -> dict[Party, list[Filed]]:
+        self, recorded: RecordedMessages, mechanism: LocalMechanism, *, rng: np.random.Generator
+    ) -> dict[Party, list[StoredEntries]]:
         """Return what each server stores: the shares that reached it, under handles.
 
         Servers may hold shares of different reports; they count the reports of which all of them received a share in
@@ -136,7 +135,7 @@ class SecretShared(Deployment):
         another's sum.
         """
         sharing = AdditiveSharing(self.servers)
-        filed: dict[Party, list[Filed]] = {f"server:{server}": [] for server in range(1, self.servers + 1)}
+        filed: dict[Party, list[StoredEntries]] = {f"server:{server}": [] for server in range(1, self.servers + 1)}
         for round_, reports in enumerate(recorded.reports, start=1):
             shares = sharing.split(mechanism.encode(reports), rng=rng)
             for (party, entries), held in zip(filed.items(), shares, strict=True):

@@ -8,11 +8,11 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Shuffled, View
-from simulator.aggregation.account import report_nbytes
+from simulator.aggregation.accumulators import PlainSums
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.coalition import MIXER, NETWORK
-from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Party, Recorded
-from simulator.aggregation.filing import (
+from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Party, RecordedMessages
+from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.storage import (
     ANONYMOUS_CHANNEL,
     DEVICE_NBYTES,
     READ_PLAIN,
@@ -21,8 +21,7 @@ from simulator.aggregation.filing import (
     file_round,
     says_nothing,
 )
-from simulator.aggregation.sums import PlainSums
-from simulator.aggregation.transcript import Filed
+from simulator.aggregation.transcript import MIXER, NETWORK, StoredEntries
 
 ENVELOPE_NBYTES = 48
 """What sealing a report to the server adds: HPKE in base mode with X25519 and an AEAD tag, 32 + 16 bytes (RFC 9180)."""
@@ -70,11 +69,11 @@ class ShuffledReports(Deployment):
 
     def file(
         self,
-        recorded: Recorded,
+        recorded: RecordedMessages,
         mechanism: LocalMechanism,  # noqa: ARG002 - reports are kept as they are
         *,
         rng: np.random.Generator,
-    ) -> dict[Party, list[Filed]]:
+    ) -> dict[Party, list[StoredEntries]]:
         """Return what mixer and server store: names without reports, and reports without names."""
         mixer, server = [], []
         for round_, reports in enumerate(recorded.reports, start=1):

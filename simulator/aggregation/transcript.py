@@ -1,5 +1,6 @@
-"""Transcript: what one party of a deployment stored, and nothing else."""
+"""Transcripts: what each party of a deployment stored, and the coalitions that pool it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -7,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Reports
+from mechanisms.parameter import ParameterError
 
 HandleKind = Literal["device", "query", "none"]
 """What tells entries apart: the device's own number, the same in every query and at every party; a one-time
@@ -21,7 +23,7 @@ ShareVectors: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class Filed:
+class StoredEntries:
     """What one party stored of one round of one query: an entry for each report that reached it, late or not.
 
     Entries with handles are in the order of the handles, so their order tells nothing that the handles do not.
@@ -134,5 +136,75 @@ class Transcript:
     party: str
     campaign: str
     mechanism: str
-    filed: tuple[Filed, ...]
+    filed: tuple[StoredEntries, ...]
     released: tuple[Released, ...] = ()
+
+
+MIXER, NETWORK = "mixer", "network"
+WORDS = '"server:1", "server:2", …, "mixer", "network" or "vehicles:N"'
+
+
+@dataclass(frozen=True)
+class Coalition:
+    """A set of parties; made by `of`.
+
+    Parameters
+    ----------
+    servers
+        Their numbers, from 1.
+    mixer, network
+        Whether the mixer, or an eavesdropper on the network, is one of them.
+    vehicles
+        How many corrupted vehicles are.
+    """
+
+    servers: frozenset[int] = frozenset()
+    mixer: bool = False
+    network: bool = False
+    vehicles: int = 0
+
+    @classmethod
+    def of(cls, parties: Iterable[str]) -> "Coalition":
+        """Read names of parties.
+
+        Parameters
+        ----------
+        parties
+            "server:R", "mixer", "network", "vehicles:N"; at least one.
+
+        Raises
+        ------
+        ParameterError
+            If there are none, one is no party, or one is named twice.
+        """
+        names = [parties] if isinstance(parties, str) else list(parties)
+        if not names:
+            raise ParameterError("coalition", "must have a member", names)
+        if len(set(names)) < len(names):
+            raise ParameterError("coalition", "must name each party once", names)
+        numbers: dict[str, list[int]] = {"server": [], "vehicles": []}
+        for name in names:
+            if name in {MIXER, NETWORK}:
+                continue
+            kind, _, number = name.partition(":")
+            if kind not in numbers or not (number.isascii() and number.isdigit()) or int(number) < 1:
+                raise ParameterError("coalition", f"must be made of {WORDS}", name)
+            numbers[kind].append(int(number))
+        if len(numbers["vehicles"]) > 1 or len(set(numbers["server"])) < len(numbers["server"]):
+            raise ParameterError("coalition", "must name each party once", names)
+        return cls(frozenset(numbers["server"]), MIXER in names, NETWORK in names, sum(numbers["vehicles"]))
+
+    def check_within(self, parties: Iterable[str]) -> "Coalition":
+        """Return the coalition if each of its servers and its mixer is one of a deployment's parties.
+
+        Raises
+        ------
+        ParameterError
+            Naming the parties there are.
+        """
+        there = list(parties)
+        members = [f"server:{server}" for server in sorted(self.servers)] + [MIXER] * self.mixer
+        for member in members:
+            if member not in there:
+                raise ParameterError("coalition", f"must be of parties there are ({', '.join(there)})", member)
+        return self

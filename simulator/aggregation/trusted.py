@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from mechanisms.local import LocalMechanism
 from mechanisms.privacy import LinkedReports, View
-from simulator.aggregation.account import report_nbytes
+from simulator.aggregation.accumulators import PlainSums
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.coalition import NETWORK
-from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, Recorded
-from simulator.aggregation.filing import (
+from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles, Party, RecordedMessages
+from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.storage import (
     READ_PLAIN,
     channel_notes,
     check_coalition,
@@ -27,8 +27,7 @@ from simulator.aggregation.filing import (
     pseudonym_nbytes,
     says_nothing,
 )
-from simulator.aggregation.sums import PlainSums
-from simulator.aggregation.transcript import Filed
+from simulator.aggregation.transcript import NETWORK, StoredEntries
 
 Counts = npt.NDArray[np.int64]
 
@@ -88,11 +87,11 @@ class Trusted(Deployment):
 
     def file(
         self,
-        recorded: Recorded,
+        recorded: RecordedMessages,
         mechanism: LocalMechanism,  # noqa: ARG002 - reports are kept as they are
         *,
         rng: np.random.Generator,  # noqa: ARG002 - it draws nothing
-    ) -> dict[Party, list[Filed]]:
+    ) -> dict[Party, list[StoredEntries]]:
         """Return what the server stores: every round's plain reports, under handles."""
         filed = [
             file_round(

@@ -1,16 +1,17 @@
 """Attacks: what a coalition can guess from what its members stored, and from nothing else."""
 
-from simulator.attacks.drop_out import others_dropped, released_twice
-from simulator.attacks.guesses import Guesses
-from simulator.attacks.known_others import LastDevice, known_others
-from simulator.attacks.link_rounds import link_rounds
+from simulator.attacks.counterfactual import (
+    LastDevice,
+    craft_reports,
+    forge_reports,
+    known_others,
+    others_dropped,
+    released_twice,
+)
 from simulator.attacks.longitudinal import longitudinal
-from simulator.attacks.observation import Observation, OwnReports, Seen
-from simulator.attacks.poisoning import craft_reports, forge_reports
-from simulator.attacks.prior import Prior
-from simulator.attacks.round_one import Sampled, round_one, who_was_sampled
-from simulator.attacks.round_two import round_two
-from simulator.attacks.shares import shares
+from simulator.attacks.observation import Observation, OwnReports, StoredView
+from simulator.attacks.prior import Guesses, Prior
+from simulator.attacks.reconstruction import SamplingGuesses, link_rounds, round_one, round_two, shares, who_was_sampled
 
 __all__ = [
     "Guesses",
@@ -18,8 +19,8 @@ __all__ = [
     "Observation",
     "OwnReports",
     "Prior",
-    "Sampled",
-    "Seen",
+    "SamplingGuesses",
+    "StoredView",
     "craft_reports",
     "forge_reports",
     "known_others",

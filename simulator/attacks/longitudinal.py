@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from mechanisms.inference import best_guess, posterior, repeated_guess_success, repeated_log_likelihood
-from simulator.attacks.by_rounds import guess_by_rounds
-from simulator.attacks.evidence import Readable, join, patterns, read_round
-from simulator.attacks.guesses import Guesses
 from simulator.attacks.observation import Observation
-from simulator.attacks.prior import FloatArray, Prior
+from simulator.attacks.prior import FloatArray, Guesses, Prior
+from simulator.attacks.readable_reports import Readable, join, patterns, read_round
+from simulator.attacks.reconstruction import guess_by_rounds
 
 Rounds = tuple[int, ...]
 

@@ -11,11 +11,11 @@ from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.transcript import (
     ContentKind,
-    Filed,
     FloatArray,
     HandleKind,
     IntArray,
     Released,
+    StoredEntries,
     Transcript,
 )
 
@@ -23,8 +23,8 @@ VEHICLES = "vehicles:"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Seen:
-    """What one colluding party stored of one round of one query: a copy of these fields of a `Filed`, no more.
+class StoredView:
+    """What one colluding party stored of one round of one query: a copy of these fields of a `StoredEntries`, no more.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Seen:
     sealed_to: str
 
     @classmethod
-    def of(cls, party: str, filed: Filed, *, keys: Iterable[str] = ()) -> "Seen":
+    def of(cls, party: str, filed: StoredEntries, *, keys: Iterable[str] = ()) -> "StoredView":
         """Copy the entries of one party; what is sealed is opened if one of the parties in `keys` can open it."""
         opened = bool(filed.sealed_to) and filed.sealed_to in keys
         readable = opened or filed.content_kind != "sealed"
@@ -137,7 +137,7 @@ class Observation:
 
     mechanism: LocalMechanism
     parties: tuple[str, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[StoredView, ...]
     released: tuple[Released, ...]
     own: tuple[OwnReports, ...] = ()
     asked: Mapping[int, int] | None = None
@@ -185,7 +185,7 @@ class Observation:
         return cls(
             mechanism,
             tuple(storing),
-            tuple(Seen.of(member, filed, keys=held) for member in storing for filed in transcripts[member].filed),
+            tuple(StoredView.of(member, filed, keys=held) for member in storing for filed in transcripts[member].filed),
             tuple(published),
             tuple(own),
             dict(asked or {}),
@@ -215,7 +215,7 @@ class Observation:
         """The queries of which something is seen, ascending."""
         return tuple(sorted({seen.query for seen in self.seen} | {released.query for released in self.released}))
 
-    def of_round(self, query: int, round_: int) -> list[Seen]:
+    def of_round(self, query: int, round_: int) -> list[StoredView]:
         """Return what is seen of one round of one query."""
         return [entry for entry in self.seen if (entry.query, entry.round) == (query, round_)]
 

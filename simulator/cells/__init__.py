@@ -1,11 +1,9 @@
 """Partitions of the city into cells."""
 
-from simulator.cells.coarsened import Coarsened
+from simulator.cells.coarsening import Coarsened, between_levels
 from simulator.cells.errors import CellsError
-from simulator.cells.geographic import GeographicGrid
-from simulator.cells.global_square import GlobalSquare
+from simulator.cells.geographic import GeographicGrid, GlobalSquare
 from simulator.cells.h3 import HexagonGrid
-from simulator.cells.levels import between_levels
 from simulator.cells.named_places import NamedPlaces
 from simulator.cells.partition import LinkCells, NameCells, Partition
 from simulator.cells.road_segments import RoadSegments

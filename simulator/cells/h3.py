@@ -12,9 +12,9 @@ import numpy as np
 import pyproj
 import shapely
 
-from simulator.cells.division import check_level
+from simulator.cells.coarsening import check_level
 from simulator.cells.errors import CellsError
-from simulator.cells.points import points_of
+from simulator.cells.partition import points_of
 from simulator.extras import import_extra
 from simulator.files.memory import shortage
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from simulator.cells.blocks import blocks_of, spacing_of
+from simulator.cells.coarsening import blocks_of, spacing_of
 from simulator.cells.errors import CellsError
-from simulator.cells.points import points_of
+from simulator.cells.partition import points_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,8 +1,11 @@
-"""What every partition of a city into cells can do."""
+"""`Partition`: the interface of a division of the city into cells, and the points whose cells are asked for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,3 +117,27 @@ class NameCells(Protocol):
     def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
         """Say which cell each name is, 0 for none; (n,) int32."""
         ...
+
+
+def points_of(xy: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return points as an array of pairs of coordinates.
+
+    Parameters
+    ----------
+    xy
+        Shape (n, 2).
+
+    Returns
+    -------
+    numpy.ndarray
+        The same, (n, 2) float64, contiguous.
+
+    Raises
+    ------
+    ValueError
+        If the points are not pairs.
+    """
+    points = np.ascontiguousarray(xy, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ValueError(f"xy must be of shape (n, 2), got {points.shape}")
+    return points

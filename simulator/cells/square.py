@@ -13,10 +13,9 @@ import pyproj
 import shapely
 
 from mechanisms.kernel import compiled
-from simulator.cells.division import check_level, pieces
+from simulator.cells.coarsening import check_level, pieces
 from simulator.cells.errors import CellsError
-from simulator.cells.partition import LARGEST_COUNT
-from simulator.cells.points import points_of
+from simulator.cells.partition import LARGEST_COUNT, points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

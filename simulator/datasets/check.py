@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
-from simulator.datasets.manifest import DataFile, DataSet
-from simulator.datasets.place import folder_of
+from simulator.datasets.manifest import DataFile, DataSet, folder_of
 
 State = Literal["ok", "missing", "differs", "unlisted"]
 _CHUNK_BYTES = 1 << 20

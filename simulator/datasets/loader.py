@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from simulator.datasets.check import check_file
 from simulator.datasets.errors import DatasetError
-from simulator.datasets.manifest import DataFile, DataSet, Loader, read_manifest
-from simulator.datasets.place import folder_of
+from simulator.datasets.manifest import DataFile, DataSet, Loader, folder_of, read_manifest
 
 if TYPE_CHECKING:
     import pandas as pd

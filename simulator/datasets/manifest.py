@@ -1,5 +1,6 @@
-"""The manifest of data sets, read and checked: what every file is, whose it is and how to get it."""
+"""Manifest of data sets: files, owners, checksums and download, and the folder they are in."""
 
+import os
 import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from scenarios.manifest import manifest_path
+from scenarios.manifest import manifest_path, samples_path
 from simulator.datasets.errors import DatasetError
 
 Loader = Literal[
@@ -234,3 +235,44 @@ def read_manifest(path: Path | None = None) -> Manifest:
 def _known(name: str, names: list[str]) -> str:
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
+
+
+VARIABLE = "CROWDVEIL_DATA"
+SAMPLES = "samples"
+
+
+def data_root() -> Path:
+    """Return the folder of data sets.
+
+    Raises
+    ------
+    DatasetError
+        If CROWDVEIL_DATA is not set, or names no folder.
+    """
+    named = os.environ.get(VARIABLE)
+    if not named:
+        raise DatasetError([f"{VARIABLE}, which names the folder of data sets, is not set"])
+    root = Path(named)
+    if not root.is_dir():
+        raise DatasetError([f"{VARIABLE} must name a folder; there is none at {named}"])
+    return root
+
+
+def folder_of(data_set: str, root: Path | None = None) -> Path:
+    """Return where the files of a data set belong; the samples lie with the package.
+
+    Parameters
+    ----------
+    data_set
+        Its folder's name.
+    root
+        The folder of data sets; the one that CROWDVEIL_DATA names where it is None.
+
+    Raises
+    ------
+    DatasetError
+        If `root` is None, and CROWDVEIL_DATA is not set or names no folder.
+    """
+    if data_set == SAMPLES:
+        return samples_path()
+    return (data_root() if root is None else root) / data_set

@@ -12,16 +12,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.datasets.errors import DatasetError
-from simulator.files.row_words import rows_in_words
+from simulator.files.compressed_io import TABLE_TIMES, opened
+from simulator.files.messages import rows_in_words
 from simulator.files.text_table import numbers_in
-from simulator.files.unpacked import TABLE_TIMES, opened
 
 _UNREADABLE = (ValueError, pd.errors.ParserWarning)
 _SHOWN = 80
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class DatasetRows:
     """The rows of a file, every field as text.
 
     Parameters
@@ -45,7 +45,7 @@ class Rows:
         needed: Sequence[str] = (),
         quoted: bool = True,
         nothing: Sequence[str] = ("",),
-    ) -> "Rows":
+    ) -> "DatasetRows":
         """Read a text file, plain or packed; a byte order mark is passed over.
 
         Parameters

@@ -13,7 +13,7 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.experiment.city import City
+from simulator.experiment.study_area import City
 from simulator.files.memory import in_words, shortage
 from simulator.streams import Streams
 from simulator.traffic.trips import typical_links, vehicles_nbytes

@@ -18,14 +18,14 @@ from mechanisms.central import (
     SmoothMedian,
     ValueRelease,
 )
-from mechanisms.central.exact_statistic import ExactStatistic
-from mechanisms.central.generalised_sample import GeneralisedSample
+from mechanisms.central.generalisation import GeneralisedSample
+from mechanisms.central.simple_random_sample import ExactStatistic
 from mechanisms.local import ParameterError, SamplingPrivacy
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.release_rules import Released
-from simulator.aggregation.published import Publication, PublishedCounts, PublishedDifferences, Sampled
-from simulator.experiment.city import City
-from simulator.experiment.theory import OCCUPANCIES
+from scenarios.release import Released
+from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
+from simulator.experiment.error_theory import OCCUPANCIES
+from simulator.experiment.study_area import City
 from simulator.sensing.speed_survey import SpeedQuestion
 
 INTERVALS = {"laplace": "noise", "smooth_median": "greatest noise"}
@@ -135,18 +135,18 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     return CampaignRelease(name, "count", _section(released), counts, publications, notes=notes)
 
 
-def _sampled(released: Released, sampling: float, city: City, *, themselves: bool) -> Sampled:
+def _sampled(released: Released, sampling: float, city: City, *, themselves: bool) -> SampledCounts:
     """Return a release after sampling; `themselves` where no server holds all devices."""
     given = released.release
     if released.kind == "suppress":
-        return Sampled(
+        return SampledCounts(
             sampling,
             lambda share: SampleThenSuppress(k=given["k"], sampling=sampling * share),
             lambda release, drawn, rng: release.publish_sampled(drawn),  # noqa: ARG005 - suppression draws nothing
         )
     if released.kind == "laplace":
         noise = LaplaceCounts(epsilon=given["epsilon"], sampling=sampling).sample_epsilon
-        return Sampled(
+        return SampledCounts(
             sampling,
             # The noise stays what it is: heard in part, it protects more than it was asked to.
             lambda share: LaplaceCounts(
@@ -157,7 +157,7 @@ def _sampled(released: Released, sampling: float, city: City, *, themselves: boo
     levels = [city.cells.coarsened(level) for level in range(given["levels"] + 1)]
     whole = Generalised(levels=levels, k=given["k"], sampling=sampling, epsilon=given["epsilon"])
     release: CountRelease = GeneralisedSample(whole) if themselves else whole
-    return Sampled(
+    return SampledCounts(
         sampling,
         lambda share: release,  # noqa: ARG005 - it takes all that were sampled
         lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),

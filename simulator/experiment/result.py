@@ -13,16 +13,13 @@ import pandas as pd
 import scenarios
 from mechanisms.local import LocalMechanism
 from scenarios import Scenario
-from scenarios.called import VEHICLES
+from scenarios.traffic import VEHICLES
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.city import City
+from simulator.experiment.attack_evaluation.runner import Challenged, tabulate_findings
+from simulator.experiment.build.mechanisms import PlugIn
 from simulator.experiment.claims import tabulate_claims, weakened_claims
-from simulator.experiment.deployment_facts import describe_deployments
-from simulator.experiment.directory import RUN_FORMAT, fill_directory
-from simulator.experiment.games.challenge import Challenged
-from simulator.experiment.games.findings import tabulate_findings
-from simulator.experiment.loss_facts import describe_loss
-from simulator.experiment.plug_in import PlugIn
+from simulator.experiment.deployment_record import describe_deployments
+from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.provenance import (
     data_checksums,
     files_outside,
@@ -31,13 +28,12 @@ from simulator.experiment.provenance import (
     peak_memory_nbytes,
     without_paths,
 )
-from simulator.experiment.refine import Plan
-from simulator.experiment.refinement_facts import describe_refinements, refinement_warnings
+from simulator.experiment.refine import Plan, describe_refinements, refinement_warnings
 from simulator.experiment.releases import CampaignRelease, describe_releases
-from simulator.experiment.scores import score_queries
-from simulator.experiment.tables import tabulate_estimates, tabulate_rounds, tabulate_servers
-from simulator.experiment.theory import describe_mechanisms
-from simulator.files.counted import doubts_of
+from simulator.experiment.run_directory import RUN_FORMAT, fill_directory
+from simulator.experiment.study_area import City
+from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
+from simulator.files.messages import doubts_of
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine

@@ -1,35 +1,60 @@
-"""Run: from a scenario to its result."""
+"""Runs a scenario: builds it, simulates it, attacks it and returns the result."""
 
 import math
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import simpy
 
 import scenarios
 from scenarios import Overrides, Scenario, ScenarioError
 from simulator.experiment import build
-from simulator.experiment.games.attack_records import attack_campaigns, check_corrupted, most_corrupted, most_targets
-from simulator.experiment.network import build_channel
-from simulator.experiment.parts import Parts
-from simulator.experiment.progress import Progress, Silent
+from simulator.experiment.attack_evaluation.attack_records import (
+    attack_campaigns,
+    check_corrupted,
+    most_corrupted,
+    most_targets,
+)
+from simulator.experiment.build.servers import build_channel
+from simulator.experiment.components import RunComponents
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunResult
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.extras import record_extras
 from simulator.sensing.campaign import Campaign, moments_of
-from simulator.sensing.memories import Memories
+from simulator.sensing.device_state import Memories
+from simulator.sensing.participants import Schedule
 from simulator.sensing.query import Query
-from simulator.sensing.schedule import Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
-from simulator.traffic.clock import Clock, look
+from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
+
+
+class Progress(Protocol):
+    """Hears how far a run is."""
+
+    def phase(self, name: str, *, until_s: float | None = None) -> None:
+        """Hear that the phase `name` begins; `until_s` is where its simulated time ends, if it has any."""
+
+    def advance_to(self, time_s: float) -> None:
+        """Hear that the simulation has come to `time_s`."""
+
+
+class Silent:
+    """A progress that nobody watches."""
+
+    def phase(self, name: str, *, until_s: float | None = None) -> None:
+        """Hear that the phase `name` begins; `until_s` is where its simulated time ends, if it has any."""
+
+    def advance_to(self, time_s: float) -> None:
+        """Hear that the simulation has come to `time_s`."""
+
 
 _BEATS = 100
 
@@ -78,7 +103,7 @@ def run_scenario(
             scenario, overrides=overrides, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted
         )
         streams = Streams(scenario.seed)
-        parts = Parts.build(scenario, streams=streams)
+        parts = RunComponents.build(scenario, streams=streams)
         with stopwatch.phase("compile"):
             parts.warm_up(scenario.name, streams)
         progress.phase("demand and routes")
@@ -135,7 +160,7 @@ def run_scenario(
         )
 
 
-def _check_flows(parts: Parts, engine: Engine, stopwatch: Stopwatch) -> dict[str, Any] | None:
+def _check_flows(parts: RunComponents, engine: Engine, stopwatch: Stopwatch) -> dict[str, Any] | None:
     """Hold the run's link volumes against published ones, where the scenario names some."""
     if parts.flow_check is None or not isinstance(engine, Fleet | Agents):
         return None
@@ -145,7 +170,7 @@ def _check_flows(parts: Parts, engine: Engine, stopwatch: Stopwatch) -> dict[str
 
 def _simulate(
     scenario: Scenario,
-    parts: Parts,
+    parts: RunComponents,
     engine: Engine,
     log: TrafficLog,
     sampler: Sampler | None,
@@ -188,7 +213,7 @@ def _simulate(
         ).start(env)
     end_s = _end_s(scenario, parts)
     progress.phase("traffic and queries", until_s=end_s)
-    env.process(_tell(env, clock, end_s, engine, log, progress, stopwatch))
+    env.process(_report_progress(env, clock, end_s, engine, log, progress, stopwatch))
     with stopwatch.phase("traffic"):
         # The next number, so that what looks at the very end comes before it, and no tick after the end is worked.
         env.run(until=math.nextafter(clock.ticks(end_s), math.inf))
@@ -196,7 +221,7 @@ def _simulate(
     return queries
 
 
-def _end_s(scenario: Scenario, parts: Parts) -> float:
+def _end_s(scenario: Scenario, parts: RunComponents) -> float:
     """Return the end of the run, or of the last query where that is later, in seconds."""
     moments = len(moments_of(parts.mechanisms.values()))
     closings = (_closing_s(schedule, moments) for schedule in build.build_schedules(scenario).values())
@@ -209,7 +234,7 @@ def _closing_s(schedule: Schedule, moments: int) -> float:
     return start_s + (moments - 1) * schedule.round_gap_s + schedule.deadline_s
 
 
-def _tell(
+def _report_progress(
     env: simpy.Environment,
     clock: Clock,
     end_s: float,
@@ -221,7 +246,7 @@ def _tell(
     """Log the traffic and tell `progress` the time, a hundred times in all."""
     for beat in range(1, _BEATS + 1):
         at_s = end_s * beat / _BEATS
-        yield look(env, clock.ticks(at_s))
+        yield after_traffic(env, clock.ticks(at_s))
         engine.advance()
         log.take(at_s, engine)
         with stopwatch.phase("progress"):

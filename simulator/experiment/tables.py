@@ -1,12 +1,51 @@
-"""Tables: closed queries as the data frames of a run directory."""
+"""Result tables: estimates beside ground truth, scores and rounds as data frames."""
 
+import math
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from simulator.experiment.rows import rows_of
-from simulator.sensing.query import Query
+from simulator.aggregation.publication import CellValues
+from simulator.sensing.query import Answer, Query
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Rows(NamedTuple):
+    """What an answer says of each cell it has a row for; all of one length.
+
+    Attributes
+    ----------
+    cell
+        int64, 1…V.
+    truth
+        Vehicles, int64; or m/s, float64.
+    estimate, std_error, lower, upper
+        float64, as estimated or published.
+    theory
+        float64, the standard error from the truth.
+    """
+
+    cell: npt.NDArray[np.int64]
+    truth: npt.NDArray[np.int64] | FloatArray
+    estimate: FloatArray
+    std_error: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    theory: FloatArray
+
+
+def rows_of(query: Query, answer: Answer) -> Rows:
+    """Return the rows of an answer: every cell of a count, and of speeds the cells with enough vehicles."""
+    made = answer.estimate
+    if isinstance(made, CellValues):
+        return Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)
+    cells = np.arange(1, len(made) + 1)
+    return Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
+
 
 ATTACK_COLUMNS = {
     "name": "str",
@@ -102,3 +141,68 @@ def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
             for round_, account in enumerate(answer.rounds, start=1)
         ]
     )
+
+
+HOT_SHARE = 0.1
+"""The busiest tenth of the cells, at least one, are its hot cells."""
+
+
+def score_queries(queries: Sequence[Query]) -> pd.DataFrame:
+    """Score every mechanism of every campaign over all its queries and cells.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a campaign and mechanism: `mae`, `rmse`, `bias`, `max_error` in vehicles, or of speeds in m/s;
+        `coverage`, the share of 95 % intervals that hold the truth; `hot_cells_recall`, the share of each query's
+        busiest cells found among as many of the highest estimates, null for speeds; `theory_rmse`, from the exact
+        error at the truth, that of the release where one stands between; `interval`, how intervals were made;
+        `queries` and `cells` with a row; `statistic`, what was estimated.
+    """
+    groups: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
+    for query in queries:
+        for answer in query.answers:
+            groups.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
+    return pd.DataFrame(
+        [{**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g)} for key, g in groups.items()]
+    )
+
+
+def _score(group: list[tuple[Query, Answer]]) -> dict[str, float | int | str]:
+    rows = [rows_of(query, answer) for query, answer in group]
+    truth, estimate, lower, upper, theory = (
+        np.concatenate([getattr(row, column) for row in rows]).astype(np.float64)
+        for column in ("truth", "estimate", "lower", "upper", "theory")
+    )
+    error = estimate - truth
+    statistic = group[0][0].statistic
+    return {
+        "mae": _mean(np.abs(error)),
+        "rmse": math.sqrt(_mean(np.square(error))),
+        "bias": _mean(error),
+        "max_error": float(np.abs(error).max(initial=0.0)) if len(error) else math.nan,
+        "coverage": _mean((lower <= truth) & (truth <= upper)),
+        "hot_cells_recall": _hot_cells_recall(rows) if statistic == "count" else math.nan,
+        "theory_rmse": math.sqrt(_mean(np.square(theory))),
+        "interval": " / ".join(sorted({answer.estimate.interval for _, answer in group})),
+        "queries": len(group),
+        "cells": len({cell for row in rows for cell in row.cell.tolist()}),
+        "statistic": statistic,
+    }
+
+
+def _mean(values: npt.NDArray[Any]) -> float:
+    """Return the mean, NaN of nothing: speeds of cells that never held enough vehicles."""
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _hot_cells_recall(rows: Sequence[Rows]) -> float:
+    """Return the share of hot cells found; ties in the truth count as found where any of them is."""
+    cells = len(rows[0].cell)
+    hot = max(1, round(HOT_SHARE * cells))
+    found = 0
+    for row in rows:
+        threshold = np.partition(row.truth, cells - hot)[cells - hot]
+        chosen = np.argsort(-row.estimate, kind="stable")[:hot]
+        found += int(np.count_nonzero(row.truth[chosen] >= threshold))
+    return float(found / (hot * len(rows)))

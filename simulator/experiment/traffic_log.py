@@ -7,10 +7,10 @@ from typing import Any
 
 import simpy
 
-from simulator.files.counted import Doubt
-from simulator.traffic.clock import Clock, look
+from simulator.files.messages import Doubt
+from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
-from simulator.traffic.places import FEWEST_VEHICLES, Totals
+from simulator.traffic.vehicle_states import FEWEST_VEHICLES, Totals
 
 
 @dataclass
@@ -104,7 +104,7 @@ def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[fl
 
     def watch() -> Generator[simpy.Event, None, None]:
         for time_s in times_s:
-            yield look(env, clock.ticks(time_s))
+            yield after_traffic(env, clock.ticks(time_s))
             engine.advance()
             log.take(time_s, engine)
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from simulator.files.compressed_io import LONGEST_BYTES, TABLE_TIMES, opened, unpacked_name
 from simulator.files.errors import FaultsError
 from simulator.files.memory import shortage
-from simulator.files.unpacked import LONGEST_BYTES, TABLE_TIMES, opened, unpacked_name
 
 MOST_COLUMNS = 100_000
 LONGEST_NUMBER = 400

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
 
+from simulator.files.compressed_io import LONGEST_BYTES, XML_TIMES, chunks_of
 from simulator.files.errors import FaultsError
-from simulator.files.unpacked import LONGEST_BYTES, XML_TIMES, chunks_of
 
 MOST_DEPTH = 256
 

@@ -1,8 +1,16 @@
-"""`crowdveil plan`: its options, and what it prints."""
+"""`crowdveil plan`: its options and its output."""
 
-from typing import Annotated
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mechanisms.planning import Plan, PlannedClaim, Planning, Target
+from simulator.reporting.formatting import counted, listed, number, parameter, related, whole
 
 
 def plan(
@@ -53,6 +61,118 @@ def plan(
 
         typer.echo(dumps(plans.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        from simulator.planning.text import print_planning  # noqa: PLC0415
-
         print_planning(plans)
+
+
+LEAST_WIDTH = 160
+
+
+def print_planning(planning: Planning) -> None:
+    """Print the plans of one target on standard output."""
+    console = Console()
+    # Through a pipe there is no width to keep to, and cells folded at 80 columns are read by nobody.
+    console = console if console.is_terminal else Console(width=LEAST_WIDTH)
+    console.print(describe_target(planning.target), highlight=False)
+    meeting = [plan for plan in planning.plans if plan.meets]
+    if meeting:
+        console.print(_table(planning.target, meeting))
+    for plan in planning.plans:
+        if plan.reason is not None:
+            mark = "[yellow]note[/]" if plan.meets else "[red]none[/]"
+            console.print(mark, Text(f"{plan.name}: {plan.reason}"), highlight=False, soft_wrap=True)
+        if plan.cut_short is not None:
+            console.print("[yellow]note[/]", Text(f"{plan.name}: {plan.cut_short}"), highlight=False, soft_wrap=True)
+    console.print(Text(verdict(planning), "bold"), highlight=False, soft_wrap=True)
+    if planning.best is not None and planning.best.scenario is not None:
+        console.print(Text(planning.best.scenario.rstrip()), highlight=False, soft_wrap=True)
+
+
+def describe_target(target: Target) -> str:
+    """Return what was asked, one sentence."""
+    where = (
+        f"{counted(target.cells, 'cell')}, {counted(target.population, 'device')} asked, "
+        f"{whole(target.expected)} expected in a cell"
+    )
+    over = "" if target.queries == 1 else f" over {counted(target.queries, 'query').replace('querys', 'queries')}"
+    if target.error is not None:
+        goal = f"an error of {number(target.error)} vehicles or less; {target.view}{over} compared at "
+        return f"{where}. Target: {goal}{related('δ', '=', target.delta)}."
+    crowd = ""
+    if target.view.startswith("released"):
+        crowd = f", crowd {whole(target.known_crowd)}" if target.k is None or target.crowd else ", whatever the crowd"
+        crowd += "" if target.k is None else f", differences below {target.k} suppressed"
+    goal = f"{related('ε', '=', target.epsilon)}, {related('δ', '=', target.delta)}"
+    return f"{where}. Target: {target.view}{over} with {goal}{crowd}."
+
+
+def verdict(planning: Planning) -> str:
+    """Return which mechanism is best for the target, or that none is, one sentence."""
+    best, target = planning.best, planning.target
+    if best is None:
+        return "No mechanism meets this target."
+    alike = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
+    beside = f" ({listed(alike)} no worse)" if alike else ""
+    if target.error is not None:
+        told = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
+        return (
+            f"Best: {best.name}{beside}, of which {target.view} tells least: {told} at δ = {parameter(target.delta)}."
+        )
+    words = f"Best: {best.name}{beside}, with an error of {number(best.std_error)} vehicles in a cell of "
+    useless = best.std_error >= max(target.expected, 1)
+    return f"{words}{whole(target.expected)}{': no mechanism leaves anything to see' if useless else ''}."
+
+
+def _as_good(plan: Plan, best: Plan, target: Target) -> bool:
+    """Whether a plan does as well as the best, to a thousandth."""
+    if target.error is not None:
+        return plan.epsilon == best.epsilon or plan.epsilon <= best.epsilon * 1.001
+    return plan.std_error <= best.std_error * 1.001
+
+
+def _table(target: Target, meeting: Sequence[Plan]) -> Table:
+    """Return the table of the plans that meet the target, best first."""
+    table = Table("mechanism", "parameters", title_justify="left", show_lines=True)
+    table.add_column("error, vehicles", justify="right")
+    table.add_column(f"in {whole(target.simulated)} simulated cells", justify="right")
+    table.add_column("what each view tells")
+    key = (lambda plan: plan.std_error) if target.error is None else (lambda plan: plan.epsilon)
+    for plan in sorted(meeting, key=key):
+        low, high = plan.error_interval
+        table.add_row(
+            plan.name,
+            Text(_parameters({**plan.parameters, **_published(plan)})),
+            number(plan.std_error),
+            f"{number(low)} … {number(high)}",
+            Text(_claims(plan.claims)),
+        )
+    return table
+
+
+def _published(plan: Plan) -> dict[str, Any]:
+    """Return the parameters of the release, if there is one."""
+    return {} if plan.release is None else {key: value for key, value in plan.release.items() if key != "kind"}
+
+
+def _parameters(parameters: Mapping[str, Any]) -> str:
+    return "\n".join(f"{name} = {_value(value)}" for name, value in parameters.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "[" + ", ".join(_value(part) for part in value) + "]" if isinstance(value, list) else str(value)
+
+
+def _claims(claims: Sequence[PlannedClaim]) -> str:
+    """Return a line a view: ε at δ = 0, and δ at the target's ε where that is above 0."""
+    lines: dict[str, str] = {}
+    for claim in claims:
+        if claim.view not in lines:
+            known = claim.kind != "unknown"
+            finite = math.isfinite(claim.epsilon)
+            lines[claim.view] = f"ε = {parameter(claim.epsilon)}" if finite else "ε infinite" if known else "ε unknown"
+        elif math.isnan(claim.delta):
+            lines[claim.view] += ", δ unknown"
+        elif claim.delta > 0.0:
+            lines[claim.view] += f", {related('δ', '=', claim.delta)} at {related('ε', '=', claim.epsilon)}"
+    return "\n".join(f"{view}: {told}" for view, told in lines.items())

@@ -1,9 +1,9 @@
 """Tables, figures and the report a person reads; it knows a run only by its finished directory."""
 
-from simulator.reporting.finished_run import FinishedRun, UnfinishedRunError
 from simulator.reporting.progress import Progress
 from simulator.reporting.report import build_report, write_report
-from simulator.reporting.summary import print_summary
+from simulator.reporting.run_reader import FinishedRun, UnfinishedRunError
+from simulator.reporting.terminal_summary import print_summary
 
 __all__ = [
     "FinishedRun",

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.reporting.finished_run import FinishedRun
+from simulator.reporting.campaign_text import COUNT, release_of, statistics
 from simulator.reporting.markup import finite, text
-from simulator.reporting.published import COUNT, release_of, statistics
+from simulator.reporting.run_reader import FinishedRun
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6E5A00", "#56B4E9", "#000000")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star")

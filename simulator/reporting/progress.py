@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from simulator.reporting.numerals import clock, duration
+from simulator.reporting.formatting import clock, duration
 
 
 class Progress:

@@ -1,20 +1,97 @@
-"""The report: one HTML page that opens offline and asks nothing of any network."""
+"""The report: one self-contained HTML page that opens offline."""
 
+import base64
+import hashlib
 import os
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from simulator.reporting.attacks import attacks_section
-from simulator.reporting.deployed import deployments_section
-from simulator.reporting.document import build_document, write_document
-from simulator.reporting.errors import growth_section, occupancy_section, scores_section
-from simulator.reporting.finished_run import FinishedRun
-from simulator.reporting.flow_check import flow_check_section
-from simulator.reporting.markup import element
-from simulator.reporting.picture import header, map_section
-from simulator.reporting.records import claims_section, rounds_section, scenario_section
-from simulator.reporting.traffic import traffic_section
-from simulator.reporting.under_loss import loss_section
+from simulator.files.atomic_write import write_file
+from simulator.reporting.attacks_section import attacks_section
+from simulator.reporting.constant_error_section import loss_section
+from simulator.reporting.deployments_section import deployments_section
+from simulator.reporting.details_section import claims_section, rounds_section, scenario_section
+from simulator.reporting.errors_section import growth_section, occupancy_section, scores_section
+from simulator.reporting.flow_section import flow_check_section
+from simulator.reporting.map_section import header, map_section
+from simulator.reporting.markup import Safe, element, embedded, text
+from simulator.reporting.run_reader import FinishedRun
+from simulator.reporting.traffic_section import traffic_section
+
+
+def build_document(title: str, body: str, page: dict[str, Any], *, style: str = "") -> str:
+    """
+    Put a page's parts together with the style and scripts of every page.
+
+    Parameters
+    ----------
+    title
+        Shown on the browser's tab; escaped here.
+    body
+        HTML made here: header, main, footer.
+    page
+        Read by the page's script; `figures` holds what its plots draw.
+    style
+        CSS for this page, after every page's.
+
+    Returns
+    -------
+    html
+        One page with its style, scripts and data inside. A content security
+        policy lets it load nothing, and run no script but its own.
+    """
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415  slow to import
+
+    scripts = [get_plotlyjs(), _asset("report.js")]
+    policy = (
+        f"default-src 'none'; script-src {' '.join(_hash(script) for script in scripts)}; "
+        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    head = (
+        '<meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
+        f"<title>{text(title)}</title>"
+        f"<style>{_asset('report.css')}{style}</style>"
+    )
+    whole = (
+        body
+        + f'<script type="application/json" id="page-data">{embedded(page)}</script>'
+        + "".join(f"<script>{script}</script>" for script in scripts)
+    )
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{Safe(whole)}</body></html>\n'
+
+
+def write_document(html: str, path: Path) -> Path:
+    """
+    Write a file whole or not at all.
+
+    Parameters
+    ----------
+    html
+        Its content.
+    path
+        Where; directories above it are made.
+
+    Returns
+    -------
+    path
+        The file written.
+    """
+    write_file(path, lambda staged: staged.write_text(html, encoding="utf-8", newline="\n"), overwrite=True)
+    return path
+
+
+def _asset(name: str) -> str:
+    return resources.files("simulator.reporting").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
 
 FILE_NAME = "report.html"
 _LINKS = (

@@ -1,6 +1,6 @@
 """Road networks: the one graph schema, its compiled arrays, readers and generators."""
 
-from simulator.roads.component import Loss, largest_strong_component
+from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.errors import RoadsError
 from simulator.roads.grid import build_grid
 from simulator.roads.links import Links

@@ -29,7 +29,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

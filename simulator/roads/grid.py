@@ -7,8 +7,8 @@ import math
 import networkx as nx
 
 from simulator.roads.errors import RoadsError
-from simulator.roads.local_crs import crs_about
 from simulator.roads.network import RoadNetwork
+from simulator.roads.projection import crs_about
 
 DEFAULT_ANCHOR = (-74.0, 40.7)
 

@@ -1,9 +1,9 @@
-"""Node identifiers, the same whatever type a file keeps them in."""
+"""Node identifiers: one type whatever file they come from, JSON values included."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -68,3 +68,8 @@ def _written(value: object) -> str | None:
         if number.is_integer() and abs(number) < _LARGEST_EXACT:
             return str(int(number))
     return text or None
+
+
+def tupled(value: Any) -> Any:
+    """Turn lists, which JSON has, into tuples, which can be keys, all the way down; other values are let be."""
+    return tuple(tupled(part) for part in value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Coordinates of any system turned into metres of a projected one."""
+"""Projection: coordinates of any reference system in metres of a projected one, UTM or local."""
 
 from __future__ import annotations
 
@@ -9,16 +9,51 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyproj
+from pyproj.aoi import AreaOfInterest
+from pyproj.crs import ProjectedCRS
+from pyproj.crs.coordinate_operation import TransverseMercatorConversion
+from pyproj.database import query_utm_crs_info
 from pyproj.exceptions import CRSError, ProjError
 
 from simulator.roads.errors import RoadsError
 from simulator.roads.schema import crs_faults
-from simulator.roads.utm import utm_about
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pyproj
     from numpy.typing import NDArray
+
+
+def utm_about(lon: NDArray[np.float64], lat: NDArray[np.float64], *, what: str) -> pyproj.CRS:
+    """Choose the WGS84 UTM zone of the middle of some places, longitudes averaged around the circle.
+
+    Parameters
+    ----------
+    lon, lat
+        WGS84 degrees, finite, shape (n,), n ≥ 1.
+    what
+        Whose places they are, to begin a message with.
+
+    Returns
+    -------
+    pyproj.CRS
+        Projected, in metres.
+
+    Raises
+    ------
+    RoadsError
+        If UTM has no zone there: near the poles.
+    """
+    middle_lon = float(np.degrees(np.angle(np.exp(1j * np.radians(lon)).mean())))
+    middle_lat = float((lat.min() + lat.max()) / 2)
+    middle = AreaOfInterest(middle_lon, middle_lat, middle_lon, middle_lat)
+    zones = query_utm_crs_info(datum_name="WGS 84", area_of_interest=middle)
+    if not zones:
+        where = f"longitude {middle_lon:.4f}, latitude {middle_lat:.4f}"
+        raise RoadsError([f"{what}: no UTM zone about {where}; set crs to a projected system in metres"])
+    return pyproj.CRS.from_authority(zones[0].auth_name, zones[0].code)
+
 
 WGS84 = "EPSG:4326"
 _NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]", re.IGNORECASE)
@@ -225,3 +260,29 @@ def _fault(
 ) -> str:
     x, y = xy[int(np.flatnonzero(wrong)[0])].tolist()
     return f"{file}: {where(wrong)}: coordinates must be {rule}, got {x:.10g}, {y:.10g}"
+
+
+def crs_about(anchor: tuple[float, float], *, at_m: tuple[float, float] = (0.0, 0.0)) -> pyproj.CRS:
+    """Make a transverse Mercator in metres whose origin is the anchor.
+
+    Parameters
+    ----------
+    anchor
+        Longitude and latitude of WGS84, degrees; a latitude within (-90, 90).
+    at_m
+        Coordinates of the anchor, metres east and north.
+
+    Returns
+    -------
+    pyproj.CRS
+        Projected, in metres.
+    """
+    lon, lat = anchor
+    conversion = TransverseMercatorConversion(
+        latitude_natural_origin=lat,
+        longitude_natural_origin=lon,
+        false_easting=at_m[0],
+        false_northing=at_m[1],
+        scale_factor_natural_origin=1.0,
+    )
+    return ProjectedCRS(conversion=conversion, name=f"transverse Mercator about {lon:g}, {lat:g}")

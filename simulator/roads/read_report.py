@@ -1,17 +1,23 @@
-"""What a reader made of the files it was given."""
+"""Read reports: what a road reader used, replaced and left out, and why."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from simulator.files.counted import Doubt, counted
-from simulator.files.row_words import numbers_in_words
+import numpy as np
+
+from simulator.files.messages import SHOWN_ROWS, Doubt, counted, numbers_in_words
+from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
-    import networkx as nx
+    from collections.abc import Mapping
+    from pathlib import Path
 
-    from simulator.roads.component import Loss
+    import networkx as nx
+    from numpy.typing import NDArray
+
+    from simulator.roads.connectivity import Loss
 
 SHOWN_ZONES = 20
 
@@ -132,3 +138,42 @@ def parallel_remarks(file: str, graph: nx.MultiDiGraph[Any]) -> list[str]:
         return []
     links = counted(parallel, "link leads", "links lead")
     return [f"{file}: {links} the same way as another; all are kept as parallel links"]
+
+
+def usable_rows(
+    reasons: Mapping[str, NDArray[np.bool_]], *, file: str | Path, what: str
+) -> tuple[NDArray[np.bool_], tuple[DroppedRows, ...]]:
+    """Sort rows into those that can be used and the others; a row is dropped for the first reason that holds.
+
+    Parameters
+    ----------
+    reasons
+        For each reason in words the rows it holds for, shape (rows,); at least one.
+    file
+        The file, for the message.
+    what
+        What a row is, "edge" or "link".
+
+    Returns
+    -------
+    usable : ndarray
+        bool, shape (rows,).
+    dropped : tuple of DroppedRows
+        One entry a reason that holds.
+
+    Raises
+    ------
+    RoadsError
+        If no row can be used; with the reasons.
+    """
+    usable = np.ones(len(next(iter(reasons.values()))), dtype=np.bool_)
+    dropped = []
+    for reason, wrong in reasons.items():
+        numbers = (np.flatnonzero(wrong & usable) + 1).tolist()
+        if numbers:
+            dropped.append(DroppedRows(reason, tuple(numbers[:SHOWN_ROWS]), len(numbers)))
+        usable &= ~wrong
+    if not usable.any():
+        said = "; ".join(map(str, dropped))
+        raise RoadsError([f"{file}: the road network is empty: no {what} can be used ({said})"])
+    return usable, tuple(dropped)

@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from simulator.files.row_words import rows_in_words
+from simulator.files.compressed_io import TABLE_TIMES, opened
+from simulator.files.messages import rows_in_words
 from simulator.files.text_table import check_parquet, numbers_in
-from simulator.files.unpacked import TABLE_TIMES, opened
 from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:

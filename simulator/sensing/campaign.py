@@ -7,28 +7,26 @@ import numpy.typing as npt
 import simpy
 
 from mechanisms.local import LocalMechanism
-from simulator.aggregation.account import report_nbytes
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.published import Publication
-from simulator.sensing.asked import Asked, Present
-from simulator.sensing.channel import Channel, Sending
-from simulator.sensing.memories import Memories
-from simulator.sensing.population import Population
+from simulator.aggregation.publication import Publication
+from simulator.aggregation.round_statistics import report_nbytes
+from simulator.sensing.channel import Channel, Transmission
+from simulator.sensing.device_state import Memories
+from simulator.sensing.participants import QueriedDevices, QueriedPopulation, Respondents, Schedule
 from simulator.sensing.query import Answer, Query
 from simulator.sensing.report_recorder import Targets
-from simulator.sensing.schedule import Schedule
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import Draws, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
-from simulator.traffic.clock import Clock, look
+from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
-from simulator.traffic.places import Places, State
+from simulator.traffic.vehicle_states import State, VehicleStates
 
 TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated: round two's (papers.md, item 7)."""
 
-CellsOf = Callable[[Places], npt.NDArray[np.int32]]
+CellsOf = Callable[[VehicleStates], npt.NDArray[np.int32]]
 
 
 def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:
@@ -94,7 +92,7 @@ class Campaign:
         engine: Engine,
         clock: Clock,
         cells_of: CellsOf,
-        population: Population,
+        population: QueriedPopulation,
         channel: Channel,
         deployment: Deployment,
         memories: Memories,
@@ -125,23 +123,23 @@ class Campaign:
 
     def _query(self, env: simpy.Environment, number: int) -> Generator[simpy.Event, None, None]:
         start_s = self._schedule.start_s + (number - 1) * self._schedule.every_s
-        yield look(env, self._clock.ticks(start_s))
+        yield after_traffic(env, self._clock.ticks(start_s))
         self._engine.advance()
         with self._stopwatch.phase("sensing"):
             totals = self._engine.totals()
-            vehicles = self._whom_to_ask(self._engine.places())
-            asked = Asked(len(vehicles), self._population.outside)
+            vehicles = self._select_devices(self._engine.places())
+            asked = QueriedDevices(len(vehicles), self._population.outside)
         with self._stopwatch.phase("protocol"):
             targets = self._select_targets(vehicles, number)
             surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in self._mechanisms}
-        present = Present(np.ones(asked.vehicles, dtype=bool), asked.outside)
+        present = Respondents(np.ones(asked.vehicles, dtype=bool), asked.outside)
         truth = np.zeros(0, dtype=np.int32)
         rng = self._streams.of("churn", self.name, number)
         for moment in self._moments:
             if moment > self._moments.start:
                 at_s = start_s + (moment - self._moments.start) * self._schedule.round_gap_s
-                yield look(env, self._clock.ticks(at_s))
-                present = self._who_stayed(present, rng=rng)
+                yield after_traffic(env, self._clock.ticks(at_s))
+                present = self._apply_churn(present, rng=rng)
             self._engine.advance()
             with self._stopwatch.phase("sensing"):
                 cells = self._cells_of(self._engine.places())[vehicles]
@@ -153,7 +151,7 @@ class Campaign:
                     if 1 <= round_ <= survey.mechanism.rounds:
                         at_s = self._clock.seconds(env.now)
                         survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=present)
-        yield look(env, env.now + self._clock.ticks(self._schedule.deadline_s))
+        yield after_traffic(env, env.now + self._clock.ticks(self._schedule.deadline_s))
         with self._stopwatch.phase("protocol"):
             answers = {name: survey.close() for name, survey in surveys.items()}
         with self._stopwatch.phase("scoring"):
@@ -188,11 +186,11 @@ class Campaign:
     ) -> Generator[simpy.Event, None, None]:
         """Ask for cell and speed at one moment, the moment of truth: who is asked is there, and cannot leave."""
         asked_s = self._schedule.start_s + (number - 1) * self._schedule.every_s + self._schedule.round_gap_s
-        yield look(env, self._clock.ticks(asked_s))
+        yield after_traffic(env, self._clock.ticks(asked_s))
         self._engine.advance()
         with self._stopwatch.phase("sensing"):
             totals, places, outside = self._engine.totals(), self._engine.places(), self._population.outside
-            vehicles = self._whom_to_ask(places)
+            vehicles = self._select_devices(places)
             cells, speeds = self._cells_of(places)[vehicles], self._engine.speeds()[vehicles]
         vocabulary = self._mechanisms[question.mechanism]
         with self._stopwatch.phase("protocol"):
@@ -203,7 +201,7 @@ class Campaign:
                 outside=outside,
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 channel=self._channel,
-                sending=Sending(
+                sending=Transmission(
                     TRUTH_MOMENT,
                     self._clock.seconds(env.now),
                     self._schedule.deadline_s,
@@ -213,13 +211,13 @@ class Campaign:
                 draws=self._streams.of("release", question.mechanism, self.name, number),
             )
         moment_s = self._clock.seconds(env.now)
-        yield look(env, env.now + self._clock.ticks(self._schedule.deadline_s))
+        yield after_traffic(env, env.now + self._clock.ticks(self._schedule.deadline_s))
         counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
         counts[0] += outside
         answer = Answer(question.mechanism, values, theory, [account], published=True)
         self._closed(Query(self.name, number, moment_s, moment_s, counts, totals, [answer], question.statistic))
 
-    def _whom_to_ask(self, places: Places) -> npt.NDArray[np.int64]:
+    def _select_devices(self, places: VehicleStates) -> npt.NDArray[np.int64]:
         """Return the vehicles asked: on the road, waiting, parked if those answer; each if it takes part."""
         willing = self._population.takes_part[: len(places)] & (places.state != State.ABSENT)
         if not self._population.parked_answer:
@@ -227,7 +225,7 @@ class Campaign:
         return np.flatnonzero(willing)
 
     def _survey(
-        self, name: str, vehicles: npt.NDArray[np.int64], asked: Asked, number: int, targets: Targets | None
+        self, name: str, vehicles: npt.NDArray[np.int64], asked: QueriedDevices, number: int, targets: Targets | None
     ) -> Survey:
         outside = self._population.outside if self._population.answers == "reports" else 0
         fleet = len(self._population.takes_part)
@@ -259,9 +257,9 @@ class Campaign:
         rank = fleet_order(self._streams, fleet)[vehicles]
         return Targets(number, vehicles, rank, self._targets, fleet - self._corrupted)
 
-    def _who_stayed(self, present: Present, *, rng: np.random.Generator) -> Present:
+    def _apply_churn(self, present: Respondents, *, rng: np.random.Generator) -> Respondents:
         """Return who is left of `present` after churn; who left does not come back in this query."""
         if self._channel.churn == 0.0:
             return present
         stays = rng.random(len(present.vehicles)) >= self._channel.churn
-        return Present(present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - self._channel.churn)))
+        return Respondents(present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - self._channel.churn)))

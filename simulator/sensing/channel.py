@@ -18,7 +18,7 @@ Route: TypeAlias = tuple[tuple[str, ...], ...]
 several messages, each with its own latency and its own risk of loss."""
 
 
-class Fate(IntEnum):
+class DeliveryStatus(IntEnum):
     """What became of a report; every report that was sent has exactly one.
 
     It is counted if all of its messages arrived in time, lost if one of them was lost, and otherwise late.
@@ -103,7 +103,7 @@ class Outage:
 
 
 @dataclass(frozen=True)
-class Sending:
+class Transmission:
     """One round's reports as they leave the devices.
 
     Attributes
@@ -163,7 +163,7 @@ class Deliveries:
     Attributes
     ----------
     fate
-        (n,) uint8, the `Fate` of each report.
+        (n,) uint8, the `DeliveryStatus` of each report.
     arrived_s
         By party: (n,) float64, when its message reached the party, late or not; infinite where it never did.
     in_time
@@ -226,7 +226,7 @@ class Channel:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
         return self.loss_one if moment <= 1 else self.loss_two
 
-    def law(self, sending: Sending, message: int = 0, *, was_down: bool | None = None) -> MessageLaw:
+    def law(self, sending: Transmission, message: int = 0, *, was_down: bool | None = None) -> MessageLaw:
         """Return what becomes of one message of a report.
 
         Parameters
@@ -254,7 +254,7 @@ class Channel:
         return MessageLaw(up * in_time, up * late, down, tuple((up * server_down).tolist()))
 
     def deliver(
-        self, reports: int, sending: Sending, *, was_down: Mask | None = None, rng: np.random.Generator
+        self, reports: int, sending: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
     ) -> Deliveries:
         """Draw what becomes of every message of every report.
 
@@ -274,7 +274,7 @@ class Channel:
         """
         if self._is_certain(sending):
             return self._deliver_all(reports, sending)
-        fate = np.full(reports, Fate.COUNTED, dtype=np.uint8)
+        fate = np.full(reports, DeliveryStatus.COUNTED, dtype=np.uint8)
         arrived_s: dict[str, npt.NDArray[np.float64]] = {}
         within: list[Mask] = []
         left, link_down = np.zeros((2, reports), dtype=np.bool_)
@@ -291,16 +291,16 @@ class Channel:
                 lost = lost | (onward & ~received)
                 arrived_s[party] = np.where(received, at_s, math.inf)
                 onward = received & in_time
-            fate[~lost & ~in_time & (fate == Fate.COUNTED)] = Fate.LATE
-            fate[lost] = Fate.LOST
+            fate[~lost & ~in_time & (fate == DeliveryStatus.COUNTED)] = DeliveryStatus.LATE
+            fate[lost] = DeliveryStatus.LOST
         return Deliveries(fate, arrived_s, tuple(within), left, link_down)
 
-    def _is_certain(self, sending: Sending) -> bool:
+    def _is_certain(self, sending: Transmission) -> bool:
         """Return whether all messages arrive in time, and all at once."""
         certain = all(self.law(sending, message).in_time == 1.0 for message in range(len(sending.route)))
         return certain and not self.burst_s and isinstance(self.latency, ConstantLatency)
 
-    def _deliver_all(self, reports: int, sending: Sending) -> Deliveries:
+    def _deliver_all(self, reports: int, sending: Transmission) -> Deliveries:
         """Return that all messages arrived, in arrays of one element: fleets are large, and most channels ideal."""
         yes, no = (np.broadcast_to(np.bool_(value), reports) for value in (True, False))
         at_s = np.broadcast_to(sending.sent_s + self.latency.draw(1, rng=np.random.default_rng(0)), reports)
@@ -312,7 +312,7 @@ class Channel:
         return int(rng.binomial(in_time, self.duplicates)) if self.duplicates else 0
 
     def _draw_down(
-        self, reports: int, sending: Sending, was_down: Mask | None, *, rng: np.random.Generator
+        self, reports: int, sending: Transmission, was_down: Mask | None, *, rng: np.random.Generator
     ) -> npt.NDArray[np.bool_]:
         """Draw whose link is down, (n,) bool."""
         if was_down is None or not self.burst_s:
@@ -321,7 +321,7 @@ class Channel:
             chance = np.where(was_down, self._down(sending, was_down=True), self._down(sending, was_down=False))
         return rng.random(reports) < chance
 
-    def _down(self, sending: Sending, *, was_down: bool | None) -> float:
+    def _down(self, sending: Transmission, *, was_down: bool | None) -> float:
         """Return the probability that a link is down, of all or of those that were down, or up, the moment before."""
         loss = self.loss(sending.moment)
         if was_down is None or not self.burst_s or loss in {0.0, 1.0}:
@@ -333,11 +333,11 @@ class Channel:
     def _is_down(self, party: str, at_s: npt.NDArray[np.float64]) -> Mask:
         """Return whether a party is down at these times, (n,) bool."""
         down = np.zeros(len(at_s), dtype=np.bool_)
-        for from_s, to_s in self._dark((party,)):
+        for from_s, to_s in self._outage_intervals((party,)):
             down |= (from_s <= at_s) & (at_s < to_s)
         return down
 
-    def _dark(self, parties: Sequence[str]) -> list[tuple[float, float]]:
+    def _outage_intervals(self, parties: Sequence[str]) -> list[tuple[float, float]]:
         """Return when some of the parties are down, as intervals that do not overlap."""
         merged: list[tuple[float, float]] = []
         for from_s, to_s in sorted((o.from_s, o.to_s) for o in self.outages if o.server in parties):
@@ -347,10 +347,10 @@ class Channel:
                 merged.append((from_s, to_s))
         return merged
 
-    def _arrive_between(self, parties: Sequence[str], sending: Sending, most_s: float) -> float:
+    def _arrive_between(self, parties: Sequence[str], sending: Transmission, most_s: float) -> float:
         """Return the probability of arriving while one of the parties is down, at most `most_s` after leaving."""
         found = 0.0
-        for from_s, to_s in self._dark(parties):
+        for from_s, to_s in self._outage_intervals(parties):
             start_s, end_s = max(from_s - sending.sent_s, 0.0), to_s - sending.sent_s
             if isinstance(self.latency, ConstantLatency):  # an atom: which end belongs matters
                 took_s = self.latency.value_s

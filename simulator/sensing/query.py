@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from mechanisms.local import Estimate
 from mechanisms.refinement import RefinedEstimate
-from simulator.aggregation.account import RoundAccount
-from simulator.aggregation.cell_values import CellValues
+from simulator.aggregation.publication import CellValues
+from simulator.aggregation.round_statistics import RoundAccount
 from simulator.sensing.report_recorder import RecordedReports
-from simulator.traffic.places import Totals
+from simulator.traffic.vehicle_states import Totals
 
 
 @dataclass(frozen=True, eq=False)

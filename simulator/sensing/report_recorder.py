@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simulator.aggregation.coalition import NETWORK
-from simulator.aggregation.deployment import Recorded
+from simulator.aggregation.deployment import RecordedMessages
+from simulator.aggregation.transcript import NETWORK
 from simulator.sensing.channel import Deliveries
 
 FloatArray = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class RecordedReports:
         (rounds, *tally_shape) int64: what the servers counted, of all devices.
     """
 
-    recorded: Recorded
+    recorded: RecordedMessages
     truth: npt.NDArray[np.int32]
     counts: IntArray
 
@@ -126,13 +126,13 @@ class Recorder:
         """(n,) int64: which of the vehicles asked are kept, ascending."""
         return self._start + self._places if len(self._places) else self._places
 
-    def recorded(self) -> Recorded | None:
+    def recorded(self) -> RecordedMessages | None:
         """Return what they sent and what arrived of it, once every round was asked; None if no vehicle is kept."""
         if not self._reports:
             return None
         never = np.full(len(self._places), np.inf)
         parties = dict.fromkeys(party for arrived_s in self._arrived_s for party in arrived_s)
-        return Recorded.draw(
+        return RecordedMessages.draw(
             self._targets.query,
             self._targets.vehicles[self.places],
             self._reports,

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from mechanisms.central import ValueEstimate, ValueRelease
 from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.local import invert_binomial
-from mechanisms.local.parts.intervals import LEVEL
-from simulator.aggregation.account import RoundAccount, ServerAccounts
-from simulator.aggregation.cell_values import CellValues
-from simulator.sensing.channel import Channel, Fate, Sending
+from mechanisms.local.common.intervals import LEVEL
+from simulator.aggregation.publication import CellValues
+from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
 
 SpeedStatistic = Literal["mean_speed", "median_speed"]
 FloatArray = npt.NDArray[np.float64]
@@ -63,7 +63,7 @@ def survey_speeds(
     outside: int,
     bytes_up: int,
     channel: Channel,
-    sending: Sending,
+    sending: Transmission,
     noise: np.random.Generator,
     draws: np.random.Generator,
 ) -> tuple[CellValues, FloatArray, RoundAccount]:
@@ -96,7 +96,10 @@ def survey_speeds(
     deliveries, servers = channel.deliver(devices, sending, rng=noise), ServerAccounts(sending.route)
     servers.add_reports(devices, deliveries.arrived_s, deliveries.in_time)
     fate = deliveries.fate
-    counted, late, lost = (int(np.count_nonzero(fate == kind)) for kind in (Fate.COUNTED, Fate.LATE, Fate.LOST))
+    counted, late, lost = (
+        int(np.count_nonzero(fate == kind))
+        for kind in (DeliveryStatus.COUNTED, DeliveryStatus.LATE, DeliveryStatus.LOST)
+    )
     copies = channel.copies(counted, rng=noise)
     sent = (devices + copies) * bytes_up
     account = RoundAccount(
@@ -109,7 +112,7 @@ def survey_speeds(
         bytes_up=sent,
         servers=servers.close(counted),
     )
-    values, theory = _publish(question, cells, speeds, fate[: len(cells)] == Fate.COUNTED, draws=draws)
+    values, theory = _publish(question, cells, speeds, fate[: len(cells)] == DeliveryStatus.COUNTED, draws=draws)
     return values, theory, account
 
 

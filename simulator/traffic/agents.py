@@ -9,13 +9,13 @@ import numpy.typing as npt
 import simpy
 
 from simulator.roads.links import Links
-from simulator.traffic.clock import Clock, Moment
-from simulator.traffic.own_engine import OwnEngine
+from simulator.traffic.clock import Clock, PriorityEvent
 from simulator.traffic.physics import FRACTION_BITS, LinkPhysics
-from simulator.traffic.places import State, Totals
+from simulator.traffic.queue_engine import OwnEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
+from simulator.traffic.vehicle_states import State, Totals
 
 _BEFORE_ALL, _FIRST_LINK = 0, 16
 """Priorities within a tick: re-routing, SimPy's own events (0 and 1) with the tick's departures, link 0, link 1 …"""
@@ -24,7 +24,7 @@ _BEFORE_ALL, _FIRST_LINK = 0, 16
 @dataclass(eq=False, slots=True)
 class _Vehicle:
     number: int
-    turn: Moment
+    turn: PriorityEvent
     """Happens when the vehicle heads its queue and may try to leave it."""
     route: list[int]
     departure: int
@@ -129,7 +129,7 @@ class Agents(OwnEngine):
         for number, tick in enumerate(self._trips.departure_tick.tolist()):
             if tick > env.now:
                 yield env.timeout(tick - env.now)
-            vehicle = _Vehicle(number, Moment(env), self._book.of(number).tolist(), tick)
+            vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
             self._vehicles.append(vehicle)
             env.process(self._drive(env, vehicle))
 
@@ -145,7 +145,7 @@ class Agents(OwnEngine):
     def _reroute(self, env: simpy.Environment, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
         """Let vehicles look for another way, each time before those of the tick move or depart."""
         while True:
-            yield Moment(env).schedule(delay=reactive.every_ticks, priority=_BEFORE_ALL)
+            yield PriorityEvent(env).schedule(delay=reactive.every_ticks, priority=_BEFORE_ALL)
             flow = Flow(
                 left=np.array([link.left for link in self._links], dtype=np.int64),
                 spent_ticks=np.array([link.spent_ticks for link in self._links], dtype=np.int64),
@@ -166,7 +166,7 @@ class Agents(OwnEngine):
             vehicle.turn.schedule(delay=0, priority=priority)
         yield vehicle.turn
         while not link.has_room(int(env.now)):
-            yield Moment(env).schedule(delay=1, priority=priority)
+            yield PriorityEvent(env).schedule(delay=1, priority=priority)
         link.waiting.popleft()
         if link.waiting:
             link.waiting[0].turn.schedule(delay=0, priority=priority)
@@ -190,7 +190,7 @@ class Agents(OwnEngine):
             if tick - link.blocked_since >= self._physics.stuck_ticks:
                 self._stuck += 1
                 break
-            yield Moment(env).schedule(delay=1, priority=priority)
+            yield PriorityEvent(env).schedule(delay=1, priority=priority)
             tick += 1
         link.release_head(tick)
         self._crossings += 1
@@ -205,7 +205,7 @@ class Agents(OwnEngine):
 
     def _enter(self, env: simpy.Environment, vehicle: _Vehicle, link: _Link) -> None:
         tick = int(env.now)
-        vehicle.entry, vehicle.turn = tick, Moment(env)
+        vehicle.entry, vehicle.turn = tick, PriorityEvent(env)
         link.queue.append(vehicle)
         if link.queue[0] is vehicle:
             delay = link.ready_tick(vehicle) - tick

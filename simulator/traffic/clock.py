@@ -49,7 +49,7 @@ class Clock:
         return ticks * self.step_s
 
 
-class Moment(simpy.Event):
+class PriorityEvent(simpy.Event):
     """An event at a chosen place in the order of one instant: lower `priority` first.
 
     SimPy's own `Timeout` has one priority; the physics serves links in ascending id and looks at the
@@ -59,7 +59,7 @@ class Moment(simpy.Event):
     def __init__(self, env: simpy.Environment) -> None:
         super().__init__(env)
 
-    def schedule(self, *, delay: float, priority: int) -> "Moment":
+    def schedule(self, *, delay: float, priority: int) -> "PriorityEvent":
         """Let the event happen `delay` ticks from now, at `priority` among the events of that instant."""
         self._ok = True
         self._value = None
@@ -67,6 +67,6 @@ class Moment(simpy.Event):
         return self
 
 
-def look(env: simpy.Environment, at_tick: float) -> Moment:
+def after_traffic(env: simpy.Environment, at_tick: float) -> PriorityEvent:
     """Return an event at `at_tick` that happens after every vehicle has moved in that tick."""
-    return Moment(env).schedule(delay=at_tick - env.now, priority=LAST)
+    return PriorityEvent(env).schedule(delay=at_tick - env.now, priority=LAST)

@@ -1,12 +1,13 @@
-"""Engine: what every way of moving vehicles offers the rest of the simulator."""
+"""Interfaces of traffic engines, and of recorded traffic whose positions are known before a run."""
 
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyproj
 import simpy
 
-from simulator.traffic.places import Places, Totals
+from simulator.traffic.vehicle_states import Totals, VehicleStates
 
 
 class Engine(Protocol):
@@ -26,7 +27,7 @@ class Engine(Protocol):
     def advance(self) -> None:
         """Bring every vehicle to `env.now`, tick ⌊now⌋ included."""
 
-    def places(self) -> Places:
+    def places(self) -> VehicleStates:
         """Where every departed vehicle is at `env.now`; call `advance` first."""
 
     def speeds(self) -> npt.NDArray[np.float64]:
@@ -48,3 +49,18 @@ class Engine(Protocol):
     @property
     def route_nbytes(self) -> int:
         """Bytes held for routes; of a recording, for its positions."""
+
+
+class RecordedTraffic(Protocol):
+    """What was read of a recording, in the coordinate system the city takes."""
+
+    @property
+    def crs(self) -> pyproj.CRS:
+        """Projected, in metres: that of the roads where there are any."""
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Extent of every place: (x_min, y_min, x_max, y_max) in metres."""
+
+    def notes(self) -> list[str]:
+        """Say what was left out or filled in while reading, one sentence each."""

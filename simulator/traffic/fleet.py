@@ -8,13 +8,13 @@ import simpy
 
 from simulator.roads.links import Links
 from simulator.traffic import kernel
-from simulator.traffic.clock import Clock, look
-from simulator.traffic.own_engine import OwnEngine
+from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import State, Totals
+from simulator.traffic.queue_engine import OwnEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
+from simulator.traffic.vehicle_states import State, Totals
 
 BEAT_TICKS = 256
 
@@ -79,7 +79,7 @@ class Fleet(OwnEngine):
         Whoever needs to know where vehicles are between two beats calls `advance`.
         """
         while True:
-            yield look(env, env.now + BEAT_TICKS)
+            yield after_traffic(env, env.now + BEAT_TICKS)
             self.advance_to(int(env.now))
 
     def advance(self) -> None:

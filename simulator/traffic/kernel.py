@@ -1,25 +1,40 @@
-"""Kernel: the spatial queue, compiled.
+"""Compiled kernel of the spatial queue.
 
-What makes it quick, found by trial on the 20 × 20 grid:
+What makes it fast, measured on the 20 × 20 grid:
 
 - A *bitmap calendar*: one bit a link for each of the next 64 ticks, read by counting trailing zeros. It yields
-  links in ascending order without duplicates or sorting. A visit too many is harmless, so a link whose head is
-  due later than the ring reaches is simply visited once more on the way.
+  links in ascending order without duplicates or sorting. A superfluous visit is harmless, so a link whose head is
+  due beyond the ring is visited once more on the way.
 - A vehicle's next turns are packed in one 64-bit word of its record, refilled from the route every dozen links:
-  most crossings do not touch the route at all, which saves the cache miss that would cost as much as the rest.
+  most crossings do not touch the route, which saves the cache miss that would cost as much as the rest.
 - One 64-byte record a link, one 16-byte record a vehicle, numbered in order of departure so that those on the
   road together lie together.
-- A blocked link is visited again in each tick: as quick as a list of who waits for whom, and no wake-up can be lost.
+- A blocked link is visited again in each tick: as fast as a list of waiting links, and no wake-up can be lost.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from mechanisms.kernel import compiled
-from simulator.traffic.bits import trailing_zeros
 from simulator.traffic.physics import FRACTION_BITS, ONE_TICK
+
+
+@intrinsic
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:  # noqa: ARG001  # numba's own protocol
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+trailing_zeros = cast("Callable[[np.uint64], np.uint64]", _trailing_zeros)
+"""How many zero bits lie below the lowest set bit of a uint64 that is not 0; only inside compiled code."""
 
 Bitmap = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int32]

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 from simulator.roads.links import Links
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import State
-from simulator.traffic.route_book import RouteBook
+from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
+from simulator.traffic.vehicle_states import State
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]

@@ -15,11 +15,11 @@ from mechanisms.local import (
 )
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled
-from simulator.aggregation.account import report_nbytes
-from simulator.aggregation.coalition import Coalition
 from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.round_statistics import report_nbytes
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.transcript import Coalition
 from simulator.aggregation.trusted import Trusted
 
 CELLS = 5

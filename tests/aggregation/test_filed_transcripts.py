@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from mechanisms.local import RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.deployment import Recorded
+from simulator.aggregation.deployment import RecordedMessages
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
-from simulator.aggregation.transcript import Filed, Released
+from simulator.aggregation.transcript import Released, StoredEntries
 from simulator.aggregation.trusted import Trusted
 
 FAMILY = 1e-6
@@ -34,7 +34,7 @@ def arriving(query, devices, reports, heard, seed=3):
     """Reports that reach every party there may be, or none."""
     parties = ("server:1", "server:2", "server:3", "mixer", "network")
     arrived_s = dict.fromkeys(parties, np.where(heard, 1.0, np.inf))
-    return Recorded.draw(query, devices, reports, heard, arrived_s, rng=np.random.default_rng([seed, query]))
+    return RecordedMessages.draw(query, devices, reports, heard, arrived_s, rng=np.random.default_rng([seed, query]))
 
 
 def transcripts(deployment, records, *, mechanism=SAMPLING, seed=9, released=()):
@@ -205,7 +205,7 @@ REPORTS = np.array([0, 1], dtype=np.int32)
 )
 def test_entries_that_are_not_whole_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
-        Filed(1, 1, *fields, arrived_s=np.zeros(2), counted=np.ones(2, dtype=bool))
+        StoredEntries(1, 1, *fields, arrived_s=np.zeros(2), counted=np.ones(2, dtype=bool))
 
 
 def test_records_that_do_not_match_are_refused():

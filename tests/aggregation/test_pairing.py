@@ -18,7 +18,7 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from simulator.aggregation.pairing import draw_pseudonyms, estimate_paired, paired_std_error, paired_variance
+from simulator.aggregation.accumulators import draw_pseudonyms, estimate_paired, paired_std_error, paired_variance
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.trusted import Trusted
 

@@ -16,11 +16,10 @@ from mechanisms.local import (
 )
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.per_round import PerRound
-from simulator.aggregation.private_write import PrivateWrite
-from simulator.aggregation.range_proof import EncodingRule, Prio3Histogram
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.trusted import Trusted
+from simulator.aggregation.verifiable_shares import EncodingRule, Prio3Histogram, PrivateWrite
 
 CELLS = 4
 SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)

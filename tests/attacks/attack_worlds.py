@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.deployment import Recorded
+from simulator.aggregation.deployment import RecordedMessages
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.trusted import Trusted
-from simulator.experiment.games.challenge import CampaignRecord, QueryRecord, challenge
-from simulator.experiment.games.filed_queries import FiledQueries
-from simulator.experiment.games.guess_games import Board, Member
+from simulator.experiment.attack_evaluation.guess_games import AttackContext, Member
+from simulator.experiment.attack_evaluation.runner import CampaignRecord, QueryRecord, challenge
+from simulator.experiment.attack_evaluation.stored_transcripts import FiledQueries
 from simulator.streams import Streams
 
 FAMILY = 1e-6
@@ -90,7 +90,7 @@ def record_of(deployment, mechanism, query, devices, reports, heard, *, late=Non
                 times = arrived.setdefault(party, np.full(heard.shape, np.inf))
                 times[row] = np.where(heard[row], 1.0, np.where(late[row] & (hop == 0), 99.0, np.inf))
     arrived["network"] = np.where(heard | late, 0.0, np.inf)
-    return Recorded.draw(query, devices, reports, heard, arrived, rng=np.random.default_rng([seed, query]))
+    return RecordedMessages.draw(query, devices, reports, heard, arrived, rng=np.random.default_rng([seed, query]))
 
 
 def filed_of(record, seed=5):
@@ -102,7 +102,7 @@ def observe(record, coalition, *, seed=5, queries=None):
     """What a coalition saw of some queries of a campaign; by default of all."""
     filed = filed_of(record, seed)
     members = tuple(Member(party) for party in coalition)
-    board = Board(filed, filed.record, even=False, coalition=members)
+    board = AttackContext(filed, filed.record, even=False, coalition=members)
     return board.observe([query.number for query in record.queries] if queries is None else queries)
 
 

@@ -13,10 +13,15 @@ from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.trusted import Trusted
-from simulator.experiment.games.challenge import CampaignRecord, QueryRecord, challenge
-from simulator.experiment.games.filed_queries import places_of
-from simulator.experiment.games.findings import Finding, tabulate_findings
-from simulator.experiment.games.guess_score import Guessed, score_guesses
+from simulator.experiment.attack_evaluation.guess_score import Guessed, score_guesses
+from simulator.experiment.attack_evaluation.runner import (
+    CampaignRecord,
+    Finding,
+    QueryRecord,
+    challenge,
+    tabulate_findings,
+)
+from simulator.experiment.attack_evaluation.stored_transcripts import places_of
 from simulator.experiment.tables import ATTACK_COLUMNS
 from simulator.streams import Streams
 
@@ -216,7 +221,7 @@ def test_pseudonyms_are_told_apart_by_the_challenger_alone(name):
 def test_what_is_too_large_to_keep_is_filed_again_alike(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
     kept, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
-    monkeypatch.setattr("simulator.experiment.games.filed_queries.MOST_WORDS", 10)
+    monkeypatch.setattr("simulator.experiment.attack_evaluation.stored_transcripts.MOST_WORDS", 10)
     again, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
     assert kept == again
 

@@ -21,7 +21,7 @@ from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.trusted import Trusted
 from simulator.attacks import Prior, others_dropped
-from simulator.experiment.games.poisoned import remake
+from simulator.experiment.attack_evaluation.counterfactual import remake
 
 REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
 ROBUST = SecretShared(servers=2, paired=True, robust=True)

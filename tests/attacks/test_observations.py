@@ -11,10 +11,20 @@ from attack_worlds import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign, filed_of, 
 
 import simulator.attacks
 from mechanisms.parameter import ParameterError
-from simulator.attacks import Guesses, Observation, Prior, Seen, link_rounds, longitudinal, round_one, round_two, shares
-from simulator.attacks.evidence import link_rounds_of, read_round
-from simulator.experiment.games.challenge import CampaignRecord
-from simulator.experiment.games.filed_queries import places_of
+from simulator.attacks import (
+    Guesses,
+    Observation,
+    Prior,
+    StoredView,
+    link_rounds,
+    longitudinal,
+    round_one,
+    round_two,
+    shares,
+)
+from simulator.attacks.readable_reports import link_rounds_of, read_round
+from simulator.experiment.attack_evaluation.runner import CampaignRecord
+from simulator.experiment.attack_evaluation.stored_transcripts import places_of
 
 
 def test_it_has_these_fields_and_no_others():
@@ -27,7 +37,7 @@ def test_it_has_these_fields_and_no_others():
         "asked",
         "last_vehicle",
     ]
-    assert [field.name for field in dataclasses.fields(Seen)] == [
+    assert [field.name for field in dataclasses.fields(StoredView)] == [
         "party",
         "query",
         "round",
@@ -74,7 +84,7 @@ def test_nothing_in_it_leads_to_memory_of_others(name):
             continue
         reached.add(id(one))
         assert not isinstance(one, CampaignRecord)
-        if isinstance(one, Observation | Seen | tuple | np.ndarray):
+        if isinstance(one, Observation | StoredView | tuple | np.ndarray):
             left += gc.get_referents(one)
     assert id(record.queries[0].truth) not in reached
     assert id(record.queries[0].recorded) not in reached

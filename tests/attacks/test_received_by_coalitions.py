@@ -8,14 +8,14 @@ import pytest
 from attack_worlds import record_of
 
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
-from simulator.aggregation.filing import counted_in
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
-from simulator.aggregation.transcript import Filed, Released, Transcript
+from simulator.aggregation.storage import counted_in
+from simulator.aggregation.transcript import Released, StoredEntries, Transcript
 from simulator.aggregation.trusted import Trusted
 from simulator.attacks import Observation, OwnReports, Prior, link_rounds, longitudinal, round_one, round_two, shares
-from simulator.attacks.evidence import read_round
+from simulator.attacks.readable_reports import read_round
 
 PRIOR = np.array([0.15, 0.35, 0.5])
 SMALL = {
@@ -234,14 +234,14 @@ def test_all_servers_lists_count():
     columns = {"arrived_s": np.zeros(2), "counted": np.ones(2, dtype=bool)}
     reports = [np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32)]
     held = [
-        Filed(1, 1, "device", np.array(devices), content, "reports", **columns)
+        StoredEntries(1, 1, "device", np.array(devices), content, "reports", **columns)
         for devices, content in zip(([3, 5], [5, 9]), reports, strict=True)
     ]
     servers = {f"server:{n}": Transcript(f"server:{n}", "c", "m", (entry,)) for n, entry in enumerate(held, start=1)}
     read = read_round(Observation.of(servers, servers, mechanism=mechanism), 1, 1)
     assert dict(zip(read.handles.tolist(), read.content.argmax(axis=1).tolist(), strict=True)) == {3: 0, 5: 1, 9: 2}
     lists = {
-        party: Transcript(party, "c", "m", (Filed(1, 1, "none", None, content, "reports", **columns),))
+        party: Transcript(party, "c", "m", (StoredEntries(1, 1, "none", None, content, "reports", **columns),))
         for party, content in zip(servers, reports, strict=True)
     }
     read = read_round(Observation.of(lists, lists, mechanism=mechanism), 1, 1)

@@ -13,7 +13,7 @@ from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
 from simulator.roads import RoadsError
-from simulator.roads.sumo.frame import NetFrame
+from simulator.roads.sumo.net_coordinates import NetFrame
 
 SCENARIO = """
 [scenario]

@@ -10,7 +10,7 @@ import pytest
 
 from simulator.cli import main
 from simulator.reproduction import command
-from simulator.reproduction.catalogue import ENTRIES
+from simulator.reproduction.command import ENTRIES
 from simulator.reproduction.entry import Entry, Reproduction, Row
 from simulator.reproduction.errors import ReproductionError
 

@@ -7,8 +7,7 @@ import pytest
 
 from simulator.datasets import DatasetError
 from simulator.datasets.check import check_data_set
-from simulator.datasets.manifest import DataFile, DataSet
-from simulator.datasets.place import data_root, folder_of
+from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of
 
 TEXT = b"a,b\n1,2\n"
 

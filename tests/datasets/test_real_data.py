@@ -12,8 +12,7 @@ import pytest
 from simulator.datasets import load
 from simulator.datasets.check import check_file
 from simulator.datasets.loaders.patients import AGES, TUMOR_SIZES
-from simulator.datasets.manifest import read_manifest
-from simulator.datasets.place import folder_of
+from simulator.datasets.manifest import folder_of, read_manifest
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 TABLES = [

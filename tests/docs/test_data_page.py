@@ -8,9 +8,9 @@ import pytest
 import scenarios
 from simulator import run
 from simulator.datasets import DatasetError, load
+from simulator.datasets.docs_generator import renewed
 from simulator.datasets.loader import LOADERS
 from simulator.datasets.manifest import read_manifest
-from simulator.datasets.page import renewed
 
 FILE = Path(__file__).parents[2] / "docs" / "data.md"
 PAGE = FILE.read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ ROWS = {
 
 
 def test_it_says_what_the_manifest_says():
-    assert renewed(PAGE, read_manifest()) == PAGE, "run python -m simulator.datasets.page docs/data.md"
+    assert renewed(PAGE, read_manifest()) == PAGE, "run python -m simulator.datasets.docs_generator docs/data.md"
     for known in read_manifest():
         assert f"\n### {known.folder}\n" in PAGE
         for words in (known.owner_page, known.licence, known.citation, known.how_to_obtain, *known.defects):

@@ -11,7 +11,7 @@ from scipy import stats
 from mechanisms.local import DistributedLaplace, KRandomizedResponse, SamplingPrivacy
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled
 from simulator import run
-from simulator.experiment.deployment_facts import CountedReports
+from simulator.experiment.deployment_record import CountedReports
 from simulator.reporting import build_report, print_summary
 
 TOWN = """

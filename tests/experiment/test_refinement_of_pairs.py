@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.account import RoundAccount
-from simulator.aggregation.pairing import estimate_paired, paired_std_error, paired_variance
+from simulator.aggregation.accumulators import estimate_paired, paired_std_error, paired_variance
+from simulator.aggregation.round_statistics import RoundAccount
 from simulator.experiment.refine import Refining, combinations
 from simulator.sensing.query import Answer, Query
-from simulator.traffic.places import Totals
+from simulator.traffic.vehicle_states import Totals
 
 
 def test_paired_queries_are_weighed_by_the_variance_of_pairs():

@@ -9,7 +9,7 @@ from simulator import run
 from simulator.experiment.build import build_city, build_engine
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
-from simulator.traffic.places import Places, State
+from simulator.traffic.vehicle_states import State, VehicleStates
 
 TEXT = """
 [scenario]
@@ -141,8 +141,8 @@ def test_streets_are_half_as_many_as_their_links_and_drawn_as_lines(scenario):
         assert set(city.cells.polygons().geometry.geom_type) <= {"LineString", "MultiLineString"}
         everywhere = np.arange(links, dtype=np.int32)
         state = np.full(links, State.ON_ROAD, dtype=np.uint8)
-        by_link = city.cells_of(Places(state, everywhere, np.full(links, 0.5)))
-        seen = city.cells_of(Places.from_coordinates(state, city.roads.locate(everywhere, 0.5)))
+        by_link = city.cells_of(VehicleStates(state, everywhere, np.full(links, 0.5)))
+        seen = city.cells_of(VehicleStates.from_coordinates(state, city.roads.locate(everywhere, 0.5)))
         if city is cities["link"]:
             back = city.roads.links.to_node[by_link - 1], city.roads.links.from_node[by_link - 1]
             assert by_link.tolist() == list(range(1, links + 1))
@@ -168,5 +168,5 @@ def test_roads_of_a_class_alone_are_cells(tmp_path, scenario):
     city = build_city(scenarios.load(path))
     assert city.cells.names == ["a–b", "a–c"]
     everywhere = np.arange(6, dtype=np.int32)
-    cells = city.cells_of(Places(np.full(6, State.ON_ROAD, np.uint8), everywhere, np.zeros(6)))
+    cells = city.cells_of(VehicleStates(np.full(6, State.ON_ROAD, np.uint8), everywhere, np.zeros(6)))
     assert sorted(cells.tolist()) == [0, 0, 1, 1, 2, 2]

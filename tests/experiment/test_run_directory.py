@@ -17,7 +17,7 @@ import pytest
 
 import scenarios
 from simulator import run
-from simulator.experiment.directory import DirectoryError, fill_directory, link_latest
+from simulator.experiment.run_directory import DirectoryError, fill_directory, link_latest
 
 COLUMNS = {
     "estimates": "campaign query time_s mechanism cell truth estimate std_error lower upper",

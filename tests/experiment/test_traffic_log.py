@@ -13,8 +13,8 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import Totals
 from simulator.traffic.trips import Trips
+from simulator.traffic.vehicle_states import Totals
 
 SERIES = ("departed", "waiting", "on_road", "arrived", "absent", "mean_trip_s")
 

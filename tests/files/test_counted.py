@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 
 
 @pytest.mark.parametrize(

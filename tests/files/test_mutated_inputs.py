@@ -19,7 +19,7 @@ import scenarios
 from scenarios import ScenarioError
 from simulator.experiment.build import check_demand
 from simulator.experiment.build.sumo_traffic import sumo_inputs, sumo_insertions
-from simulator.experiment.parts import Parts
+from simulator.experiment.components import RunComponents
 from simulator.experiment.run import run_scenario
 from simulator.files.errors import FaultsError
 from simulator.streams import Streams
@@ -68,7 +68,7 @@ def checked(file: Path) -> scenarios.Scenario:
     """Do what `scenarios check` does."""
     scenario = scenarios.load(file)
     streams = Streams(scenario.seed)
-    parts = Parts.build(scenario, streams=streams)
+    parts = RunComponents.build(scenario, streams=streams)
     check_demand(scenario, parts.city, streams=streams)
     if scenario.traffic.engine == "sumo":
         try:

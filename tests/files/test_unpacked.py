@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from simulator.cells import CellsError
 from simulator.datasets.errors import DatasetError
+from simulator.files.compressed_io import begin_of, chunks_of, opened, raw_lines, unpacked_name
 from simulator.files.errors import FaultsError
 from simulator.files.memory import permitting
-from simulator.files.unpacked import begin_of, chunks_of, opened, raw_lines, unpacked_name
 from simulator.roads import RoadsError
 from simulator.roads.table import Table
 from simulator.traffic.errors import TrafficError
@@ -92,7 +92,7 @@ def test_a_bomb_is_refused_by_the_memory_its_content_needs(tmp_path, monkeypatch
     with opened(path, error=RoomError, times=8.0) as stream:
         assert len(stream.read()) == 1 << 22
     monkeypatch.setattr("simulator.files.memory.available_nbytes", lambda: 1e6)
-    monkeypatch.setattr("simulator.files.unpacked.available_nbytes", lambda: 1e6)
+    monkeypatch.setattr("simulator.files.compressed_io.available_nbytes", lambda: 1e6)
     for module in ("memory", "unpacked"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
     fault = fault_of(path, lambda path: read_whole(path, times=8.0))
@@ -115,7 +115,7 @@ def read_whole(path, *, times):
 
 
 def test_a_line_has_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("simulator.files.unpacked.LONGEST_BYTES", 10)
+    monkeypatch.setattr("simulator.files.compressed_io.LONGEST_BYTES", 10)
     path = tmp_path / "t"
     path.write_bytes(b"123456789\n123456789\n1234567890")
     assert len(list(raw_lines(path, error=RoomError))) == 3
@@ -126,7 +126,7 @@ def test_a_line_has_a_limit(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r"])
 def test_a_reader_of_lines_is_given_none_without_end(tmp_path, monkeypatch, ends):
-    monkeypatch.setattr("simulator.files.unpacked.LONGEST_BYTES", 1 << 21)
+    monkeypatch.setattr("simulator.files.compressed_io.LONGEST_BYTES", 1 << 21)
     path = tmp_path / "t.csv"
     for lines in (b"1,2" * 300_000 + ends, b"a,b" + ends):
         path.write_bytes(lines * ((1 << 24) // len(lines)))

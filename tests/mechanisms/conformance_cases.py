@@ -1,22 +1,16 @@
 """Every mechanism there is, small and in several settings: all of them must pass every check."""
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy
-from mechanisms.local.anonymized_cancelling import AnonymizedCancelling
 from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_first_attempt import AnonymizedFirstAttempt
-from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.local.anonymized_local import AnonymizedCancelling, AnonymizedFirstAttempt, AnonymizedLocal
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
-from mechanisms.local.optimised_unary import OptimisedUnary
-from mechanisms.local.sampled_response import SampledResponse
-from mechanisms.local.sampling_and_noise import SamplingAndNoise
+from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise, Warner
 from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.symmetric_unary import SymmetricUnary
-from mechanisms.local.threshold_histogram import ThresholdHistogram
-from mechanisms.local.warner import Warner
+from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 
 GOOD = {
     "no privacy": NoPrivacy(cells=3),

@@ -16,8 +16,8 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from mechanisms.local.parts.question_mechanism import QuestionMechanism
-from mechanisms.local.parts.unary import UnaryEncoding
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.unary_encoding import UnaryEncoding
 
 
 def linked_law(mechanism):  # noqa: PLR0911 - a return a kind

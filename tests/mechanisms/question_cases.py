@@ -2,13 +2,9 @@
 
 import numpy as np
 
-from mechanisms.local.anonymized_cancelling import AnonymizedCancelling
 from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_first_attempt import AnonymizedFirstAttempt
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.sampled_response import SampledResponse
-from mechanisms.local.sampling_and_noise import SamplingAndNoise
-from mechanisms.local.warner import Warner
+from mechanisms.local.anonymized_local import AnonymizedCancelling, AnonymizedFirstAttempt, AnonymizedLocal
+from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise, Warner
 
 LOCAL = {
     "sampling_yes_one": 0.4,

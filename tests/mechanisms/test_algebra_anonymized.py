@@ -21,14 +21,10 @@ from mechanisms.algebra import (
     toy_two,
     warner,
 )
-from mechanisms.local.anonymized_cancelling import AnonymizedCancelling
 from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_first_attempt import AnonymizedFirstAttempt
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.not_estimable import NotEstimableError
-from mechanisms.local.sampled_response import SampledResponse
-from mechanisms.local.sampling_and_noise import SamplingAndNoise
-from mechanisms.local.warner import Warner
+from mechanisms.local.anonymized_local import AnonymizedCancelling, AnonymizedFirstAttempt, AnonymizedLocal
+from mechanisms.local.mechanism import NotEstimableError
+from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise, Warner
 from mechanisms.privacy import LinkedReports, Report
 
 SILENT = ("0", "1", "⊥")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanisms.algebra import Estimator, Face, ParameterError, Protocol, Tallies, sampling_privacy, warner
-from mechanisms.algebra.elimination import Contradiction, solve
-from mechanisms.algebra.exact import exact
+from mechanisms.algebra.estimator import Contradiction, solve
+from mechanisms.algebra.protocol import exact
 
 
 def test_a_float_is_the_decimal_it_was_written_as():

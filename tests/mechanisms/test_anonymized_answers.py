@@ -6,16 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError
-from mechanisms.local.not_estimable import NotEstimableError
-from mechanisms.local.parts.answer_rows import AnswerReports, encode_answers, tally_answers
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.linear_estimator import (
-    LinearEstimator,
-    estimator_of_least_variance,
-    estimator_of_output,
-)
-from mechanisms.local.parts.proportion import estimate_proportion, proportion_variance
-from mechanisms.local.parts.question import Question, remainder
+from mechanisms.local.common.binary_query import Question, remainder
+from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
+from mechanisms.local.common.linear_estimator import LinearEstimator, estimator_of_least_variance, estimator_of_output
+from mechanisms.local.common.packed_bits import AnswerReports, encode_answers, tally_answers
+from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.local.mechanism import NotEstimableError
 
 
 @settings(deadline=None)
@@ -91,7 +87,7 @@ def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
         return
     question = Question.build(("No", "Yes"), yes={(0,): 1 - p, (1,): p}, no={(0,): 1 - q, (1,): q})
     estimator = estimator_of_output(question, 1, mechanism="x")
-    heard = Heard((devices,), (data.draw(st.integers(1, devices)),), 1)
+    heard = ResponseCounts((devices,), (data.draw(st.integers(1, devices)),), 1)
     said = np.array([data.draw(st.integers(0, heard.counted[0]))])
     counts = np.stack([heard.counted[0] - said, said], axis=-1)[np.newaxis]
     expected = estimate_proportion(said, true_yes=p, false_yes=q, heard=heard).count

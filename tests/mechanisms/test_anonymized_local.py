@@ -11,9 +11,8 @@ from mechanism_statistics import z_bound
 from question_cases import LOCAL
 
 from mechanisms.local import ParameterError
-from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.anonymized_signs import solve_sign_combinations
-from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.local.anonymized_local import AnonymizedLocal, solve_sign_combinations
+from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.privacy import LinkedReports
 
 NAN = float("nan")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mechanisms.local import ParameterError
 from mechanisms.local.anonymized_local import AnonymizedLocal
 from mechanisms.local.anonymized_parameters import minimal_variance_frontier, minimal_variance_parameters
-from mechanisms.local.not_estimable import NotEstimableError
+from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.privacy import LinkedReports, Report
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mechanism_statistics import FAMILY, check_same_law
 from scipy.stats import chisquare
 
-from mechanisms.central import LaplaceMean, SmoothMedian, grid_noise, laplace_mean, smooth_median
+from mechanisms.central import LaplaceMean, SmoothMedian, grid_noise, laplace, smooth_median
 from mechanisms.central.grid_noise import Grid, draw_geometric, draw_rounded_laplace
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import clopper_pearson
@@ -93,7 +93,7 @@ class Noise:
         return np.full(size, self.steps)
 
     def use(self, monkeypatch):
-        for module in (laplace_mean, smooth_median):
+        for module in (laplace, smooth_median):
             monkeypatch.setattr(module, "draw_rounded_laplace", self)
 
 

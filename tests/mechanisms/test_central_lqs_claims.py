@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 
 from mechanisms.central import Generalised, SampleThenSuppress, apply
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy import (
-    pair_delta,
-    safe_delta,
-    sampled_choice_delta,
-    strongly_safe_delta,
-    worst_crowd_delta,
-)
+from mechanisms.privacy import pair_delta, safe_delta, sampled_choice_delta, strongly_safe_delta, worst_crowd_delta
 from mechanisms.privacy.binomial import mass_above, mass_up_to
 
 EPSILONS = (0.0, 0.05, 0.3, 0.7, 1.0, 2.0)

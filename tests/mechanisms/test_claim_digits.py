@@ -20,7 +20,7 @@ from mechanisms.local import (
     ThresholdHistogram,
 )
 from mechanisms.privacy import Report, Shuffled
-from mechanisms.privacy.clone_amplification import ClonesDelta
+from mechanisms.privacy.shuffled import ClonesDelta
 
 DIGITS = 1e-12
 EPSILONS = (1e-6, 1e-4, 0.01, 0.1, 1.0, 3.0, 10.0, 20.0, 37.0, 40.0, 50.0)

@@ -21,8 +21,8 @@ from conformance_cases import GOOD
 from plain_mechanism import PlainResponse
 from scipy.stats import binom
 
-from mechanisms.checks.trial import STATISTICAL_CHECKS
-from mechanisms.conformance import CHECKS, ConformanceError, check_mechanism
+from mechanisms.conformance.harness import STATISTICAL_CHECKS
+from mechanisms.conformance.runner import CHECKS, ConformanceError, check_mechanism
 from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
 
 examine = partial(check_mechanism, raise_failures=False)

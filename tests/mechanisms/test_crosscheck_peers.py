@@ -16,13 +16,12 @@ import pytest
 
 from mechanisms.central import LaplaceCounts
 from mechanisms.central.grid_noise import draw_rounded_laplace
-from mechanisms.checks.bounds import row_keys, same_law
+from mechanisms.conformance.bounds import row_keys, same_law
 from mechanisms.local import RandomizedResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
-from mechanisms.local.optimised_unary import OptimisedUnary
-from mechanisms.local.symmetric_unary import SymmetricUnary
-from mechanisms.local.warner import Warner
+from mechanisms.local.randomized_response import Warner
+from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary
 from mechanisms.privacy import Report
 
 LEVEL = 1e-6

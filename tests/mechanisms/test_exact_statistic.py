@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mechanisms.central import ValueRelease
-from mechanisms.central.exact_statistic import ExactStatistic
+from mechanisms.central.simple_random_sample import ExactStatistic
 from mechanisms.parameter import ParameterError
 
 VALUES = np.array([3.0, 9.0, 1.0, 4.0, 1.5, 12.0, 7.0, 5.0])

@@ -8,7 +8,7 @@ import pytest
 
 from mechanisms.local import LongitudinalUnary
 from mechanisms.planning import Target, plan
-from mechanisms.planning.told import tell
+from mechanisms.planning.view_bound import bound_view
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Shuffled, pair_delta, pair_epsilon
 
 EPSILONS = (0.0, 0.2, 0.7, 1.0, 2.0, 4.0, 6.0)
@@ -81,7 +81,7 @@ def test_no_claim_is_below_the_joint_law(cells, devices, queries, budget):
     crowd = ReleasedCounts(devices, queries)
     bounds = {
         shuffled: [mechanism.claim(Shuffled(1, devices, queries))],
-        counted: [mechanism.claim(crowd), tell(mechanism, crowd, devices=devices)],
+        counted: [mechanism.claim(crowd), bound_view(mechanism, crowd, devices=devices)],
     }
     if devices == 1:
         bounds[shuffled].append(mechanism.claim(LinkedReports(queries)))

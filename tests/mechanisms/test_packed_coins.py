@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from mechanism_statistics import z_bound
 
 from mechanisms.local import BitReports, ParameterError
-from mechanisms.local.parts.bit_rows import ROWS
-from mechanisms.local.parts.coin_rows import toss_rows
-from mechanisms.local.parts.die import alias_table, throw
-from mechanisms.local.parts.yes_no import tally_rows
+from mechanisms.local.common.binary_query import tally_rows
+from mechanisms.local.common.categorical_sampling import alias_table, throw
+from mechanisms.local.common.packed_bits import ROWS, toss_rows
 
 
 @given(n=st.integers(0, 40), cells=st.integers(1, 200), seed=st.integers(0, 2**32))
@@ -86,7 +85,7 @@ def test_certain_coins_and_taken_bits():
 
 def test_coins_do_not_hang_on_how_random_words_are_drawn(monkeypatch):
     """A law is a law whether a draw holds few words or many; a draw that runs out loses no coin."""
-    monkeypatch.setattr("mechanisms.local.parts.coin_rows.DRAW", 100)
+    monkeypatch.setattr("mechanisms.local.common.packed_bits.DRAW", 100)
     rows = toss_rows(4_000, 64, 0.3, rng=np.random.default_rng(24))
     ones = BitReports(rows, 64).to_dense().sum()
     assert abs(ones - 0.3 * 256_000) / np.sqrt(256_000 * 0.21) < z_bound(1)

@@ -9,9 +9,8 @@ from mechanism_cases import truth_of
 from mechanism_statistics import z_bound
 
 from mechanisms.local import SamplingPrivacy
-from mechanisms.local.parts.difference import difference_variance
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.refresh import kept_share
+from mechanisms.local.common.estimators import difference_variance, kept_share
+from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.privacy import (
     LinkedReports,
     ReleasedCounts,
@@ -65,7 +64,7 @@ def test_item_1_round_two_alone_is_k_ary_randomized_response():
 
 def test_item_1_round_one_is_a_perfectly_correlated_control_variate():
     """Its noise cancels to the last device: constant error; without it the error is that of randomized response."""
-    blank, heard = 0.01, Heard((10**5, 10**5), (10**5, 10**5), 2)
+    blank, heard = 0.01, ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
     assert kept_share(np.array([blank]), sampling=SAMPLING, refresh=0.0)[0] == 1.0
     errors = [
         float(difference_variance(sampling=SAMPLING, blank=blank, heard=heard, weight=weight).std_error(200.0))

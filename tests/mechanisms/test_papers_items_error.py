@@ -9,12 +9,9 @@ from mechanism_cases import run_query, truth_of
 from mechanism_statistics import z_bound
 
 from mechanisms.local import SamplingPrivacy
-from mechanisms.local.parts.difference import difference_variance
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.refresh import kept_share
-from mechanisms.privacy import (
-    LinkedReports,
-)
+from mechanisms.local.common.estimators import difference_variance, kept_share
+from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.privacy import LinkedReports
 
 SAMPLING = 0.45
 
@@ -86,7 +83,7 @@ def test_item_8_the_dial_between_constant_error_and_a_finite_linked_claim(refres
     true_counts = np.zeros(101, dtype=np.int64)
     true_counts[:2] = 10**5 - 200, 200
     blank = float(mechanism.blanks[1])
-    heard = Heard((10**5, 10**5), (10**5, 10**5), 2)
+    heard = ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
     kept = float(kept_share(np.array([blank]), sampling=SAMPLING, refresh=refresh)[0])
     given = blank / (1 - SAMPLING)
     weight = (blank * (1 - refresh) + refresh * blank**2 / (1 - SAMPLING) - blank**2) / (blank * (1 - blank))

@@ -8,9 +8,9 @@ import pytest
 from planned_laws import linked_law, round_law
 
 from mechanisms.planning import FAMILIES, Target, plan
+from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.planner import _plan
-from mechanisms.planning.spread import error_interval, excess_kurtosis
-from mechanisms.planning.told import tell
+from mechanisms.planning.view_bound import bound_view
 from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsilon
 
 NAMES = [family.name for family in FAMILIES]
@@ -142,7 +142,7 @@ def test_views_of_everybody_are_met_by_the_proofs_they_rest_on(name):
             rounds=one.mechanism.rounds, differences="differences" in str([c.view for c in one.claims])
         )
         for view in views:
-            assert tell(one.mechanism, view, devices=target.population).delta(0.8)[0] <= 1e-5
+            assert bound_view(one.mechanism, view, devices=target.population).delta(0.8)[0] <= 1e-5
 
 
 def test_one_plan_at_a_time_is_the_plan_among_all():

@@ -10,9 +10,9 @@ from planned_laws import linked_law, round_law
 from scipy.stats import binom
 
 from mechanisms.planning import FAMILIES, VIEWS, Target, plan
+from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.search import set_dial
-from mechanisms.planning.spread import error_interval, excess_kurtosis
-from mechanisms.planning.told import tell
+from mechanisms.planning.view_bound import bound_view
 from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsilon
 
 TARGETS = 40
@@ -76,10 +76,10 @@ def check_meets(made, target):
 
 def holds(made, view, epsilon, target):
     """Whether the bounds of a view prove (ε, δ), over all queries or, without memory, for each query's share."""
-    if tell(made.mechanism, view, devices=target.population).meets(epsilon, target.delta):
+    if bound_view(made.mechanism, view, devices=target.population).meets(epsilon, target.delta):
         return True
     single, queries = replace(view, queries=1), target.queries
-    told = tell(made.mechanism, single, devices=target.population)
+    told = bound_view(made.mechanism, single, devices=target.population)
     return made.name != "longitudinal_unary" and told.meets(epsilon / queries, target.delta / queries)
 
 

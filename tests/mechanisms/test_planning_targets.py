@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from mechanisms.parameter import ParameterError
 from mechanisms.planning import FAMILIES, VIEWS, Target, plan
+from mechanisms.planning.error_distribution import error_interval
 from mechanisms.planning.families import families_named
 from mechanisms.planning.search import Dial
-from mechanisms.planning.spread import error_interval
 from mechanisms.planning.target import RELEASED
-from mechanisms.planning.told import tell
+from mechanisms.planning.view_bound import bound_view
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 
 # Quick ones of every group: what takes seconds is planned elsewhere.
@@ -127,7 +127,7 @@ def test_a_plan_meets_its_target_whatever_it_is(target):
         assert made.epsilon <= target.epsilon * (1 + 1e-5)
         differences = made.mechanism.rounds == 2
         for view in target.views(rounds=made.mechanism.rounds, differences=differences):
-            assert tell(made.mechanism, view, devices=target.population).meets(target.epsilon, target.delta)
+            assert bound_view(made.mechanism, view, devices=target.population).meets(target.epsilon, target.delta)
     if target.error is None and planning.best is not None:
         assert all(planning.best.std_error <= made.std_error for made in planning.plans if made.meets)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from mechanisms.checks.bounds import mean_interval, mean_reach, row_keys, same_law, square_reach
+from mechanisms.conformance.bounds import mean_interval, mean_reach, row_keys, same_law, square_reach
 from mechanisms.local import ParameterError
 from mechanisms.privacy.audit import PairAudit, clopper_pearson, delta_lower_bound, epsilon_lower_bound
 

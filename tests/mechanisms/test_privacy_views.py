@@ -28,7 +28,7 @@ from mechanisms.privacy import (
     worst_crowd_delta,
 )
 from mechanisms.privacy.binomial import window
-from mechanisms.privacy.clone_amplification import LARGEST_SUM, ClonesDelta
+from mechanisms.privacy.shuffled import LARGEST_SUM, ClonesDelta
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 3.0, 20.0, math.inf)
 

@@ -12,9 +12,8 @@ from mechanism_statistics import check_moments, check_same_law
 from numpy.random import default_rng
 
 from mechanisms.local import ParameterError, SamplingPrivacy
-from mechanisms.local.parts.difference import difference_variance
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.refresh import control_weight, kept_share
+from mechanisms.local.common.estimators import control_weight, difference_variance, kept_share
+from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.privacy import (
     LinkedReports,
     ReleasedCounts,
@@ -165,7 +164,7 @@ def test_the_weight_of_round_one_is_the_best_there_is():
     blank, sampling, refresh = np.array([0.1, 0.02]), 0.45, 0.3
     kept = kept_share(blank, sampling=sampling, refresh=refresh)
     for counted, asked in (((500, 500), (500, 500)), ((300, 450), (500, 500)), ((400, 450), (600, 500))):
-        heard = Heard(asked, counted, 2)
+        heard = ResponseCounts(asked, counted, 2)
         best = control_weight(blank, sampling=sampling, refresh=refresh, heard=heard)
         errors = [
             difference_variance(sampling=sampling, blank=blank, heard=heard, kept=kept, weight=best + shift).std_error(

@@ -18,10 +18,8 @@ from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
-from mechanisms.local.optimised_unary import OptimisedUnary
 from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.symmetric_unary import SymmetricUnary
-from mechanisms.local.threshold_histogram import ThresholdHistogram
+from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 from mechanisms.privacy import (
     LinkedReports,
     ReleasedCounts,
@@ -33,7 +31,7 @@ from mechanisms.privacy import (
     matrix_delta,
     matrix_epsilon,
 )
-from mechanisms.privacy.mirror_pair import EXACT_QUERIES, MirrorDelta, mirror_claim
+from mechanisms.privacy.symmetric_pair import EXACT_QUERIES, MirrorDelta, mirror_claim
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, math.inf)
 budgets = st.floats(0.05, 6.0)

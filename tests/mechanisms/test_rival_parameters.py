@@ -13,7 +13,7 @@ from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.local_hashing import MOST_BUCKETS, LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.threshold_histogram import ThresholdHistogram
+from mechanisms.local.unary_encoding import ThresholdHistogram
 
 NAN, INF = float("nan"), float("inf")
 LAPLACE = {"cells": 3, "epsilon": 1.0, "devices": 10}

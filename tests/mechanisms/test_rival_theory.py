@@ -13,10 +13,8 @@ from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
-from mechanisms.local.optimised_unary import OptimisedUnary
 from mechanisms.local.subset_selection import SubsetSelection
-from mechanisms.local.symmetric_unary import SymmetricUnary
-from mechanisms.local.threshold_histogram import ThresholdHistogram
+from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 
 every = pytest.mark.parametrize("rival", RIVALS.values(), ids=RIVALS.keys())
 

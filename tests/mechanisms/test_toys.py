@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError, RandomizedResponse
-from mechanisms.local.not_estimable import NotEstimableError
-from mechanisms.local.sampled_response import SampledResponse
-from mechanisms.local.sampling_and_noise import SamplingAndNoise
+from mechanisms.local.mechanism import NotEstimableError
+from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise
 from mechanisms.privacy import LinkedReports, Report
 
 NAN = float("nan")

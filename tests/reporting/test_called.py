@@ -9,8 +9,8 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.reporting.called import Called, called
 from simulator.reporting.report import write_report
+from simulator.reporting.run_reader import Called, called
 
 PATIENTS = """
 [scenario]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simulator.reporting import numerals
+from simulator.reporting import formatting
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from simulator.reporting import numerals
     ],
 )  # fmt: skip
 def test_number(value: float | None, written: str) -> None:
-    assert numerals.number(value) == written
+    assert formatting.number(value) == written
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_number(value: float | None, written: str) -> None:
      (math.inf, "∞"), (None, "–"), (0.0, "0")],
 )  # fmt: skip
 def test_parameter(value: float | None, written: str) -> None:
-    assert numerals.parameter(value) == written
+    assert formatting.parameter(value) == written
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_parameter(value: float | None, written: str) -> None:
      (None, "–")],
 )  # fmt: skip
 def test_percent_never_rounds_to_certainty(value: float | None, written: str) -> None:
-    assert numerals.percent(value) == written
+    assert formatting.percent(value) == written
 
 
 @pytest.mark.parametrize(
@@ -47,29 +47,29 @@ def test_percent_never_rounds_to_certainty(value: float | None, written: str) ->
     ],
 )
 def test_chance(value: float, written: str) -> None:
-    assert numerals.chance(value) == written
+    assert formatting.chance(value) == written
 
 
 def test_related_and_counted() -> None:
-    assert numerals.related("δ", "=", 0.45) == "δ = 0.45"
-    assert numerals.related("δ", "=", 1e-99) == "δ < 10⁻³⁰"
-    assert [numerals.counted(count, "cell") for count in (1, 84)] == ["1 cell", "84 cells"]
+    assert formatting.related("δ", "=", 0.45) == "δ = 0.45"
+    assert formatting.related("δ", "=", 1e-99) == "δ < 10⁻³⁰"
+    assert [formatting.counted(count, "cell") for count in (1, 84)] == ["1 cell", "84 cells"]
 
 
 def test_clock_duration_size_and_list() -> None:
-    assert numerals.clock(750) == "0:12:30"
-    assert numerals.clock(None) == "–"
-    assert [numerals.duration(value) for value in (0.0123, 0.42, 42.0, 125.0, None)] == [
+    assert formatting.clock(750) == "0:12:30"
+    assert formatting.clock(None) == "–"
+    assert [formatting.duration(value) for value in (0.0123, 0.42, 42.0, 125.0, None)] == [
         "0.012 s", "0.42 s", "42.0 s", "2 min 5 s", "–",
     ]  # fmt: skip
-    assert [numerals.size(value) for value in (12, 3_200_000, 5e15, None)] == ["12 bytes", "3.2 MB", "5000.0 TB", "–"]
-    assert [numerals.listed(words) for words in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
+    assert [formatting.size(value) for value in (12, 3_200_000, 5e15, None)] == ["12 bytes", "3.2 MB", "5000.0 TB", "–"]
+    assert [formatting.listed(words) for words in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
 
 
 @pytest.mark.parametrize("value", [None, pd.NA, np.nan, "word"])
 def test_real_of_what_is_no_number(value: object) -> None:
-    assert numerals.real(value) is None
+    assert formatting.real(value) is None
 
 
 def test_real_of_numbers() -> None:
-    assert numerals.real(np.int64(3)) == 3.0
+    assert formatting.real(np.int64(3)) == 3.0

@@ -12,10 +12,9 @@ from synthetic_run import SyntheticRun
 from test_report_page import HOSTILE, Page, embedded
 
 from simulator.reporting import build_report, print_summary, write_report
-from simulator.reporting.attack_words import attack_lines
-from simulator.reporting.claims_text import sentence
-from simulator.reporting.deployed import coalition_words, deployment_words
-from simulator.reporting.view_claim import ViewClaim
+from simulator.reporting.attack_text import attack_lines
+from simulator.reporting.claims_text import ViewClaim, sentence
+from simulator.reporting.deployments_section import coalition_words, deployment_words
 
 PRIOR = 0.06
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from synthetic_run import SyntheticRun
 
-from simulator.reporting import UnfinishedRunError, build_report, city_map, write_report
-from simulator.reporting.numerals import number
+from simulator.reporting import UnfinishedRunError, build_report, map_section, write_report
+from simulator.reporting.formatting import number
 
 Browse = Callable[..., str]
 HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'
@@ -197,7 +197,7 @@ def test_missing_attacks_are_no_attacks(tmp_path: Path) -> None:
 
 def test_a_long_run_shows_every_so_many_queries_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = SyntheticRun(queries=20).write(tmp_path / "run")
-    monkeypatch.setattr(city_map, "VALUE_LIMIT", 1000)
+    monkeypatch.setattr(map_section, "VALUE_LIMIT", 1000)
     source = build_report(directory)
     (campaign,) = embedded(source)["campaigns"]  # type: ignore[misc]
     assert len(campaign["queries"]) < 20

@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 from synthetic_run import SyntheticRun
 
-from simulator.experiment.progress import Progress as Listener
-from simulator.experiment.progress import Silent
+from simulator.experiment.run import Progress as Listener
+from simulator.experiment.run import Silent
 from simulator.reporting import Progress, UnfinishedRunError, print_summary, write_report
-from simulator.reporting.numerals import number
+from simulator.reporting.formatting import number
 
 
 def printed(*arguments: object, width: int = 100, **named: object) -> str:

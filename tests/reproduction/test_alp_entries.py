@@ -10,8 +10,7 @@ import pytest
 
 from mechanisms.local import AnonymizedCancelling, AnonymizedFirstAttempt
 from simulator.reproduction.anonymized_local.accuracy import mechanisms, read_station
-from simulator.reproduction.anonymized_local.growth import NO_HOLDERS, YES_HOLDERS, grow
-from simulator.reproduction.anonymized_local.scaling import best_errors
+from simulator.reproduction.anonymized_local.growth import NO_HOLDERS, YES_HOLDERS, best_errors, grow
 from simulator.reproduction.command import find_entries
 from simulator.reproduction.data import PEMS
 

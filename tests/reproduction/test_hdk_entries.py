@@ -12,11 +12,11 @@ from simulator.reproduction.amplification.median_study import (
     RATES,
     holds_note,
     mean_square_errors,
+    noise_reach,
     sampled_ranks,
     sensitivities,
 )
-from simulator.reproduction.amplification.panels import noise_reach
-from simulator.reproduction.amplification.population import N, seeded_lognormal
+from simulator.reproduction.amplification.populations import N, seeded_lognormal
 
 NAMES = [*(f"hdk-fig{figure}" for figure in range(1, 14)), "hdk-table1"]
 # What the paper has and is not so.

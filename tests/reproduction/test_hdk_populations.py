@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest, norm
 
-from simulator.reproduction.amplification.population import (
+from simulator.reproduction.amplification.populations import (
     N,
+    RStream,
     lognormal,
     mixture,
     printed_mixture,
     seeded_beta,
     seeded_lognormal,
 )
-from simulator.reproduction.amplification.r_stream import RStream
 
 
 def test_numbers_that_r_prints_after_set_seed_123():

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from simulator.reproduction.safe_sampling import NONCOMPOSITION, RECODING, THEOREM_6
-from simulator.reproduction.safe_sampling.banded import BETA, _binary_delta, _delta_other, _delta_target, _misread
-from simulator.reproduction.safe_sampling.extreme_values import net_worth_rows
-from simulator.reproduction.safe_sampling.majority import majority_rows
-from simulator.reproduction.safe_sampling.parity import parity_rows
+from simulator.reproduction.safe_sampling.noncomposition import (
+    BANDED_BETA,
+    _binary_delta,
+    _delta_other,
+    _delta_target,
+    _misread,
+    majority_rows,
+    parity_rows,
+)
+from simulator.reproduction.safe_sampling.recoding import net_worth_rows
 
 # Statements of the paper that are found not to be true.
 UNTRUE = {
@@ -55,7 +61,7 @@ def test_findings_are_the_same_at_every_seed():
 
 def test_repaired_counterexample_is_private_by_its_whole_law(monkeypatch):
     """The window's sums against every count, on a small copy of the algorithm."""
-    import simulator.reproduction.safe_sampling.banded as banded  # noqa: PLC0415, PLR0402 - its constants are made small
+    import simulator.reproduction.safe_sampling.noncomposition as banded  # noqa: PLC0415 - its constants are made small
 
     monkeypatch.setattr(banded, "ENOUGH", 12)
     monkeypatch.setattr(banded, "BAND", 3)
@@ -69,7 +75,7 @@ def test_repaired_counterexample_is_private_by_its_whole_law(monkeypatch):
             for inside in range(there + 1):
                 rest = size - inside
                 if 0 <= rest <= others:
-                    mass = math.comb(others, rest) * BETA**n
+                    mass = math.comb(others, rest) * BANDED_BETA**n
                     total += mass * (size >= 12 and ((size // 3) % 2 == 1) != bool(inside))
         return total
 

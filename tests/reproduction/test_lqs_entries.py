@@ -3,8 +3,7 @@
 import pytest
 
 from simulator.reproduction.safe_sampling import ENTRIES
-from simulator.reproduction.safe_sampling.agreement import Rate, allowed_success, same_digits
-from simulator.reproduction.safe_sampling.suppression_table import PRINTED
+from simulator.reproduction.safe_sampling.tables import PRINTED, Rate, allowed_success, same_digits
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 # What the paper says and is not so; everything else agrees.

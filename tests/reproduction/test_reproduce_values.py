@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reproduction.catalogue import ENTRIES
+from simulator.reproduction.command import ENTRIES
 from simulator.reproduction.entry import Reproduction, Row
-from simulator.reproduction.shown import shown, tally, verdict
+from simulator.reproduction.formatting import shown, tally, verdict
 
 SHOWN = [
     (None, "–"), (True, "yes"), (False, "no"), ("grows", "grows"), (0, "0"), (1234567, "1,234,567"), (-3, "−3"),

@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 
 from mechanisms.planning import plan
-from simulator.reproduction.rivals import ENTRIES
-from simulator.reproduction.rivals.contest import Contest, Contestant, hold
-from simulator.reproduction.rivals.panels import draw
-from simulator.reproduction.rivals.rivals import _rows
-from simulator.reproduction.rivals.setting import OCCUPANCY, VIEWS, Setting, settings
-from simulator.reproduction.rivals.verdicts import FORMS, answer, findings
+from simulator.reproduction.ldp_baselines import (
+    ENTRIES,
+    FORMS,
+    OCCUPANCY,
+    VIEWS,
+    Contest,
+    Contestant,
+    Setting,
+    _rows,
+    answer,
+    draw,
+    findings,
+    hold,
+    settings,
+)
 
 
 @pytest.fixture(scope="module", params=list(VIEWS))
@@ -98,7 +107,7 @@ def test_whole_views_say_what_wins_and_are_drawn():
 
 
 def test_the_entry_is_in_the_catalogue():
-    from simulator.reproduction.catalogue import ENTRIES as ALL  # noqa: PLC0415 - only here
+    from simulator.reproduction.command import ENTRIES as ALL  # noqa: PLC0415 - only here
 
     assert [entry.name for entry in ENTRIES] == ["rivals"]
     assert ENTRIES[0] in ALL

@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.reproduction.command import find_entries
-from simulator.reproduction.sampling_privacy.bars import bars_of, response_coverage, sampling_coverage
-from simulator.reproduction.sampling_privacy.breast_cancer import AGE, PATIENTS, SCALED, TUMOUR_SIZE
+from simulator.reproduction.sampling_privacy.breast_cancer_figures import (
+    AGE,
+    PATIENTS,
+    SCALED,
+    TUMOUR_SIZE,
+    bars_of,
+    response_coverage,
+    sampling_coverage,
+)
 from simulator.reproduction.sampling_privacy.protocols import (
     crossover,
     randomized_response,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.roads.osm.street import Street, guesses_of, link_of
-from simulator.roads.osm.tags import WAY_TAGS, directions, lanes, open_to_cars, speed_kph
+from simulator.roads.osm.tags import WAY_TAGS, Street, directions, guesses_of, lanes, link_of, open_to_cars, speed_kph
 
 STREET = {"highway": "residential"}
 

@@ -12,11 +12,11 @@ from test_sumo_net import LOCATION, edge, junction, lane
 
 from scenarios import Scenario
 from simulator.experiment.build.roads import build_roads
-from simulator.files.counted import doubts_of
+from simulator.files.messages import doubts_of
 from simulator.roads import build_grid, read_tables
-from simulator.roads.doubts import speed_doubts
 from simulator.roads.gmns import read_gmns
 from simulator.roads.osm import read_osm
+from simulator.roads.plausibility import speed_doubts
 from simulator.roads.sumo import read_sumo_net
 from simulator.roads.tntp import read_tntp
 from simulator.roads.writers import write_geopackage, write_geoparquet

@@ -6,7 +6,7 @@ import pytest
 from pyproj import CRS, Transformer
 
 from simulator.roads import RoadsError, read_tables
-from simulator.roads.doubts import length_doubts
+from simulator.roads.plausibility import length_doubts
 from simulator.roads.projection import Projection
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}

@@ -8,7 +8,7 @@ import pytest
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
 from simulator.roads import RoadsError
-from simulator.roads.through import largest_part_for_trips
+from simulator.roads.connectivity import largest_part_for_trips
 from simulator.roads.tntp import read_tntp
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scenarios import ScenarioError
-from scenarios.aggregation import Aggregation
+from scenarios.channel import Aggregation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

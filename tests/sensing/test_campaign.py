@@ -11,9 +11,8 @@ from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.trusted import Trusted
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.channel import Channel
-from simulator.sensing.memories import Memories
-from simulator.sensing.population import Population
-from simulator.sensing.schedule import Schedule
+from simulator.sensing.device_state import Memories
+from simulator.sensing.participants import QueriedPopulation, Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -46,7 +45,7 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
         engine=engine,
         clock=Clock(1.0),
         cells_of=cells_of,
-        population=Population(
+        population=QueriedPopulation(
             np.ones(10, dtype=bool) if takes_part is None else np.array(takes_part),
             outside=outside,
             parked_answer=parked,

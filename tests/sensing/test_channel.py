@@ -7,11 +7,11 @@ from scipy import stats
 from simulator.sensing.channel import (
     Channel,
     ConstantLatency,
+    DeliveryStatus,
     ExponentialLatency,
-    Fate,
     LognormalLatency,
     Outage,
-    Sending,
+    Transmission,
 )
 
 LEVEL = 1e-6
@@ -36,7 +36,7 @@ CHANNELS = [
 
 
 def send(moment, since_s=0.0, route=CHAIN):
-    return Sending(moment, 100.0, 30.0, route, since_s)
+    return Transmission(moment, 100.0, 30.0, route, since_s)
 
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=range(len(CHANNELS)))
@@ -46,8 +46,12 @@ def test_what_becomes_of_a_message_follows_its_law(channel, moment):
     law = channel.law(send(moment))
     assert law.shares.sum() == pytest.approx(1.0, abs=1e-12)
     assert law.link_down == (channel.loss_one if moment == 1 else channel.loss_two)
-    assert (found.fate[found.link_down] == Fate.LOST).all()
-    expected = {Fate.COUNTED: law.in_time, Fate.LATE: law.late, Fate.LOST: law.link_down + sum(law.server_down)}
+    assert (found.fate[found.link_down] == DeliveryStatus.LOST).all()
+    expected = {
+        DeliveryStatus.COUNTED: law.in_time,
+        DeliveryStatus.LATE: law.late,
+        DeliveryStatus.LOST: law.link_down + sum(law.server_down),
+    }
     for fate, probability in expected.items():
         assert stats.binomtest(int((found.fate == fate).sum()), N, min(1.0, probability)).pvalue > LEVEL
     assert stats.binomtest(int(found.link_down.sum()), N, law.link_down).pvalue > LEVEL
@@ -55,7 +59,7 @@ def test_what_becomes_of_a_message_follows_its_law(channel, moment):
     first, second = (np.isfinite(found.arrived_s[server]) for server in ("server:1", "server:2"))
     kept = law.in_time + law.late + law.server_down[1]
     assert stats.binomtest(int(first.sum()), N, min(1.0, kept)).pvalue > LEVEL
-    np.testing.assert_array_equal(second, found.fate == Fate.COUNTED)
+    np.testing.assert_array_equal(second, found.fate == DeliveryStatus.COUNTED)
     assert (first | ~second).all()
     np.testing.assert_array_equal(found.left, ~found.link_down)
 
@@ -71,9 +75,9 @@ def test_shares_are_messages_of_their_own(channel):
         assert stats.binomtest(int((there & within).sum()), N, min(1.0, up * law.in_time)).pvalue > LEVEL
         assert stats.binomtest(int((there & ~within).sum()), N, min(1.0, up * law.late)).pvalue > LEVEL
     both = laws[0].in_time * laws[1].in_time
-    assert stats.binomtest(int((found.fate == Fate.COUNTED).sum()), N, min(1.0, both)).pvalue > LEVEL
+    assert stats.binomtest(int((found.fate == DeliveryStatus.COUNTED).sum()), N, min(1.0, both)).pvalue > LEVEL
     lost = ~(arrived[0] & arrived[1])
-    np.testing.assert_array_equal(found.fate == Fate.LOST, lost)
+    np.testing.assert_array_equal(found.fate == DeliveryStatus.LOST, lost)
     if channel.burst_s:
         assert not (arrived[0] | arrived[1])[found.link_down].any()
 
@@ -135,7 +139,7 @@ def test_an_ideal_channel_draws_nothing():
     rng = np.random.default_rng(6)
     before = rng.bit_generator.state
     found = Channel().deliver(10, send(1), rng=rng)
-    assert (found.fate == Fate.COUNTED).all()
+    assert (found.fate == DeliveryStatus.COUNTED).all()
     assert not found.link_down.any()
     assert found.left.all()
     assert Channel().copies(10, rng=rng) == 0

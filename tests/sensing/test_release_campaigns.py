@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mechanisms.central import Generalised, LaplaceCounts, SampleThenSuppress, generalised_sample
-from mechanisms.central.generalised_sample import GeneralisedSample
+from mechanisms.central import Generalised, LaplaceCounts, SampleThenSuppress, generalisation
+from mechanisms.central.generalisation import GeneralisedSample
 from mechanisms.local import SamplingPrivacy
 from mechanisms.privacy import ReleasedDifferences
 from scenarios import ScenarioError
-from simulator.aggregation.published import PublishedCounts, PublishedDifferences, Sampled
+from simulator.aggregation.publication import PublishedCounts, PublishedDifferences, SampledCounts
 from simulator.cells import SquareGrid
 from simulator.experiment.run import run_scenario
 
@@ -226,7 +226,7 @@ DRAWS = 1500
 
 
 def suppression(sampling):
-    return Sampled(
+    return SampledCounts(
         sampling,
         lambda share: SampleThenSuppress(k=6, sampling=sampling * share),
         lambda release, drawn, _: release.publish_sampled(drawn),
@@ -235,7 +235,7 @@ def suppression(sampling):
 
 def noise(sampling, epsilon=1.0):
     own = LaplaceCounts(epsilon=epsilon, sampling=sampling).sample_epsilon
-    return Sampled(
+    return SampledCounts(
         sampling,
         lambda share: LaplaceCounts(epsilon=math.log1p(sampling * share * math.expm1(own)), sampling=sampling * share),
         lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
@@ -286,7 +286,7 @@ def test_a_level_drawn_from_the_sample_errs_as_its_own_theory_says():
     rng = np.random.default_rng(13)
     squares = np.stack([(release.publish(truth, rng=rng).count - truth) ** 2 for _ in range(400)]).mean(axis=1)
     # Of either mean, this one's of 400 and theory's own; cells of one release hang together, so releases are compared.
-    spread = squares.std() * math.sqrt(1 / 400 + 1 / generalised_sample.DRAWS)
+    spread = squares.std() * math.sqrt(1 / 400 + 1 / generalisation.DRAWS)
     assert abs(squares.mean() - np.mean(release.std_error(truth) ** 2)) < 4 * spread
     assert release.claim(crowd=5, queries=2).delta(6.0) == release.whole.claim_sampled(queries=2).delta(6.0)
 

@@ -12,17 +12,15 @@ from numpy.random import default_rng
 from scipy.stats import binom
 
 from mechanisms.central import LaplaceMean, SmoothMedian
-from mechanisms.central.exact_statistic import ExactStatistic
-from mechanisms.central.simple_random_sample import SimpleRandomSample
+from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandomSample
 from mechanisms.local import NoPrivacy
 from simulator.aggregation.trusted import Trusted
 from simulator.experiment.run import run_scenario
 from simulator.roads import build_grid
 from simulator.sensing.campaign import Campaign
-from simulator.sensing.channel import Channel, Sending
-from simulator.sensing.memories import Memories
-from simulator.sensing.population import Population
-from simulator.sensing.schedule import Schedule
+from simulator.sensing.channel import Channel, Transmission
+from simulator.sensing.device_state import Memories
+from simulator.sensing.participants import QueriedPopulation, Schedule
 from simulator.sensing.speed_survey import SpeedQuestion, _widened, survey_speeds
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
@@ -31,7 +29,7 @@ from simulator.traffic.demand import draw_trips
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import State
+from simulator.traffic.vehicle_states import State
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
 from roads_by_hand import ENGINES, chain, drive
@@ -61,7 +59,7 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
         engine=engine,
         clock=Clock(1.0),
         cells_of=lambda places: (places.link + 1).astype(np.int32),
-        population=Population(
+        population=QueriedPopulation(
             np.ones(3, dtype=bool) if takes_part is None else np.array(takes_part),
             outside=outside,
             parked_answer=parked,
@@ -346,7 +344,7 @@ def test_unheard_vehicles_add_what_a_sample_would(moment, statistic):
             outside=7,
             bytes_up=5,
             channel=Channel(loss_two=0.6),
-            sending=Sending(2, 100.0, 1.0),
+            sending=Transmission(2, 100.0, 1.0),
             noise=noise,
             draws=chance,
         )
@@ -374,7 +372,7 @@ def widened(told, loss, release, rng):
             outside=0,
             bytes_up=5,
             channel=Channel(loss_two=loss),
-            sending=Sending(2, 100.0, 1.0),
+            sending=Transmission(2, 100.0, 1.0),
             noise=rng,
             draws=rng,
         )
@@ -414,7 +412,7 @@ def test_copies_of_heard_speeds_are_accounted_for_and_cost_their_bytes(moment):
         outside=7,
         bytes_up=5,
         channel=Channel(loss_two=0.5, duplicates=1.0),
-        sending=Sending(2, 100.0, 1.0),
+        sending=Transmission(2, 100.0, 1.0),
         noise=np.random.default_rng(1),
         draws=np.random.default_rng(2),
     )

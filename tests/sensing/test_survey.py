@@ -15,11 +15,11 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from simulator.aggregation.account import RoundAccount, report_nbytes
+from simulator.aggregation.round_statistics import RoundAccount, report_nbytes
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.trusted import Trusted
-from simulator.sensing.asked import Asked, Present
 from simulator.sensing.channel import Channel, ExponentialLatency, Outage
+from simulator.sensing.participants import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.survey import Draws, Survey
 
@@ -51,7 +51,7 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
     coins, noise, parties, release, handles = np.random.default_rng(seed).spawn(5)
     survey = Survey(
         mechanism,
-        asked=Asked(len(truth), outside),
+        asked=QueriedDevices(len(truth), outside),
         answers=answers,
         channel=channel,
         deadline_s=20.0,
@@ -60,8 +60,8 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
         targets=targets,
         remember=lambda batch: mechanism.enrol(batch.stop - batch.start, rng=coins),
     )
-    everyone = Present(np.ones(len(truth), dtype=bool), outside)
-    stayed = Present(np.arange(len(truth)) >= left, outside - left)
+    everyone = Respondents(np.ones(len(truth), dtype=bool), outside)
+    stayed = Respondents(np.arange(len(truth)) >= left, outside - left)
     for round_ in range(1, mechanism.rounds + 1):
         moment = 2 + round_ - mechanism.truth_round
         present = everyone if moment < 2 else stayed

@@ -4,12 +4,12 @@ import pytest
 from test_engines_agree import drive_both
 
 from simulator.experiment.traffic_log import drive_alone
-from simulator.files.counted import doubts_of
+from simulator.files.messages import doubts_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import Totals
+from simulator.traffic.vehicle_states import Totals
 
 END = 700
 CITIES = {

@@ -6,7 +6,7 @@ from roads_by_hand import ENGINES, chain, drive, entry_ticks, network
 
 from simulator.traffic.clock import Clock
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import State
+from simulator.traffic.vehicle_states import State
 
 both = pytest.mark.parametrize("engine", ENGINES)
 

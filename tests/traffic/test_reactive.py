@@ -10,8 +10,7 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.reactive import Flow, ReactiveRouting
-from simulator.traffic.route_book import RouteBook
-from simulator.traffic.routes import Routes
+from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import simpy
 
-from simulator.roads.local_crs import crs_about
+from simulator.roads.projection import crs_about
 from simulator.traffic.clock import Clock
-from simulator.traffic.places import State
 from simulator.traffic.static import Owners, Sites, Static
+from simulator.traffic.vehicle_states import State
 
 
 def sites():

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.static import FileFormat, Owners, Reading
+from simulator.traffic.static import FileFormat, OwnerOptions, Owners
 
 STATIONS = """station,type,hour,flow,latitude,longitude
 10,ML,7,5,37.80,-122.40
@@ -37,7 +37,7 @@ def write(tmp_path):
 
 
 def read(path, columns=COLUMNS, *, separator=None, header=True, where=None, **how):
-    return Owners.from_file(path, Reading(columns, FileFormat(separator, header, where or {}), **how))
+    return Owners.from_file(path, OwnerOptions(columns, FileFormat(separator, header, where or {}), **how))
 
 
 def by_name(owners):

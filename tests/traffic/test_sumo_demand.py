@@ -15,7 +15,7 @@ from zoned_roads import ring, roads_of
 from simulator.roads.sumo import read_sumo_net
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import read_sumo_routes
-from simulator.traffic.demand.sumo_times import seconds
+from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.physics import LinkPhysics
 

@@ -12,7 +12,7 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.sumo.installation import LONGEST_SAYING, saying
+from simulator.traffic.sumo.inputs import LONGEST_SAYING, saying
 from simulator.traffic.sumo.server import SumoServer
 
 

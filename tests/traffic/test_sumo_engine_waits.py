@@ -11,8 +11,7 @@ from sumo_by_hand import Driven, engine, inputs, make_net
 
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.sumo.said import Said
-from simulator.traffic.sumo.server import SumoServer
+from simulator.traffic.sumo.server import Said, SumoServer
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
-from simulator.traffic.demand.sumo_times import Flow
+from simulator.traffic.demand.sumo_file import SumoFlow
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo.insertions import Insertions
 
@@ -81,7 +81,7 @@ def test_no_flow_ever_comes_to_more(file, rate, value, begin_s, length_s, number
     attributes = {"begin": repr(begin_s), "end": repr(begin_s + length_s), key: text}
     if number is not None:
         attributes["number"] = str(number)
-    flow = Flow.from_attributes("f", 0, attributes, where="here")
+    flow = SumoFlow.from_attributes("f", 0, attributes, where="here")
     leaves = flow.departures(end_s=500.0, rng=np.random.default_rng(seed))
     written = " ".join(f'{name}="{said}"' for name, said in attributes.items())
     text = f'<trip id="t" depart="0"/><flow id="f" {written}/>'

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
-from simulator.files.counted import doubts_of
+from simulator.files.messages import doubts_of
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.static import FileFormat, Owners, Reading
+from simulator.traffic.static import FileFormat, OwnerOptions, Owners
 from simulator.traffic.trace import read_trace
 from simulator.traffic.trace.times import Times, moment_of
 
@@ -87,7 +87,7 @@ def test_a_recording_in_which_only_some_times_name_a_zone_is_refused(form, tmp_p
 def owners(folder, moments, **reading):
     (folder / "o.csv").write_text("station,when\n" + "".join(f"s,{at}\n" for at in moments))
     how = {"columns": {"place": "station", "time": "when"}, "format": FileFormat(), **reading}
-    return Owners.from_file(folder / "o.csv", Reading(**how), crs=None)
+    return Owners.from_file(folder / "o.csv", OwnerOptions(**how), crs=None)
 
 
 def test_owners_of_whom_only_some_have_a_zone_are_refused(tmp_path):

@@ -11,14 +11,14 @@ import pytest
 import simpy
 
 from simulator.roads import RoadNetwork, build_grid
-from simulator.traffic.clock import Clock, look
+from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.places import State
 from simulator.traffic.trace import Matching, Recording, Replay, Trace
 from simulator.traffic.trips import Trips
+from simulator.traffic.vehicle_states import State
 
 CLOCK = Clock(1.0)
 JUNCTION_M = 30.0
@@ -66,7 +66,7 @@ def _drive(vehicles: int) -> Driven:
     engine.start(env)
     frames, links, fractions = [], [], []
     for time_s in range(0, 600, EVERY_S):
-        env.run(until=look(env, time_s))
+        env.run(until=after_traffic(env, time_s))
         engine.advance()
         places = engine.places()
         on = np.flatnonzero(places.state == State.ON_ROAD)
@@ -90,7 +90,7 @@ def _matched(driven: Driven, trace: Trace, matching: Matching | None) -> tuple[p
     number = {int(name): place for place, name in enumerate(trace.names)}
     rows = []
     for time_s, group in driven.fixes.groupby("time", sort=True):
-        env.run(until=look(env, float(time_s)))
+        env.run(until=after_traffic(env, float(time_s)))
         engine.advance()
         places = engine.places()
         who = [number[vehicle] for vehicle in group["vehicle"]]
@@ -125,7 +125,7 @@ def test_between_fixes_a_vehicle_follows_the_roads(driven):
     number = {int(name): place for place, name in enumerate(sparse.trace().names)}
     right = total = 0
     for time_s, group in driven.fixes.groupby("time", sort=True):
-        env.run(until=look(env, float(time_s)))
+        env.run(until=after_traffic(env, float(time_s)))
         engine.advance()
         places = engine.places()
         known = [
@@ -170,7 +170,7 @@ def test_fixes_off_the_roads_stay_where_they_were_and_are_counted(driven, method
     engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=60, gap_s=60.0), simpy.Environment()
     engine.start(env)
     for time_s, on_road, y in ((12, True, 0), (18, False, -400), (22, False, -400), (28, True, 0)):
-        env.run(until=look(env, time_s))
+        env.run(until=after_traffic(env, time_s))
         engine.advance()
         places = engine.places()
         assert (places.link[0] >= 0) == on_road

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.roads import build_grid
-from simulator.traffic.clock import Clock, look
+from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.places import State
 from simulator.traffic.trace import Recording, Replay, Trace
+from simulator.traffic.vehicle_states import State
 
 CRS = "EPSG:32632"
 FIXES = pd.DataFrame(
@@ -45,7 +45,7 @@ def played(
     env = simpy.Environment()
     engine.start(env)
     for moment_s in moments_s:
-        env.run(until=look(env, clock.ticks(moment_s)))
+        env.run(until=after_traffic(env, clock.ticks(moment_s)))
         engine.advance()
         yield engine
 

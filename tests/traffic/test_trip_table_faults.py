@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from zoned_roads import ring, roads_of
 
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import Taking, draw_table_trips, read_profile, read_trip_table
+from simulator.traffic.demand import SamplingOptions, draw_table_trips, read_profile, read_trip_table
 from simulator.traffic.demand.zone_gravity import ZoneMasses
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
@@ -29,7 +29,7 @@ def faults_of(call, *args, **kwargs):
 def drawn(file, roads, **taking):
     paths = ShortestPaths(roads.links, through=roads.through)
     table = read_trip_table(file, columns={})
-    taking = Taking(**{"duration_s": 100.0, **taking})
+    taking = SamplingOptions(**{"duration_s": 100.0, **taking})
     return draw_table_trips(table, roads, paths, taking, clock=Clock(1.0), rng=np.random.default_rng(1))
 
 

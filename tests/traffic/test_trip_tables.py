@@ -16,7 +16,7 @@ from zoned_roads import ring, roads_of
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import (
     Interval,
-    Taking,
+    SamplingOptions,
     draw_table_trips,
     read_od_table,
     read_tntp_trips,
@@ -49,7 +49,7 @@ def pairs(table):
 
 
 def drawn(table, roads, *, seed=1, **taking):
-    taking = Taking(**{"duration_s": 100.0, **taking})
+    taking = SamplingOptions(**{"duration_s": 100.0, **taking})
     paths = ShortestPaths(roads.links, through=roads.through)
     return draw_table_trips(table, roads, paths, taking, clock=Clock(1.0), rng=np.random.default_rng(seed))
 

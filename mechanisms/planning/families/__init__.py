@@ -1,14 +1,14 @@
 """Families of mechanisms a plan chooses among, one group a file."""
 
 from mechanisms.parameter import ParameterError
-from mechanisms.planning.families import budgets, coins, moves, releases, sampling
-from mechanisms.planning.family import Family
+from mechanisms.planning.families import binary_randomizers, frequency_oracles, multi_round_alp, releases, sampling
+from mechanisms.planning.search import Family
 
 FAMILIES: tuple[Family, ...] = (
     *sampling.FAMILIES,
-    *coins.FAMILIES,
-    *budgets.FAMILIES,
-    *moves.FAMILIES,
+    *binary_randomizers.FAMILIES,
+    *frequency_oracles.FAMILIES,
+    *multi_round_alp.FAMILIES,
     *releases.FAMILIES,
 )
 """Every family, in the order of a plan."""

@@ -6,15 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.central.laplace_counts import LaplaceCounts
+from mechanisms.central.laplace import LaplaceCounts
 from mechanisms.central.release import CountRelease
-from mechanisms.central.sample_then_suppress import SampleThenSuppress
+from mechanisms.central.suppression import SampleThenSuppress
 from mechanisms.local.mechanism import Counts
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.planning.candidate import Candidate
-from mechanisms.planning.family import Family
-from mechanisms.planning.search import Dial, Shape
-from mechanisms.planning.spread import laplace_excess, suppressed_excess
+from mechanisms.planning.error_distribution import laplace_excess, suppressed_excess
+from mechanisms.planning.search import Dial, Family, Shape
 from mechanisms.planning.target import RELEASED, Target
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View

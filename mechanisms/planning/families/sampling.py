@@ -7,20 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.central.sample_then_suppress import SampleThenSuppress
+from mechanisms.central.suppression import SampleThenSuppress
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
+from mechanisms.local.common.estimators import refreshed_variance
+from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts
-from mechanisms.local.parts.heard import Heard
-from mechanisms.local.parts.refresh import refreshed_variance
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.candidate import Candidate, unwarned
+from mechanisms.planning.error_distribution import suppressed_excess
 from mechanisms.planning.families.releases import suppression_shapes, suppression_threshold
-from mechanisms.planning.family import Family
-from mechanisms.planning.search import Dial, Shape, find_best
-from mechanisms.planning.spread import suppressed_excess
+from mechanisms.planning.search import Dial, Family, Shape, find_best
 from mechanisms.planning.target import Target
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.sampling_claim import sampling_claim
+from mechanisms.privacy.sampling_privacy import sampling_claim
 from mechanisms.privacy.view import View
 
 PROBABILITY = Dial(1e-12, 1.0, "logit")
@@ -101,7 +100,7 @@ class RefreshedSketch:
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return the standard error of cell 1, (1,)."""
-        heard = Heard.from_truth(int(true_counts.sum()), None, None, rounds=2, truth_round=2)
+        heard = ResponseCounts.from_truth(int(true_counts.sum()), None, None, rounds=2, truth_round=2)
         variance = refreshed_variance(sampling=self.sampling, blank=self.blanks[1:2], refresh=self.refresh, heard=heard)
         return variance.std_error(true_counts[1:2])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.rows import Rows
+from simulator.datasets.rows import DatasetRows
 
 _SNAP = ("user", "time", "lat", "lon", "place")
 
@@ -35,11 +35,11 @@ def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If a field is not what it should be.
     """
-    rows = Rows.from_file(file, separator="\t", names=_SNAP, quoted=False)
+    rows = DatasetRows.from_file(file, separator="\t", names=_SNAP, quoted=False)
     first = rows.frame.iloc[0]
     named = first[list(_SNAP[1:])].isna().all() and "user" in str(first["user"]).split(",")
     if named:
-        rows = Rows.from_file(file, needed=_SNAP)
+        rows = DatasetRows.from_file(file, needed=_SNAP)
     frame = pd.DataFrame(
         {
             "user": rows.integers("user"),
@@ -88,7 +88,7 @@ def read_places(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If a field is not what it should be, or a place is there twice.
     """
-    rows = Rows.from_file(file, separator="\t", names=("place", "name", "lat", "lon"), quoted=False)
+    rows = DatasetRows.from_file(file, separator="\t", names=("place", "name", "lat", "lon"), quoted=False)
     place = rows.integers("place")
     rows.refuse("place", pd.Series(place).duplicated().to_numpy(), "there once")
     return pd.DataFrame({"place": place, "name": rows.texts("name"), **rows.places("lon", "lat")}), []

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simulator.datasets.errors import DatasetError
-from simulator.datasets.rows import Rows
+from simulator.datasets.rows import DatasetRows
 
 METRES_PER_MILE = 1609.344
 _NEEDED = (
@@ -44,7 +44,7 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If a field is not what it should be.
     """
-    rows = Rows.from_file(file, needed=_NEEDED)
+    rows = DatasetRows.from_file(file, needed=_NEEDED)
     moments = [name for name in ("hour", "time_period") if name in rows.frame.columns]
     if len(moments) != 1:
         raise DatasetError([f"{file}: must have a column 'hour' or 'time_period', and not both"])
@@ -116,7 +116,7 @@ def read_five_minutes(file: Path) -> tuple[pd.DataFrame, list[str]]:
         If a field is not what it should be, or the clock does not go forward.
     """
     count, points, share = "Lane 1 Flow (Veh/5 Minutes)", "# Lane Points", "% Observed"
-    rows = Rows.from_file(file, needed=("5 Minutes", count, points, share))
+    rows = DatasetRows.from_file(file, needed=("5 Minutes", count, points, share))
     frame = pd.DataFrame(
         {
             "time": rows.times("5 Minutes", form="%d/%m/%Y %H:%M"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.rows import Rows
+from simulator.datasets.rows import DatasetRows
 
 _MPH = 1609.344 / 3600
 _KPH = 1 / 3.6
@@ -31,7 +31,7 @@ def read_drive_nodes(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If a field is not what it should be, or a node is there twice.
     """
-    rows = Rows.from_file(file, needed=("idx", "osm_idx", "lat", "lon"))
+    rows = DatasetRows.from_file(file, needed=("idx", "osm_idx", "lat", "lon"))
     node = rows.integers("idx")
     rows.refuse("idx", pd.Series(node).duplicated().to_numpy(), "there once")
     return pd.DataFrame({"node": node, "osm_id": rows.integers("osm_idx"), **rows.places("lon", "lat")}), []
@@ -62,7 +62,7 @@ def read_drive_edges(file: Path) -> tuple[pd.DataFrame, list[str]]:
         If a field is not what it should be.
     """
     needed = ("src", "dst", "length", "highway", "maxspeed", "lanes", "oneway", "speed_kph", "capacity_vph")
-    rows = Rows.from_file(file, needed=needed)
+    rows = DatasetRows.from_file(file, needed=needed)
     length = rows.numbers("length", at_least=0)
     posted = rows.numbers("maxspeed", at_least=0, empty=True)
     speed = np.where(np.isnan(posted), rows.numbers("speed_kph", at_least=0) * _KPH, posted * _MPH)

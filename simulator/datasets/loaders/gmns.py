@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simulator.datasets.errors import DatasetError
-from simulator.datasets.rows import Rows
+from simulator.datasets.rows import DatasetRows
 
 COLUMNS = (
     *("node_id", "name", "x_coord", "y_coord", "z_coord", "node_type", "ctrl_type", "zone_id", "parent_node_id"),
@@ -48,7 +48,7 @@ def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If it cannot be read, is no GMNS table, or a number is none.
     """
-    rows = Rows.from_file(file)
+    rows = DatasetRows.from_file(file)
     restored = {}
     for column in map(str, rows.frame.columns):
         whole = [name for name in COLUMNS if name[:_CUT_AT] == column and name != column]
@@ -61,7 +61,7 @@ def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
         raise DatasetError([f"{file.name}: {words}; got {', '.join(map(repr, frame.columns[:8]))}"])
     frame = frame.map(lambda text: text.strip() or None if isinstance(text, str) else None).astype(object)
     frame = frame.where(frame.notna(), None)
-    rows = Rows(rows.file, frame)
+    rows = DatasetRows(rows.file, frame)
     numbers = {name: rows.numbers(name, empty=True) for name in _NUMBERS if name in frame.columns}
     frame = frame.assign(**{name: values.astype(np.float64) for name, values in numbers.items()})
     words = ", ".join(f"{cut} is {whole}" for cut, whole in restored.items())

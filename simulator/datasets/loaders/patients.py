@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from simulator.datasets.errors import DatasetError
-from simulator.datasets.rows import Rows
-from simulator.files.unpacked import opened
+from simulator.datasets.rows import DatasetRows
+from simulator.files.compressed_io import opened
 
 TUMOR_SIZES = ("0-4", "5-9", "10-14", "15-19", "20-24", "25-29", "30-34", "35-39", "40-44", "45-49", "50-54")
 """Millimetres; the eleven groups of SP Figs 4 and 6."""
@@ -49,7 +49,7 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If a value is none of its column's.
     """
-    rows = _arff(file) if file.name.endswith(".arff") else Rows.from_file(file, nothing=("", "?"))
+    rows = _arff(file) if file.name.endswith(".arff") else DatasetRows.from_file(file, nothing=("", "?"))
     if "event" not in rows.frame.columns:
         raise DatasetError([f"{file}: no column 'event'"])
     absent = [column for column in _ARFF if column not in rows.frame.columns]
@@ -70,7 +70,7 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
     return pd.DataFrame(columns), [f"{unknown} values are not known"] if unknown else []
 
 
-def _arff(file: Path) -> Rows:
+def _arff(file: Path) -> DatasetRows:
     """Read the rows after ``@data``; the columns are in ARFF's order, the class last."""
     with opened(file, error=DatasetError) as stream:
         lines = stream.read().decode("utf-8").splitlines()
@@ -86,4 +86,4 @@ def _arff(file: Path) -> Rows:
     if not fields:
         raise DatasetError([f"{file}: it holds no rows"])
     frame = pd.DataFrame(fields, columns=list(names), dtype=object)
-    return Rows(file, frame.where(frame != "?", None))
+    return DatasetRows(file, frame.where(frame != "?", None))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from simulator.datasets.errors import DatasetError
-from simulator.datasets.rows import Rows
+from simulator.datasets.rows import DatasetRows
 
 _BAY = ("sensor", "latitude", "longitude")
 _DISTANCES = ("from", "to", "cost")
@@ -32,10 +32,10 @@ def read_sensors(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If a field is not what it should be, or a sensor is there twice.
     """
-    rows = Rows.from_file(file)
+    rows = DatasetRows.from_file(file)
     seen = {str(column).lower(): str(column) for column in rows.frame.columns}
     if "latitude" not in seen:
-        rows, seen = Rows.from_file(file, names=_BAY), {column: column for column in _BAY}
+        rows, seen = DatasetRows.from_file(file, names=_BAY), {column: column for column in _BAY}
     identifier = next((seen[name] for name in ("sensor_id", "id", "sensor") if name in seen), "sensor_id")
     lon = seen.get("longitude", "longitude")
     if absent := [column for column in (identifier, lon) if column not in rows.frame.columns]:
@@ -68,8 +68,8 @@ def read_sensor_distances(file: Path) -> tuple[pd.DataFrame, list[str]]:
     DatasetError
         If a field is not what it should be.
     """
-    rows = Rows.from_file(file)
-    rows = rows if set(_DISTANCES) <= set(rows.frame.columns) else Rows.from_file(file, names=_DISTANCES)
+    rows = DatasetRows.from_file(file)
+    rows = rows if set(_DISTANCES) <= set(rows.frame.columns) else DatasetRows.from_file(file, names=_DISTANCES)
     frame = pd.DataFrame(
         {
             "from_sensor": rows.integers("from"),

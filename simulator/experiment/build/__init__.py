@@ -1,13 +1,11 @@
 """The composition root: the one place that names concrete parts."""
 
-from simulator.experiment.build.beside import build_beside
 from simulator.experiment.build.city import build_city
+from simulator.experiment.build.comparison_engine import build_beside, build_flow_check
 from simulator.experiment.build.demand import check_demand
-from simulator.experiment.build.engine import build_engine, traffic_faults
-from simulator.experiment.build.fcd import build_sampler
-from simulator.experiment.build.flow_check import build_flow_check
+from simulator.experiment.build.engine import build_engine, build_sampler, traffic_faults
 from simulator.experiment.build.mechanisms import build_mechanisms, import_plug_ins
-from simulator.experiment.build.queries import build_population, build_schedules, check_schedules
+from simulator.experiment.build.servers import build_population, build_schedules, check_schedules
 
 __all__ = [
     "build_beside",

@@ -1,13 +1,212 @@
-"""Cells, by the kinds a scenario names."""
+"""Builds the cells of a scenario: partitions of the plane, named places, or road segments."""
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
-from simulator.cells import CellsError, Coarsened, GeographicGrid, HexagonGrid, Partition, SquareGrid
-from simulator.experiment.build.place_cells import build_locations, build_stations
-from simulator.experiment.build.road_cells import build_road_segments
-from simulator.experiment.ground import Ground
+import numpy as np
+import numpy.typing as npt
+import shapely
+
+import scenarios
+from simulator.cells import (
+    CellsError,
+    Coarsened,
+    GeographicGrid,
+    HexagonGrid,
+    NamedPlaces,
+    Partition,
+    RoadSegments,
+    SquareGrid,
+)
+from simulator.cells.road_segments import pairs_of
+from simulator.experiment.build.recordings import file_format
+from simulator.experiment.study_area import Ground
+from simulator.roads import RoadNetwork
 from simulator.traffic.errors import TrafficError
+from simulator.traffic.static import Owners, PlaceList, Sites
+
+
+def build_stations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
+    """Make cells of the stations of a table.
+
+    Raises
+    ------
+    CellsError, TrafficError
+        If the table cannot be read, or a station that is wanted is not in it.
+    """
+    sites, notes = _of_file(section, ground)
+    return _cells("stations", section, sites, _chosen(section, sites.names or [])), notes
+
+
+def build_locations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
+    """Make cells of the locations of a table, or of those where data owners are.
+
+    Raises
+    ------
+    CellsError, TrafficError
+        If there are none, or one that is wanted is not among them.
+    """
+    owners = ground.recorded
+    if section.file is not None:
+        sites, notes = _of_file(section, ground)
+        named = owners.sites.names if isinstance(owners, Owners) else None
+        if named is not None and not set(named) & set(sites.names or []):
+            words = f"no location has the name of a data owner's place, as {named[0]!r}"
+            raise CellsError([f"{section.file}: {words}; locations are called {_some(sites.names or [])}"])
+        return _cells("locations", section, sites, _chosen(section, sites.names or [])), notes
+    if not isinstance(owners, Owners):
+        raise CellsError(['file is required: only with engine = "static" are there places without it'])
+    if owners.sites.names is None:
+        raise CellsError(["the data owners' places have no names: name their column as traffic.columns.place"])
+    names, notes = owners.sites.names, []
+    if section.top is None:
+        chosen = _chosen(section, names)
+        if section.names is None and owners.sites.side_m is None:
+            chosen = np.flatnonzero(owners.at_sites() > 0)
+    else:
+        number = owners.at_sites()
+        busiest = np.argsort(-number, kind="stable")[: section.top]
+        chosen = busiest[number[busiest] > 0]
+        there = int((number > 0).sum())
+        words = f"cells: the {len(chosen):,} busiest of {there:,} places, {_some([names[i] for i in chosen])}"
+        notes.append(
+            f"{words}: chosen by the truth itself, which no mechanism protects; name places to choose without it"
+        )
+    return _cells("locations", section, owners.sites, chosen), notes
+
+
+def _of_file(section: Any, ground: Ground) -> tuple[Sites, list[str]]:
+    places = PlaceList.from_file(
+        scenarios.locate(section.file),
+        columns=section.columns.mapping(),
+        format_=file_format(section),
+        given=section.crs,
+        crs=ground.crs,
+    )
+    return places.sites, list(places.notes)
+
+
+def _chosen(section: Any, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """Return which places are cells, in their order."""
+    if section.names is None:
+        return np.arange(len(names))
+    place = {name: i for i, name in enumerate(names)}
+    faults = []
+    for name in section.names:
+        if name not in place:
+            close = get_close_matches(name, names[:100_000], n=1)
+            faults.append(f"names: there is no place {name!r}" + (f"; do you mean {close[0]!r}?" if close else ""))
+    if faults:
+        raise CellsError(faults)
+    return np.array([place[name] for name in section.names], dtype=np.int64)
+
+
+def _cells(kind: str, section: Any, sites: Sites, chosen: "np.ndarray[Any, np.dtype[np.int64]]") -> NamedPlaces:
+    names = sites.names or []
+    return NamedPlaces.build(
+        kind,
+        [names[place] for place in chosen.tolist()],
+        sites.xy[chosen],
+        crs=sites.crs,
+        radius_m=section.radius_m,
+        labels=section.labels,
+        side_m=sites.side_m,
+    )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
+
+
+NAMES = ("sumo_edge", "gmns_link", "edge", "id", "name")
+"""Attributes of an edge that are a name of it, the first one there."""
+SHOWN = 8
+
+
+def build_road_segments(section: Any, ground: Ground) -> tuple[RoadSegments, list[str]]:
+    """Make each link a cell, or each road, or those of them that are wanted.
+
+    Raises
+    ------
+    CellsError
+        If there are no roads, or none of the classes.
+    """
+    roads = ground.roads
+    if roads is None:
+        raise CellsError(['kind = "roads" needs roads: [roads] source = "none"'])
+    edges = [(start, end, data) for start, end, data in roads.graph.edges(data=True)]
+    edges.sort(key=lambda edge: edge[2]["link"])
+    geometries = _geometries(roads, edges)
+    links = roads.links
+    road = np.arange(len(links), dtype=np.int64)
+    if section.per == "road":
+        road = pairs_of(links.from_node, links.to_node, geometries)
+    wanted = np.ones(len(links), dtype=bool)
+    if section.classes is not None:
+        wanted = _of_classes([data.get("class") for _, _, data in edges], section.classes)
+    chosen = np.unique(road[wanted])
+    notes = []
+    if section.top is not None and section.top < len(chosen):
+        chosen = _greatest(roads, road, wanted, chosen, section.top)
+        notes.append(
+            f"cells: the {len(chosen):,} segments that can carry the most vehicles an hour, of {len(links):,} links"
+        )
+    cell = np.zeros(int(road.max()) + 1, dtype=np.int32)
+    cell[chosen] = np.arange(1, len(chosen) + 1)
+    cell_of_links = np.where(wanted, cell[road], 0).astype(np.int32)
+    first = np.full(len(chosen) + 1, len(links), dtype=np.int64)
+    np.minimum.at(first, cell_of_links, np.arange(len(links)))
+    names = [_name(edges[link], both=section.per == "road") for link in first[1:].tolist()]
+    segments = RoadSegments.build(
+        geometries, cell_of_links=cell_of_links, names=names, crs=roads.crs, within_m=section.within_m
+    )
+    return segments, notes
+
+
+def _geometries(roads: RoadNetwork, edges: list[Any]) -> npt.NDArray[np.object_]:
+    """Return a line a link: its own, or the straight one."""
+    straight: npt.NDArray[np.object_] = np.asarray(
+        shapely.linestrings(np.stack([roads.shapes.start_xy, roads.shapes.end_xy], axis=1)), dtype=object
+    )
+    lines = np.empty(len(edges), dtype=object)
+    lines[:] = [data.get("geometry") or line for (_, _, data), line in zip(edges, straight, strict=True)]
+    return lines
+
+
+def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    """Say which links are of the classes, (links,) bool."""
+    texts = [str(value) for value in classes]
+    known = sorted({text for text, value in zip(texts, classes, strict=True) if value is not None})
+    if absent := [name for name in wanted if name not in known]:
+        there = (
+            f"there are {', '.join(known[:SHOWN])}{' …' if len(known) > SHOWN else ''}" if known else "no road has one"
+        )
+        raise CellsError(f"classes: no road is of class {name!r}; {there}" for name in absent)
+    return np.isin(texts, wanted)
+
+
+def _greatest(
+    roads: RoadNetwork,
+    road: npt.NDArray[np.int64],
+    wanted: npt.NDArray[np.bool_],
+    chosen: npt.NDArray[np.int64],
+    top: int,
+) -> npt.NDArray[np.int64]:
+    """Choose the roads of the greatest capacity, of equals the longest, then the first; ascending."""
+    links = roads.links
+    size = int(road.max()) + 1
+    capacity = np.bincount(road[wanted], (links.capacity_vph * links.lanes)[wanted], minlength=size)[chosen]
+    length = np.bincount(road[wanted], links.length_m[wanted], minlength=size)[chosen]
+    order = np.lexsort((chosen, -length, -capacity))
+    return np.sort(chosen[order[:top]])
+
+
+def _name(edge: tuple[Any, Any, dict[str, Any]], *, both: bool) -> str:
+    start, end, data = edge
+    own = next((str(data[key]) for key in NAMES if data.get(key) not in (None, "")), None)
+    return own if own is not None else f"{start}{'–' if both else '→'}{end}"
+
 
 Divided = tuple[Partition, list[str]]
 """The cells, and what was left out or filled in, one sentence each."""

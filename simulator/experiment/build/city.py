@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.cells import CellsError
 from simulator.experiment.build.cells import build_cells
-from simulator.experiment.build.recorded import read_recorded
+from simulator.experiment.build.recordings import read_recorded
 from simulator.experiment.build.roads import build_roads
-from simulator.experiment.city import City
-from simulator.experiment.ground import Ground
 from simulator.experiment.memory import check_memory
-from simulator.files.counted import doubts_of
+from simulator.experiment.study_area import City, Ground
+from simulator.files.messages import doubts_of
 from simulator.roads import RoadsError
 from simulator.traffic.errors import TrafficError
 

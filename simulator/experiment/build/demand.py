@@ -6,17 +6,17 @@ from typing import Any
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.experiment.city import City
-from simulator.experiment.games.attack_records import check_corrupted
+from simulator.experiment.attack_evaluation.attack_records import check_corrupted
 from simulator.experiment.memory import check_memory
+from simulator.experiment.study_area import City
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import (
+    Demand,
     Departures,
     Interval,
-    Planned,
-    Taking,
+    SamplingOptions,
     ZoneMasses,
     draw_table_trips,
     draw_trips,
@@ -31,7 +31,7 @@ from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 
 
-def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, streams: Streams) -> Planned:
+def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, streams: Streams) -> Demand:
     """Draw or read the trips of a scenario.
 
     Raises
@@ -55,7 +55,7 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
         table = gravity_table(masses, roads, paths, scale_s=scale_s, constraint=constraint)
     else:
         departures, _ = _departures(section, duration_s)
-        return Planned(
+        return Demand(
             draw_trips(
                 section.vehicles,
                 links=roads.links,
@@ -71,7 +71,7 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
 
 
-def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Planned | None:
+def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand | None:
     """Plan the traffic of a scenario whose demand comes from files; None of any other.
 
     Raises
@@ -113,9 +113,9 @@ def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
     return departures, 1.0
 
 
-def _taking(section: Any, duration_s: float) -> Taking:
+def _taking(section: Any, duration_s: float) -> SamplingOptions:
     departures, inside = _departures(section, duration_s)
-    return Taking(
+    return SamplingOptions(
         duration_s=duration_s,
         begin_s=section.begin_s,
         share=section.share,
@@ -135,7 +135,7 @@ def _sumo(
     clock: Clock,
     duration_s: float,
     streams: Streams,
-) -> Planned:
+) -> Demand:
     read = read_sumo_routes(
         files,
         roads,
@@ -147,4 +147,4 @@ def _sumo(
         paths=paths,
         rng=streams.of("demand"),
     )
-    return Planned(read.trips, read.routes, tuple(read.notes))
+    return Demand(read.trips, read.routes, tuple(read.notes))

@@ -1,17 +1,115 @@
-"""Roads, by the sources a scenario names."""
+"""Builds the roads of a scenario, from any source."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import scenarios
-from simulator.experiment.build.geo_roads import geopackage_roads, geoparquet_roads
-from simulator.experiment.build.gmns_roads import gmns_roads
-from simulator.experiment.build.osm_roads import osm_roads
-from simulator.experiment.build.sumo_roads import sumo_roads
-from simulator.experiment.build.tntp_roads import tntp_roads
+from scenarios.references import locate_folder
+from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.files.memory import shortage
 from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
-from simulator.roads.doubts import speed_doubts
+from simulator.roads.gmns import read_gmns
+from simulator.roads.osm import read_osm
+from simulator.roads.plausibility import speed_doubts
+from simulator.roads.sumo import read_sumo_net
+from simulator.roads.tntp import read_tntp
+from simulator.roads.writers import read_geopackage, read_geoparquet
+
+
+def geopackage_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
+    """Read a GeoPackage."""
+    return _doubted(read_geopackage(scenarios.locate(section.path)), section)
+
+
+def geoparquet_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
+    """Read a folder of GeoParquet."""
+    return _doubted(read_geoparquet(locate_folder(section.path)), section)
+
+
+def _doubted(roads: RoadNetwork, section: Any) -> tuple[RoadNetwork, list[str]]:
+    return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
+
+
+def gmns_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
+    """Read a GMNS network as a section says; units it leaves out are those of the folder's config table."""
+    roads, report = read_gmns(
+        locate_folder(section.path),
+        crs=section.crs,
+        project_to=section.project_to,
+        length_m=None if section.length_unit is None else in_metres(section.length_unit),
+        speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
+        modes=section.modes,
+        default_speed_mps=section.default_speed_mps,
+        default_lanes=section.default_lanes,
+        capacity_vph=section.capacity_vph,
+        keep=section.keep,
+    )
+    return roads, report.notes()
+
+
+def osm_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
+    """Read ``[roads]`` with ``source = "osm"``.
+
+    Returns
+    -------
+    roads : RoadNetwork
+        Strongly connected.
+    notes : list of str
+        What was left out and filled in, one sentence each.
+
+    Raises
+    ------
+    RoadsError
+        If the file holds no usable network.
+    """
+    roads, report = read_osm(scenarios.locate(section.path), crs=section.crs, capacity_vph=section.capacity_vph)
+    return roads, report.notes()
+
+
+def sumo_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
+    """Read ``[roads]`` with ``source = "sumo"``.
+
+    Returns
+    -------
+    roads : RoadNetwork
+        Edges carry ``sumo_edge``, SUMO's id.
+    notes : list of str
+        What was left out, one sentence each.
+
+    Raises
+    ------
+    RoadsError
+        If the file holds no usable network.
+    """
+    anchor = section.anchor
+    roads, report = read_sumo_net(
+        scenarios.locate(section.path),
+        vehicle_class=section.vehicle_class,
+        anchor=None if anchor is None else (anchor.lon, anchor.lat),
+        capacity_vph=section.capacity_vph,
+        keep=section.keep,
+    )
+    return roads, report.notes()
+
+
+def tntp_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
+    """Read a TNTP network as a section says."""
+    roads, report = read_tntp(
+        network=scenarios.locate(section.network),
+        nodes=scenarios.locate(section.nodes),
+        length_m=in_metres(section.length_unit),
+        time_s=in_seconds(section.time_unit),
+        crs=section.crs,
+        project_to=section.project_to,
+        capacity_hours=section.capacity_hours,
+        lane_capacity_vph=section.capacity_vph,
+        default_speed_mps=section.default_speed_mps,
+    )
+    return roads, report.notes()
+
 
 _CROSSING_NBYTES = 7_000.0
 """Memory of a grid's crossing and its four links, measured on one of 160,000."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.experiment.city import City
+from simulator.experiment.study_area import City
 from simulator.files.xml_elements import elements_of
 from simulator.roads import RoadsError
-from simulator.roads.sumo.frame import NetFrame
+from simulator.roads.sumo.net_coordinates import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_links import sumo_link_ids
+from simulator.traffic.demand.sumo_route_definitions import sumo_link_ids
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 from simulator.traffic.sumo.insertions import refuse_connection

@@ -1,12 +1,6 @@
 """HDK: Hu, Drechsler and Kim, Accuracy Gains from Privacy Amplification Through Sampling."""
 
-from simulator.reproduction.amplification import (
-    conclusions,
-    lognormal_median,
-    mixture_median,
-    noise_levels,
-    sampling_rates,
-)
+from simulator.reproduction.amplification import lognormal_median, mixture_median, noise_levels, sampling_rates
 from simulator.reproduction.entry import Entry
 
 ENTRIES: tuple[Entry, ...] = (
@@ -14,5 +8,5 @@ ENTRIES: tuple[Entry, ...] = (
     *sampling_rates.ENTRIES,
     *lognormal_median.ENTRIES,
     *mixture_median.ENTRIES,
-    *conclusions.ENTRIES,
+    *noise_levels.CONCLUSIONS,
 )

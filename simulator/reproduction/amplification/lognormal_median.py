@@ -14,16 +14,19 @@ from simulator.reproduction.amplification.median_study import (
     POPULATIONS,
     RATES,
     Sensitivities,
+    by_size,
     drawn_populations,
+    error_panel,
     holds_note,
     mean_square_errors,
     mostly,
+    noise_panel,
+    ratio_panel,
     sampled_ranks,
     sensitivities,
     sensitivity_study,
 )
-from simulator.reproduction.amplification.panels import by_size, error_panel, noise_panel, ratio_panel
-from simulator.reproduction.amplification.population import SIZES, N, seeded_lognormal
+from simulator.reproduction.amplification.populations import SIZES, N, seeded_lognormal
 from simulator.reproduction.entry import Entry, Reproduction, Row
 from simulator.streams import Streams
 

@@ -1,18 +1,20 @@
-"""Median study: smooth sensitivities and errors of sampled medians, shared by the entries of HDK secs 4.3 and 4.4."""
+"""Smooth sensitivities and errors of sampled medians, shared by HDK secs 4.3 and 4.4, with their plots."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.central.smooth_median import SmoothMedian
 from mechanisms.central.smooth_sensitivity import sampled_smooth_sensitivities
 from mechanisms.privacy.audit import clopper_pearson
-from simulator.reproduction.amplification.population import SIZES, N, Population, lognormal, mixture
+from simulator.reproduction.amplification.populations import SIZES, DrawnPopulation, N, lognormal, mixture
+from simulator.reproduction.entry import Curve, Drawing
 from simulator.streams import Streams
 
 EPSILONS = (0.1, 0.5, 1.0)
@@ -62,7 +64,9 @@ def sampled_ranks(size: int, samples: int, *, rng: np.random.Generator) -> NDArr
     return ranks
 
 
-def sensitivities(population: Population, ranks: NDArray[np.int64], *, epsilon: float, delta: float) -> Sensitivities:
+def sensitivities(
+    population: DrawnPopulation, ranks: NDArray[np.int64], *, epsilon: float, delta: float
+) -> Sensitivities:
     """Return S* of a population and of the samples with these ranks."""
     lower, upper = population.bounds
     release = SmoothMedian(epsilon=epsilon, delta=delta, lower=lower, upper=upper, sample=ranks.shape[1] / N)
@@ -71,7 +75,7 @@ def sensitivities(population: Population, ranks: NDArray[np.int64], *, epsilon: 
     return Sensitivities(whole_sensitivity(population, epsilon=epsilon, delta=delta), of, epsilon, calibration.epsilon)
 
 
-def whole_sensitivity(population: Population, *, epsilon: float, delta: float) -> float:
+def whole_sensitivity(population: DrawnPopulation, *, epsilon: float, delta: float) -> float:
     """Return S* of a population."""
     lower, upper = population.bounds
     release = SmoothMedian(epsilon=epsilon, delta=delta, lower=lower, upper=upper)
@@ -79,9 +83,9 @@ def whole_sensitivity(population: Population, *, epsilon: float, delta: float) -
 
 
 @lru_cache(maxsize=4)
-def drawn_populations(kind: str, seed: int) -> tuple[Population, ...]:
+def drawn_populations(kind: str, seed: int) -> tuple[DrawnPopulation, ...]:
     """Return populations of a kind, "lognormal" or "mixture"."""
-    draw: Callable[[np.random.Generator], Population] = {"lognormal": lognormal, "mixture": mixture}[kind]
+    draw: Callable[[np.random.Generator], DrawnPopulation] = {"lognormal": lognormal, "mixture": mixture}[kind]
     rng = Streams(seed).of("reproduction", "hdk", kind)
     return tuple(draw(rng) for _ in range(POPULATIONS))
 
@@ -117,7 +121,7 @@ def _median_law(rate: float) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=16)
 def mean_square_errors(
-    population: Population, seed: int, *, epsilons: tuple[float, ...], delta: float, samples: int
+    population: DrawnPopulation, seed: int, *, epsilons: tuple[float, ...], delta: float, samples: int
 ) -> NDArray[np.float64]:
     """Return the mean square error of the private sample median, (ε, rates) float64.
 
@@ -146,3 +150,60 @@ def holds_note(held: Sequence[bool], *, of: str = "populations drawn") -> str:
 def mostly(held: Sequence[bool]) -> bool:
     """Return whether a conclusion held in nine of ten."""
     return bool(sum(held) >= 0.9 * len(held))
+
+
+# Half of 5 % at either end of a band.
+TAIL = 0.025
+
+
+def histogram(values: NDArray[np.float64], *, title: str, x_title: str, bins: int = 60) -> Drawing:
+    """Return the density of values as bars."""
+    heights, edges = np.histogram(values, bins=bins, density=True)
+    middles = (edges[:-1] + edges[1:]) / 2
+    return Drawing(title, x_title, "density", [Curve("drawn anew", middles.tolist(), heights.tolist(), kind="bars")])
+
+
+def ratio_panel(
+    epsilon: float, found: Mapping[int, Sensitivities], *, printed: Mapping[int, float] | None = None
+) -> Drawing:
+    """Return the sample's smooth sensitivity over the population's, by n: median and the middle 95 % of samples."""
+    sizes = list(found)
+    low, middle, high = np.transpose([np.quantile(found[n].ratios, (TAIL, 0.5, 1.0 - TAIL)) for n in sizes])
+    names = [f"n = {n:,}" for n in sizes]
+    curves = [
+        Curve("median and 95 % of samples", names, middle.tolist(), "points", low=low.tolist(), high=high.tolist())
+    ]
+    if printed:
+        curves.append(Curve("printed median", names, [printed[n] for n in sizes], "points", published=True))
+    return Drawing(f"ε = {epsilon:g}", "sample", "S* of sample / S* of population", curves, log_y=True)
+
+
+def noise_panel(epsilon: float, found: Mapping[int, Sensitivities], *, unit: str) -> Drawing:
+    """Return the middle 95 % of the noise, by n, exact for the smooth sensitivities found."""
+    first = next(iter(found.values()))
+    scales = {N: np.array([2.0 * first.whole / first.epsilon])}
+    scales |= {n: 2.0 * one.sampled / one.sample_epsilon for n, one in found.items()}
+    reach = [noise_reach(of) for of in scales.values()]
+    names = ["population", *(f"n = {n:,}" for n in found)]
+    curve = Curve("95 % of the noise", names, [0.0] * len(names), "points", low=[-end for end in reach], high=reach)
+    return Drawing(f"ε = {epsilon:g}", "noise on the median of", f"noise, {unit}", [curve])
+
+
+def noise_reach(scales: NDArray[np.float64]) -> float:
+    """Return what the noise exceeds, either way, with 5 %: Laplace noise of a scale drawn from these."""
+    most = float(scales.max()) * -math.log(2.0 * TAIL)
+    return float(brentq(lambda end: float(np.mean(np.exp(-end / scales))) - 2.0 * TAIL, 0.0, most * (1.0 + 1e-9)))
+
+
+def error_panel(errors: NDArray[np.float64], epsilons: Sequence[float], *, title: str) -> Drawing:
+    """Return ln(mean square error) against the sampling rate, a line for each ε."""
+    curves = [
+        Curve(f"ε = {epsilon:g}", list(RATES), np.log(row).tolist())
+        for epsilon, row in zip(epsilons, errors, strict=True)
+    ]
+    return Drawing(title, "sampling rate n/N", "ln(mean square error)", curves, log_x=True)
+
+
+def by_size(found: Mapping[tuple[float, int], Sensitivities], epsilon: float) -> dict[int, Sensitivities]:
+    """Return those of one ε, by n."""
+    return {n: found[epsilon, n] for n in SIZES}

@@ -11,13 +11,17 @@ from simulator.reproduction.amplification.median_study import (
     FITTED_DELTA,
     RATES,
     Sensitivities,
+    by_size,
     drawn_populations,
+    error_panel,
+    histogram,
     mean_square_errors,
+    noise_panel,
+    ratio_panel,
     sampled_ranks,
     sensitivities,
 )
-from simulator.reproduction.amplification.panels import by_size, error_panel, histogram, noise_panel, ratio_panel
-from simulator.reproduction.amplification.population import SIZES, N, printed_mixture
+from simulator.reproduction.amplification.populations import SIZES, N, printed_mixture
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 from simulator.streams import Streams
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from simulator.reproduction.data import PEMS, DataError, locate, read_table, skips_without_data
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
-from simulator.reproduction.simulated import Z, rmse_interval, simulate_errors
+from simulator.reproduction.monte_carlo import Z, rmse_interval, simulate_errors
 from simulator.streams import Streams
 
 if TYPE_CHECKING:
@@ -105,12 +105,7 @@ def mechanisms(share: float) -> "dict[str, LocalMechanism]":
     share
         Of Yes-holders, for which the best parameters are searched (ALP def 2, of the estimate's variance).
     """
-    from mechanisms.local import (  # noqa: PLC0415  imports wait until needed
-        AnonymizedCancelling,
-        AnonymizedLocal,
-        RandomizedResponse,
-        minimal_variance_parameters,
-    )
+    from mechanisms.local import AnonymizedCancelling, AnonymizedLocal, RandomizedResponse, minimal_variance_parameters  # noqa: PLC0415
     from mechanisms.privacy import Report  # noqa: PLC0415
 
     response = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)

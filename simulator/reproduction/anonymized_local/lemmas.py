@@ -8,7 +8,7 @@ import numpy as np
 from simulator.reproduction.entry import Entry, Reproduction, Row
 
 if TYPE_CHECKING:
-    from mechanisms.local.parts.yes_no_silent import Choice
+    from mechanisms.local.common.linear_estimator import Choice
 
 YES, NO = 100, 9_900
 ONE, TWO, SILENT_NO = 0.3, 0.1, 0.2
@@ -16,7 +16,7 @@ ONE, TWO, SILENT_NO = 0.3, 0.1, 0.2
 
 def reproduce(*, seed: int) -> Reproduction:  # noqa: ARG001 - nothing is drawn
     """Compute the standard deviations of the counts, the search of eq 5 and the system of lemma 7."""
-    from mechanisms.local import (  # noqa: PLC0415  imports wait until needed
+    from mechanisms.local import (  # noqa: PLC0415
         AnonymizedLocal,
         NotEstimableError,
         minimal_variance_parameters,

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from mechanisms.privacy import safe_delta, sampled_choice_delta, worst_crowd_delta
 from mechanisms.privacy.audit import delta_lower_bound
 from mechanisms.privacy.binomial import mass_at
-from mechanisms.privacy.strongly_safe import least_epsilon
+from mechanisms.privacy.suppression import least_epsilon
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
-from simulator.reproduction.safe_sampling.agreement import ALPHA
+from simulator.reproduction.safe_sampling.tables import ALPHA
 
 BETA, K, CROWD = 0.2, 30, 120
 # Where the choice turns: at the k-th sampled device, or, seeing all devices, at this very crowd.

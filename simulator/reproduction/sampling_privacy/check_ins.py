@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from simulator.reproduction.data import GOWALLA, DataError, locate, read_table, skips_without_data
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
+from simulator.reproduction.monte_carlo import rmse_interval, simulate_errors
 from simulator.reproduction.sampling_privacy.protocols import (
     FAIR_Z,
     RR_Z,
@@ -19,7 +20,6 @@ from simulator.reproduction.sampling_privacy.protocols import (
     sampling_privacy,
     with_outside,
 )
-from simulator.reproduction.simulated import rmse_interval, simulate_errors
 from simulator.streams import Streams
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ def reproduce(*, seed: int) -> Reproduction:  # noqa: ARG001 - nothing is drawn
 
     from mechanisms.local import SamplingPrivacy  # noqa: PLC0415
     from mechanisms.privacy import LinkedReports, Report  # noqa: PLC0415
-    from mechanisms.privacy.sampling_claim import sampling_claim  # noqa: PLC0415
+    from mechanisms.privacy.sampling_privacy import sampling_claim  # noqa: PLC0415
 
     die = SamplingPrivacy(cells=GROUPS, sampling=SAMPLING)
     blank = float(die.blanks[1])

@@ -1,4 +1,4 @@
-"""sp-sec1-sigma: the standard deviations the introduction gives for randomized response."""
+"""sp-sec1-sigma and sp-fig1: standard deviations of randomized response, and the area of a 32-bit location."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
-from simulator.reproduction.simulated import rmse_interval, simulate_errors
+from simulator.reproduction.monte_carlo import rmse_interval, simulate_errors
 from simulator.streams import Streams
 
 FIRST_COIN, SECOND_COIN, THERE = 0.85, 0.3, 100
@@ -16,7 +16,7 @@ REPEATS = 2000
 DRAWN = [10**power for power in (3, 4, 5, 6, 7)]
 
 
-def reproduce(*, seed: int) -> Reproduction:
+def reproduce_standard_deviation(*, seed: int) -> Reproduction:
     """Compute √((1 − .85)·.3·N), and what it stands for, at N = 10⁴ and 10⁶ (SP sec 1)."""
     from mechanisms.local import RandomizedResponse, SamplingPrivacy  # noqa: PLC0415  imports wait until needed
 
@@ -131,4 +131,50 @@ def _truth(devices: int) -> NDArray[np.int64]:
     return np.array([devices - THERE, THERE], dtype=np.int64)
 
 
-ENTRY = Entry("sp-sec1-sigma", "SP", "Sec 1: the standard deviation of randomized response, 21 and 212", reproduce)
+STANDARD_DEVIATION = Entry(
+    "sp-sec1-sigma",
+    "SP",
+    "Sec 1: the standard deviation of randomized response, 21 and 212",
+    reproduce_standard_deviation,
+)
+
+BITS, SQUARE_MILES_SIDE, SECTION_MILES = 32, 9_500, 0.15
+PRINTED_LOCATIONS, PRINTED_AREA = 4e9, 90e6
+CITIES = {"Paris": 41, "London": 607, "New York City": 305, "Beijing": 6_336}
+
+
+def reproduce_discretisation(*, seed: int) -> Reproduction:  # noqa: ARG001 - nothing is drawn
+    """Check the arithmetic of SP sec 4: identifiers, sections and square miles."""
+    identifiers = 2**BITS
+    sections = (SQUARE_MILES_SIDE / SECTION_MILES) ** 2
+    area = float(SQUARE_MILES_SIDE**2)
+    quote = "“4 billion possible locations”, to the printed digit"
+    rows = [
+        Row("identifiers of 32 bits", PRINTED_LOCATIONS, identifiers, round(identifiers / 1e9) == 4, quote),
+        Row(
+            "sections of 0.15 miles in a 9,500-mile square",
+            PRINTED_LOCATIONS,
+            sections,
+            round(sections / 1e9) == 4,
+            quote,
+        ),
+        Row(
+            "square miles covered", PRINTED_AREA, area, round(area / 1e6) == 90, "“a total of 90 million square miles”"
+        ),
+    ]
+    for city, miles in CITIES.items():
+        note = f"the text gives {miles:,} square miles and no number of sections"
+        rows.append(Row(f"sections over {city}", None, round(miles / SECTION_MILES**2), None, note))
+    findings = [
+        (
+            f"The sections fit the identifiers with {1 - sections / identifiers:.1%} to spare. With so many cells "
+            "equal blanks are about 10⁻¹⁰ each, and eq 29 then gives ε = 22: Sampling Privacy's printed ε needs few "
+            "cells."
+        ),
+    ]
+    return Reproduction(rows=rows, findings=findings)
+
+
+DISCRETISATION = Entry(
+    "sp-fig1", "SP", "Fig 1 and sec 4: a 32-bit location identifier and the ground it covers", reproduce_discretisation
+)

@@ -10,25 +10,21 @@ import networkx as nx
 import numpy as np
 import shapely
 
-from simulator.files.counted import counted
-from simulator.files.row_words import rows_in_words
-from simulator.roads.component import Loss
-from simulator.roads.doubts import coordinates_swapped, length_doubts, shape_doubts
+from simulator.files.messages import counted, rows_in_words
+from simulator.roads.connectivity import Loss, largest_part_for_trips, lost_zones
 from simulator.roads.errors import RoadsError
 from simulator.roads.gmns import links as link_rows
 from simulator.roads.gmns import nodes as node_rows
-from simulator.roads.gmns.config import GmnsConfig
+from simulator.roads.gmns.config import GmnsConfig, are_no_degrees, plane_about, said_of_plane
 from simulator.roads.gmns.geometries import Geometries
-from simulator.roads.gmns.link_numbers import LinkNumbers
-from simulator.roads.gmns.links import GmnsLinks
+from simulator.roads.gmns.links import GmnsLinks, LinkNumbers
 from simulator.roads.gmns.nodes import GmnsNodes
-from simulator.roads.gmns.plane import are_no_degrees, plane_about, said_of_plane
 from simulator.roads.gmns.tables import SUFFIXES, find_table, open_table
 from simulator.roads.network import RoadNetwork
+from simulator.roads.plausibility import coordinates_swapped, length_doubts, shape_doubts
 from simulator.roads.projection import Projection, known_crs
 from simulator.roads.read_report import ReadReport, parallel_remarks
 from simulator.roads.schema import MOST_LANES
-from simulator.roads.through import largest_part_for_trips, lost_zones
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +54,7 @@ def read_gmns(
 
     An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
     a link ``class``. Links from a node to itself are dropped and reported; ones that lead the same way as another are
-    kept. See :class:`~simulator.roads.gmns.link_numbers.LinkNumbers` for what stands for missing values.
+    kept. See :class:`~simulator.roads.gmns.links.LinkNumbers` for what stands for missing values.
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from simulator.roads.errors import RoadsError
+from simulator.roads.node_ids import tupled
 from simulator.roads.table import Table, column_names
-from simulator.roads.tupled import tupled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 from simulator.roads.class_defaults import filled_in_words
-from simulator.roads.component import largest_strong_component
-from simulator.roads.doubts import speed_doubts
+from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
-from simulator.roads.osm.graphml_file import lay_streets, read_graphml
-from simulator.roads.osm.loops import split_loops
-from simulator.roads.osm.pbf_file import read_pbf_ways
+from simulator.roads.osm.graphml import lay_streets, read_graphml
+from simulator.roads.osm.pbf import read_pbf_ways
 from simulator.roads.osm.report import OsmReport
-from simulator.roads.osm.street import guesses_of, link_of
-from simulator.roads.osm.street_graph import project, simplified, ways_graph
-from simulator.roads.osm.tags import is_reversible
-from simulator.roads.osm.xml_file import read_xml_ways
+from simulator.roads.osm.street_graph import project, simplified, split_loops, ways_graph
+from simulator.roads.osm.tags import guesses_of, is_reversible, link_of
+from simulator.roads.osm.xml import read_xml_ways
+from simulator.roads.plausibility import speed_doubts
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simulator.files.counted import Doubt, counted
+from simulator.files.messages import Doubt, counted
 
 if TYPE_CHECKING:
-    from simulator.roads.component import Loss
+    from simulator.roads.connectivity import Loss
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ import networkx as nx
 import numpy as np
 import shapely
 
-from simulator.files.counted import Doubt, counted
-from simulator.roads.component import Loss, largest_strong_component
-from simulator.roads.doubts import shape_doubts, speed_doubts
+from simulator.files.messages import Doubt, counted
+from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
-from simulator.roads.sumo.frame import NOWHERE, NetFrame
+from simulator.roads.plausibility import shape_doubts, speed_doubts
+from simulator.roads.sumo.net_coordinates import NOWHERE, NetFrame, vehicle_classes
 from simulator.roads.sumo.net_file import read_net_file
-from simulator.roads.sumo.packages import vehicle_classes
 
 SHOWN = 20
 

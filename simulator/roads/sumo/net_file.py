@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.files.xml_elements import elements_of
 from simulator.roads.errors import RoadsError
-from simulator.roads.sumo.packages import import_sumolib
+from simulator.roads.sumo.net_coordinates import import_sumolib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

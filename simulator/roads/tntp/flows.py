@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from simulator.roads.errors import RoadsError
-from simulator.roads.tntp.faults import Faults
-from simulator.roads.tntp.metadata import finite_number, lines_of, read_metadata, shown
+from simulator.roads.tntp.metadata import Faults, finite_number, lines_of, read_metadata, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

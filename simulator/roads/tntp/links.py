@@ -1,15 +1,16 @@
-"""Rows of a TNTP network file."""
+"""Rows of a TNTP network file, converted to metres, metres per second, lanes and vehicles per hour and lane."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.files.counted import counted
-from simulator.roads.tntp.faults import Faults
-from simulator.roads.tntp.metadata import finite_number, lines_of, read_metadata, shown
+from simulator.files.messages import counted
+from simulator.roads.plausibility import speed_doubts
+from simulator.roads.read_report import FilledDefault
+from simulator.roads.tntp.metadata import Faults, finite_number, lines_of, read_metadata, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,3 +155,141 @@ def _check_header(metadata: Metadata, rows: int, faults: Faults) -> None:
         faults.add(place["NUMBER OF ZONES"], f"<NUMBER OF ZONES> is {zones:,}, more than the {nodes:,} nodes")
     if first > nodes + 1:
         faults.add(place["FIRST THRU NODE"], f"<FIRST THRU NODE> is {first:,}, and there are {nodes:,} nodes")
+
+
+SHORTEST_M = 1.0
+"""Length of a link without one whose nodes are at the same place."""
+MOST_LANES = 1000
+"""Lanes guessed for a link whose capacity stands for having none to speak of."""
+LEAST_LIKELY_VPH = 100.0
+"""Vehicles per hour of a whole link; if most have less, they are hardly capacities for the time given."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkNumbers:
+    """The numbers of every link, in the order of the file.
+
+    Length 0 becomes the straight distance between the nodes, or 1 m where they are at the same place. Speed is length
+    by free-flow time; where that is 0, a default. Capacity is of the whole link: lanes = max(1, round(capacity /
+    lane capacity)), at most 1,000, and the capacity of a lane is what is left for each; capacity 0 becomes one lane of
+    the lane capacity.
+
+    Parameters
+    ----------
+    columns
+        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), and as the file has them
+        ``capacity_total_vph``, ``free_flow_s``, each of shape (links,).
+    defaults
+        What was filled in.
+    remarks
+        How lanes came about.
+    doubts
+        What speaks against the units, or against the times the capacities are for.
+    """
+
+    columns: dict[str, NDArray[np.float64]]
+    defaults: tuple[FilledDefault, ...]
+    remarks: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+    @classmethod
+    def from_links(
+        cls,
+        links: TntpLinks,
+        *,
+        straight_m: NDArray[np.float64],
+        length_m: float,
+        time_s: float,
+        capacity_hours: float,
+        lane_capacity_vph: float,
+        default_speed_mps: float,
+    ) -> LinkNumbers:
+        """Turn a file's numbers into ours.
+
+        Parameters
+        ----------
+        links
+            As read.
+        straight_m
+            Metres between the nodes of each link, shape (links,).
+        length_m, time_s, capacity_hours, lane_capacity_vph, default_speed_mps
+            As in :func:`~simulator.roads.tntp.network.read_tntp`.
+
+        Returns
+        -------
+        LinkNumbers
+            All above 0 and finite.
+
+        Raises
+        ------
+        RoadsError
+            If a number is too large or too small to be one in our units.
+        """
+        with np.errstate(over="ignore"):  # what is too large for a number is a fault further down
+            given_m, free_flow_s = links.columns["length"] * length_m, links.columns["free_flow_time"] * time_s
+            total_vph = links.columns["capacity"] / capacity_hours
+        no_length, no_time, no_capacity = given_m == 0, free_flow_s == 0, total_vph == 0
+        at_one_place = no_length & (straight_m < SHORTEST_M)
+        metres = np.where(no_length, np.where(at_one_place, SHORTEST_M, straight_m), given_m)
+        with np.errstate(divide="ignore", over="ignore"):
+            speed = np.where(no_time, default_speed_mps, metres / free_flow_s)
+            guessed = np.rint(total_vph / lane_capacity_vph)
+        lanes = np.clip(guessed, 1, MOST_LANES)
+        lane_vph = np.where(no_capacity, lane_capacity_vph, total_vph / lanes)
+        columns = {
+            "length_m": metres,
+            "speed_mps": speed,
+            "lanes": lanes,
+            "capacity_vph": lane_vph,
+            "capacity_total_vph": total_vph,
+            "free_flow_s": free_flow_s,
+        }
+        _check(links, columns)
+        filled = (
+            ("length_m (0 in the file)", "the straight distance between its nodes", no_length & ~at_one_place),
+            ("length_m (0 in the file, nodes at one place)", f"{SHORTEST_M:g} m", at_one_place),
+            ("speed_mps (free-flow time 0 in the file)", f"{default_speed_mps:g} m/s", no_time),
+            ("capacity_vph (capacity 0 in the file)", f"{lane_capacity_vph:g} vehicles/h", no_capacity),
+            ("lanes (a capacity beyond any road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
+        )
+        words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
+        given_mps = np.where(no_time | no_length, np.nan, speed)
+        doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.file)]
+        if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
+            said = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
+            doubts.append(f"{links.file}: {said}: check capacity_hours, and whether these are capacities at all")
+        return cls(
+            columns=columns,
+            defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
+            remarks=(f"{links.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
+            doubts=tuple(doubts),
+        )
+
+    def edges(self, links: TntpLinks) -> Iterator[dict[str, Any]]:
+        """Go through the links as a graph takes them.
+
+        Yields
+        ------
+        dict
+            Attributes of one edge.
+        """
+        as_read = {"bpr_b": "b", "bpr_power": "power", "toll": "toll"}
+        columns = self.columns | {ours: links.columns[theirs] for ours, theirs in as_read.items()}
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        for row, kind in zip(rows, links.link_type, strict=True):
+            data: dict[str, Any] = dict(zip(columns, row, strict=True))
+            data["lanes"] = int(data["lanes"])
+            data["class"] = kind
+            yield data
+
+
+def _check(links: TntpLinks, columns: dict[str, NDArray[np.float64]]) -> None:
+    """Numbers that were finite in the file may not be in our units, nor above 0 any longer."""
+    faults = Faults(links.file)
+    for name, values in columns.items():
+        above_zero = name not in ("capacity_total_vph", "free_flow_s")
+        wrong = ~np.isfinite(values) | ((values <= 0) if above_zero else (values < 0))
+        for row in np.flatnonzero(wrong).tolist():
+            rule = f"{name} must be a finite number{' above 0' if above_zero else ''}"
+            faults.add(f"line {links.line[row]}", f"{rule}, and comes out as {values[row]:g}")
+    faults.check()

@@ -1,4 +1,4 @@
-"""Lines of a file of the Transportation Networks test problems (TNTP), and the metadata they begin with.
+"""Files of the Transportation Networks test problems (TNTP): lines, metadata and faults.
 
 All its text files begin alike: ``<NAME> value`` lines, ``<END OF METADATA>``, then rows. A ``~`` begins a comment.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import codecs
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simulator.files.unpacked import JSON_TIMES, TABLE_TIMES, begin_of, opened, raw_lines
+from simulator.files.compressed_io import JSON_TIMES, TABLE_TIMES, begin_of, opened, raw_lines
 from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def lines_of(file: str | Path) -> Iterator[Line]:
     Raises
     ------
     RoadsError
-        If the file cannot be read within the limits of `simulator.files.unpacked`, or is no text.
+        If the file cannot be read within the limits of `simulator.files.compressed_io`, or is no text.
     """
     for number, raw in enumerate(raw_lines(Path(file), error=RoadsError, times=TABLE_TIMES), start=1):
         if b"\0" in raw:
@@ -152,7 +152,7 @@ def json_of(file: str | Path) -> str | None:
     Raises
     ------
     RoadsError
-        If the file cannot be read within the limits of `simulator.files.unpacked`, or is not UTF-8.
+        If the file cannot be read within the limits of `simulator.files.compressed_io`, or is not UTF-8.
     """
     path = Path(file)
     if not begin_of(path).removeprefix(codecs.BOM_UTF8).lstrip().startswith((b"{", b"[")):
@@ -212,3 +212,51 @@ def finite_number(text: str) -> float | None:
 def shown(text: str) -> str:
     """Quote what a file holds, the first 60 characters of it."""
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
+
+
+MOST_SHOWN = 20
+
+
+@dataclass
+class Faults:
+    """What is wrong with the lines of a file.
+
+    Parameters
+    ----------
+    file
+        Named in every message.
+    """
+
+    file: str
+    _said: list[str] = field(default_factory=list)
+
+    def add(self, place: str, rule: str) -> None:
+        """Note a fault.
+
+        Parameters
+        ----------
+        place
+            Where, as "line 12".
+        rule
+            What is wrong there.
+
+        Raises
+        ------
+        RoadsError
+            With all so far, once there are 20: what follows is likely more of the same.
+        """
+        self._said.append(f"{self.file}: {place}: {rule}")
+        if len(self._said) == MOST_SHOWN:
+            self._said.append(f"{self.file}: there may be more faults; the first {MOST_SHOWN} are shown")
+            self.check()
+
+    def check(self) -> None:
+        """Raise what has been noted.
+
+        Raises
+        ------
+        RoadsError
+            If anything has.
+        """
+        if self._said:
+            raise RoadsError(self._said)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from simulator.files.counted import counted
-from simulator.roads.doubts import coordinates_swapped, length_doubts
+from simulator.files.messages import counted
+from simulator.roads.connectivity import largest_part_for_trips, lost_zones
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
+from simulator.roads.plausibility import coordinates_swapped, length_doubts
 from simulator.roads.projection import WGS84, Projection
 from simulator.roads.read_report import ReadReport, parallel_remarks
-from simulator.roads.through import largest_part_for_trips, lost_zones
-from simulator.roads.tntp.link_numbers import LinkNumbers
-from simulator.roads.tntp.links import TntpLinks
+from simulator.roads.tntp.links import LinkNumbers, TntpLinks
 from simulator.roads.tntp.nodes import TntpNodes
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def read_tntp(
     Node ``n`` of the file is node ``n`` of the graph. Nodes 1 … zones have ``zone``; those before the first through
     node have ``through = False``. Beside the attributes of :mod:`simulator.roads.schema`, edges have what a published
     equilibrium is computed from: ``bpr_b``, ``bpr_power``, ``capacity_total_vph``, ``free_flow_s`` and ``toll``, as
-    the file has them; ``class`` is the link type. See :class:`~simulator.roads.tntp.link_numbers.LinkNumbers` for
+    the file has them; ``class`` is the link type. See :class:`~simulator.roads.tntp.links.LinkNumbers` for
     what is made of lengths, times and capacities.
 
     Parameters
@@ -70,7 +69,7 @@ def read_tntp(
     -------
     network : RoadNetwork
         The largest part between whose places routes lead
-        (:func:`~simulator.roads.through.largest_part_for_trips`).
+        (:func:`~simulator.roads.connectivity.largest_part_for_trips`).
     report : ReadReport
         What was filled in, lost and doubted.
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simulator.roads.errors import RoadsError
-from simulator.roads.tntp.faults import Faults
-from simulator.roads.tntp.metadata import finite_number, json_of, lines_of, shown
+from simulator.roads.tntp.metadata import Faults, finite_number, json_of, lines_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

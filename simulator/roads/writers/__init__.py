@@ -1,7 +1,6 @@
 """Road networks written to files: GeoPackage, GeoParquet, GMNS, SUMO's plain XML; the first two are read again here."""
 
-from simulator.roads.writers.geopackage import read_geopackage, write_geopackage
-from simulator.roads.writers.geoparquet import read_geoparquet, write_geoparquet
+from simulator.roads.writers.geo_files import read_geopackage, read_geoparquet, write_geopackage, write_geoparquet
 from simulator.roads.writers.gmns import write_gmns
 from simulator.roads.writers.sumo_plain import write_sumo_plain
 

@@ -14,7 +14,7 @@ import shapely
 from simulator.roads.gmns.config import KEEP
 from simulator.roads.gmns.tables import OWN_PREFIX
 from simulator.roads.node_ids import node_ids, node_keys
-from simulator.roads.writers.columns import in_json, plain
+from simulator.roads.writers.layers import in_json, plain
 from simulator.roads.writers.staging import write_folder
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_courses import Course
 from simulator.traffic.demand.sumo_file import SumoFile
-from simulator.traffic.demand.sumo_links import CourseLinks
-from simulator.traffic.demand.whole_vehicles import whole_vehicles
+from simulator.traffic.demand.sumo_route_definitions import Course, CourseLinks
+from simulator.traffic.demand.trip_sampling import whole_vehicles
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes

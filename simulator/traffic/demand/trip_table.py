@@ -1,6 +1,6 @@
-"""Trip tables: how many trips lead from each place to each other."""
+"""Trip tables: the number of trips between places, and the network nodes that stand for the places."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
+from simulator.roads.network import RoadNetwork
+from simulator.roads.node_ids import node_ids
+from simulator.traffic.paths import ShortestPaths
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
@@ -161,3 +164,148 @@ def capped(faults: Sequence[str], *, total: int | None = None) -> list[str]:
     count = len(faults) if total is None else total
     shown = list(faults[:SHOWN])
     return shown if count <= len(shown) else [*shown, f"… and {count - len(shown):,} more like these"]
+
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Zones:
+    """Places that trips lead between, each one node or several.
+
+    Attributes
+    ----------
+    names
+        As text; no two alike.
+    offsets
+        (zones + 1,) int64; the nodes of zone i are nodes[offsets[i]:offsets[i + 1]], never none.
+    nodes
+        Node indices, int32.
+    kind
+        "zone" or "node": what a name names.
+    borrowed
+        Those names that are no zone's but a node's, where the others are zones'.
+    """
+
+    names: list[str]
+    offsets: LongArray
+    nodes: IntArray
+    kind: str
+    borrowed: tuple[str, ...] = ()
+
+    @classmethod
+    def of_zones(cls, network: RoadNetwork) -> "Zones":
+        """Return the zones of a network: nodes that carry the same ``zone`` are one; perhaps there are none."""
+        carried = node_ids([data.get("zone") for _, data in network.graph.nodes(data=True)])
+        members: dict[str, list[int]] = {}
+        for node, name in enumerate(carried):
+            if name is not None:
+                members.setdefault(name, []).append(node)
+        sizes = [len(nodes) for nodes in members.values()]
+        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+        nodes = np.array([node for held in members.values() for node in held], dtype=np.int32)
+        return cls(list(members), offsets, nodes, "zone")
+
+    @classmethod
+    def of_nodes(cls, network: RoadNetwork) -> "Zones":
+        """Return every node of a network as a zone of its own, named by its key in the graph."""
+        names = [name or "" for name in node_ids(network.node_names)]
+        count = len(names)
+        return cls(names, np.arange(count + 1, dtype=np.int64), np.arange(count, dtype=np.int32), "node")
+
+    @classmethod
+    def named_by(cls, names: Sequence[str], network: RoadNetwork) -> "Zones":
+        """Return what names stand for: zones, if any of them is one, else nodes.
+
+        Beside zones, a name that is no zone's but a node's stands for that node: files number centroids at the edge of
+        a region so. See `borrowed`.
+        """
+        zones, nodes = cls.of_zones(network), cls.of_nodes(network)
+        known = set(zones.names)
+        if not known & set(names):
+            return nodes
+        at = {name: node for node, name in enumerate(nodes.names)}
+        extra = [name for name in dict.fromkeys(names) if name not in known and name in at]
+        return cls(
+            zones.names + extra,
+            np.concatenate([zones.offsets, zones.offsets[-1] + 1 + np.arange(len(extra), dtype=np.int64)]),
+            np.concatenate([zones.nodes, np.array([at[name] for name in extra], dtype=np.int32)]),
+            "zone",
+            borrowed=tuple(extra),
+        )
+
+    @property
+    def of_one_node(self) -> bool:
+        """Whether every zone is one node."""
+        return len(self.nodes) == len(self.names)
+
+    def find(self, names: Sequence[str]) -> IntArray:
+        """Return the zone of each name, (names,) int32; −1 where there is none."""
+        at = {name: number for number, name in enumerate(self.names)}
+        return np.array([at.get(name, -1) for name in names], dtype=np.int32)
+
+    def draw_nodes(self, zone: IntArray, *, rng: np.random.Generator) -> IntArray:
+        """Draw one of its nodes for each zone, evenly, (n,) int32; no coin is tossed where each is one node."""
+        if self.of_one_node:
+            return self.nodes[zone]
+        size = np.diff(self.offsets)[zone]
+        # A draw of u close to 1 must not round up to the next zone.
+        step = np.minimum((rng.random(len(zone)) * size).astype(np.int64), size - 1)
+        drawn: IntArray = self.nodes[self.offsets[zone] + step]
+        return drawn
+
+    def nodes_of(self, zone: int) -> IntArray:
+        """Return the nodes of one zone."""
+        return self.nodes[self.offsets[zone] : self.offsets[zone + 1]]
+
+    def joined(self, origin: IntArray, destination: IntArray, paths: ShortestPaths) -> BoolArray:
+        """Return whether a path leads from some node of each origin to another of the destination beside it."""
+        found = np.zeros(len(origin), dtype=np.bool_)
+        by_origin = np.argsort(origin, kind="stable")
+        bounds = np.searchsorted(origin[by_origin], np.arange(len(self.names) + 1))
+        for zone, reached in self._reached(np.unique(origin), paths):
+            pairs = by_origin[bounds[zone] : bounds[zone + 1]]
+            found[pairs] |= reached[destination[pairs]] > 0
+        return found
+
+    def mean_times(self, zone: IntArray, paths: ShortestPaths) -> FloatArray:
+        """Return the mean shortest time between the nodes of zones, over those that a path joins.
+
+        Parameters
+        ----------
+        zone
+            (n,) int32: which zones.
+        paths
+            Shortest paths of the network.
+
+        Returns
+        -------
+        numpy.ndarray
+            (n, n) float64, seconds; inf where no path leads.
+        """
+        total = np.zeros((len(zone), len(zone)))
+        count = np.zeros((len(zone), len(zone)))
+        at = {number: place for place, number in enumerate(zone.tolist())}
+        for number, node, times in self._times(zone, paths):
+            finite = np.isfinite(times) & (self.nodes != node)
+            total[at[number]] += np.add.reduceat(np.where(finite, times, 0.0), self.offsets[:-1])[zone]
+            count[at[number]] += np.add.reduceat(finite.astype(np.float64), self.offsets[:-1])[zone]
+        return np.where(count > 0, total / np.maximum(count, 1.0), np.inf)
+
+    def _reached(self, zones: IntArray, paths: ShortestPaths) -> Iterator[tuple[int, LongArray]]:
+        """Yield, for every node of some zones, its zone and how many other nodes of each zone it reaches."""
+        for number, node, times in self._times(zones, paths):
+            others = np.isfinite(times) & (self.nodes != node)
+            yield number, np.add.reduceat(others, self.offsets[:-1], dtype=np.int64)
+
+    def _times(self, zones: IntArray, paths: ShortestPaths) -> Iterator[tuple[int, int, FloatArray]]:
+        """Yield, for every node of some zones, its zone, itself and its times to `nodes`."""
+        member_of: dict[int, list[int]] = {}
+        for zone in zones.tolist():
+            for node in self.nodes_of(zone).tolist():
+                member_of.setdefault(node, []).append(zone)
+        for block in paths.blocks(np.array(list(member_of), dtype=np.int32)):
+            times = paths.times(block)
+            for row, node in enumerate(block.tolist()):
+                for zone in member_of[node]:
+                    yield zone, node, times[row, self.nodes]

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.files.counted import counted
 from simulator.files.memory import shortage
+from simulator.files.messages import counted
 from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.node_ids import node_ids
 from simulator.roads.table import Table, column_names
-from simulator.traffic.demand.trip_table import TripTable, capped
-from simulator.traffic.demand.zones import Zones
+from simulator.traffic.demand.trip_table import TripTable, Zones, capped
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 from simulator.traffic.clock import Clock
-from simulator.traffic.places import Places, State, Totals
 from simulator.traffic.static.owners import Owners
+from simulator.traffic.vehicle_states import State, Totals, VehicleStates
 
 
 class Static:
@@ -27,7 +27,7 @@ class Static:
     def __init__(self, owners: Owners, *, clock: Clock) -> None:
         self._owners, self._clock = owners, clock
         self._env: simpy.Environment | None = None
-        self._seen: tuple[float, Places] | None = None
+        self._seen: tuple[float, VehicleStates] | None = None
 
     @property
     def vehicles(self) -> int:
@@ -41,7 +41,7 @@ class Static:
     def advance(self) -> None:
         """Nobody moves."""
 
-    def places(self) -> Places:
+    def places(self) -> VehicleStates:
         """Where every owner is that has come by now."""
         now_s = self._now_s
         if self._seen is not None and (self._seen[0] == now_s or self._owners.arrive_s is None):
@@ -51,7 +51,7 @@ class Static:
         if self._owners.leave_s is not None:
             state[self._owners.leave_s[: len(site)] <= now_s] = State.ARRIVED
         link = np.full(len(site), -1, dtype=np.int32)
-        places = Places(state, link, np.zeros(len(site)), self._owners.sites.xy[site], site)
+        places = VehicleStates(state, link, np.zeros(len(site)), self._owners.sites.xy[site], site)
         self._seen = now_s, places
         return places
 

@@ -11,17 +11,16 @@ import numpy.typing as npt
 import pyproj
 import simpy
 
-from simulator.files.counted import counted
-from simulator.roads.sumo.frame import NetFrame
-from simulator.traffic.clock import Clock, look
+from simulator.files.messages import counted
+from simulator.roads.sumo.net_coordinates import NetFrame
+from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.places import Places, State, Totals
-from simulator.traffic.sumo.edges import UNKNOWN, Edges
 from simulator.traffic.sumo.inputs import SumoInputs
-from simulator.traffic.sumo.insertions import Insertions
-from simulator.traffic.sumo.roster import Roster
+from simulator.traffic.sumo.insertions import UNKNOWN, Edges, Insertions
+from simulator.traffic.sumo.requests import Events, Wire
 from simulator.traffic.sumo.server import SumoServer
-from simulator.traffic.sumo.wire import Events, Wire
+from simulator.traffic.sumo.vehicle_registry import Roster
+from simulator.traffic.vehicle_states import State, Totals, VehicleStates
 
 BEAT_TICKS = 64
 _MOST_WARNINGS = 5
@@ -34,7 +33,7 @@ _COUNTED = (
 
 class _Look(NamedTuple):
     tick: int
-    places: Places
+    places: VehicleStates
     speed_mps: npt.NDArray[np.float64]
 
 
@@ -143,7 +142,7 @@ class Sumo:
     def _drive(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         """Step SUMO beat by beat, so that a long run shows its progress and can be interrupted."""
         while True:
-            yield look(env, env.now + BEAT_TICKS)
+            yield after_traffic(env, env.now + BEAT_TICKS)
             self.advance()
 
     def advance(self) -> None:
@@ -191,7 +190,7 @@ class Sumo:
             ends = (self._edges.number(edge, wire.edge_ends) for edge in (planned.first_edge, planned.last_edge))
             self._roster.load(vehicle, scheduled_s, *ends)
 
-    def places(self) -> Places:
+    def places(self) -> VehicleStates:
         """Where every departed vehicle is; call `advance` first.
 
         A vehicle on an edge of the roads has its link; one within a junction, or on an edge that the roads leave
@@ -232,7 +231,7 @@ class Sumo:
         link[rows] = np.array([edges.link(edge) for edge in seen.edges], dtype=np.int32)[known]
         speed = np.zeros(len(state))
         speed[rows] = seen.speed_mps[known]
-        return _Look(self._next_tick, Places.from_coordinates(state, self._in_city(xy), link), speed)
+        return _Look(self._next_tick, VehicleStates.from_coordinates(state, self._in_city(xy), link), speed)
 
     def _in_city(self, xy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         xy = self._frame.to_city(xy)

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 import pyproj
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 from simulator.roads import RoadNetwork, RoadsError
-from simulator.roads.utm import utm_about
+from simulator.roads.projection import utm_about
 from simulator.traffic.errors import TrafficError
+from simulator.traffic.trace.fixes import Tracks
 from simulator.traffic.trace.matching import Matching, match_trace
 from simulator.traffic.trace.times import in_words, moment_of
 from simulator.traffic.trace.trace import Trace
-from simulator.traffic.trace.tracks import Tracks
 
 FloatArray = npt.NDArray[np.float64]
 

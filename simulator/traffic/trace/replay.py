@@ -5,11 +5,11 @@ import numpy.typing as npt
 import simpy
 
 from mechanisms.kernel import compiled
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.places import Places, State, Totals
 from simulator.traffic.trace.recording import Recording
+from simulator.traffic.vehicle_states import State, Totals, VehicleStates
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -90,7 +90,7 @@ class Replay:
             tracks.first, tracks.time_s, tracks.known, self._cursor, self._departed, now_s, self._hold_s
         )
 
-    def places(self) -> Places:
+    def places(self) -> VehicleStates:
         """Where every vehicle seen so far is; one that is absent, where it was seen last."""
         tracks, at, share = self._tracks, self._cursor[: self._departed], self._share
         after = np.minimum(at + 1, len(tracks.time_s) - 1)
@@ -98,12 +98,12 @@ class Replay:
         # Exact at both ends, so that at the moment of a fix the place is the fix.
         xy = np.where(part > 0.0, tracks.xy[at] * (1.0 - part) + tracks.xy[after] * part, tracks.xy[at])
         if tracks.link is None or tracks.leaves_at is None or tracks.comes_to is None or self._roads is None:
-            return Places.from_coordinates(self._state, xy)
+            return VehicleStates.from_coordinates(self._state, xy)
         link = tracks.link[at]
         fraction = tracks.leaves_at[at] * (1.0 - share) + tracks.comes_to[at] * share
         on = link >= 0
         xy[on] = self._roads.locate(link[on], np.clip(fraction[on], 0.0, 1.0))
-        return Places(self._state, link, np.where(on, np.clip(fraction, 0.0, 1.0), 0.0), xy)
+        return VehicleStates(self._state, link, np.where(on, np.clip(fraction, 0.0, 1.0), 0.0), xy)
 
     def speeds(self) -> npt.NDArray[np.float64]:
         """How fast every vehicle seen so far goes, m/s: as recorded, between fixes interpolated; else distance by time.

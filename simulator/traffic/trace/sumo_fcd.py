@@ -1,18 +1,65 @@
-"""SUMO's floating-car data in XML (``--fcd-output``)."""
+"""SUMO's floating-car data (``--fcd-output``) in XML, CSV and Parquet."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
-from simulator.files.counted import counted
+from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.sumo_tables import WITHOUT_GEO
-from simulator.traffic.trace.tables import Reading, check, to_wgs84
+from simulator.traffic.trace.tables import TraceOptions, check, fixes_of, numbers_of, to_wgs84
 from simulator.traffic.trace.times import Times
+
+WITHOUT_GEO = "x and y look like metres: let SUMO write --fcd-output.geo, or give the system they are in as traffic.crs"
+
+_PLAIN = {"time", "id", "x", "y", "speed"}
+
+
+def is_sumo(seen: Sequence[str]) -> bool:
+    """Say whether columns are those of ``sumo --fcd-output``, with or without the names of their elements."""
+    return {"timestep_time", "vehicle_id"} <= set(seen) or (
+        set(seen) >= _PLAIN and not {"lane", "edge"}.isdisjoint(seen)
+    )
+
+
+def fixes_of_sumo(
+    frame: pd.DataFrame, reading: TraceOptions, *, source: str, place: npt.NDArray[np.int64], place_word: str
+) -> Fixes:
+    """Take a table of SUMO's; x and y are longitude and latitude unless a system of metres is given.
+
+    A timestep without vehicles is a row without one; such rows, and those of persons, are left out.
+
+    Raises
+    ------
+    TrafficError
+        If columns or values are not what they should be.
+    """
+    named = "vehicle_" if "vehicle_id" in frame.columns else ""
+    time = "timestep_time" if "timestep_time" in frame.columns else "time"
+    columns = {role: f"{named}{column}" for role, column in (("vehicle", "id"), ("x", "x"), ("y", "y"))}
+    if f"{named}speed" in frame.columns:
+        columns["speed_mps"] = f"{named}speed"
+    faults = [f"{source}: no column {name!r}" for name in [*columns.values(), time] if name not in frame.columns]
+    if faults:
+        raise TrafficError(faults)
+    x, y = (numbers_of(frame[columns[role]]) for role in "xy")
+    empty = frame[columns["vehicle"]].isna().to_numpy() & np.isnan(x) & np.isnan(y)
+    if empty.all():
+        raise TrafficError([f"{source}: it holds no vehicle"])
+    metres = bool((np.abs(x[~empty]) > 180).any() and (np.abs(y[~empty]) > 90).any())
+    if reading.crs is None:
+        if metres:
+            raise TrafficError([f"{source}: {WITHOUT_GEO}"])
+        columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
+    own = TraceOptions({**columns, "time": time}, crs=reading.crs, time_unit_s=reading.time_unit_s or 1.0)
+    there = frame[~empty]
+    return fixes_of(there, own, source=source, vehicle="", place=place[~empty], place_word=place_word, ascending=True)
+
 
 _OTHERS = frozenset(["person", "container"])
 
@@ -74,7 +121,7 @@ class _Rows:
         return number
 
 
-def read_sumo_fcd(file: Path, reading: Reading) -> list[Fixes]:
+def read_sumo_fcd(file: Path, reading: TraceOptions) -> list[Fixes]:
     """Read a document of SUMO's, one element after another; x and y are degrees unless a system of metres is given.
 
     Persons and containers are left out.

@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Reading:
+class TraceOptions:
     """How files are to be read.
 
     Attributes
@@ -60,7 +60,7 @@ def system_of(crs: object | None) -> pyproj.CRS | None:
 
 def fixes_of(
     frame: pd.DataFrame,
-    reading: Reading,
+    reading: TraceOptions,
     *,
     source: str,
     vehicle: str,

@@ -1,4 +1,4 @@
-"""Logs in text: tables with a header, and the headerless ones of T-Drive and cabspotting."""
+"""Traces in text files: tables with a header, T-Drive and cabspotting, and New York's taxi trips."""
 
 import csv
 import warnings
@@ -7,17 +7,103 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from simulator.files.unpacked import TABLE_TIMES, opened
+from simulator.files.compressed_io import TABLE_TIMES, opened, unpacked_name
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.columns import plain_names
 from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.pickups import fixes_of_trips, holds_trips
-from simulator.traffic.trace.source import first_lines, stem
-from simulator.traffic.trace.sumo_tables import fixes_of_sumo, is_sumo
-from simulator.traffic.trace.tables import Reading, fixes_of
+from simulator.traffic.trace.sumo_fcd import fixes_of_sumo, is_sumo
+from simulator.traffic.trace.tables import TraceOptions, check, fixes_of, numbers_of, vehicles_of
 from simulator.traffic.trace.times import Times
+
+_ENDS = ("pickup", "dropoff")
+
+
+def holds_trips(plain: set[str]) -> bool:
+    """Say whether columns, in lower case letters and digits, are of pick-ups and drop-offs."""
+    return {f"{end}{what}" for end in _ENDS for what in ("longitude", "latitude")} <= plain
+
+
+def fixes_of_trips(frame: pd.DataFrame, reading: TraceOptions, *, source: str, place: npt.NDArray[np.int64]) -> Fixes:
+    """Take pick-ups and drop-offs; the vehicle is the medallion, else the trip's id, else the line.
+
+    Raises
+    ------
+    TrafficError
+        If columns or values are not what they should be.
+    """
+    by_plain = {"".join(ch for ch in str(name).lower() if ch.isalnum()): str(name) for name in frame.columns}
+
+    def named(*names: str) -> str | None:
+        return next((by_plain[name] for name in names if name in by_plain), None)
+
+    moments = [named(f"{end}datetime", f"tpep{end}datetime", f"lpep{end}datetime") for end in _ENDS]
+    if frame.empty or None in moments:
+        why = "it holds no rows" if frame.empty else "pickup_datetime and dropoff_datetime must be columns"
+        raise TrafficError([f"{source}: {why}"])
+    who = named("medallion", "taxiid", "vehicleid")
+    trip = who or named("id", "tripid")
+    names: Sequence[str] = [f"line {line}" for line in place.tolist()]
+    codes = np.arange(len(frame), dtype=np.int32)
+    if trip is not None:
+        codes, names = vehicles_of(frame[trip])
+    stamps = [
+        Times.from_column(frame[str(moment)], unit_s=reading.time_unit_s, written=reading.time_format)
+        for moment in moments
+    ]
+    zoned = [stamp.zoned for stamp in stamps if stamp.zoned is not None]
+    # Both ends of a trip one after the other, so that a taxi's clock is looked at as the file has it.
+    both = np.arange(2 * len(frame)).reshape(2, -1).T.ravel()
+    fixes = Fixes(
+        source,
+        np.tile(codes, 2)[both],
+        names,
+        Times(
+            np.concatenate([stamp.seconds for stamp in stamps])[both],
+            calendar=stamps[0].calendar,
+            naive=stamps[0].naive,
+            zoned=np.concatenate(zoned)[both] if len(zoned) == len(stamps) else None,
+        ),
+        _both(frame, by_plain, "longitude")[both],
+        _both(frame, by_plain, "latitude")[both],
+        np.full(len(both), np.nan),
+        np.tile(place, 2)[both],
+        "line",
+        notes=() if who else (f"{source}: no column names the taxi, so every trip is a vehicle of its own",),
+    )
+    check(fixes)
+    return fixes
+
+
+def _both(frame: pd.DataFrame, by_plain: dict[str, str], what: str) -> npt.NDArray[np.float64]:
+    return np.concatenate([numbers_of(frame[by_plain[f"{end}{what}"]]) for end in _ENDS])
+
+
+def plain_name(file: Path) -> str:
+    """Return a file's name in lower case, without ``.gz`` and the like."""
+    return unpacked_name(file).lower()
+
+
+def stem(file: Path) -> str:
+    """Return a file's name without ``.gz`` and what it ends in: a vehicle's name, where a file is a vehicle."""
+    return Path(unpacked_name(file)).stem
+
+
+def first_lines(file: Path, lines: int = 3, *, most_nbytes: int = 1 << 16) -> list[str]:
+    """Read the first lines of a text file that are not blank, at most 64 KiB, for telling formats apart.
+
+    Raises
+    ------
+    TrafficError
+        If the file cannot be read.
+    """
+    with opened(file, error=TrafficError) as stream:
+        start = stream.read(most_nbytes)
+    text = start.decode("utf-8-sig", errors="replace")
+    return [line for line in text.splitlines() if line.strip()][:lines]
+
 
 SEPARATORS = (",", ";", "\t", "|")
 
@@ -25,7 +111,7 @@ T_DRIVE = ("vehicle", "time", "lon", "lat")
 CABSPOTTING = ("lat", "lon", "occupied", "time")
 
 
-def read_csv(file: Path, reading: Reading) -> list[Fixes]:
+def read_csv(file: Path, reading: TraceOptions) -> list[Fixes]:
     """Read a table with a header, separated by comma, semicolon, tab or bar.
 
     SUMO's floating-car data and taxi trips (pick-up and drop-off in one row) are told by their columns.
@@ -47,17 +133,17 @@ def read_csv(file: Path, reading: Reading) -> list[Fixes]:
     return [fixes_of(frame, reading, source=str(file), vehicle=stem(file), place=place, place_word="line")]
 
 
-def read_tdrive(file: Path, reading: Reading) -> list[Fixes]:
+def read_tdrive(file: Path, reading: TraceOptions) -> list[Fixes]:
     """Read T-Drive's own form: vehicle, time, longitude, latitude, separated by commas, without a header."""
     frame = _frame(file, separator=",", names=T_DRIVE)
     place = frame.index.to_numpy().astype(np.int64) + 1
-    own = Reading(
+    own = TraceOptions(
         dict(zip(T_DRIVE, T_DRIVE, strict=True)), time_unit_s=reading.time_unit_s, time_format=reading.time_format
     )
     return [fixes_of(frame, own, source=str(file), vehicle=stem(file), place=place, place_word="line")]
 
 
-def read_cabspotting(file: Path, reading: Reading) -> list[Fixes]:
+def read_cabspotting(file: Path, reading: TraceOptions) -> list[Fixes]:
     """Read cabspotting's own form: latitude, longitude, occupied, seconds since 1970, one file a cab.
 
     A cab is named as its file, without ``new_`` before it.
@@ -65,7 +151,7 @@ def read_cabspotting(file: Path, reading: Reading) -> list[Fixes]:
     frame = _frame(file, separator=" ", names=CABSPOTTING)
     place = frame.index.to_numpy().astype(np.int64) + 1
     columns = {"time": "time", "lon": "lon", "lat": "lat"}
-    own = Reading(columns, time_unit_s=reading.time_unit_s, one_vehicle_a_file=True)
+    own = TraceOptions(columns, time_unit_s=reading.time_unit_s, one_vehicle_a_file=True)
     cab = stem(file).removeprefix("new_")
     return [fixes_of(frame, own, source=str(file), vehicle=cab, place=place, place_word="line")]
 

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.files.counted import Doubt, counted
+from simulator.files.messages import Doubt, counted
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.tables import Reading, fixes_of, system_of
+from simulator.traffic.trace.tables import TraceOptions, fixes_of, system_of
 from simulator.traffic.trace.times import NAIVE, in_words
 
 Order = Literal["auto", "ascending", "any"]
@@ -149,7 +149,7 @@ class Trace:
         source: str = "the table",
     ) -> "Trace":
         """Take a table of one fix a row; columns as `read_trace` knows them."""
-        how, place = Reading(columns or {}, system_of(crs)), np.arange(1, len(frame) + 1, dtype=np.int64)
+        how, place = TraceOptions(columns or {}, system_of(crs)), np.arange(1, len(frame) + 1, dtype=np.int64)
         fixes = fixes_of(frame, how, source=source, vehicle="", place=place, place_word="row")
         return cls.from_fixes([fixes], order=order)
 

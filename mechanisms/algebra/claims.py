@@ -1,0 +1,189 @@
+"""Privacy claims of tabular protocols: of a device's own reports, and of published counts or estimates."""
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from mechanisms.algebra.estimator import Estimator
+from mechanisms.algebra.protocol import Answers, Protocol, Tallies
+from mechanisms.parameter import ParameterError
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.hockey_stick import ComposedDelta, dominating_pair, pair_delta, pair_epsilon
+from mechanisms.privacy.view import LinkedReports, Report, View
+
+Masses: TypeAlias = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class WorstPairDelta:
+    """δ(ε) of several pairs of worlds, the greatest over pairs and both directions, as a function of ε.
+
+    Parameters
+    ----------
+    pairs : tuple of (P, Q)
+        Two distributions over the same outcomes each.
+    """
+
+    pairs: tuple[tuple[Masses, Masses], ...]
+
+    @classmethod
+    def from_pairs(cls, pairs: Iterable[tuple[Sequence[Fraction], Sequence[Fraction]]]) -> "WorstPairDelta":
+        """Round exact masses to floats, equal ones alike."""
+        return cls(tuple((tuple(map(float, p)), tuple(map(float, q))) for p, q in pairs))
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ at this ε."""
+        return max((pair_delta(p, q, epsilon=epsilon) for p, q in self.pairs), default=0.0)
+
+    @property
+    def epsilon(self) -> float:
+        """The least ε at δ = 0, infinite where some world shows what another cannot."""
+        return max((pair_epsilon(p, q) for p, q in self.pairs), default=0.0)
+
+
+def protocol_claim(protocol: Protocol, view: View) -> PrivacyClaim:
+    """Return the exact claim of one report, or of all of a device's reports linked, over all pairs of kinds.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    view : View
+        `Report` or `LinkedReports`; of others nothing is claimed here. What publishing counts or estimates
+        tells is `released_claim`.
+
+    Returns
+    -------
+    PrivacyClaim
+        Exact for one query. Over T, a device's kind may be any other at each query: ε is T times that of one
+        query, and δ a bound.
+    """
+    if isinstance(view, Report):
+        if view.round > protocol.rounds:
+            return PrivacyClaim.unknown(f"{protocol.name} has {protocol.rounds} rounds only.")
+        rows = [tuple(protocol.round_law(kind, view.round).values()) for kind in protocol.kinds]
+    elif isinstance(view, LinkedReports):
+        answers = protocol.answers
+        rows = [tuple(protocol.probability(kind, (a,)) for a in answers) for kind in protocol.kinds]
+    else:
+        return PrivacyClaim.unknown(f"The claim of {view.name} does not follow from one device's answers.")
+    curve = WorstPairDelta.from_pairs(itertools.combinations(rows, 2))
+    basis = f"The hockey stick of every pair of kinds in the table of {protocol.name}"
+    epsilon = curve.epsilon
+    if view.queries == 1:
+        return PrivacyClaim.exact(epsilon, curve, f"{basis}.")
+    if epsilon == 0.0:
+        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), f"{basis}: all alike, in any number of queries.")
+    # The pair may be another one, or the same the other way round, at each query.
+    arrays = [(np.array(p), np.array(q)) for p, q in curve.pairs]
+    p, q = dominating_pair([*arrays, *((q, p) for p, q in arrays)])
+    return PrivacyClaim.bound(
+        view.queries * epsilon if math.isfinite(epsilon) else math.inf,
+        ComposedDelta.from_pair(p, q, queries=view.queries),
+        f"{basis}; over T queries T·ε at δ = 0, and δ by composing the privacy loss distribution of the worst pair.",
+    )
+
+
+# Sums over devices, and how often they happen, both as whole numbers over a common denominator.
+Vector: TypeAlias = tuple[int, ...]
+Outcomes: TypeAlias = dict[Vector, int]
+LARGEST_OUTCOMES = 100_000
+
+
+def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[str, int]) -> PrivacyClaim:
+    """Return the exact claim of published counts, or of published estimates, for one population, by enumeration.
+
+    Neighbours: one device of a kind that is there becomes any other kind, and everyone else's kind is known.
+    What is published is a sum over devices, so its law is a convolution of their laws.
+
+    Parameters
+    ----------
+    released : Tallies or sequence of Estimator
+        The whole vector of counts, or the estimates together (which publish what their counts' combinations
+        tell and no more).
+    population : mapping of kind to int
+        Devices of each kind, the one in question included; few, since every outcome is listed.
+
+    Returns
+    -------
+    PrivacyClaim
+        Exact for this population, not for others.
+
+    Raises
+    ------
+    ParameterError
+        If nobody is there, or more than 100,000 outcomes are possible.
+    """
+    protocol, each, whole = _laws_of_one(released)
+    devices = protocol.check_population(population)
+    if not any(devices.values()):
+        raise ParameterError("population", "must hold at least one device", dict(population))
+    scale = whole ** sum(devices.values())
+    pairs = []
+    for kind in (kind for kind, n in devices.items() if n):
+        others = _convolve(each, {**devices, kind: devices[kind] - 1})
+        worlds = {other: _add(others, law) for other, law in each.items()}
+        for other in (other for other in protocol.kinds if other != kind):
+            one, two = worlds[kind], worlds[other]
+            outcomes = dict.fromkeys((*one, *two))
+            pairs.append(tuple([Fraction(world.get(o, 0), scale) for o in outcomes] for world in (one, two)))
+    curve = WorstPairDelta.from_pairs((p, q) for p, q in pairs)
+    crowd = ", ".join(f"{n} {kind}" for kind, n in devices.items() if n)
+    return PrivacyClaim.exact(
+        curve.epsilon, curve, f"Every outcome of what is published enumerated, for {crowd}, one of them any other kind."
+    )
+
+
+def _laws_of_one(released: Tallies | Sequence[Estimator]) -> tuple[Protocol, dict[str, Outcomes], int]:
+    """Return the law of what one device of each kind adds, and the denominator of its probabilities."""
+    protocol, add = _released(released)
+    vectors = {answers: add(answers) for answers in protocol.answers}
+    unit = math.lcm(*(value.denominator for vector in vectors.values() for value in vector))
+    whole = math.lcm(*(p.denominator for law in protocol.laws.values() for p in law.values()))
+    each: dict[str, Outcomes] = {}
+    for kind, law in protocol.laws.items():
+        outcomes: Outcomes = {}
+        for answers, probability in law.items():
+            vector = tuple(int(value * unit) for value in vectors[answers])
+            outcomes[vector] = outcomes.get(vector, 0) + int(probability * whole)
+        each[kind] = outcomes
+    return protocol, each, whole
+
+
+def _released(released: Tallies | Sequence[Estimator]) -> tuple[Protocol, Callable[[Answers], tuple[Fraction, ...]]]:
+    """Return the protocol and what a device's answers add to what is published."""
+    if isinstance(released, Tallies):
+        counts = released.counts
+        return released.protocol, lambda answers: tuple(Fraction(answers in count.answers) for count in counts)
+    estimators = tuple(released)
+    if not estimators or any(one.protocol is not estimators[0].protocol for one in estimators):
+        raise ParameterError("released", "must be tallies, or estimators of one protocol", released)
+    return estimators[0].protocol, lambda answers: tuple(one.contribution(answers) for one in estimators)
+
+
+def _convolve(each: Mapping[str, Outcomes], devices: Mapping[str, int]) -> Outcomes:
+    """Return the law of what all these devices add together."""
+    nothing = (0,) * len(next(iter(next(iter(each.values())))))
+    total: Outcomes = {nothing: 1}
+    for kind, n in devices.items():
+        for _ in range(n):
+            total = _add(total, each[kind])
+    return total
+
+
+def _add(one: Outcomes, other: Outcomes) -> Outcomes:
+    """Return the law of the sum of two independent vectors."""
+    total: Outcomes = {}
+    for a, p in one.items():
+        for b, q in other.items():
+            vector = tuple(map(operator.add, a, b))
+            total[vector] = total.get(vector, 0) + p * q
+        if len(total) > LARGEST_OUTCOMES:
+            rule = f"must leave at most {LARGEST_OUTCOMES} outcomes to list"
+            raise ParameterError("population", rule, f"over {LARGEST_OUTCOMES}")
+    return total

@@ -1,0 +1,182 @@
+"""Data-dependent k-anonymity: Mondrian clusters and local recoding. Implemented to show what it leaks, not for use."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mechanisms.central.release import check_held
+from mechanisms.local.mechanism import Estimate
+from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Devices that are published alike: so many, all within a box.
+
+    Parameters
+    ----------
+    devices : int
+        At least k.
+    low, high : (dimensions,) float64
+        Least and greatest value of any device of the cluster, by dimension. They are devices' own values: that is
+        the leak (LQS sec 3.1).
+    """
+
+    devices: int
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def cut_clusters(points: ArrayLike, devices: ArrayLike, k: int) -> tuple[Cluster, ...]:
+    """Cut devices into clusters by strict Mondrian (LeFevre, DeWitt and Ramakrishnan 2006; LQS algorithm 1).
+
+    A cluster is cut at the median of the dimension in which it spreads widest, relative to the spread of all, into
+    those up to the median and those above; if that leaves fewer than k on a side the next dimension is tried, and a
+    cluster that cannot be cut is published.
+
+    Parameters
+    ----------
+    points : (n, dimensions) float64
+        Places, or values of the attributes.
+    devices : (n,) int
+        Devices at each of them, none negative.
+    k : int
+        At least 1.
+
+    Returns
+    -------
+    tuple of Cluster
+        Every device in one of them; none at all where there are fewer than k devices.
+
+    Raises
+    ------
+    ParameterError
+        If shapes do not fit, a point is not finite, or a number of devices is negative.
+    """
+    k = check_integer("k", k, at_least=1)
+    places, held = np.asarray(points, dtype=np.float64), np.asarray(devices)
+    if places.ndim != 2 or held.shape != places.shape[:1]:
+        raise ParameterError("points", "must be (n, dimensions), with one number of devices each", places.shape)
+    if not np.isfinite(places).all():
+        raise ParameterError("points", "must be finite", float(places[~np.isfinite(places)][0]))
+    if held.dtype.kind not in "iu" or (held.size and held.min() < 0):
+        raise ParameterError(
+            "devices", "must hold integers of at least 0", held.dtype if held.dtype.kind != "i" else -1
+        )
+    held = held.astype(np.int64)
+    there = np.flatnonzero(held)
+    if held.sum() < k:
+        return ()
+    spread = np.ptp(places[there], axis=0)
+    spread[spread == 0.0] = 1.0
+    done, waiting = [], [there]
+    while waiting:
+        members = waiting.pop()
+        halves = _cut(places[members], held[members], k, spread)
+        if halves is None:
+            inside = places[members]
+            done.append(Cluster(int(held[members].sum()), inside.min(axis=0), inside.max(axis=0)))
+        else:
+            waiting += [members[~halves], members[halves]]
+    return tuple(done)
+
+
+def _cut(
+    places: NDArray[np.float64], held: NDArray[np.int64], k: int, spread: NDArray[np.float64]
+) -> NDArray[np.bool_] | None:
+    """Return which members go below a cut that leaves at least k on either side, or None where there is none."""
+    total = int(held.sum())
+    for dimension in np.argsort(-np.ptp(places, axis=0) / spread, kind="stable"):
+        values = places[:, dimension]
+        order = np.argsort(values, kind="stable")
+        median = values[order[np.searchsorted(np.cumsum(held[order]), total / 2)]]
+        below: NDArray[np.bool_] = values <= median
+        if k <= int(held[below].sum()) <= total - k:
+            return below
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocalRecoding:
+    """The documented vulnerable case (LQS sec 3.1): Mondrian over cell centres, each cluster published as its box.
+
+    Every published row is one of at least k alike, so the table is k-anonymous. But a box ends where its outermost
+    device is: whoever is alone far out can be read off an edge, and one device more or less moves cuts and totals.
+
+    Parameters
+    ----------
+    k : int
+        Devices in a cluster, at least 1.
+    places : (cells, 2) float64
+        Centre of every cell, finite, in any planar unit.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or has another shape.
+    """
+
+    k: int
+    places: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        object.__setattr__(self, "k", check_integer("k", self.k, at_least=1))
+        places = np.asarray(self.places, dtype=np.float64)
+        if places.ndim != 2 or places.shape[1] != 2 or len(places) == 0:
+            raise ParameterError("places", "must be (cells, 2), with at least one cell", places.shape)
+        if not np.isfinite(places).all():
+            raise ParameterError("places", "must be finite", float(places[~np.isfinite(places)][0]))
+        object.__setattr__(self, "places", places)
+
+    def clusters(self, counts: NDArray[np.int64]) -> tuple[Cluster, ...]:
+        """Return the table as it is published, boxes and devices, for (cells,) int64 devices held."""
+        return cut_clusters(self.places, check_held(counts, cells=len(self.places)), self.k)
+
+    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:  # noqa: ARG002 - nothing is drawn
+        """Publish the clusters, read as most would: a cluster's devices spread evenly over the cells of its box.
+
+        The standard error is that of even spreading. Upper ends are certain: all devices of every box over the
+        cell, and fewer than k where nothing is published for want of k devices.
+        """
+        cells = len(self.places)
+        count, variance, lower, upper = (np.zeros(cells) for _ in range(4))
+        published = self.clusters(counts)
+        for cluster in published:
+            inside = ((self.places >= cluster.low) & (self.places <= cluster.high)).all(axis=1)
+            share = 1.0 / inside.sum()
+            count[inside] += cluster.devices * share
+            variance[inside] += cluster.devices * share * (1.0 - share)
+            upper[inside] += cluster.devices
+            lower[inside] += cluster.devices if share == 1.0 else 0
+        if not published:
+            upper[:] = self.k - 1
+            variance[:] = (self.k - 1) ** 2
+        return Estimate(count, np.sqrt(variance), lower, upper, "exact")
+
+    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return |published − truth| of every cell, (cells,) float64: nothing is drawn, so the error is no average."""
+        held = check_held(true_counts, field="true_counts", cells=len(self.places))
+        published = self.publish(held, rng=np.random.default_rng(0))
+        error: NDArray[np.float64] = np.abs(published.count - held)
+        return error
+
+    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
+        """Return that nothing is hidden: ε is infinite and δ is 1 at every ε, whatever the crowd.
+
+        With k others in one cell and the device alone far out, boxes that reach it are published exactly if it is
+        there. After sampling with β the same event has probability β: δ = β at every ε, and nothing better follows
+        from k (LQS sec 3.1).
+        """
+        check_integer("queries", queries, at_least=1)
+        if crowd is not None:
+            check_integer("crowd", crowd, at_least=1)
+        return PrivacyClaim.exact(
+            math.inf,
+            ConstantDelta(1.0),
+            "Clustering and local recoding draws nothing: exact totals and the boxes' edges tell whether the device is "
+            "there, with certainty where enough devices are held to publish at all (LQS sec 3.1).",
+        )

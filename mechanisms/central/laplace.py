@@ -1,0 +1,274 @@
+"""Laplace noise on the counts of all cells and on a mean, of the whole population or of a sample."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.central.grid_noise import GRID_BASIS, WIDENING, Grid, draw_geometric, draw_rounded_laplace
+from mechanisms.central.release import ValueEstimate, check_bounds, check_held, check_values, clamp
+from mechanisms.central.simple_random_sample import SimpleRandomSample
+from mechanisms.local.common.frequency_oracle import check_budget
+from mechanisms.local.common.intervals import LEVEL, invert_binomial
+from mechanisms.local.mechanism import Estimate
+from mechanisms.parameter import check_integer, check_probability
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.discrete_laplace import noisy_sample_claim
+from mechanisms.privacy.laplace_noise import LaplaceDelta, SampledLaplaceDelta
+from mechanisms.privacy.random_sampling import sample_privacy
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceCounts:
+    """Every cell's count plus discrete Laplace noise, P(k) = α^|k|·(1 − α)/(1 + α), α = e^(−ε_n).
+
+    Laplace noise on integers is its discrete form (Ghosh, Roughgarden and Sundararajan 2009): the same privacy, a
+    little less variance, and no fraction to give the truth away. It is sampled exactly, with integers (`grid_noise`).
+    One device between a cell and outside changes one count by 1; a move between two cells changes two and costs twice
+    ε.
+
+    With `sampling` β below 1 each device is drawn with probability β by its own coin, its noise is weaker, ε_n =
+    ln(1 + (e^ε − 1)/β), and what is published is divided by β. (Neighbours differ in whether the device is there, so
+    the number of devices is no public N to draw an exact share of.)
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of the release for one device in a cell or outside, whatever the sampling; in 1e-6…50.
+    sampling : float
+        β, in (0, 1]; 1 takes all.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+
+    epsilon: float
+    sampling: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_budget("epsilon", self.epsilon)
+        check_probability("sampling", self.sampling, above_zero=True)
+
+    @property
+    def sample_epsilon(self) -> float:
+        """ε_n, of the noise on the sample's counts."""
+        return sample_privacy(epsilon=self.epsilon, share=self.sampling)[0]
+
+    @property
+    def noise_variance(self) -> float:
+        """2α/(1 − α)², the variance of the noise on a sample's count."""
+        return 2.0 * math.exp(-self.sample_epsilon) / math.expm1(-self.sample_epsilon) ** 2
+
+    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+        """Publish the table of (sampled count + noise)/β.
+
+        Parameters
+        ----------
+        counts : (cells,) int
+            Devices held, none negative.
+        rng : numpy.random.Generator
+            Draws the sample, then the noise.
+
+        Returns
+        -------
+        Estimate
+            Unbiased, perhaps negative. Without sampling the interval is "exact", from the law of the noise; with it
+            "noise, then binomial inversion": half of the 5 % for the noise, half for inverting Bin(Y, β) at either end
+            of it. Both cover at least 95 %.
+        """
+        held = check_held(counts)
+        return self.publish_sampled(held if self.sampling == 1.0 else rng.binomial(held, self.sampling), rng=rng)
+
+    def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
+        """Publish devices sampled already, (cells,) int64, with noise: Sampling Privacy's sample themselves."""
+        drawn = check_held(sampled, field="sampled")
+        # A discrete Laplace variable is the difference of two geometric ones.
+        up, down = draw_geometric(WIDENING / self.sample_epsilon, 2 * len(drawn), rng=rng).reshape(2, -1)
+        noisy = drawn + up - down
+        count = noisy / self.sampling
+        if self.sampling == 1.0:
+            reach = self._reach(1.0 - LEVEL)
+            ends = np.maximum(count - reach, 0.0), np.maximum(count + reach, 0.0)
+            return Estimate(count, np.full(len(drawn), math.sqrt(self.noise_variance)), *ends, "exact")
+        reach, level = self._reach((1.0 - LEVEL) / 2), (1.0 + LEVEL) / 2
+        lower, _ = invert_binomial(np.maximum(noisy - reach, 0), self.sampling, level)
+        _, upper = invert_binomial(np.maximum(noisy + reach, 0), self.sampling, level)
+        std_error = np.sqrt(self._variance(np.maximum(count, 0.0)))
+        interval = lower.astype(np.float64), upper.astype(np.float64)
+        return Estimate(count, std_error, *interval, "noise, then binomial inversion")
+
+    def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return √(Y(1 − β)/β + 2α/((1 − α)²β²)) of every cell, (cells,) float64, exact; there is no bias."""
+        variance = self._variance(check_held(true_counts, field="true_counts").astype(np.float64))
+        return np.sqrt(variance)
+
+    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
+        """Return what the published tables tell about one device in a cell or outside every cell, all others known.
+
+        Parameters
+        ----------
+        crowd : int or None
+            Devices in the cell with it; None: whatever the crowd. It matters only with sampling.
+        queries : int
+            T tables, each with fresh coins and noise.
+        """
+        if crowd is not None:
+            check_integer("crowd", crowd, at_least=1)
+        check_integer("queries", queries, at_least=1)
+        source = (
+            "Discrete Laplace noise, sampled exactly, on every count: one device between a cell and outside changes "
+            "one count by 1; a move between two cells changes two counts by 1 each and has twice this ε"
+        )
+        return noisy_sample_claim(
+            crowd=crowd, sampling=self.sampling, epsilon=self.epsilon, queries=queries, source=source
+        )
+
+    def _variance(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance of the published counts."""
+        return counts * (1.0 - self.sampling) / self.sampling + self.noise_variance / self.sampling**2
+
+    def _reach(self, alpha: float) -> int:
+        """Return the least h with P(|noise| > h) = 2·e^(−ε_n(h + 1))/(1 + e^−ε_n) at most alpha."""
+        allowed = alpha * (1.0 + math.exp(-self.sample_epsilon)) / 2
+        return max(0, math.ceil(-math.log(allowed) / self.sample_epsilon) - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceMean:
+    """The mean of n of N values plus Lap(R/(n·ε_n)), R = upper − lower (HDK sec 4.2), on a public grid.
+
+    A sample's release may use ε_n = ln(1 + (N/n)(e^ε − 1)) (HDK theorem 1), so that ε protects the population. One
+    changed value moves a mean of n by R/n at most: fewer values, more sensitivity, and the sample gains nothing from it
+    (HDK eq 8 is below 1 for every ε > 0). Values beyond the bounds are clamped to them first; `truth` is the mean of
+    the values as they are, and `std_error` counts what clamping costs.
+
+    Clamped values are rounded to the multiples of a power of two, about 2^−40·R/ε_n, which depends on public numbers
+    alone. Their sum, an integer, has rounded Laplace noise of scale R/ε_n, sampled exactly, and the quotient by n is
+    rounded to the same multiples. No rounding of doubles enters the statistic or the noise (`grid_noise`).
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of the release, whatever the sample; in 1e-6…50.
+    lower, upper : float
+        Bounds of a value, set without looking at any.
+    sample : float
+        Share of the devices drawn first, in (0, 1]; 1 takes all.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+
+    epsilon: float
+    lower: float
+    upper: float
+    sample: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_budget("epsilon", self.epsilon)
+        check_bounds(self.lower, self.upper)
+        check_probability("sample", self.sample, above_zero=True)
+
+    def noise_scale(self, devices: int) -> float:
+        """Return the scale of the noise on the mean of a sample from N devices: R/(n·ε_n), but for 2^−38 of it."""
+        grid, scale = self._sum_noise(devices)
+        return scale * grid.step / SimpleRandomSample(devices, self.sample).size
+
+    def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
+        """Publish the mean of a sample with noise.
+
+        Parameters
+        ----------
+        values : (n,) float64
+            At least one.
+        rng : numpy.random.Generator
+            Draws the sample, then the noise.
+        level : float
+            Least coverage of the interval.
+
+        Returns
+        -------
+        ValueEstimate
+            A multiple of the grid's step. The interval covers the mean of all clamped values with `level` at least:
+            exactly so, but for the grid and its ends being kept within the bounds, where all are used; of a sample
+            half of the rest goes to the noise, half to Serfling's inequality. The error is the noise's, and of a sample
+            also the most that sampling values within the bounds can add: neither depends on the values.
+        """
+        clamped = clamp(values, self.lower, self.upper)
+        sample = SimpleRandomSample(len(clamped), self.sample)
+        grid, sum_scale = self._sum_noise(len(clamped))
+        # Integers of Python: the sum is exact however many there are.
+        total = sum(grid.to_steps(sample.draw(clamped, rng=rng)).tolist())
+        total += int(draw_rounded_laplace(sum_scale, 1, rng=rng)[0])
+        mean = grid.to_value(round(Fraction(total, sample.size)))
+        scale = sum_scale * grid.step / sample.size
+        spread, alpha = self.upper - self.lower, 1.0 - level
+        sampling = 0.0
+        if sample.size < sample.devices:
+            alpha /= 2.0
+            # Half the values at either end: N/(N − 1)·R²/4, or as near to it as an odd N comes.
+            half = sample.devices // 2
+            most = spread**2 * half * (sample.devices - half) / (sample.devices * (sample.devices - 1))
+            sampling = (1.0 - sample.fraction) * most / sample.size
+        # Rounding values, noise and mean moves the mean by at most 1/2, 1/(2n) and 1/2 of a step.
+        reach = scale * math.log(1.0 / alpha) + sample.mean_reach(spread, alpha=alpha) + 2.0 * grid.step
+        low, high = np.clip([mean - reach, mean + reach], self.lower, self.upper)
+        return ValueEstimate(mean, math.sqrt(sampling + 2.0 * scale**2), float(low), float(high))
+
+    def truth(self, values: NDArray[np.float64]) -> float:
+        """Return the mean of all values, as they are."""
+        return float(check_values(values).mean())
+
+    def std_error(self, values: NDArray[np.float64]) -> float:
+        """Return the exact root mean square error of `publish` given these values (HDK eqs 6 and 7).
+
+        The square is (1 − n/N)·S²/n of the clamped values, plus 2(R/(n·ε_n))², plus the square of what clamping moves
+        the mean by.
+        """
+        clamped = clamp(values, self.lower, self.upper)
+        bias = float(clamped.mean()) - self.truth(values)
+        sampling = SimpleRandomSample(len(clamped), self.sample).mean_variance(clamped)
+        return math.sqrt(sampling + 2.0 * self.noise_scale(len(clamped)) ** 2 + bias**2)
+
+    def claim(self, *, queries: int = 1, devices: int | None = None) -> PrivacyClaim:
+        """Return what the published means tell about one device's value, all others known.
+
+        Parameters
+        ----------
+        queries : int
+            T, with a fresh sample and fresh noise in each, of the same bounds.
+        devices : int, optional
+            N; whatever it is, by default, which is as telling as one device alone.
+
+        Returns
+        -------
+        PrivacyClaim
+            Exact over one query; over several T·ε is exact and δ is composed numerically, an upper bound.
+        """
+        check_integer("queries", queries, at_least=1)
+        basis = f"Laplace noise on a mean, {GRID_BASIS}; neighbours of one changed value (bounded)"
+        fraction = 1.0 if devices is None else SimpleRandomSample(devices, self.sample).fraction
+        if self.sample < 1.0:
+            basis += (
+                ", calibrated with HDK theorem 1, which is attained where all other values are at a bound; the fewer "
+                "of the devices are drawn the less it tells, so that one device, always drawn, is the worst"
+            )
+        if queries == 1:
+            return PrivacyClaim.exact(self.epsilon, SampledLaplaceDelta(self.epsilon, fraction), f"{basis}.")
+        basis += "; over T queries T·ε, attained, and δ by composing the privacy loss distribution of the worst pair"
+        return PrivacyClaim("exact", queries * self.epsilon, "bound", f"{basis}.", LaplaceDelta(self.epsilon, queries))
+
+    def _sum_noise(self, devices: int) -> tuple[Grid, float]:
+        """Return the grid for a sample from N devices, and the scale of the noise on the sum, in steps."""
+        fraction = SimpleRandomSample(devices, self.sample).fraction
+        epsilon, _ = sample_privacy(epsilon=self.epsilon, share=fraction)
+        grid = Grid.build(self.lower, self.upper, epsilon=epsilon)
+        return grid, grid.width / epsilon * WIDENING

@@ -1,0 +1,232 @@
+"""What every mechanism must satisfy, ours or a user's: `check_mechanism`.
+
+All checks run at two numbers of cells, because a fault may show at one of them only. They are, in order:
+
+===================== ==============================================================================================
+attributes            a method or attribute missing or of the wrong kind
+reports               shapes and dtypes of reports, encodings and tallies; a batch of one, an empty batch
+estimates             shapes and dtypes of estimates, standard errors and sampled counts
+answer_draws_nothing  an answer that draws: coins come before truth
+others_stay           a report that hangs on another device's truth
+early_rounds          a `truth_round` that is not the first whose reports depend on the truth
+hidden_state          an answer, a toss or an estimate that hangs on earlier calls
+nothing_written_on    memory, coins, truths or counts changed in passing
+own_coins             devices that share coins, or answer in a batch by another law than alone
+no_bias               an estimate that is off on average
+standard_error        a stated standard error that is not the estimate's
+loss                  bias or a wrong standard error where reports are lost
+intervals             intervals that cover too rarely
+sampled_estimates     sample_counts with another mean or variance, in small crowds and huge ones
+sample_law            sample_counts and reports that differ in the law stated, joint or cell by cell
+claims_sound          a claim at odds with itself, or smaller than that of somebody who sees less
+claims_hold           an ε or δ claimed of reports below what samples prove
+infinite_claims       an ε claimed infinite though nothing tells
+releases_hold         an ε or δ claimed of published counts or shuffled reports below what samples prove, devices that
+                      keep their memory from query to query included
+bad_inputs            a wrong truth, round, mask, count or total that raises no ValueError or TypeError with a message
+===================== ==============================================================================================
+
+A mechanism must have `cells`, `rounds`, `truth_round`, `tally_shape`, `enrol`, `toss`, `answer`, `encode`, `tally`,
+`estimate`, `sample_counts` and `claim`. `std_error` of the truth, `sample_law`, `batch` and `warnings` may be absent:
+then what hangs on them is left out, and said. One whose `estimate` raises a ``NotEstimableError`` (a ValueError)
+is not asked for estimates. One whose published counts are only private among N devices says so in `devices`: then
+crowds are filled up to N with devices outside every cell.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from mechanisms.conformance.claims import (
+    check_claims_are_sound,
+    check_claims_hold,
+    check_infinite_claims_tell,
+    check_releases_hold,
+)
+from mechanisms.conformance.coins import (
+    check_answers_draw_nothing,
+    check_devices_toss_their_own,
+    check_early_rounds_are_blind,
+    check_no_hidden_state,
+    check_nothing_is_written_on,
+    check_others_reports_stay,
+)
+from mechanisms.conformance.estimates import (
+    check_intervals,
+    check_loss,
+    check_no_bias,
+    check_sample_law,
+    check_sampled_estimates,
+    check_standard_error,
+)
+from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings
+from mechanisms.conformance.harness import Harness
+from mechanisms.conformance.interface import (
+    check_attributes,
+    check_bad_inputs_are_refused,
+    check_estimates,
+    check_reports,
+)
+from mechanisms.parameter import ParameterError, check_integer
+
+LEVEL = 1e-6
+DEVICES = 40_000
+QUICK = 5
+THOROUGH = 50
+LEAST_DEVICES = 2_000
+# Cells of the second size: the more, unless the first has as many.
+FEW_CELLS, MORE_CELLS = 3, 10
+
+CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
+    "reports": check_reports,
+    "estimates": check_estimates,
+    "answer_draws_nothing": check_answers_draw_nothing,
+    "others_stay": check_others_reports_stay,
+    "early_rounds": check_early_rounds_are_blind,
+    "hidden_state": check_no_hidden_state,
+    "nothing_written_on": check_nothing_is_written_on,
+    "own_coins": check_devices_toss_their_own,
+    "no_bias": check_no_bias,
+    "standard_error": check_standard_error,
+    "loss": check_loss,
+    "intervals": check_intervals,
+    "sampled_estimates": check_sampled_estimates,
+    "sample_law": check_sample_law,
+    "claims_sound": check_claims_are_sound,
+    "claims_hold": check_claims_hold,
+    "infinite_claims": check_infinite_claims_tell,
+    "releases_hold": check_releases_hold,
+    "bad_inputs": check_bad_inputs_are_refused,
+}
+
+
+def check_mechanism(
+    mechanism: Any,
+    *,
+    cells: int = FEW_CELLS,
+    seed: int = 0,
+    level: float = LEVEL,
+    devices: int = DEVICES,
+    queries: int = 2,
+    sizes: int = 2,
+    quick: bool = False,
+    thorough: bool = False,
+    raise_failures: bool = True,
+) -> ConformanceReport:
+    """Check everything a mechanism promises, and raise or return every failure, not only the first.
+
+    Parameters
+    ----------
+    mechanism : LocalMechanism or callable
+        An instance with at most 16 cells; or a class or function that makes one, called with `cells`. A second one has
+        10 cells, or 3 if the first has 10 or more: of an instance that is a dataclass, it is a copy with other `cells`.
+        Where it cannot be made, `attributes` says why.
+    cells : int
+        Of the first instance, where `mechanism` makes it.
+    seed : int
+        Of everything drawn: the same seed gives the same report.
+    level : float
+        Greatest probability that a mechanism that keeps every promise fails, all comparisons of all checks together.
+        Each statistical check has an equal share, split equally over its comparisons; the figures say how many.
+    devices : int
+        Devices of each truth whose reports are drawn where laws are compared, at least 2,000: the more, the smaller the
+        faults that are found. A fifth of them are drawn at the second size.
+    queries : int
+        Queries over which claims are audited: 1, or 2 for those over two queries as well.
+    sizes : int
+        Numbers of cells at which everything is checked, 1 or 2.
+    quick : bool
+        A fifth of the devices, one query, one size.
+    thorough : bool
+        50 times the devices, and intervals and standard errors of larger crowds too, with and without loss: a
+        minute or several.
+    raise_failures : bool
+        Raise if any check fails; else return the report whatever it says.
+
+    Returns
+    -------
+    ConformanceReport
+        What each check found.
+
+    Raises
+    ------
+    ConformanceError
+        If a check fails, with all of them and the `report`.
+    ParameterError
+        If `level`, `devices`, `queries` or `sizes` is out of range, or both `quick` and `thorough` are given.
+
+    Examples
+    --------
+    >>> from mechanisms.local import SamplingPrivacy
+    >>> check_mechanism(SamplingPrivacy(cells=2, sampling=0.4), quick=True).passed
+    True
+    """
+    check_integer("seed", seed, at_least=0)
+    check_integer("devices", devices, at_least=LEAST_DEVICES)
+    check_integer("queries", queries, at_least=1, at_most=2)
+    check_integer("sizes", sizes, at_least=1, at_most=2)
+    if not 0.0 < level < 1.0:
+        raise ParameterError("level", "must be between 0 and 1, both excluded", level)
+    if quick and thorough:
+        raise ParameterError("thorough", "must be False where quick is True", thorough)
+    if quick:
+        devices, queries, sizes = max(LEAST_DEVICES, devices // QUICK), 1, 1
+    if thorough:
+        devices *= THOROUGH
+    # A mechanism may be callable too; its class has an `answer`, and that of a class or a function has none.
+    makes = callable(mechanism) and not hasattr(type(mechanism), "answer")
+    first = mechanism(cells=cells) if makes else mechanism
+    attributes = Findings()
+    check_attributes(first, attributes)
+    if attributes.faults:
+        skipped = [CheckResult(name, "skipped", "not run: attributes are missing or wrong") for name in CHECKS]
+        results = [attributes.result("attributes"), *skipped]
+        trials = []
+    else:
+        trials = [Harness(first, seed, level / sizes, devices, queries, thorough)]
+        if sizes > 1 and (second := _resize(mechanism if makes else None, first, attributes)) is not None:
+            trials.append(Harness(second, seed, level / sizes, max(LEAST_DEVICES, devices // QUICK), queries, thorough))
+        found = [[_run(name, check, trial) for name, check in CHECKS.items()] for trial in trials]
+        results = [attributes.result("attributes"), *found[0]]
+        if len(trials) > 1:
+            results[1:] = [one.join(other, f"with {trials[1].cells} cells") for one, other in zip(*found, strict=True)]
+    report = ConformanceReport(_write(first), seed, level, tuple(results), tuple(trial.cells for trial in trials))
+    if raise_failures:
+        report.raise_for_failures()
+    return report
+
+
+def _resize(make: Callable[..., Any] | None, first: Any, findings: Findings) -> Any:
+    """Return the mechanism with another number of cells; or None, with the reason among the findings."""
+    cells = MORE_CELLS if first.cells < MORE_CELLS else FEW_CELLS
+    try:
+        second = make(cells=cells) if make else dataclasses.replace(first, cells=cells)
+    except Exception as error:  # noqa: BLE001 - a user's mechanism may raise anything
+        hint = "" if make else "; a class or a function of `cells` can be checked instead"
+        findings.note(f"not checked with {cells} cells, as it cannot be made ({type(error).__name__}: {error}){hint}")
+        return None
+    other = Findings()
+    check_attributes(second, other)
+    if not other.faults and second.cells != cells:
+        findings.note(f"not checked with {cells} cells: made with so many, it has {second.cells}")
+        return None
+    findings.faults += [f"with {cells} cells: {fault}" for fault in other.faults]
+    return None if other.faults else second
+
+
+def _run(name: str, check: Callable[[Harness, Findings], None], trial: Harness) -> CheckResult:
+    """Run one check; whatever the mechanism raises in it is a fault like another."""
+    findings = Findings()
+    try:
+        check(trial, findings)
+    except Exception as error:  # noqa: BLE001 - a user's mechanism may raise anything
+        findings.fault(f"raises {type(error).__name__}: {error}")
+    return findings.result(name)
+
+
+def _write(mechanism: Any) -> str:
+    """Return the mechanism as it writes itself, in one line."""
+    try:
+        return " ".join(repr(mechanism).split())
+    except Exception:  # noqa: BLE001 - a user's mechanism may raise anything
+        return type(mechanism).__name__

@@ -1,0 +1,210 @@
+"""Likelihood where a report is one of many values and the true value is more probable.
+
+Serves Sampling Privacy, k-ary randomized response and no privacy. A compiled kernel finds the Bayes success from how
+often each value was reported.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.inference.report_law import INVALID, Logs, greatest_other, read_values
+from mechanisms.kernel import compiled
+from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.privacy.sampling_privacy import linked_blanks
+
+# Multiplications beyond which the exact sum takes more than a few seconds.
+MOST_WORK = 2e9
+
+
+def best_of_counts(
+    prior: NDArray[np.float64], masses: NDArray[np.float64], rest: float, sampling: float, queries: int
+) -> float | None:
+    """Return Σ over T values of max_t q_t·Π m·(1 + π_s/m_t)^(times t was given), values of mass 0 left out.
+
+    The counts are a multinomial, which is independent Poisson counts given their sum T. So the greatest q_t·r_t^n
+    over all truths is found as `expected_best` does, but with the polynomial of every truth's count, up to z^T, in the
+    place of its distribution function: a product tree over the truths, and one path of it for every (truth, count)
+    in ascending order of its value. All terms are positive, so nothing is lost.
+
+    Parameters
+    ----------
+    prior, masses : (truths,) float64
+        q and m.
+    rest : float
+        Mass of what says nothing.
+    sampling : float
+        π_s.
+    queries : int
+        T.
+
+    Returns
+    -------
+    float or None
+        None where it would take too long.
+    """
+    total = float(masses.sum()) + rest
+    if total <= 0.0:
+        return 0.0
+    size = 1 << (len(masses)).bit_length()
+    work = len(masses) * queries * size.bit_length() * (queries + 1) ** 2 / 2
+    if work > MOST_WORK:
+        return None
+    counts = np.arange(queries + 1)
+    log_factorial = np.array([math.lgamma(n + 1) for n in counts])
+    rates = np.append(masses, rest) * (queries / total)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_rates = np.log(rates)[:, np.newaxis]
+        poisson = np.where(counts == 0, 0.0, counts * log_rates) - rates[:, np.newaxis] - log_factorial
+        ratio = np.log1p(sampling / masses)[:, np.newaxis]
+        value = np.log(prior)[:, np.newaxis] + np.where(counts == 0, 0.0, counts * ratio)
+    # Mass 0: given by its own devices only, and those outcomes are counted elsewhere.
+    value[masses == 0.0, 1:] = -np.inf
+    at_sum = queries * math.log(queries) - queries - log_factorial[queries]
+    scale = queries * math.log(total) - at_sum
+    floor = float(np.log(prior.max()))
+    above = np.flatnonzero((value > floor).ravel())
+    above = above[np.argsort(value.ravel()[above], kind="stable")]
+    tree = np.zeros((2 * size, queries + 1))
+    tree[size:, 0] = 1.0
+    start = np.exp(poisson)
+    start[:-1][value > floor] = 0.0
+    tree[size : size + len(start)] = start
+    flat = value.ravel()[above] + poisson[:-1].ravel()[above] + scale
+    return float(_climb(tree, above // (queries + 1), above % (queries + 1), np.exp(poisson[:-1]), flat, floor + scale))
+
+
+@compiled
+def _climb(
+    tree: NDArray[np.float64],
+    truths: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    poisson: NDArray[np.float64],
+    values: NDArray[np.float64],
+    floor: float,
+) -> float:  # pragma: no cover - compiled
+    """Fill the tree, then add the levels one by one, each with what all other truths can be at most."""
+    size, top = tree.shape[0] // 2, tree.shape[1] - 1
+    for node in range(size - 1, 0, -1):
+        for i in range(top + 1):
+            for j in range(top + 1 - i):
+                tree[node, i + j] += tree[2 * node, i] * tree[2 * node + 1, j]
+    success: float = math.exp(floor) * tree[1, top]
+    path, longer = np.zeros(top + 1), np.zeros(top + 1)
+    for event in range(truths.size):
+        truth, count = truths[event], counts[event]
+        mass = poisson[truth, count]
+        path[:] = 0.0
+        path[count] = 1.0
+        node = truth + size
+        tree[node, count] += mass
+        while node > 1:
+            longer[:] = 0.0
+            for i in range(count, top + 1):
+                if path[i] != 0.0:
+                    for j in range(top + 1 - i):
+                        longer[i + j] += path[i] * tree[node ^ 1, j]
+            path[:] = longer
+            node >>= 1
+            for i in range(count, top + 1):
+                tree[node, i] += mass * path[i]
+        success += math.exp(values[event]) * path[top]
+    return success
+
+
+# A report that is as likely from every truth.
+NOTHING = -2
+
+
+@dataclass(frozen=True, eq=False)
+class OwnValueLaw:
+    """What is seen is a value with P(v | t) = m_v + π_s·[v = t], or something that says nothing.
+
+    Parameters
+    ----------
+    masses : (V + 1,) float64
+        m_0…m_V.
+    rest : float
+        Probability of what says nothing; Σm + rest + π_s = 1.
+    sampling : float
+        π_s.
+    read : callable
+        What is seen of each device, (n,) int64: a value, NOTHING, or INVALID.
+    """
+
+    masses: NDArray[np.float64]
+    rest: float
+    sampling: float
+    read: Callable[[Sequence[Any]], NDArray[np.int64]]
+
+    @classmethod
+    def of_values(cls, masses: NDArray[np.float64], sampling: float) -> "OwnValueLaw":
+        """Return the law of one round of values."""
+        return cls(masses, 0.0, sampling, lambda reports: read_values(reports[0], outputs=len(masses)))
+
+    @classmethod
+    def of_sampling(cls, mechanism: SamplingPrivacy, rounds: Sequence[int]) -> "OwnValueLaw":
+        """Return the law of round one, of round two, or of both linked, in whatever order they come (SP eqs 12-16)."""
+        blanks, sampling = mechanism.blanks, mechanism.sampling
+        if tuple(rounds) == (1,):
+            first = blanks.copy()
+            first[0] += sampling
+            return cls.of_values(first, 0.0)
+        if tuple(rounds) == (2,):
+            return cls.of_values(blanks, sampling)
+        pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=mechanism.refresh)
+        seen = tuple(rounds)
+
+        def read(reports: Sequence[Any]) -> NDArray[np.int64]:
+            first, second = (read_values(reports[seen.index(r)], outputs=len(blanks)) for r in (1, 2))
+            return _read_pairs(first, second, mechanism)
+
+        return cls(pairs, float(blanks[1:].sum() + blanks[0] - pairs.sum()), sampling, read)
+
+    def log_likelihood(self, reports: Sequence[Any]) -> Logs:
+        """Return log P(what is seen | truth) up to a constant a row, (n, V + 1)."""
+        seen = self.read(reports)
+        logs = np.zeros((len(seen), len(self.masses)))
+        values = np.flatnonzero(seen >= 0)
+        own = seen[values]
+        common = self.masses[own]
+        logs[seen == INVALID] = -np.inf
+        # Given by its own devices only, or by nobody.
+        logs[values[common == 0.0]] = -np.inf
+        with np.errstate(divide="ignore"):
+            gain = np.log1p(self.sampling / np.where(common > 0.0, common, 1.0))
+        if self.sampling == 0.0:
+            return logs
+        logs[values, own] = np.where(common > 0.0, gain, 0.0)
+        return logs
+
+    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+        """Return the exact success from T queries' reports with fresh coins.
+
+        One query: rest·max q + Σ_v max(q_v(m_v + π_s), m_v·max_{u≠v} q_u). More: what a truth's own devices alone
+        give, at least once with 1 − (1 − π_s)^T, and the counts of the rest.
+        """
+        if self.sampling == 0.0:
+            return float(prior.max())
+        if queries == 1:
+            own = prior * (self.masses + self.sampling)
+            best = np.maximum(own, self.masses * greatest_other(prior))
+            return min(self.rest * float(prior.max()) + math.fsum(best), 1.0)
+        found = best_of_counts(prior, self.masses, self.rest, self.sampling, queries)
+        sure = 1.0 if self.sampling == 1.0 else -math.expm1(queries * math.log1p(-self.sampling))
+        told = sure * math.fsum(prior[self.masses == 0.0])
+        return None if found is None else min(found + told, 1.0)
+
+
+def _read_pairs(first: NDArray[np.int64], second: NDArray[np.int64], mechanism: SamplingPrivacy) -> NDArray[np.int64]:
+    """Return the second value where the first is 0; a blank first says nothing; INVALID if no device gives the pair."""
+    blanks, refresh = mechanism.blanks, mechanism.refresh
+    same = (first == second) & (refresh < 1.0)
+    again = (blanks[np.maximum(second, 0)] > 0.0) & (refresh > 0.0)
+    blank = (blanks[np.maximum(first, 0)] > 0.0) & (same | again)
+    seen = np.where(first == 0, second, np.where(blank, NOTHING, INVALID))
+    return np.where((first == INVALID) | (second == INVALID), INVALID, seen)

@@ -1,0 +1,127 @@
+"""Answers about every cell, independent from cell to cell: bits, and questions with a law of answers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from mechanisms.inference.report_law import INVALID, LARGEST_LEVELS, Logs, expected_best_alike, read_answers
+from mechanisms.local.common.binary_query import Question
+
+# What log_ratio says of an answer that nobody gives.
+NEVER = np.nan
+# How far rounding may set apart sums of the same probabilities.
+ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class CellLaw:
+    """The joint law of some rounds' answers about one cell, for a device in it and for any other.
+
+    Parameters
+    ----------
+    cells : int
+        V.
+    outputs : tuple of int
+        How many outputs each seen round has.
+    yes, no : (codes,) float64
+        Probability of the answers, which are numbers in a mixed radix, the first round's digit first.
+    """
+
+    cells: int
+    outputs: tuple[int, ...]
+    yes: NDArray[np.float64]
+    no: NDArray[np.float64]
+
+    @classmethod
+    def of_bits(cls, cells: int, *, yes: float, not_yes: float, no: float) -> "CellLaw":
+        """Return the law of one round of bits: 1 with `yes` in the cell (0 with `not_yes`), with `no` elsewhere."""
+        return cls(cells, (2,), np.array([not_yes, yes]), np.array([1.0 - no, no]))
+
+    @classmethod
+    def of_question(cls, cells: int, question: Question, rounds: Sequence[int]) -> "CellLaw":
+        """Return the law of a question's answers in some of its rounds."""
+        seen = np.array(question.answers)[:, [r - 1 for r in rounds]]
+        outputs = (len(question.outputs),) * len(rounds)
+        codes = np.ravel_multi_index(tuple(seen.T), outputs)
+        laws = np.zeros((2, math.prod(outputs)))
+        for law, given in zip(laws, (question.yes, question.no), strict=True):
+            np.add.at(law, codes, np.array(given))
+        # Sums of the same shares in another order: what says nothing must say exactly nothing.
+        alike = np.isclose(laws[0], laws[1], rtol=ROUNDING, atol=0.0)
+        return cls(cells, outputs, laws[0], np.where(alike, laws[0], laws[1]))
+
+    @property
+    def log_ratio(self) -> NDArray[np.float64]:
+        """ln(yes/no) of every answer: +∞ where only a device in the cell gives it, NaN where nobody does."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((self.yes == 0.0) & (self.no == 0.0), NEVER, np.log(self.yes) - np.log(self.no))
+
+    def log_likelihood(self, reports: Sequence[Any]) -> Logs:
+        """Return log P(answers | truth) up to a constant a row, (n, V + 1): the ratio of the truth's own cell.
+
+        Where an answer about a cell is given by devices in it only, no other truth is possible.
+        """
+        codes = np.zeros((len(reports[0]), self.cells), dtype=np.int64)
+        broken = np.zeros(len(codes), dtype=np.bool_)
+        for answers, outputs in zip(reports, self.outputs, strict=True):
+            digits = read_answers(answers, cells=self.cells, outputs=outputs)
+            broken |= (digits == INVALID).any(axis=1)
+            codes = codes * outputs + np.maximum(digits, 0)
+        logs = np.zeros((len(codes), self.cells + 1))
+        logs[:, 1:] = self.log_ratio[codes]
+        broken |= np.isnan(logs).any(axis=1)
+        told = np.isposinf(logs)
+        for row in np.flatnonzero(told.any(axis=1) & ~broken):
+            cells = np.flatnonzero(told[row])
+            logs[row] = -np.inf
+            if len(cells) == 1:
+                logs[row, cells[0]] = 0.0
+        logs[broken] = -np.inf
+        return logs
+
+    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+        """Return the exact success from T queries with fresh coins: the best of independent evidence.
+
+        In T answers about a cell only how often each was given matters. An answer that a device in the cell alone
+        gives tells with certainty, and comes once at least with 1 − (1 − P)^T.
+        """
+        if np.array_equal(self.yes, self.no):
+            return float(prior.max())
+        possible = self.no > 0.0
+        if self.cells * math.comb(queries + int(possible.sum()) - 1, queries) > LARGEST_LEVELS:
+            return None
+        told = float(self.yes[~possible].sum())
+        with np.errstate(divide="ignore"):
+            ratio, mass = self.log_ratio[possible], np.log(self.no[possible])
+        counts = compositions(queries, len(ratio))
+        log_mass = log_multinomial(counts) + counts @ mass
+        # 0·(−∞) is 0 here: an answer that was not given says nothing.
+        terms = np.where(counts == 0, 0.0, ratio)
+        log_ratio = (counts * np.where(np.isneginf(terms), 0.0, terms)).sum(axis=1)
+        log_ratio[np.isneginf(terms).any(axis=1)] = -np.inf
+        found = expected_best_alike(prior, log_ratio, log_mass)
+        sure = 1.0 if told >= 1.0 else -math.expm1(queries * math.log1p(-told))
+        return None if found is None else min(found + sure * float(prior[1:].sum()), 1.0)
+
+
+def compositions(total: int, parts: int) -> NDArray[np.int64]:
+    """Return all ways to give `total` to so many parts, in order, (ways, parts) int64."""
+    if parts == 1:
+        return np.array([[total]])
+    blocks = [
+        np.hstack([np.full((len(rest), 1), first), rest])
+        for first in range(total + 1)
+        for rest in [compositions(total - first, parts - 1)]
+    ]
+    return np.concatenate(blocks)
+
+
+def log_multinomial(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return ln of the number of orders in which the counts of each row can come, (ways,)."""
+    found: NDArray[np.float64] = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+    return found

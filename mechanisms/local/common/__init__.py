@@ -1,0 +1,1 @@
+"""What mechanisms on devices have in common."""

@@ -1,0 +1,208 @@
+"""Binary queries: the law of the answers to "are you in cell c?", their encoding and their tally."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.common.packed_bits import AnswerReports, BitReports, set_answers, toss_rows, words_of
+from mechanisms.local.common.response_counts import check_where
+from mechanisms.parameter import ParameterError
+from mechanisms.privacy.hockey_stick import check_distribution
+
+# The outputs a device gives in all rounds, by number.
+Answers: TypeAlias = tuple[int, ...]
+# What rounding may leave of a probability that is 0: a claim must not rest on it.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class QuestionCoins:
+    """What every device will answer about every cell it is not in, and about the one it may be in.
+
+    Parameters
+    ----------
+    no : (n, rounds, outputs − 1, ceil(cells / 64)) uint64
+        Packed answers of each round about the cells the device is not in.
+    yes : (n, rounds) uint8
+        Its answers about the cell it is in: it has one at most, so one is enough.
+    """
+
+    no: NDArray[np.uint64]
+    yes: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.yes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The joint law of a device's answers to one yes/no question, asked once or several times.
+
+    Made by `build`. The answers about different cells are independent, as are those of different devices; the
+    answers of one device about one cell in several rounds are what this law ties together.
+
+    Parameters
+    ----------
+    outputs : tuple of str
+        The names of the outputs, by number.
+    answers : tuple of tuple of int
+        What can be answered: an output in each round.
+    yes, no : tuple of float
+        The probability of each, from a device in the cell and from one that is not.
+    """
+
+    outputs: tuple[str, ...]
+    answers: tuple[Answers, ...]
+    yes: tuple[float, ...]
+    no: tuple[float, ...]
+
+    @classmethod
+    def build(
+        cls, outputs: tuple[str, ...], *, yes: Mapping[Answers, float], no: Mapping[Answers, float]
+    ) -> "Question":
+        """Check two laws of answers and put them side by side.
+
+        Parameters
+        ----------
+        outputs : tuple of str
+            The names of the outputs, by number.
+        yes, no : mapping of answers to probability
+            The answers of all rounds as numbers of outputs; each law sums to 1 within 1e-9.
+
+        Raises
+        ------
+        ParameterError
+            If a law is none.
+        """
+        possible = sorted({a for law in (yes, no) for a, p in law.items() if p != 0.0})
+        laws = []
+        for field, law in (("yes", yes), ("no", no)):
+            masses = check_distribution(field, [law.get(answers, 0.0) for answers in possible])
+            laws.append(tuple((masses / masses.sum()).tolist()))
+        return cls(outputs=outputs, answers=tuple(possible), yes=laws[0], no=laws[1])
+
+    @property
+    def rounds(self) -> int:
+        """How often it is asked."""
+        return len(self.answers[0])
+
+    @property
+    def given(self) -> NDArray[np.bool_]:
+        """Which output stands in which round of which answers, (answers, rounds, outputs) bool."""
+        given: NDArray[np.bool_] = np.array(self.answers)[:, :, np.newaxis] == np.arange(len(self.outputs))
+        return given
+
+    def in_round(self, round_: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the laws of one round's answer, from 1, for a device in the cell and one not: (outputs,) each."""
+        given = self.given[:, round_ - 1].astype(np.float64)
+        return np.array(self.yes) @ given, np.array(self.no) @ given
+
+    @property
+    def told_by_yes(self) -> tuple[Answers, ...]:
+        """The answers that only a device in the cell can give."""
+        return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if p > 0.0 and q == 0.0)
+
+    @property
+    def told_by_no(self) -> tuple[Answers, ...]:
+        """The answers that only a device not in the cell can give."""
+        return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if q > 0.0 and p == 0.0)
+
+    def name(self, answers: Answers) -> str:
+        """Return answers as a reader knows them: ``(⊥1, ⊥3)``, or ``Yes`` where there is one round."""
+        names = [self.outputs[output] for output in answers]
+        return names[0] if len(names) == 1 else f"({', '.join(names)})"
+
+    def words(self, cells: int) -> int:
+        """Return the 64-bit words a device's coins and one round's answers take, with what making them needs."""
+        return ((self.rounds + 1) * (len(self.outputs) - 1) + 2) * words_of(cells)
+
+    def toss(self, n: int, cells: int, *, rng: np.random.Generator) -> QuestionCoins:
+        """Decide every device's answers in every round, about the cells it is not in and the one it may be in."""
+        planes = np.zeros((n, self.rounds, len(self.outputs) - 1, words_of(cells)), dtype=np.uint64)
+        # Output 0 in every round needs no bit, so it comes last, and takes what the others leave.
+        order = sorted((i for i, q in enumerate(self.no) if q > 0.0), key=lambda i: not any(self.answers[i]))
+        taken = np.zeros((n, words_of(cells)), dtype=np.uint64)
+        for place, i in enumerate(order):
+            rest = order[place:]
+            if not any(self.answers[i]):
+                break
+            share = self.no[i] / math.fsum(self.no[j] for j in rest) if len(rest) > 1 else 1.0
+            drawn = toss_rows(n, cells, share, rng=rng, unless=taken)
+            for round_, output in enumerate(self.answers[i]):
+                if output:
+                    planes[:, round_, output - 1] |= drawn
+            taken |= drawn
+        possible = np.flatnonzero(np.array(self.yes) > 0.0)
+        bounds = np.cumsum(np.array(self.yes)[possible])[:-1]
+        said = possible[np.searchsorted(bounds, rng.random(n), side="right")]
+        return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[said])
+
+    def answer(self, round_: int, truth: NDArray[np.int32], coins: QuestionCoins, cells: int) -> AnswerReports:
+        """Return one round's answers about every cell; a device outside every cell is in none of them."""
+        planes = coins.no[:, round_ - 1].copy()
+        set_answers(planes, truth, np.ascontiguousarray(coins.yes[:, round_ - 1]))
+        return AnswerReports(planes, cells)
+
+    def sample_counts(self, true_counts: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Return (rounds, cells, outputs) counts: a multinomial of the joint answers for each kind of device.
+
+        Parameters
+        ----------
+        true_counts : (cells + 1,) int64
+            Devices outside and in each cell.
+        """
+        inside = true_counts[1:]
+        joint = rng.multinomial(inside, self.yes) + rng.multinomial(true_counts.sum() - inside, self.no)
+        counts = np.tensordot(joint, self.given.astype(np.int64), axes=([1], [0]))
+        return np.ascontiguousarray(counts.transpose(1, 0, 2)).astype(np.int64, copy=False)
+
+
+def remainder(field: str, value: float, *shares: float) -> float:
+    """Return 1 less the other shares: 0 where only rounding is left of it.
+
+    Raises
+    ------
+    ParameterError
+        Naming `field` and its `value`, if the shares sum to more than 1.
+    """
+    left = 1.0 - math.fsum(shares)
+    if left < -ROUNDING:
+        others = math.fsum(shares) - value
+        raise ParameterError(field, f"must be at most {1.0 - others:g}, what the others leave of 1", value)
+    return left if left > ROUNDING else 0.0
+
+
+# Coins and reports of a batch stay under this many bytes, and its devices under that many.
+BATCH_BYTES = 2**26
+BATCH_DEVICES = 2**20
+
+
+def batch_of_rows(words: int) -> int:
+    """Return the devices whose packed rows, `words` 64-bit words each in all, fill at most a batch's memory."""
+    return max(1, min(BATCH_DEVICES, BATCH_BYTES // (8 * words)))
+
+
+def encode_rows(reports: BitReports, cells: int) -> NDArray[np.int64]:
+    """Return (n, cells, 2) int64: a 1 for No or for Yes about each cell."""
+    yes = _check_rows(reports, cells).to_dense().astype(np.int64)
+    return np.stack([1 - yes, yes], axis=-1)
+
+
+def tally_rows(reports: BitReports, cells: int, where: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """Return how many of the masked devices said No and Yes about each cell, (cells, 2) int64."""
+    mask = check_where(where, devices=len(_check_rows(reports, cells)))
+    yes = reports.count_yes(mask)
+    devices = len(reports) if where is None else int(np.count_nonzero(mask))
+    return np.stack([devices - yes, yes], axis=-1)
+
+
+def _check_rows(reports: BitReports, cells: int) -> BitReports:
+    """Refuse reports about other cells."""
+    if not isinstance(reports, BitReports) or reports.cells != cells:
+        raise ParameterError("reports", f"must be BitReports about {cells} cells", reports)
+    return reports

@@ -1,0 +1,369 @@
+"""Unbiased estimators: difference of two rounds, refreshed rounds with a control variate, and (C/n − q)/(p − q)."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.common.binary_query import ROUNDING
+from mechanisms.local.common.count_law import CountLaw
+from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial
+from mechanisms.local.common.response_counts import ResponseCounts, estimate_between, estimate_nothing
+from mechanisms.local.mechanism import Estimate
+from mechanisms.parameter import ParameterError, check_probability
+
+
+def estimate_difference(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    *,
+    sampling: float,
+    blank: float | NDArray[np.float64],
+    heard: ResponseCounts,
+) -> Estimate:
+    """Estimate the devices in each cell from the two rounds' counts of it.
+
+    On an ideal channel Ŷ = (C₂ − C₁)/π_s (SP eqs 11 and 16): the blanks of round one come again in round two
+    and cancel, C₂ − C₁ is Bin(Y, π_s), and the interval inverts that. Otherwise each count is divided by the
+    rate at which its round was heard, Ŷ = N(C₂/n₂ − C₁/n₁)/π_s, the blanks cancel only on average, and the
+    interval is that of C₂ given C₁.
+
+    Parameters
+    ----------
+    first, second : (cells,) int64
+        C₁ and C₂, reports of each cell.
+    sampling : float
+        π_s.
+    blank : float or (cells,) float64
+        Probability π_v that an unsampled device reports the cell.
+    heard : Heard
+        Devices asked and counted.
+    """
+    if heard.silent:
+        return estimate_nothing(heard, len(first))
+    if not heard.ideal:
+        rates = np.array([heard.devices / n if n else 0.0 for n in heard.counted])
+        count = (second * rates[1] - first * rates[0]) / sampling
+        variance = difference_variance(sampling=sampling, blank=blank, heard=heard)
+        ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=1.0, heard=heard)
+        return estimate_between(count, variance, ends, heard)
+    difference = second - first
+    count = difference / sampling
+    # Honest counts never differ by less than 0 or more than N; forged ones must still give an interval.
+    lower, upper = invert_binomial(np.clip(difference, 0, heard.devices), sampling)
+    variance = difference_variance(sampling=sampling, blank=blank, heard=heard)
+    return Estimate(
+        count,
+        variance.std_error(np.clip(count, 0.0, heard.devices)),
+        np.minimum(lower, heard.devices).astype(np.float64),
+        np.minimum(upper, heard.devices).astype(np.float64),
+        "binomial inversion",
+    )
+
+
+def conditional_ends(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    *,
+    sampling: float,
+    blank: float | NDArray[np.float64],
+    kept: float | NDArray[np.float64],
+    heard: ResponseCounts,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the interval of Y from C₂ given C₁, which says nothing of Y by itself.
+
+    Of the M devices of either round C₁ are known to have had the blank v in round one, n₁ − C₁ not to, and of M − n₁
+    nothing is known. In round two they say v with α = π_v + κ(1 − π_v), β = π_v(1 − α)/(1 − π_v) and π_v; being in
+    the cell adds nothing to the first, π_s/(1 − π_v) to the second, since none of them can be sampled and have said
+    v, and π_s to the third.
+
+    Parameters
+    ----------
+    first, second : (cells,) int64
+        C₁ and C₂.
+    sampling : float
+        π_s.
+    blank : float or (cells,) float64
+        π_v.
+    kept : float or (cells,) float64
+        κ, the correlation of an unsampled device's two blanks at the cell.
+    heard : Heard
+        Devices asked and counted; none silent.
+
+    Returns
+    -------
+    lower, upper : (cells,) float64
+    """
+    if heard.devices == 0:
+        return np.zeros(len(first)), np.zeros(len(first))
+    (n1, n2), most = heard.counted, max(heard.asked)
+    known = np.clip(first, 0, n1)
+    blank = np.broadcast_to(blank, known.shape)
+    again = blank + kept * (1.0 - blank)
+    other = 1.0 - blank
+    shares = np.stack([known / most, (n1 - known) / most, np.full(known.shape, 1.0 - n1 / most)])
+    said = np.stack([again, blank * (1.0 - again) / other, blank])
+    adds = np.stack([np.zeros(known.shape), sampling / other, np.full(known.shape, sampling)])
+    mean, gain = (shares * said).sum(axis=0), (shares * adds).sum(axis=0)
+    spread = [(shares * one * two).sum(axis=0) for one, two in ((said, said), (said, adds), (adds, adds))]
+    false_yes = (shares * said)[1:].sum(axis=0)
+    law = CountLaw(
+        devices=heard.devices,
+        counted=n2,
+        true_yes=false_yes + gain,
+        false_yes=false_yes,
+        known=known,
+        again=again,
+        among=most,
+        spread=np.stack(spread) - np.stack([mean * mean, mean * gain, gain * gain]),
+    )
+    return law.invert(np.clip(second, 0, n2))
+
+
+def difference_variance(
+    *,
+    sampling: float,
+    blank: float | NDArray[np.float64],
+    heard: ResponseCounts,
+    kept: float | NDArray[np.float64] = 1.0,
+    weight: float | NDArray[np.float64] = 1.0,
+) -> QuadraticVariance:
+    """Return the exact variance of the estimate, given how many devices each round asked and counted.
+
+    On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N
+    heard, as independent simple random samples, and L = (N − n)/n,
+
+    Var = Y(1 − π_s)/π_s + N[π_v(1 − π_v)L₁ + p₂(1 − p₂)L₂]/π_s² + L₂·Y(1 − Y/N)/(N − 1),   p₂ = π_v +
+    π_s·Y/N,
+
+    of which the last term, at most L₂/4 · N/(N − 1), is all that the usual first-order formula lacks. Where
+    the rounds asked N₁ ≠ N₂ = N devices, the smaller set drawn from the larger of M, N·L₁ becomes N²(1/n₁ +
+    1/N − 2/M), and what the blanks of both rounds no longer share takes 2Yπ_v(1 − N/M)/π_s away.
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    blank : float or (cells,) float64
+        π_v.
+    heard : Heard
+        Devices asked and counted; none silent.
+    kept : float or (cells,) float64
+        κ, the correlation of an unsampled device's two blanks at the cell; 1 where it repeats itself.
+    weight : float or (cells,) float64
+        λ.
+
+    Returns
+    -------
+    QuadraticVariance
+        In Y, the devices truly in the cell.
+    """
+    n = heard.devices
+    if n == 0:
+        return QuadraticVariance(0.0, 0.0, 0.0)
+    most = max(heard.asked)
+    first_spread = n * (weight * weight * n / heard.counted[0] + 1.0 - 2.0 * weight * kept * n / most)
+    loss = (n - heard.counted[1]) / heard.counted[1]
+    within = loss / max(n - 1, 1)
+    blank_spread = blank * (1.0 - blank) / sampling**2
+    return QuadraticVariance(
+        constant=blank_spread * (first_spread + n * loss),
+        linear=(1.0 - sampling - 2.0 * blank * (1.0 - weight * n / most) + loss * (1.0 - 2.0 * blank)) / sampling
+        + within,
+        square=-(loss + within) / n,
+    )
+
+
+def kept_share(blank: NDArray[np.float64], *, sampling: float, refresh: float) -> NDArray[np.float64]:
+    """Return κ, the correlation of whether an unsampled device's two blanks are a cell, (cells,) float64.
+
+    A blank stays with 1 − ρ and else is drawn again from b_v = π_v/(1 − π_s), so the cell is both with
+    π_v(1 − ρ + ρ·b_v), and κ = [π_v(1 − ρ) + ρπ_v²/(1 − π_s) − π_v²]/(π_v(1 − π_v)).
+
+    Parameters
+    ----------
+    blank : (cells,) float64
+        π_v, below 1.
+    sampling : float
+        π_s.
+    refresh : float
+        ρ.
+    """
+    again = blank / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blank)
+    kept: NDArray[np.float64] = (1.0 - refresh + refresh * again - blank) / (1.0 - blank)
+    return kept
+
+
+def control_weight(
+    blank: NDArray[np.float64], *, sampling: float, refresh: float, heard: ResponseCounts
+) -> NDArray[np.float64]:
+    """Return λ = κ·n₁/M, what a count of round one is worth in an estimate from round two, (cells,) float64.
+
+    With everyone heard it is κ, the regression of round two's count on round one's over the devices not in the
+    cell: it must not hang on the count that is sought. With n₁ heard of the M of either round, that share of
+    it: the variance of the estimate has λ²/n₁ − 2λκ/M.
+
+    Parameters
+    ----------
+    blank : (cells,) float64
+        π_v.
+    sampling, refresh : float
+        π_s and ρ.
+    heard : Heard
+        Devices asked and counted; none silent.
+    """
+    share = heard.counted[0] / max(heard.asked) if max(heard.asked) else 1.0
+    weight: NDArray[np.float64] = kept_share(blank, sampling=sampling, refresh=refresh) * share
+    return weight
+
+
+def estimate_refreshed(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    *,
+    sampling: float,
+    blank: NDArray[np.float64],
+    refresh: float,
+    heard: ResponseCounts,
+) -> Estimate:
+    """Estimate the devices in each cell from both rounds' counts of it, where blanks are refreshed.
+
+    Ŷ = N(C₂/n₂ − λC₁/n₁ − (1 − λ)π_v)/π_s is unbiased for any λ, as both rounds' blanks come with π_v. At λ = 1
+    it is the difference (SP eq 16), at 0 round two alone, k-ary randomized response; `control_weight` is the λ
+    between them that leaves least of the blanks' noise.
+
+    Parameters
+    ----------
+    first, second : (cells,) int64
+        C₁ and C₂, reports of each cell.
+    sampling : float
+        π_s.
+    blank : (cells,) float64
+        π_v.
+    refresh : float
+        ρ, above 0.
+    heard : Heard
+        Devices asked and counted.
+
+    Returns
+    -------
+    Estimate
+        With the interval of round two given round one.
+    """
+    if heard.silent:
+        return estimate_nothing(heard, len(first))
+    n = heard.devices
+    rates = [n / counted if counted else 0.0 for counted in heard.counted]
+    weight = control_weight(blank, sampling=sampling, refresh=refresh, heard=heard)
+    count = (second * rates[1] - weight * (first * rates[0]) - (1.0 - weight) * (n * blank)) / sampling
+    variance = refreshed_variance(sampling=sampling, blank=blank, refresh=refresh, heard=heard)
+    kept = kept_share(blank, sampling=sampling, refresh=refresh)
+    ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=kept, heard=heard)
+    return estimate_between(count, variance, ends, heard)
+
+
+def refreshed_variance(
+    *, sampling: float, blank: NDArray[np.float64], refresh: float, heard: ResponseCounts
+) -> QuadraticVariance:
+    """Return the exact variance of that estimate, given how many devices each round asked and counted.
+
+    On an ideal channel it is [Y·π_s(1 − π_s − 2π_v(1 − κ)) + N·π_v(1 − π_v)(1 − κ²)]/π_s²: its growth with N
+    ends only with refresh, at κ = 1. (`difference_variance` has the terms of loss and churn.)
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    blank : (cells,) float64
+        π_v.
+    refresh : float
+        ρ.
+    heard : Heard
+        Devices asked and counted; none silent.
+    """
+    return difference_variance(
+        sampling=sampling,
+        blank=blank,
+        heard=heard,
+        kept=kept_share(blank, sampling=sampling, refresh=refresh),
+        weight=control_weight(blank, sampling=sampling, refresh=refresh, heard=heard),
+    )
+
+
+def estimate_proportion(
+    yes: NDArray[np.int64], *, true_yes: float, false_yes: float, heard: ResponseCounts
+) -> Estimate:
+    """Estimate the devices that hold a Yes by N(C/n − p₀)/(p₁ − p₀) (SP eqs 2-5), with the interval of C's law.
+
+    Parameters
+    ----------
+    yes : (cells,) int64
+        C.
+    true_yes, false_yes : float
+        p₁ and p₀: probability of a Yes from a device that holds one, and from one that does not.
+    heard : Heard
+        Devices asked and counted.
+    """
+    n, rows = heard.counted[-1], len(yes)
+    if heard.silent or heard.devices == 0:
+        return estimate_nothing(heard, rows)
+    count = heard.devices * (yes / n - false_yes) / (true_yes - false_yes)
+    variance = proportion_variance(true_yes=true_yes, false_yes=false_yes, heard=heard)
+    # Devices in the cell say the one of the two answers more often that the law is of.
+    more, p, q = (yes, true_yes, false_yes) if true_yes > false_yes else (n - yes, 1.0 - true_yes, 1.0 - false_yes)
+    law = CountLaw.of_proportion(true_yes=p, false_yes=q, devices=heard.devices, counted=n, rows=rows)
+    return estimate_between(count, variance, law.invert(np.clip(more, 0, n)), heard)
+
+
+def proportion_variance(*, true_yes: float, false_yes: float, heard: ResponseCounts) -> QuadraticVariance:
+    """Return the exact variance of that estimate, given that n of N answers were counted.
+
+    All N answers have Var X = Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀). A simple random sample of n of them adds
+    N²/n · (N − n)/(N − 1) · (p(1 − p) − Var X/N²), p = p₀ + (p₁ − p₀)Y/N, the expected spread within the N
+    answers. Both are divided by (p₁ − p₀)².
+
+    Parameters
+    ----------
+    true_yes, false_yes : float
+        p₁ and p₀: probability of a Yes from a device that holds one, and from one that does not.
+    heard : Heard
+        Devices asked and counted; none silent.
+    """
+    n = heard.devices
+    if n == 0:
+        return QuadraticVariance(0.0, 0.0, 0.0)
+    counted = heard.counted[-1]
+    gap = true_yes - false_yes
+    spread = false_yes * (1.0 - false_yes)
+    more = true_yes * (1.0 - true_yes) - spread
+    # N/n · (N − n)/(N − 1): the factor of the sample's variance, over N; 0 when every answer was counted.
+    sample = n / counted * (n - counted) / max(n - 1, 1)
+    return QuadraticVariance(
+        constant=(n * spread + sample * (n - 1) * spread) / gap**2,
+        linear=(more + sample * (gap * (1.0 - 2.0 * false_yes) - more / n)) / gap**2,
+        square=-sample / n,
+    )
+
+
+Stay: TypeAlias = tuple[float, float, float]
+
+
+def stay_shares(shift: float, stay: Sequence[float] | None) -> Stay:
+    """Return π_⊥1, π_⊥2 and π_⊥3, which sum to 1 − shift: as given, or equal if none are.
+
+    Raises
+    ------
+    ParameterError
+        If they are not three probabilities, or do not sum to 1 − shift within 1e-9.
+    """
+    left = 1.0 - shift
+    if stay is None:
+        return (left / 3, left / 3, left / 3)
+    if not isinstance(stay, list | tuple) or len(stay) != 3:
+        raise ParameterError("stay", "must be three probabilities", stay)
+    one, two, three = (check_probability("stay", share) for share in stay)
+    if abs(math.fsum((one, two, three)) - left) > ROUNDING:
+        raise ParameterError("stay", f"must sum to 1 − shift = {left:g}", tuple(stay))
+    return one, two, three

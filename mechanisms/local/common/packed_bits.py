@@ -1,0 +1,380 @@
+"""Packed bits: one row of bits a device for answers and coins about every cell, 64 to a word."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernel import compiled
+from mechanisms.local.common.response_counts import check_where
+from mechanisms.parameter import ParameterError, check_integer
+
+WORD = 64
+# Bit planes of the vertical counter: rows that can be added up before it must be emptied.
+PLANES = 8
+ROWS = 2**PLANES - 1
+
+
+def words_of(cells: int) -> int:
+    """Return how many 64-bit words hold one bit a cell."""
+    return -(-cells // WORD)
+
+
+@dataclass(frozen=True, eq=False)
+class BitReports:
+    """One round's yes/no answers: bit (v − 1) mod 64 of word ⌊(v − 1)/64⌋ is a device's answer about cell v.
+
+    Parameters
+    ----------
+    bits : (n, ceil(cells / 64)) uint64
+        Packed rows; bits past the last cell are 0. Held read-only.
+    cells : int
+        The number of cells V.
+    """
+
+    bits: NDArray[np.uint64]
+    cells: int
+
+    def __post_init__(self) -> None:
+        """Check the shape and close the rows to writing."""
+        check_integer("cells", self.cells, at_least=1)
+        if not isinstance(self.bits, np.ndarray) or self.bits.dtype != np.uint64 or self.bits.ndim != 2:
+            raise ParameterError("bits", "must be an (n, words) uint64 array", getattr(self.bits, "dtype", self.bits))
+        if self.bits.shape[1] != words_of(self.cells):
+            raise ParameterError("bits", f"must have {words_of(self.cells)} words a device", self.bits.shape)
+        # A round's answers may share memory with the coins they came from, so nobody may write to them.
+        rows = np.ascontiguousarray(self.bits).view()
+        rows.flags.writeable = False
+        object.__setattr__(self, "bits", rows)
+
+    @classmethod
+    def from_dense(cls, answers: NDArray[Any]) -> "BitReports":
+        """Pack an (n, cells) array of answers, anything not 0 being Yes."""
+        n, cells = answers.shape
+        padded = np.zeros((n, words_of(cells) * WORD), dtype=np.bool_)
+        padded[:, :cells] = answers != 0
+        packed = np.packbits(padded, axis=1, bitorder="little").view("<u8")
+        return cls(packed.astype(np.uint64, copy=False), cells)
+
+    def to_dense(self) -> NDArray[np.uint8]:
+        """Return the answers as (n, cells) uint8, a byte an answer: for few devices."""
+        little = self.bits.astype("<u8", copy=False)
+        return np.unpackbits(little.view(np.uint8), axis=1, count=self.cells, bitorder="little")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed rows."""
+        return self.bits.nbytes
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.bits)
+
+    def __getitem__(self, index: Any) -> "BitReports":
+        """Return the answers of some devices: a slice, a boolean mask or an array of indices."""
+        return BitReports(self.bits[index], self.cells)
+
+    def __repr__(self) -> str:
+        """Size and shape."""
+        return f"<BitReports of {len(self)} devices about {self.cells} cells>"
+
+    def count_yes(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the Yes answers about each cell, (cells,) int64, of the masked devices (all, if the mask is empty)."""
+        totals = np.zeros(self.bits.shape[1] * WORD, dtype=np.int64)
+        planes = np.zeros((PLANES, self.bits.shape[1]), dtype=np.uint64)
+        _add_rows(self.bits, where, planes, totals)
+        return totals[: self.cells]
+
+
+@compiled
+def set_bits(
+    rows: NDArray[np.uint64], truth: NDArray[np.int32], hits: NDArray[np.bool_]
+) -> None:  # pragma: no cover - compiled
+    """Answer Yes about the cell a device is in, wherever its coin says so and it is in a cell at all."""
+    for i in range(truth.size):
+        cell = truth[i]
+        if cell > 0 and hits[i]:
+            bit = cell - 1
+            rows[i, bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+
+
+@compiled
+def set_bits_where(
+    rows: NDArray[np.uint64], truth: NDArray[np.int32], hits: NDArray[np.uint64]
+) -> None:  # pragma: no cover - compiled
+    """Answer Yes about the cell a device is in, wherever the coin it has for that cell says so."""
+    for i in range(truth.size):
+        cell = truth[i]
+        if cell > 0:
+            bit = cell - 1
+            rows[i, bit >> 6] |= hits[i, bit >> 6] & (np.uint64(1) << np.uint64(bit & 63))
+
+
+@compiled
+def _add_rows(
+    rows: NDArray[np.uint64], where: NDArray[np.bool_], planes: NDArray[np.uint64], totals: NDArray[np.int64]
+) -> None:  # pragma: no cover - compiled
+    """Add up the columns of packed rows without unpacking them.
+
+    `planes` is a counter stood on end: plane p holds bit p of each column's count, so one row is added to 64
+    columns by a carry rippling through a few words. It is emptied into the totals before it can overflow.
+    """
+    words = rows.shape[1]
+    held = 0
+    for i in range(rows.shape[0]):
+        if where.size and not where[i]:
+            continue
+        for j in range(words):
+            carry = rows[i, j]
+            for p in range(PLANES):
+                plane = planes[p, j]
+                planes[p, j] = plane ^ carry
+                carry &= plane
+        held += 1
+        if held == ROWS:
+            _empty_planes(planes, totals)
+            held = 0
+    _empty_planes(planes, totals)
+
+
+@compiled
+def _empty_planes(planes: NDArray[np.uint64], totals: NDArray[np.int64]) -> None:  # pragma: no cover - compiled
+    """Move what the vertical counter holds into the totals."""
+    for p in range(PLANES):
+        for j in range(planes.shape[1]):
+            word = planes[p, j]
+            if word:
+                for b in range(WORD):
+                    totals[j * WORD + b] += np.int64((word >> np.uint64(b)) & np.uint64(1)) << p
+                planes[p, j] = 0
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerReports:
+    """One round's answers of `outputs` kinds: plane k − 1 has a cell's bit set where the answer is k, k ≥ 1.
+
+    Where no plane has it set the answer is 0, so an answer of three kinds takes two bits a cell.
+
+    Parameters
+    ----------
+    bits : (n, outputs − 1, ceil(cells / 64)) uint64
+        Packed rows, a plane for each output but 0, that share no bit; those past the last cell are 0. Held read-only.
+    cells : int
+        The number of cells V.
+
+    Raises
+    ------
+    ParameterError
+        If the planes have another shape or dtype, or two give one cell two answers.
+    """
+
+    bits: NDArray[np.uint64]
+    cells: int
+
+    def __post_init__(self) -> None:
+        """Check the shape, that no cell has two answers, and close the rows to writing."""
+        check_integer("cells", self.cells, at_least=1)
+        planes = self.bits
+        if not isinstance(planes, np.ndarray) or planes.dtype != np.uint64 or planes.ndim != 3:
+            raise ParameterError(
+                "bits", "must be an (n, outputs − 1, words) uint64 array", getattr(planes, "dtype", planes)
+            )
+        if planes.shape[1] < 1 or planes.shape[2] != words_of(self.cells):
+            raise ParameterError(
+                "bits", f"must have a plane or more of {words_of(self.cells)} words a device", planes.shape
+            )
+        taken = planes[:, 0]
+        for plane in range(1, planes.shape[1]):
+            if np.any(taken & planes[:, plane]):
+                raise ParameterError("bits", "must give no cell two answers, at answer", plane + 1)
+            taken = taken | planes[:, plane] if plane + 1 < planes.shape[1] else taken
+        # A round's answers may share memory with the coins they came from, so nobody may write to them.
+        rows = np.ascontiguousarray(planes).view()
+        rows.flags.writeable = False
+        object.__setattr__(self, "bits", rows)
+
+    @classmethod
+    def from_dense(cls, answers: NDArray[Any], outputs: int) -> "AnswerReports":
+        """Pack an (n, cells) array of answers in 0…outputs − 1."""
+        check_integer("outputs", outputs, at_least=2)
+        planes = [BitReports.from_dense(answers == k).bits for k in range(1, outputs)]
+        return cls(np.stack(planes, axis=1), answers.shape[1])
+
+    def to_dense(self) -> NDArray[np.uint8]:
+        """Return the answers as (n, cells) uint8, a byte an answer: for few devices."""
+        dense = np.zeros((len(self), self.cells), dtype=np.uint8)
+        for k in range(1, self.outputs):
+            dense += np.uint8(k) * BitReports(self.bits[:, k - 1], self.cells).to_dense()
+        return dense
+
+    @property
+    def outputs(self) -> int:
+        """How many kinds of answer there are."""
+        return int(self.bits.shape[1]) + 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed rows."""
+        return self.bits.nbytes
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.bits)
+
+    def __getitem__(self, index: Any) -> "AnswerReports":
+        """Return the answers of some devices: a slice, a boolean mask or an array of indices."""
+        return AnswerReports(self.bits[index], self.cells)
+
+    def __repr__(self) -> str:
+        """Size and shape."""
+        return f"<AnswerReports of {len(self)} devices about {self.cells} cells, {self.outputs} outputs>"
+
+    def count(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return (cells, outputs) int64: how often each answer was given about each cell.
+
+        Parameters
+        ----------
+        where : (n,) or (0,) bool
+            The devices to count; all of them, if empty.
+        """
+        devices = int(np.count_nonzero(where)) if where.size else len(self)
+        # All planes side by side are one long row of yes/no answers.
+        words = self.bits.shape[1] * self.bits.shape[2]
+        said = BitReports(self.bits.reshape(len(self), words), words * WORD).count_yes(where)
+        counts = np.empty((self.cells, self.outputs), dtype=np.int64)
+        counts[:, 1:] = said.reshape(self.outputs - 1, -1)[:, : self.cells].T
+        counts[:, 0] = devices - counts[:, 1:].sum(axis=1)
+        return counts
+
+
+def encode_answers(reports: AnswerReports, cells: int, outputs: int) -> NDArray[np.int64]:
+    """Return (n, cells, outputs) int64: a 1 for the answer given about each cell."""
+    dense = _check_answers(reports, cells, outputs).to_dense()
+    vectors: NDArray[np.int64] = (dense[:, :, np.newaxis] == np.arange(outputs, dtype=np.uint8)).astype(np.int64)
+    return vectors
+
+
+def tally_answers(
+    reports: AnswerReports, cells: int, outputs: int, where: NDArray[np.bool_] | None
+) -> NDArray[np.int64]:
+    """Return how many of the masked devices gave each answer about each cell, (cells, outputs) int64."""
+    mask = check_where(where, devices=len(_check_answers(reports, cells, outputs)))
+    return reports.count(mask)
+
+
+@compiled
+def set_answers(
+    planes: NDArray[np.uint64], truth: NDArray[np.int32], said: NDArray[np.uint8]
+) -> None:  # pragma: no cover - compiled
+    """Give `said` as the answer about the cell a device is in, if it is in one."""
+    for i in range(truth.size):
+        cell = truth[i]
+        if cell > 0:
+            bit = cell - 1
+            one = np.uint64(1) << np.uint64(bit & 63)
+            for plane in range(planes.shape[1]):
+                if said[i] == plane + 1:
+                    planes[i, plane, bit >> 6] |= one
+                else:
+                    planes[i, plane, bit >> 6] &= ~one
+
+
+def _check_answers(reports: AnswerReports, cells: int, outputs: int) -> AnswerReports:
+    """Refuse reports about other cells or with other answers."""
+    if not isinstance(reports, AnswerReports) or reports.cells != cells or reports.outputs != outputs:
+        raise ParameterError("reports", f"must be AnswerReports about {cells} cells, {outputs} outputs", reports)
+    return reports
+
+
+# Random words drawn at once: 2 MB, which stays in the cache between being drawn and being spent.
+DRAW = 2**18
+
+
+def toss_rows(
+    n: int,
+    cells: int,
+    probability: float,
+    *,
+    rng: np.random.Generator,
+    unless: NDArray[np.uint64] | None = None,
+) -> NDArray[np.uint64]:
+    """Return (n, ceil(cells / 64)) uint64 rows in which each cell's bit is an independent Bernoulli(p).
+
+    Bit-sliced comparison: lane by lane a uniform 64-bit number is compared with ⌊p·2⁶⁴⌋, all 64 lanes sharing
+    one random word for each binary digit, from the most significant on, until every lane is decided: about 7
+    words for 64 coins whatever p is. The probability is p exactly where p is a multiple of 2⁻⁶⁴, as every
+    double from 2⁻¹¹ up is, and within 2⁻⁶⁴ below that.
+
+    Parameters
+    ----------
+    n : int
+        Devices.
+    cells : int
+        Coins a device.
+    probability : float
+        p, in [0, 1].
+    rng : numpy.random.Generator
+        Where random words come from.
+    unless : (n, ceil(cells / 64)) uint64, optional
+        Bits already taken: there the coin is left 0, and not tossed.
+
+    Returns
+    -------
+    (n, ceil(cells / 64)) uint64
+    """
+    rows = np.zeros((n, words_of(cells)), dtype=np.uint64)
+    last = np.uint64((1 << (cells % WORD or WORD)) - 1)
+    taken = np.zeros((1, 1), dtype=np.uint64) if unless is None else unless
+    if probability >= 1.0:
+        rows[:] = ~np.uint64(0)
+        rows[:, -1] = last
+        return rows if unless is None else rows & ~unless
+    threshold = int(probability * 2.0**WORD)
+    if threshold == 0:
+        return rows
+    lowest = (threshold & -threshold).bit_length() - 1  # below the last 1 of the threshold a tie can only lose
+    done, flat = 0, rows.reshape(-1)
+    while done < flat.size:
+        # The last few words of a draw are left unspent: a word of coins is never begun that might not be
+        # finished, since starting one again would favour lanes that decide early.
+        words = rng.integers(
+            0, 2**64 - 1, size=min(DRAW, 8 * (flat.size - done) + WORD), dtype=np.uint64, endpoint=True
+        )
+        done = _compare(words, flat, done, rows.shape[1], last, taken.reshape(-1), np.uint64(threshold), lowest)
+    return rows
+
+
+@compiled
+def _compare(
+    words: NDArray[np.uint64],
+    rows: NDArray[np.uint64],
+    start: int,
+    width: int,
+    last: np.uint64,
+    taken: NDArray[np.uint64],
+    threshold: np.uint64,
+    lowest: int,
+) -> int:  # pragma: no cover - compiled
+    """Toss words of coins from `start` on while random words last; return where it stopped."""
+    spent = 0
+    one = np.uint64(1)
+    i = start
+    while i < rows.size and spent + WORD <= words.size:
+        undecided = last if i % width == width - 1 else ~np.uint64(0)
+        if taken.size == rows.size:
+            undecided &= ~taken[i]
+        below = np.uint64(0)
+        for digit in range(WORD - 1, lowest - 1, -1):
+            word = words[spent]
+            spent += 1
+            if (threshold >> np.uint64(digit)) & one:
+                below |= undecided & ~word
+                undecided &= word
+            else:
+                undecided &= ~word
+            if undecided == 0:
+                break
+        rows[i] = below
+        i += 1
+    return i

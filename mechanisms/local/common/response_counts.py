@@ -1,0 +1,149 @@
+"""Devices asked and reports counted in each round, and checks of the arguments that a mechanism takes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.common.intervals import QuadraticVariance
+from mechanisms.local.mechanism import Estimate
+from mechanisms.parameter import ParameterError, check_per_round
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCounts:
+    """Devices asked and reports counted, by round.
+
+    The devices whose cells are estimated are those asked in the truth round: N = asked[truth_round − 1].
+    Which of them a round hears is taken for a simple random sample, and the devices asked in the smaller
+    round for one of the larger round's (missing at random): loss that hits one cell more than another is not
+    seen here.
+
+    Parameters
+    ----------
+    asked, counted : tuple of int
+        One number a round; no round counts more than it asked.
+    truth_round : int
+        The round, from 1, at which the truth is fixed.
+    """
+
+    asked: tuple[int, ...]
+    counted: tuple[int, ...]
+    truth_round: int
+
+    @classmethod
+    def from_rounds(
+        cls, counted: Iterable[int], asked: Iterable[int], *, rounds: int, truth_round: int
+    ) -> "ResponseCounts":
+        """Check and hold what a caller was told."""
+        asked, counted = check_per_round("asked", asked, rounds), check_per_round("counted", counted, rounds)
+        if any(c > a for a, c in zip(asked, counted, strict=True)):
+            raise ParameterError("counted", f"must not exceed asked {list(asked)}", list(counted))
+        return cls(asked, counted, truth_round)
+
+    @classmethod
+    def from_truth(
+        cls,
+        devices: int,
+        counted: Iterable[int] | None,
+        asked: Iterable[int] | None,
+        *,
+        rounds: int,
+        truth_round: int,
+    ) -> "ResponseCounts":
+        """Fill in an ideal channel where nothing else was said, and check that `asked` fits the truth."""
+        asked = (devices,) * rounds if asked is None else tuple(asked)
+        heard = cls.from_rounds(asked if counted is None else counted, asked, rounds=rounds, truth_round=truth_round)
+        if heard.devices != devices:
+            raise ParameterError(
+                "asked", f"must be the sum of true_counts, {devices}, in round {truth_round}", heard.devices
+            )
+        return heard
+
+    @property
+    def devices(self) -> int:
+        """N, the devices whose cells are estimated."""
+        return self.asked[self.truth_round - 1]
+
+    @property
+    def ideal(self) -> bool:
+        """Whether every round asked the same devices and counted them all."""
+        return all(n == self.devices for n in (*self.asked, *self.counted))
+
+    @property
+    def silent(self) -> bool:
+        """Whether there are devices, and a round in which none was counted: then nothing can be estimated."""
+        return self.devices > 0 and 0 in self.counted
+
+
+def estimate_nothing(heard: ResponseCounts, cells: int) -> Estimate:
+    """Return the estimate that knows nothing: 0, an infinite standard error (0 of no device), every count possible."""
+    zero = np.zeros(cells)
+    error = np.full(cells, np.inf if heard.devices else 0.0)
+    return Estimate(zero, error, zero, np.full(cells, float(heard.devices)), "score")
+
+
+def estimate_between(
+    count: NDArray[np.float64],
+    variance: QuadraticVariance,
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]],
+    heard: ResponseCounts,
+) -> Estimate:
+    """Return an unbiased count with theory's standard error at the clipped count, and an interval.
+
+    The ends are moved out to the clipped count where it is beyond them.
+    """
+    centre = np.clip(count, 0.0, heard.devices)
+    lower, upper = np.minimum(ends[0], centre), np.maximum(ends[1], centre)
+    return Estimate(count, variance.std_error(centre), lower, upper, "score")
+
+
+OUTSIDE = 0
+
+
+def check_round(round_: int, rounds: int) -> int:
+    """Return the round, from 1, if the mechanism has it."""
+    if round_ not in range(1, rounds + 1):
+        raise ParameterError("round", f"must be in 1..{rounds}", round_)
+    return round_
+
+
+def check_truth(truth: NDArray[np.int32], *, devices: int, cells: int) -> NDArray[np.int32]:
+    """Return the cell of every device, (n,) int32 in 0…V, if it is just that."""
+    if not isinstance(truth, np.ndarray) or truth.dtype != np.int32:
+        raise ParameterError("truth", "must be an int32 array", getattr(truth, "dtype", type(truth).__name__))
+    if truth.shape != (devices,):
+        raise ParameterError("truth", f"must have one cell a device, shape {(devices,)}", truth.shape)
+    if devices:
+        least, greatest = int(truth.min()), int(truth.max())
+        if least < OUTSIDE or greatest > cells:
+            rule = f"must be a cell in 1..{cells}, or 0 outside every cell"
+            raise ParameterError("truth", rule, least if least < OUTSIDE else greatest)
+    return truth
+
+
+def check_values(reports: NDArray[np.int32], *, outputs: int) -> NDArray[np.int32]:
+    """Return one output a device, (n,) int32 in 0…outputs − 1, if reports are just that.
+
+    Reports come from elsewhere by the time they are added up: an output the tally has no place for must not
+    reach a compiled kernel.
+    """
+    if not isinstance(reports, np.ndarray) or reports.dtype != np.int32 or reports.ndim != 1:
+        raise ParameterError(
+            "reports", "must be an (n,) int32 array", getattr(reports, "dtype", type(reports).__name__)
+        )
+    if reports.size:
+        least, greatest = int(reports.min()), int(reports.max())
+        if least < 0 or greatest >= outputs:
+            raise ParameterError("reports", f"must be outputs in 0..{outputs - 1}", least if least < 0 else greatest)
+    return reports
+
+
+def check_where(where: NDArray[np.bool_] | None, *, devices: int) -> NDArray[np.bool_]:
+    """Return the mask of the devices to count; an empty one stands for all of them."""
+    if where is None:
+        return np.empty(0, dtype=np.bool_)
+    if not isinstance(where, np.ndarray) or where.dtype != np.bool_ or where.shape != (devices,):
+        raise ParameterError("where", f"must be a boolean array of shape {(devices,)}", getattr(where, "shape", where))
+    return where

@@ -1,0 +1,59 @@
+"""Printed: the one ε that a mechanism's paper prints, to stand beside what is exact."""
+
+from dataclasses import dataclass
+
+from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
+from mechanisms.local.mechanism import LocalMechanism
+from mechanisms.local.randomized_response import RandomizedResponse
+from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.privacy.sampling_privacy import (
+    printed_binary_leakage,
+    printed_multi_value_leakage,
+    printed_randomized_response_leakage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a paper prints as a mechanism's leakage.
+
+    Parameters
+    ----------
+    epsilon : float
+        As printed; infinite where its formula divides by zero.
+    equation : str
+        Which one.
+    note : str
+        What it leaves out.
+    """
+
+    epsilon: float
+    equation: str
+    note: str
+
+
+def printed_by_paper(mechanism: LocalMechanism) -> Printed | None:
+    """Return what the mechanism's paper prints as its leakage; None where it prints nothing."""
+    match mechanism:
+        case SamplingPrivacy():
+            epsilon = printed_multi_value_leakage(sampling=mechanism.sampling, blanks=mechanism.blanks[1:])
+            note = (
+                "round two alone, over the cells only: it leaves out the dummy 0 that devices outside answer, and "
+                "whoever links a device's two answers"
+            )
+            return Printed(epsilon, "SP eq 29", note)
+        case BinarySamplingPrivacy():
+            epsilon = printed_binary_leakage(sampling=mechanism.sampling, blank_zero=mechanism.faces[0])
+            note = (
+                "round two alone, of one question: asked about every cell a move changes two answers, and it leaves "
+                "out whoever links a device's two answers"
+            )
+            return Printed(epsilon, "SP eqs 18-25", note)
+        case RandomizedResponse():
+            epsilon = printed_randomized_response_leakage(
+                first_coin=mechanism.first_coin, second_coin=mechanism.second_coin
+            )
+            note = "the answer Yes to one question: it leaves out the answer No, and that every cell is asked about"
+            return Printed(epsilon, "SP eq 30", note)
+        case _:
+            return None

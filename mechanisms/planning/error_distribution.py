@@ -1,0 +1,159 @@
+"""Spread: how an estimate's error is distributed, as far as a simulation's root mean square error needs it."""
+
+import math
+from functools import singledispatch
+
+import numpy as np
+from scipy.stats import chi2
+
+from mechanisms.local.anonymized_local import AnonymizedCancelling
+from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.estimators import control_weight
+from mechanisms.local.common.frequency_oracle import PureProtocol
+from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local.randomized_response import RandomizedResponse
+from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.planning.target import Target
+from mechanisms.privacy.binomial import window
+
+LEVEL = 0.95
+
+
+def error_interval(std_error: float, *, cells: int, excess: float = 0.0, level: float = LEVEL) -> tuple[float, float]:
+    """Return where the root mean square error of a simulation of so many cells falls with probability `level`.
+
+    Of R independent errors of variance σ² and excess kurtosis κ, their mean square has relative variance
+    (2 + κ)/R, that of a χ² of R/(1 + κ/2) degrees of freedom, which stands in for it: exactly for normal errors,
+    nearly for many cells. Below one degree, where a rare great error is all of σ, the χ² would put both ends at 0;
+    from 0 to σ/√((1 − level)/2) then holds whatever the errors' law (Markov's inequality).
+
+    Parameters
+    ----------
+    std_error : float
+        σ.
+    cells : int
+        R.
+    excess : float
+        κ, above −2.
+    level : float
+        Probability of falling within.
+
+    Returns
+    -------
+    tuple of float
+    """
+    if std_error == 0.0 or not math.isfinite(std_error):
+        return std_error, std_error
+    freedom = cells / max(1.0 + excess / 2.0, 1e-9)
+    tail = (1.0 - level) / 2.0
+    if freedom < 1.0:
+        return 0.0, std_error / math.sqrt(tail)
+    low, high = (float(chi2.ppf(share, freedom)) for share in (tail, 1.0 - tail))
+    return std_error * math.sqrt(low / freedom), std_error * math.sqrt(high / freedom)
+
+
+def excess_kurtosis(mechanism: object, target: Target) -> float:
+    """Return the excess kurtosis of the estimate of a cell of the target's occupancy; 0 where it is not known.
+
+    Devices answer independently, so the fourth cumulants of what each adds to the estimate add up.
+    """
+    return _excess(mechanism, target)
+
+
+@singledispatch
+def _excess(mechanism: object, target: Target) -> float:  # noqa: ARG001 - others need them
+    return 0.0
+
+
+@_excess.register
+def _of_pure(mechanism: PureProtocol, target: Target) -> float:
+    return _of_answers(mechanism.true_yes, mechanism.false_yes, target)
+
+
+@_excess.register
+def _of_coins(mechanism: RandomizedResponse, target: Target) -> float:
+    return _of_answers(mechanism.true_yes, mechanism.false_yes, target)
+
+
+@_excess.register(BinarySamplingPrivacy)
+@_excess.register(SamplingPrivacy)
+def _of_sampling(mechanism: BinarySamplingPrivacy | SamplingPrivacy, target: Target) -> float:
+    if isinstance(mechanism, SamplingPrivacy) and mechanism.refresh:
+        return _of_refreshed(mechanism, target)
+    return _of_answers(mechanism.sampling, 0.0, target)
+
+
+@_excess.register
+def _of_cancelling(mechanism: AnonymizedCancelling, target: Target) -> float:
+    return _of_answers(mechanism.shift, 0.0, target)
+
+
+@_excess.register
+def _of_question(mechanism: QuestionMechanism, target: Target) -> float:
+    scores = mechanism.linear_estimator.scores.sum(axis=1)
+    inside, outside = (_cumulants(scores, np.array(law)) for law in (mechanism.question.yes, mechanism.question.no))
+    return _together(inside, outside, target)
+
+
+@_excess.register
+def _of_laplace(mechanism: DistributedLaplace, target: Target) -> float:
+    return laplace_excess(mechanism.alpha) * mechanism.devices / target.population  # a share n/N has N/n times that
+
+
+def suppressed_excess(occupancy: int, *, sampling: float, k: int) -> float:
+    """Return the excess kurtosis, about 0, of the error of D/β if D ≥ k and 0 else, D ~ Bin(Y, β).
+
+    Parameters
+    ----------
+    occupancy : int
+        Y.
+    sampling : float
+        β.
+    k : int
+    """
+    first, masses = window(occupancy, sampling)
+    seen = first + np.arange(len(masses), dtype=np.float64)
+    squares = (np.where(seen >= k, seen / sampling, 0.0) - occupancy) ** 2
+    mean = float(masses @ squares)
+    return float(masses @ squares**2) / mean**2 - 3.0 if mean > 0.0 else 0.0
+
+
+def laplace_excess(alpha: float) -> float:
+    """Return the excess kurtosis of discrete Laplace noise, from the cumulants of the geometric law."""
+    return (1.0 + 4.0 * alpha + alpha**2) / (2.0 * alpha)
+
+
+def _of_refreshed(mechanism: SamplingPrivacy, target: Target) -> float:
+    """Return it of what a device's reports of cell 1 in both rounds add: second − λ·first."""
+    sampling, refresh, blank = mechanism.sampling, mechanism.refresh, float(mechanism.blanks[1])
+    heard = ResponseCounts.from_truth(target.population, None, None, rounds=2, truth_round=2)
+    weight = float(control_weight(mechanism.blanks[1:2], sampling=sampling, refresh=refresh, heard=heard)[0])
+    again = blank / (1.0 - sampling) if sampling < 1.0 else 0.0
+    both = blank * (1.0 - refresh + refresh * again)
+    values = np.array([1.0 - weight, 1.0, -weight, 0.0])
+    there = np.array([both, blank - both + sampling, blank - both, 0.0])
+    elsewhere = np.array([both, blank - both, blank - both, 0.0])
+    laws = [np.append(law[:3], 1.0 - law[:3].sum()) for law in (there, elsewhere)]
+    return _together(_cumulants(values, laws[0]), _cumulants(values, laws[1]), target)
+
+
+def _of_answers(true_yes: float, false_yes: float, target: Target) -> float:
+    """Return it of a count of Yes answers, Bin(Y, p) + Bin(N − Y, q)."""
+    inside, outside = (_cumulants(np.array([0.0, 1.0]), np.array([1.0 - p, p])) for p in (true_yes, false_yes))
+    return _together(inside, outside, target)
+
+
+def _cumulants(values: np.ndarray, law: np.ndarray) -> tuple[float, float]:
+    """Return the second and fourth cumulant of a variable."""
+    centred = values - values @ law
+    second = float(centred**2 @ law)
+    return second, float(centred**4 @ law) - 3.0 * second**2
+
+
+def _together(inside: tuple[float, float], outside: tuple[float, float], target: Target) -> float:
+    """Return the excess kurtosis of the sum over those in the cell and those who are not."""
+    there, elsewhere = target.expected, target.population - target.expected
+    second, fourth = (there * a + elsewhere * b for a, b in zip(inside, outside, strict=True))
+    return max(fourth / second**2, -2.0 + 1e-9) if second > 0.0 else 0.0

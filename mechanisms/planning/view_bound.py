@@ -1,0 +1,267 @@
+"""Tightest proved bound for a view, direct or derived from other views, and its margin to a target (ε, δ).
+
+Margins may be approximate where a search evaluates hundreds. What a search finds is checked with the claim itself.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from mechanisms.privacy.claim import ClaimKind, PrivacyClaim
+from mechanisms.privacy.discrete_laplace import PartialDelta
+from mechanisms.privacy.hockey_stick import ComposedDelta
+from mechanisms.privacy.released import ReleasedDelta
+from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
+
+
+class Claimant(Protocol):
+    """What makes claims: a mechanism, or as much of one as a search needs."""
+
+    @property
+    def rounds(self) -> int:
+        """Answers a device gives per query."""
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what is proved about whoever has this view."""
+
+
+@dataclass(frozen=True)
+class ViewBound:
+    """What is proved about a view: the least of several bounds, the mechanism's own claim first.
+
+    Parameters
+    ----------
+    view : View
+        Whose.
+    own : PrivacyClaim
+        The mechanism's claim.
+    made_from : sequence of PrivacyClaim
+        Claims of views of which this one is a function of them and of what does not hang on the device.
+    """
+
+    view: View
+    own: PrivacyClaim
+    made_from: Sequence[PrivacyClaim] = ()
+
+    @property
+    def epsilon(self) -> float:
+        """The least ε known at δ = 0; infinite where none is finite, NaN where not known."""
+        return self._always[0]
+
+    @property
+    def kind(self) -> ClaimKind:
+        """How good that ε is."""
+        return self._always[1]
+
+    @property
+    def _always(self) -> tuple[float, ClaimKind]:
+        """ε at δ = 0, and how good it is."""
+        if self.own.kind == "infinite":
+            return math.inf, "infinite"
+        finite = min((c.epsilon for c in self.made_from if math.isfinite(c.epsilon)), default=math.inf)
+        if math.isfinite(self.own.epsilon) and self.own.epsilon <= finite:
+            return self.own.epsilon, self.own.kind
+        return (finite, "bound") if math.isfinite(finite) else (math.nan, "unknown")
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        """Return the least δ known at this ε, and how good it is; NaN and "unknown" where none is known."""
+        own = self.own.delta(epsilon)
+        if self.own.delta_kind == "exact":
+            return own, "exact"
+        known = [(own, str(self.own.delta_kind))] if not math.isnan(own) else []
+        others = [delta for claim in self.made_from if not math.isnan(delta := claim.delta(epsilon))]
+        known += [(delta, "bound") for delta in others]
+        return min(known, key=lambda pair: pair[0], default=(math.nan, "unknown"))
+
+    def meets(self, epsilon: float, delta: float) -> bool:
+        """Whether (ε, δ) is proved to hold."""
+        return self.margin(epsilon, delta) <= 0.0
+
+    def margin(self, epsilon: float, delta: float, *, most: float = 50.0) -> float:
+        """Return how far (ε, δ) is from held, 0 or less where it is proved: ε too much, or ln of δ over its limit."""
+        always = self.epsilon
+        if always <= epsilon:  # false for NaN
+            return max(always - epsilon, -most)
+        if delta == 0.0:
+            return min(always - epsilon, most) if math.isfinite(always) else most
+        found, _ = self.delta(epsilon)
+        if math.isnan(found):
+            return most
+        return max(-most, min(most, math.log(found / delta))) if found > 0.0 else -most
+
+    @property
+    def basis(self) -> str:
+        """Why: the own claim's sentence, or why another bounds it."""
+        if not self.made_from or self.own.delta_kind == "exact":
+            return self.own.basis
+        return f"{self.own.basis} At most what it is made from tells: {self.made_from[0].basis}"
+
+
+def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
+    """Return what is proved about a view of a mechanism.
+
+    Published counts and differences are sums over all the devices asked, so they are a function of the shuffled reports
+    of all devices. For a mechanism of one round its own claim of these bounds them. For one of several rounds the
+    linked reports of a device are one report of a randomizer, and hiding among the clones bounds them
+    (`shuffled_claim`). Where the mechanism's own claim is exact nothing needs bounding.
+
+    Parameters
+    ----------
+    mechanism : Claimant
+        One of several rounds must draw new coins in every query: its queries are composed as independent releases.
+    view : View
+    devices : int
+        N, devices asked.
+    """
+    own = mechanism.claim(view)
+    if own.delta_kind == "exact":
+        return ViewBound(view, own)
+    return ViewBound(view, own, tuple(_made_from(mechanism, view, devices)))
+
+
+def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[PrivacyClaim]:
+    """Yield claims that bound the view."""
+    if isinstance(view, ReleasedCounts | ReleasedDifferences):
+        linked = mechanism.claim(LinkedReports(view.queries))
+        shuffled = Shuffled(1, devices, view.queries)
+        if mechanism.rounds == 1:
+            yield mechanism.claim(shuffled)
+        else:
+            yield shuffled_claim(shuffled, local=linked, single=mechanism.claim(LinkedReports()))
+        yield linked
+
+
+# Of queries that together may lose more than this, the numerical composition takes minutes and gigabytes: basic
+# composition then bounds δ alone.
+LARGEST_COMPOSED = 200.0
+# Places of the grid of losses, and how many standard deviations it reaches either way.
+PLACES, REACH = 2**12, 12.0
+# Between these a report's ε₀ is sought.
+LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
+
+
+@dataclass(frozen=True)
+class RememberedDelta(ComposedDelta):
+    """The same δ(ε), computed once for each ε: claims of several views rest on one composition."""
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ at this ε."""
+        return _remembered(self, epsilon)
+
+    def compute(self, epsilon: float) -> float:
+        """Return it without looking it up."""
+        return super().__call__(epsilon)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(composed: RememberedDelta, epsilon: float) -> float:
+    return composed.compute(epsilon)
+
+
+@dataclass(frozen=True)
+class RoughDelta(RememberedDelta):
+    """About the same δ(ε), in a millisecond: the losses on a coarser grid, their mean kept.
+
+    They are rounded up to whole multiples of the interval as the exact composition rounds them, and then each is
+    divided between two neighbouring places of a grid as wide as the sum of all queries' losses is likely to be.
+    """
+
+    def compute(self, epsilon: float) -> float:
+        """Return about δ, the larger of both directions, and basic composition where that is less."""
+        p, q = np.array(self.p), np.array(self.q)
+        return min(self.basic(epsilon), max(self._direction(p, q, epsilon), self._direction(q, p, epsilon)))
+
+    def _direction(self, p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> float:
+        shared = (p > 0.0) & (q > 0.0)
+        if not shared.any():
+            return 1.0
+        masses = p[shared]
+        kept = float(masses.sum())
+        losses = np.ceil(np.log(masses / q[shared]) / self.interval - 1e-9) * self.interval
+        mean = float(masses @ losses) / kept
+        away = losses - mean
+        spread = math.sqrt(self.queries * float(masses @ away**2) / kept)
+        step = 2.0 * (REACH * spread + 2.0 * float(np.abs(away).max()) + 1e-300) / PLACES
+        place = np.floor(away / step)
+        above = (away / step - place) * masses
+        index = place.astype(np.int64) % PLACES
+        law = np.bincount(index, masses - above, PLACES) + np.bincount((index + 1) % PLACES, above, PLACES)
+        summed = np.fft.irfft(np.fft.rfft(law) ** self.queries, PLACES)
+        total = self.queries * mean + step * np.fft.fftfreq(PLACES, 1.0 / PLACES)
+        told = -np.expm1(np.minimum(epsilon - total, 0.0))
+        return min(1.0, max(0.0, 1.0 - kept**self.queries + float(summed @ told)))
+
+
+def tell_once(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
+    """Return what `bound_view` does, each composition evaluated once, or roughly.
+
+    What would take too long to compose is bounded by basic composition.
+    """
+    told = bound_view(mechanism, view, devices=devices)
+    kind = RoughDelta if rough else RememberedDelta
+    return ViewBound(view, _recomposed(told.own, kind), tuple(_recomposed(claim, kind) for claim in told.made_from))
+
+
+def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClaim:
+    """Return a claim with another kind of composition."""
+    curve = claim.curve
+    if isinstance(curve, PartialDelta) and curve.queries > 1:
+        curve = curve.composed
+    if isinstance(curve, ComposedDelta):
+        if claim.epsilon <= LARGEST_COMPOSED:
+            return replace(claim, curve=_of_kind(curve, kind))
+        return replace(claim, curve=curve.basic)
+    if isinstance(curve, ReleasedDelta) and curve.composed is not None:
+        return replace(claim, curve=replace(curve, composed=_of_kind(curve.composed, kind)))
+    if isinstance(curve, AmplifiedDelta):
+        return replace(claim, curve=replace(curve, local=_recomposed(curve.local, kind)))
+    return claim
+
+
+def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDelta:
+    return kind(composed.p, composed.q, composed.queries, composed.interval)
+
+
+def margin(told: ViewBound, epsilon: float, delta: float, *, fixed: bool = False) -> float:
+    """Return `Told.margin`, or where it is 0 or less another such number, by the cheapest of the bounds.
+
+    Parameters
+    ----------
+    told : Told
+    epsilon, delta : float
+    fixed : bool
+        Whether a search asks about this ε and δ only. δ among clones rises with a report's ε₀ and with nothing else
+        of a mechanism; the greatest ε₀ allowed is then found once, and how far above it ln ε₀ is takes δ's place.
+    """
+    least = math.inf
+    for claim in sorted((told.own, *told.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
+        curve, left = claim.curve, claim
+        if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(curve.shuffled, ClonesDelta):
+            clones = curve.shuffled
+            most = _largest_hidden(clones.devices, clones.queries, epsilon, delta)
+            least = min(least, math.log(clones.epsilon / most))
+            left = curve.local
+        if least > 0.0:
+            least = min(least, ViewBound(told.view, left).margin(epsilon, delta))
+    return least
+
+
+@lru_cache(maxsize=256)
+def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) -> float:
+    """Return the greatest ε₀ of reports that among so many clones meet (ε, δ)."""
+
+    def excess(log_local: float) -> float:
+        found = ClonesDelta(devices, math.exp(log_local), queries)(epsilon)
+        return max(math.log(found / delta), -20.0) if found > 0.0 else -20.0
+
+    low, high = (math.log(local) for local in (max(epsilon / queries, LEAST_LOCAL), LARGEST_LOCAL))
+    if low >= high or excess(high) <= 0.0:
+        return LARGEST_LOCAL
+    return math.exp(low if excess(low) >= 0.0 else brentq(excess, low, high, xtol=1e-9))

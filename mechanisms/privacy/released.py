@@ -1,0 +1,327 @@
+"""Claims about published counts and differences of two rounds: exact for one query, bounded for several."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.parameter import check_epsilon, check_integer, check_probability
+from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
+from mechanisms.privacy.cell_move import moved_differences_delta
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.hockey_stick import ComposedDelta, dominating_pair
+from mechanisms.privacy.shuffled import CrowdRatioDelta
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
+
+
+def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: float) -> float:
+    """Return δ(ε) of both rounds' published counts when nobody but the crowd was asked, the larger of both directions.
+
+    The device is in the cell or outside every cell, the number asked fixed, everyone else known. What the
+    counts add to the difference K, the sampled devices of the cell, is how many unsampled devices gave a blank
+    that can be told from a sampled device's 0:
+
+    - multi-valued: R = Σ_{v≥1} C_v,₁, the devices whose blank is not 0; the counts of 0 follow from K, R and
+      n, and how R falls to the cells is the same in both worlds;
+    - one question: R = C1₁, the devices whose blank is 1.
+
+    In both a device outside is in R with probability (1 − π_s)s, s = `seen`, as often as one in the cell, and
+    in K never. So K is how many answer up, with π_s or not at all, and n − K − R how many are still, with z =
+    1 − π_s − (1 − π_s)s or with π_s more (`CrowdRatioDelta`). With z = 0 a device that was outside and sampled
+    is alone in being still: δ ≥ π_s.
+
+    Parameters
+    ----------
+    crowd : int
+        n, the one in question included, at least 1.
+    sampling : float
+        π_s, in (0, 1].
+    seen : float
+        s, probability that an unsampled device's blank is in R, in [0, 1].
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        Within 1e-15, and at least π_sⁿ.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    n = check_integer("crowd", crowd, at_least=1)
+    beta = check_probability("sampling", sampling, above_zero=True)
+    check_probability("seen", seen)
+    if beta == 1.0:
+        return 1.0  # the counts are the truth
+    return _curve(n, beta, seen, 1)(epsilon)
+
+
+def _curve(crowd: int, sampling: float, seen: float, queries: int) -> CrowdRatioDelta:
+    """Return δ(ε) of both rounds' counts, for π_s below 1."""
+    rest = (1.0 - sampling) * (1.0 - seen)
+    return CrowdRatioDelta(
+        crowd=crowd,
+        up=sampling,
+        still=rest,
+        up_ratio=0.0,
+        still_ratio=1.0 + sampling / rest if rest > 0.0 else 1.0,
+        apart=0.0 if rest > 0.0 else sampling,
+        queries=queries,
+    )
+
+
+def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float) -> PrivacyClaim:
+    """Return what both rounds' published counts tell about one device, between its cell and outside every cell.
+
+    Every other device asked adds the same independent counts to both worlds, so a crowd alone is the worst case: its
+    δ bounds every larger gathering.
+
+    Parameters
+    ----------
+    view : ReleasedCounts
+        The crowd and the queries.
+    sampling : float
+        π_s.
+    seen : float
+        (1 − π_s − π_0)/(1 − π_s): probability that an unsampled device's blank is not 0.
+
+    Returns
+    -------
+    PrivacyClaim
+        "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ a bound, attained for one query where only the crowd was asked.
+    """
+    basis = (
+        "K and the unsampled blanks of round one, for one device between the cell and outside, everyone else known "
+        "(from SP eqs 6-16)"
+    )
+    if sampling == 1.0:
+        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 the counts are the truth.")
+    more = "" if view.queries == 1 else "; over T queries T·δ(ε/T)"
+    return PrivacyClaim.bound(
+        math.inf,
+        _curve(view.crowd, sampling, seen, view.queries),
+        f"{basis}; exact where nobody else was asked, and every other device asked only hides{more}.",
+    )
+
+
+# n·e^ε beyond this overflows a double; by then only the certain part of δ is left.
+LARGEST_EPSILON = 600.0
+# A peak beyond this is one of a δ that is 0 to the last digit.
+LARGEST_CROWD = 10**15
+
+
+def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k: int | None = None) -> float:
+    """Return the exact δ(ε) of a cell's published difference, the larger of both directions.
+
+    The difference D = C₂ − C₁ of a cell with n devices is Bin(n, π_s), whatever the blanks: an unsampled
+    device repeats itself and cancels (SP eqs 12-16 and 11; the δ is derived here, the paper has none).
+    Neighbours: one device in the cell or outside every cell, the number queried fixed and everyone else
+    known, so Bin(n, β) against Bin(n − 1, β) with β = π_s:
+
+    δ(ε) = max( P[Bin(n,β) > t] − e^ε P[Bin(n−1,β) > t],  P[Bin(n−1,β) ≤ s] − e^ε P[Bin(n,β) ≤ s] ),
+    t = ⌊n(1 − (1−β)e^−ε)⌋, s = ⌈n(1 − (1−β)e^ε)⌉ − 1.
+
+    Computed with the two binomials' difference taken by hand (P[Bin(n) > t] = P[Bin(n−1) > t] + β P[Bin(n−1)
+    = t]), which leaves two terms that are not nearly equal: small δ keep their digits.
+
+    With differences below k suppressed, those are one output. Its likelihood ratio lies on the side where
+    more was said already, so the same formulas hold with t and s raised to k − 1, and no δ is below 0.
+
+    Adding a device to the crowd adds an independent Bernoulli(β) to both worlds, so without suppression δ
+    never grows with the crowd.
+
+    Parameters
+    ----------
+    crowd : int
+        n, devices in the cell with the one in question, at least 1.
+    sampling : float
+        β = π_s, in (0, 1].
+    epsilon : float
+        At least 0.
+    k : int, optional
+        Differences below it are suppressed; none are, by default.
+
+    Returns
+    -------
+    float
+        At least βⁿ for every ε, if n ≥ k: with all n sampled the device must have been there.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    n = check_integer("crowd", crowd, at_least=1)
+    beta = check_probability("sampling", sampling, above_zero=True)
+    epsilon = min(check_epsilon(epsilon), LARGEST_EPSILON)
+    least = 0 if k is None else check_integer("k", k, at_least=1)
+    if n < least:
+        return 0.0  # nothing is ever published
+    if beta == 1.0:
+        return 1.0  # the difference is the count itself
+    return max(_delta_present(n, beta, epsilon, least), _delta_absent(n, beta, epsilon, least))
+
+
+def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int = 1) -> float:
+    """Return the greatest δ(ε) of a cell's suppressed difference over every crowd: for who cannot say how many.
+
+    Suppressed below k, differences of small crowds are never published and those of large ones tell little,
+    so the worst crowd lies between. While t stays at k − 1 the first direction's δ grows by one more device
+    just as long as n < (k − 1)/γ, γ = 1 − (1−β)e^−ε, and from t ≥ k − 1 on it is that without suppression,
+    which never grows; the second likewise, with 1 − (1−β)e^ε where that is positive. So each direction has
+    its one maximum at n = ⌈(k − 1)/γ⌉, or at k if that is more. (LQS theorem 5 bounds the same quantity from
+    above: `mechanisms.privacy.suppression`.)
+
+    Parameters
+    ----------
+    k : int
+        Differences below it are suppressed; at least 1.
+    sampling : float
+        β = π_s, in (0, 1].
+    epsilon : float
+        At least 0.
+    at_least : int
+        Devices known to be in the cell, the one in question included; only such crowds are looked at.
+
+    Returns
+    -------
+    float
+    """
+    least = check_integer("k", k, at_least=1)
+    known = check_integer("at_least", at_least, at_least=1)
+    beta = check_probability("sampling", sampling, above_zero=True)
+    factor = math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON))
+    slopes = (1.0 - (1.0 - beta) / factor, 1.0 - (1.0 - beta) * factor)
+    peaks = {math.ceil(min((least - 1) / slope, LARGEST_CROWD)) for slope in slopes if slope > 0.0}
+    # One more on either side, for the rounding of the peak.
+    crowds = {max(peak + step, least, known) for peak in peaks for step in (-1, 0, 1)}
+    return max(released_differences_delta(crowd=n, sampling=beta, epsilon=epsilon, k=least) for n in crowds)
+
+
+def _delta_present(n: int, beta: float, epsilon: float, least: int) -> float:
+    """Return the hockey stick of Bin(n, β) against Bin(n − 1, β): many sampled tell that the device was there."""
+    # t = n is reached only by rounding, when ε is so large that nothing but all n sampled is telling.
+    t = max(min(math.floor(n * (1.0 - (1.0 - beta) * math.exp(-epsilon))), n - 1), least - 1)
+    at, above = float(mass_at(t, n - 1, beta)), float(mass_above(t, n - 1, beta))
+    return max(beta * at - math.expm1(epsilon) * above, 0.0)
+
+
+def _delta_absent(n: int, beta: float, epsilon: float, least: int) -> float:
+    """Return the hockey stick of Bin(n − 1, β) against Bin(n, β): few sampled tell that it was not."""
+    s = math.ceil(n * (1.0 - (1.0 - beta) * math.exp(epsilon))) - 1
+    if s < 0:
+        return 0.0  # from ε = −ln(1 − β) on
+    s = max(s, least - 1)
+    # P[Bin(n) ≤ s] = P[Bin(n−1) ≤ s] − β P[Bin(n−1) = s]
+    at, below = float(mass_at(s, n - 1, beta)), float(mass_up_to(s, n - 1, beta))
+    return max(math.exp(epsilon) * beta * at - math.expm1(epsilon) * below, 0.0)
+
+
+# Crowds whose whole distribution is composed over queries; for larger ones δs are simply added up.
+LARGEST_COMPOSED = 2_000
+
+
+@dataclass(frozen=True)
+class ReleasedDelta:
+    """δ(ε) of published differences as a function of ε; over several queries a bound, the least of those given.
+
+    Parameters
+    ----------
+    view : ReleasedDifferences
+        Crowds, threshold and queries: over T of them ε and δ add up (basic composition), T·δ(ε/T), which is
+        the better bound where δ is tiny.
+    sampling : float
+        π_s.
+    composed : ComposedDelta, optional
+        A bound by numerical composition, better elsewhere.
+    """
+
+    view: ReleasedDifferences
+    sampling: float
+    composed: ComposedDelta | None = None
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ, or the bound of it."""
+        queries = self.view.queries
+        added = min(1.0, queries * self._single(epsilon / queries))
+        return added if self.composed is None else min(added, self.composed(epsilon))
+
+    def _single(self, epsilon: float) -> float:
+        """Return δ for one query."""
+        crowd, k = self.view.crowd, self.view.k
+        if crowd is None:
+            return worst_crowd_delta(k=k or 1, sampling=self.sampling, epsilon=epsilon)
+        if self.view.other_crowd is None:
+            return released_differences_delta(crowd=crowd, sampling=self.sampling, epsilon=epsilon, k=k)
+        return moved_differences_delta(
+            crowd=crowd, other_crowd=self.view.other_crowd, sampling=self.sampling, epsilon=epsilon, k=k
+        )
+
+
+def released_differences_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
+    """Return what published differences tell about one device: in its cell, or where the view says instead.
+
+    Parameters
+    ----------
+    view : ReleasedDifferences
+        The crowds, the threshold and the queries.
+    sampling : float
+        π_s.
+
+    Returns
+    -------
+    PrivacyClaim
+        "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ exact for one query and a bound for more.
+    """
+    crowds = [crowd for crowd in (view.crowd, view.other_crowd) if crowd is not None]
+    if view.k is not None and crowds and max(crowds) < view.k:
+        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "A difference of fewer than k devices is never published.")
+    basis = _basis(view)
+    if sampling == 1.0:
+        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1, D is the count itself.")
+    curve = ReleasedDelta(view, sampling)
+    if view.queries == 1:
+        return PrivacyClaim.exact(math.inf, curve, f"{basis}.")
+    if view.crowd is None or view.other_crowd is not None or view.crowd > LARGEST_COMPOSED:
+        return PrivacyClaim.bound(math.inf, curve, f"{basis}; over T queries T·δ(ε/T), by basic composition.")
+    present, absent = (_published(n, view.crowd, view.k, sampling) for n in (view.crowd, view.crowd - 1))
+    # The device may come at one query and go at another, so both directions must be dominated at once.
+    p, q = dominating_pair([(present, absent), (absent, present)])
+    composed = ComposedDelta.from_pair(p, q, queries=view.queries)
+    return PrivacyClaim.bound(
+        math.inf,
+        ReleasedDelta(view, sampling, composed),
+        f"{basis}; over T queries the lesser of T·δ(ε/T) and the composed privacy loss distribution of a pair that "
+        "dominates both directions.",
+    )
+
+
+def _basis(view: ReleasedDifferences) -> str:
+    """Return why, without a full stop."""
+    suppressed = "" if view.k is None else f", differences below {view.k} suppressed"
+    known = f"the number queried fixed, everyone else known{suppressed} (from SP eqs 11-16)"
+    if view.crowd is None:
+        return (
+            "D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell, at the "
+            f"worst n of all, {known}; LQS theorem 5 bounds the same from above"
+        )
+    if view.other_crowd is not None:
+        return (
+            "Two differences, (Bin(n, π_s), Bin(m − 1, π_s)) against (Bin(n − 1, π_s), Bin(m, π_s)), for one device "
+            f"between two cells, {known}; δ(ε) ≥ π_s^min(n, m) where that is published, so no ε is finite"
+        )
+    return (
+        f"D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell, {known}; "
+        "δ(ε) ≥ π_sⁿ, so no ε is finite"
+    )
+
+
+def _published(n: int, crowd: int, k: int | None, beta: float) -> NDArray[np.float64]:
+    """Return the probabilities of 0…crowd under Bin(n, β), those below k taken together, as a float64 vector."""
+    masses = mass_at(np.arange(crowd + 1), n, beta)
+    masses /= masses.sum()
+    return masses if k is None else np.append(masses[:k].sum(), masses[k:])

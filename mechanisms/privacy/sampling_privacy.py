@@ -1,0 +1,343 @@
+"""Claims of multi-valued Sampling Privacy per view, with and without refresh, and the paper's own leakage."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mechanisms.parameter import ParameterError, check_probability
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.hockey_stick import ComposedDelta
+from mechanisms.privacy.released import released_counts_claim, released_differences_claim
+from mechanisms.privacy.shuffled import CrowdRatioDelta, shuffled_value_claim
+from mechanisms.privacy.symmetric_pair import shares_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
+
+# e^ε beyond this overflows a double, and no blank is so unlikely that it matters.
+LARGEST_EPSILON = 700.0
+
+
+@dataclass(frozen=True)
+class OwnValueDelta:
+    """δ(ε) = [π_s − (e^ε − 1)·m]₊, m the least m_t, as a function of ε.
+
+    A device with truth t gives its own output with m_t + π_s where any other gives it with m_t, and that is
+    all that differs.
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    least : float
+        min m_t over t = 0…V.
+    """
+
+    sampling: float
+    least: float
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ at this ε."""
+        if self.least == 0.0:
+            return self.sampling
+        return max(self.sampling - math.expm1(min(epsilon, LARGEST_EPSILON)) * self.least, 0.0)
+
+
+def round_one_claim() -> PrivacyClaim:
+    """Return that round one tells nothing, in any number of queries."""
+    return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 13-14).")
+
+
+def round_two_claim(*, sampling: float, blanks: NDArray[np.float64], queries: int) -> PrivacyClaim:
+    """Return what round two tells: exact for one query, δ bounded for more.
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    blanks : (cells + 1,) float64
+        π_0…π_V: being outside every cell is a truth like another, so the worst blank is taken over 0…V.
+    queries : int
+        T.
+    """
+    worst = int(blanks.argmin())
+    basis = f"max over v = 0…V of ln((π_v + π_s)/π_v), at v = {worst} (SP eq 15; eq 29 leaves out v = 0)"
+    if blanks[worst] == 0.0:
+        basis += ": no blank says it"
+    return _own_value_claim(sampling=sampling, least=float(blanks[worst]), queries=queries, basis=basis)
+
+
+def linked_blanks(*, sampling: float, blanks: NDArray[np.float64], refresh: float) -> NDArray[np.float64]:
+    """Return with what probability an unsampled device reports 0, then t: m_t = π_0((1 − ρ)[t = 0] + ρ·b_t).
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    blanks : (cells + 1,) float64
+        π_0…π_V; b_t = π_t/(1 − π_s).
+    refresh : float
+        ρ, with which an unsampled device redraws its blank in round two.
+
+    Returns
+    -------
+    (cells + 1,) float64
+    """
+    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
+    pairs: NDArray[np.float64] = blanks[0] * refresh * again
+    pairs[0] += blanks[0] * (1.0 - refresh)
+    return pairs
+
+
+def linked_claim(
+    *, sampling: float, queries: int, blanks: NDArray[np.float64] | None = None, refresh: float = 0.0
+) -> PrivacyClaim:
+    """Return what both reports of a device tell.
+
+    Without refresh, no finite ε, and exactly how often they tell with certainty: a sampled device in cell v
+    gives the pair (0, v), which nobody else gives, so δ ≥ π_s for every ε. An unsampled one gives (w, w) by
+    π_w whatever its truth, so any two truths' laws overlap in all but π_s of their mass, and δ ≤ π_s. Over T
+    queries, wherever the device goes, all but 1 − (1 − π_s)^T overlaps; staying in a cell attains it.
+
+    With refresh an unsampled device gives the pair (0, t) too, with m_t (`linked_blanks`), and the laws of any
+    two truths still differ at their own pairs only: ε = ln(1 + π_s/min m_t). The minimum runs over t = 0…V:
+    it is at the least likely cell unless (1 − ρ) + ρ·b_0 is less than ρ·min b_v, as with ρ = 1 and a π_0 below
+    every π_v, and then at outside.
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    queries : int
+        T.
+    blanks : (cells + 1,) float64, optional
+        π_0…π_V, needed with refresh.
+    refresh : float
+        ρ.
+    """
+    if refresh > 0.0 and blanks is not None:
+        pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=refresh)
+        worst = int(pairs.argmin())
+        basis = (
+            f"max over t = 0…V of ln(1 + π_s/m_t), m_t the probability that an unsampled device reports 0, then t, at "
+            f"t = {worst} (from SP eqs 13-15 with refresh ρ = {refresh:g})"
+        )
+        if pairs[worst] == 0.0:
+            basis += ": none does"
+        return _own_value_claim(sampling=sampling, least=float(pairs[worst]), queries=queries, basis=basis)
+    basis = (
+        "The pair of reports (0, v) is given only by a sampled device in cell v, with π_s (from SP eqs 13-15; "
+        "eq 29 does not cover it); over T queries 1 − (1 − π_s)^T, exactly."
+    )
+    return PrivacyClaim.exact(math.inf, ConstantDelta(_at_least_one(sampling, queries)), basis)
+
+
+def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str) -> PrivacyClaim:
+    """Return the claim of a view in which a truth's own output comes with π_s more than it does from any other."""
+    if least == 0.0:
+        # Some output is given by its own devices only. Any two truths' laws overlap in all but π_s of their
+        # mass, so T queries cannot tell more often than one of T independent events of probability π_s
+        # happens, and staying there tells exactly as often.
+        curve = ConstantDelta(_at_least_one(sampling, queries))
+        return PrivacyClaim.exact(math.inf, curve, f"{basis}; over T queries δ = 1 − (1 − π_s)^T.")
+    epsilon = math.log1p(sampling / least)
+    if queries == 1:
+        return PrivacyClaim.exact(epsilon, OwnValueDelta(sampling, least), f"{basis}.")
+    # As telling, in both directions at once, as two truths that both have the least likely output: it
+    # dominates every pair of truths, and is one where two are equally unlikely.
+    rest = max(1.0 - sampling - 2.0 * least, 0.0)
+    curve_bound = ComposedDelta.from_pair(
+        (least + sampling, least, rest), (least, least + sampling, rest), queries=queries
+    )
+    basis = f"{basis}; over T queries T·ε at δ = 0, and δ by composing the privacy loss distribution of the worst pair."
+    return PrivacyClaim.bound(queries * epsilon, curve_bound, basis)
+
+
+def _at_least_one(probability: float, queries: int) -> float:
+    """Return the probability that an event happens in at least one of the queries."""
+    if queries == 1 or probability == 1.0:
+        return probability
+    return -math.expm1(queries * math.log1p(-probability))
+
+
+def refreshed_release_claim(
+    view: ReleasedDifferences | ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64], refresh: float
+) -> PrivacyClaim:
+    """Return a bound of what refreshed rounds tell once only their counts, or differences, are published.
+
+    Everyone's linked pairs in no order say all that the counts of both rounds say, and everyone's steps (what
+    a device adds to each cell's difference) all that the differences say. Of these a device in cell v and one
+    outside give two only with different probabilities:
+
+    - counts: the pair (0, v) with π_s + m_v in the cell and m_v outside, (0, 0) with m_0 and π_s + m_0;
+    - differences: a step up in v, the same two; no step at all, with s = Σ_w π_w(1 − ρ + ρ·b_w) and π_s + s.
+
+    Of the crowd alone both are the histogram of three kinds of answers, the third as likely in either world
+    (`CrowdRatioDelta`). Rarer blanks hide less (showing some of a cell's blanks leaves it rarer), so v is the
+    rarest cell; whoever else was asked only hides more, and dropping small differences tells no more. With ρ =
+    0 the bound of the differences is their exact δ.
+
+    Moving between two cells is bounded by the linked pair of reports, of which everything released is a
+    function and the others' independent reports.
+
+    Parameters
+    ----------
+    view : ReleasedDifferences or ReleasedCounts
+        The crowd (the worst is a crowd of one, where it is not given), and the queries.
+    sampling : float
+        π_s, below 1.
+    blanks : (cells + 1,) float64
+        π_0…π_V.
+    refresh : float
+        ρ, above 0.
+
+    Returns
+    -------
+    PrivacyClaim
+        A bound; "infinite" where some cell's count can still tell with certainty; unknown where neither is
+        proved.
+    """
+    queries = view.queries
+    differences = isinstance(view, ReleasedDifferences)
+    if isinstance(view, ReleasedDifferences) and view.other_crowd is not None:
+        linked = linked_claim(sampling=sampling, queries=queries, blanks=blanks, refresh=refresh)
+        if math.isinf(linked.epsilon) or linked.curve is None:
+            return PrivacyClaim.unknown("With refresh only the linked pair's δ bounds a move between two cells.")
+        return PrivacyClaim.bound(
+            linked.epsilon, linked.curve, f"A function of the linked pair and of others' reports: {linked.basis}"
+        )
+    pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=refresh)
+    up = float(pairs[1:].min())
+    still = (
+        float((blanks * (1.0 - refresh + refresh * blanks / (1.0 - sampling))).sum())
+        if differences
+        else float(pairs[0])
+    )
+    if up == 0.0 and isinstance(view, ReleasedDifferences) and view.k is not None:
+        return PrivacyClaim.unknown(
+            "With refresh and suppression, whether a step that no blank makes ever shows is open."
+        )
+    curve = CrowdRatioDelta(
+        crowd=view.crowd or 1,
+        up=sampling + up,
+        still=still,
+        up_ratio=up / (sampling + up),
+        still_ratio=1.0 + sampling / still if still > 0.0 else 1.0,
+        apart=0.0 if still > 0.0 else sampling,
+        queries=queries,
+    )
+    hidden = "steps" if differences else "linked pairs"
+    more = "" if queries == 1 else "; over T queries T·δ(ε/T)"
+    certain = "; a step that no blank makes shows where all of the crowd are sampled" if up == 0.0 else ""
+    return PrivacyClaim.bound(
+        curve.epsilon,
+        curve,
+        f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, everyone "
+        f"else known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
+    )
+
+
+def sampling_claim(view: View, *, sampling: float, blanks: NDArray[np.float64], refresh: float) -> PrivacyClaim:
+    """Return what a view of both rounds tells.
+
+    Parameters
+    ----------
+    view : View
+        Whose.
+    sampling : float
+        π_s.
+    blanks : (cells + 1,) float64
+        π_0…π_V.
+    refresh : float
+        ρ. Refreshing changes no single round's law: each round's blanks come with π_v.
+    """
+    if sampling == 1.0:
+        refresh = 0.0  # there are no blanks to refresh
+    if isinstance(view, Report | Shuffled):
+        return _claim_round(view, sampling=sampling, blanks=blanks)
+    if isinstance(view, LinkedReports):
+        return linked_claim(sampling=sampling, queries=view.queries, blanks=blanks, refresh=refresh)
+    if isinstance(view, Shares):
+        linked = linked_claim(sampling=sampling, queries=view.queries, blanks=blanks, refresh=refresh)
+        return shares_claim(view, linked=linked)
+    if refresh > 0.0:
+        return refreshed_release_claim(view, sampling=sampling, blanks=blanks, refresh=refresh)
+    if isinstance(view, ReleasedDifferences):
+        return released_differences_claim(view, sampling)
+    return _claim_counts(view, sampling=sampling, blanks=blanks)
+
+
+def _claim_round(view: Report | Shuffled, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
+    """Return what one round's report tells, alone or shuffled among others'."""
+    if view.round == 1:
+        return round_one_claim()
+    if view.round != 2:
+        return PrivacyClaim.unknown("The mechanism has two rounds only.")
+    report = round_two_claim(sampling=sampling, blanks=blanks, queries=view.queries)
+    return (
+        report
+        if isinstance(view, Report)
+        else shuffled_value_claim(view, sampling=sampling, blanks=blanks, local=report)
+    )
+
+
+def _claim_counts(view: ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
+    """Return what the counts of both rounds tell without refresh."""
+    cells, every = float(blanks[1:].sum()), float(blanks.sum())
+    return released_counts_claim(view, sampling=sampling, seen=cells / every if every else 0.0)
+
+
+def printed_multi_value_leakage(*, sampling: float, blanks: ArrayLike) -> float:
+    """Return max ln((π_v + π_s)/π_v) over the cells: SP eq 29, for round two alone.
+
+    It leaves out the dummy 0, which a device outside every cell answers with π_0 + π_s, and whoever links
+    a device's two reports.
+
+    Parameters
+    ----------
+    sampling : float
+        π_s.
+    blanks : (cells,) float64
+        π_1…π_V.
+    """
+    sampling = check_probability("sampling", sampling, above_zero=True)
+    values = np.asarray(blanks, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0 or not (values >= 0).all():
+        raise ParameterError("blanks", "must hold π_1…π_V, none negative", values.tolist())
+    return _log_ratio(float(values.min()) + sampling, float(values.min()))
+
+
+def printed_binary_leakage(*, sampling: float, blank_zero: float) -> float:
+    """Return max(ln((π_0 + π_s)/π_0), ln((1 − π_0)/(1 − π_0 − π_s))): SP eqs 18-25, for round two and one question.
+
+    Asked about every cell, the two add up.
+
+    Parameters
+    ----------
+    sampling, blank_zero : float
+        π_s and π_0.
+    """
+    sampling = check_probability("sampling", sampling, above_zero=True)
+    blank_zero = check_probability("blank_zero", blank_zero)
+    blank_one = max(0.0, 1.0 - blank_zero - sampling)
+    return max(_log_ratio(blank_zero + sampling, blank_zero), _log_ratio(1.0 - blank_zero, blank_one))
+
+
+def printed_randomized_response_leakage(*, first_coin: float, second_coin: float) -> float:
+    """Return ln((π_1 + (1 − π_1)π_2)/((1 − π_1)π_2)): SP eq 30, the answer Yes to one question.
+
+    It leaves out the answer No, and that every cell is asked about.
+
+    Parameters
+    ----------
+    first_coin, second_coin : float
+        π_1, that the truth is told; π_2, that Yes is said otherwise.
+    """
+    first_coin = check_probability("first_coin", first_coin, above_zero=True)
+    false_yes = (1.0 - first_coin) * check_probability("second_coin", second_coin)
+    return _log_ratio(first_coin + false_yes, false_yes)
+
+
+def _log_ratio(more: float, less: float) -> float:
+    """Return ln(more/less), infinite where less is 0."""
+    return math.log(more / less) if less > 0.0 else math.inf

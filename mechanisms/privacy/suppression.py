@@ -1,0 +1,272 @@
+"""k-anonymity by suppression after sampling: theorems 1, 5 and 6 of Li, Qardaji and Su (LQS)."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
+from mechanisms.privacy.binomial import mass_above
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.random_sampling import population_privacy
+from mechanisms.privacy.released import worst_crowd_delta
+from mechanisms.privacy.view import ReleasedDifferences
+
+# Local maxima looked at together.
+CHUNK = 256
+
+
+def resampled_privacy(*, epsilon: float, delta: float, sampling: float, to: float) -> tuple[float, float]:
+    """Return the (ε, δ) of a mechanism after sampling with `to`, from its own after sampling with `sampling`.
+
+    LQS theorem 1: e^ε₂ − 1 = (β₂/β₁)(e^ε₁ − 1) and δ₂ = (β₂/β₁)δ₁, for β₂ ≤ β₁.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ε₁ ≥ 0 and δ₁, of the mechanism with each device in it with probability β₁.
+    sampling, to : float
+        β₁ and β₂, in (0, 1].
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range, or β₂ exceeds β₁.
+    """
+    check_epsilon(epsilon)
+    check_probability("delta", delta)
+    check_probability("sampling", sampling, above_zero=True)
+    if check_probability("to", to, above_zero=True) > sampling:
+        raise ParameterError("to", f"must not exceed sampling ({sampling:g})", to)
+    return population_privacy(epsilon=epsilon, delta=delta, share=to / sampling)
+
+
+def strongly_safe_delta(*, k: int, sampling: float, epsilon: float) -> float:
+    """Return d(k, β, ε), the δ of strongly safe k-anonymization after sampling (LQS theorem 5).
+
+    d = max over n ≥ ⌈k/γ − 1⌉ of P[Bin(n, β) > γn], γ = (e^ε − 1 + β)/e^ε. The tail rises with n while
+    ⌊γn⌋ + 1 = j stays the same, so its local maxima are at n_j = ⌈j/γ⌉ − 1, j = k, k + 1…; the greatest is not
+    always the first. Chernoff's exp(−n·KL(γ‖β)) bounds all that follow, and ends the search.
+
+    Parameters
+    ----------
+    k : int
+        Values seen fewer than k times are dropped; at least 1.
+    sampling : float
+        β, in (0, 1).
+    epsilon : float
+        At least −ln(1 − β), where the theorem begins.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    k = check_integer("k", k, at_least=1)
+    beta = check_probability("sampling", sampling, above_zero=True)
+    if beta == 1.0:
+        raise ParameterError("sampling", "must be below 1: the theorem needs sampling", sampling)
+    if check_epsilon(epsilon) < least_epsilon(beta):
+        raise ParameterError("epsilon", f"must be at least −ln(1 − sampling) = {least_epsilon(beta):g}", epsilon)
+    gamma = 1.0 - (1.0 - beta) * math.exp(-epsilon)
+    if gamma == 1.0:
+        return 0.0  # more than all of n
+    away = gamma * math.log(gamma / beta) + (1.0 - gamma) * math.log((1.0 - gamma) / (1.0 - beta))
+    greatest, j = 0.0, k
+    while True:
+        above = np.arange(j, j + CHUNK)
+        n = np.maximum(np.ceil(above / gamma) - 1.0, above)
+        greatest = max(greatest, float(mass_above(above - 1, n, beta).max()))
+        j += CHUNK
+        if math.exp(-away * (j / gamma - 1.0)) <= greatest:
+            return greatest
+
+
+def least_epsilon(sampling: float) -> float:
+    """Return −ln(1 − β), the least ε that LQS theorem 5 speaks of."""
+    return -math.log1p(-sampling)
+
+
+@dataclass(frozen=True)
+class StronglySafeDelta:
+    """LQS theorem 5 as a function of ε; 1 below the ε at which it begins.
+
+    Parameters
+    ----------
+    k : int
+        Differences below it are suppressed.
+    sampling : float
+        β = π_s, below 1.
+    queries : int
+        T: by basic composition, T·δ(ε/T).
+    """
+
+    k: int
+    sampling: float
+    queries: int = 1
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ."""
+        single = check_epsilon(epsilon) / self.queries
+        if single < least_epsilon(self.sampling):
+            return 1.0
+        return min(1.0, self.queries * strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=single))
+
+
+def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
+    """Return what LQS theorem 5 says of suppressed differences, whatever the crowd: to stand beside the exact worst.
+
+    Publishing only the differences, and dropping those below k, is the strongly safe k-anonymization of the
+    grid of cells after sampling with β = π_s: each sampled device is its cell, and the cells were fixed
+    without looking.
+
+    Parameters
+    ----------
+    view : ReleasedDifferences
+        Its threshold and queries; its crowd is not used.
+    sampling : float
+        π_s.
+    """
+    if view.k is None:
+        return PrivacyClaim.unknown("LQS theorem 5 is about differences suppressed below some k; none are here.")
+    if view.other_crowd is not None:
+        return PrivacyClaim.unknown("LQS theorem 5 is about one device there or not there, not about two cells.")
+    basis = "LQS theorem 5, β = π_s, at the worst crowd of all; all k sampled of a crowd of k tell with certainty"
+    if sampling == 1.0:
+        return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 nothing is sampled out.")
+    more = "" if view.queries == 1 else "; over T queries T·δ(ε/T), by basic composition"
+    return PrivacyClaim.bound(math.inf, StronglySafeDelta(view.k, sampling, view.queries), f"{basis}{more}.")
+
+
+Form = Literal["worst crowd", "theorem 6", "chosen on the sample"]
+
+
+def safe_delta(*, k: int, sampling: float, epsilon: float, choice_epsilon: float) -> float:
+    """Return the δ of ε₁-safe k-anonymization after sampling: d(k, β, ε − ε₁) (LQS theorem 6).
+
+    The map g is chosen by an ε₁-differentially private mechanism, which adds ε₁ to the ε of theorem 5. The paper's
+    proof has that mechanism look at all devices, before sampling: so must the implementation. Given the sample,
+    as definitions 3 and 6 read together, g and the count it is applied to depend on one another and the theorem
+    fails: see `sampled_choice_delta`.
+
+    Parameters
+    ----------
+    k : int
+        Values seen fewer than k times are dropped; at least 1.
+    sampling : float
+        β, in (0, 1).
+    epsilon : float
+        At least ε₁ − ln(1 − β).
+    choice_epsilon : float
+        ε₁, at least 0.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    rest = check_epsilon(epsilon) - _check_choice(choice_epsilon)
+    if rest < least_epsilon(sampling):
+        least = choice_epsilon + least_epsilon(sampling)
+        raise ParameterError("epsilon", f"must be at least choice_epsilon − ln(1 − sampling) = {least:g}", epsilon)
+    return strongly_safe_delta(k=k, sampling=sampling, epsilon=rest)
+
+
+def sampled_choice_delta(*, k: int, sampling: float, epsilon: float, choice_epsilon: float, options: int) -> float:
+    """Return a δ that holds where g was chosen by looking at the sample: options · d(k, β, ε − 2ε₁).
+
+    Derived here. Let g be drawn with probability p(T) from the sample T, j of the device's n in its group under g.
+    Of the other samples with j and with j − 1 of the group, pair one that has one more device u with one that has
+    not: p(T + t) ≤ e^ε₁ p(T) ≤ e^2ε₁ p(T + u). So the ratio of seeing (g, j) with the device t to without is at
+    most e^2ε₁ · n(1 − β)/(n − j), that of theorem 5 with 2ε₁ added, and never below 1 − β; suppressed outputs lie
+    between 1 − β and e^ε₁. What is not within e^ε is that some g was drawn with j > γn, j ≥ k: for each of the
+    options at most d.
+
+    Parameters
+    ----------
+    k, sampling, epsilon, choice_epsilon
+        As in `safe_delta`, with ε at least 2ε₁ − ln(1 − β).
+    options : int
+        Maps that g is chosen from; at least 1. Of one map nothing is chosen, and nothing added.
+    """
+    options = check_integer("options", options, at_least=1)
+    spent = 0.0 if options == 1 else 2.0 * _check_choice(choice_epsilon)
+    rest = check_epsilon(epsilon) - spent
+    if rest < least_epsilon(sampling):
+        least = spent + least_epsilon(sampling)
+        raise ParameterError("epsilon", f"must be at least 2·choice_epsilon − ln(1 − sampling) = {least:g}", epsilon)
+    return min(1.0, options * strongly_safe_delta(k=k, sampling=sampling, epsilon=rest))
+
+
+@dataclass(frozen=True)
+class SafeDelta:
+    """δ(ε) of suppressed counts under a map that was itself chosen privately; 1 below the ε where it begins.
+
+    Parameters
+    ----------
+    k : int
+        Counts below it are suppressed.
+    sampling : float
+        β, below 1.
+    choice_epsilon : float
+        ε₁, spent on the choice: a pure ε, so ε₁ and the δ of the counts at ε − ε₁ compose.
+    form : {"worst crowd", "theorem 6", "chosen on the sample"}
+        The exact worst crowd at ε − ε₁; the paper's d there; or `sampled_choice_delta`.
+    options : int
+        Maps chosen from; 1 spends no ε₁.
+    crowd : int
+        Devices known to be in the cell with the one in question: under a coarser map there are as many or more.
+    queries : int
+        T: by basic composition, T·δ(ε/T).
+    """
+
+    k: int
+    sampling: float
+    choice_epsilon: float
+    form: Form = "worst crowd"
+    options: int = 2
+    crowd: int = 1
+    queries: int = 1
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ."""
+        rest = check_epsilon(epsilon) / self.queries - self.spent
+        if rest < (0.0 if self.form == "worst crowd" else least_epsilon(self.sampling)):
+            return 1.0
+        if self.form == "worst crowd":
+            delta = worst_crowd_delta(k=self.k, sampling=self.sampling, epsilon=rest, at_least=self.crowd)
+        else:
+            delta = strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=rest)
+        return min(1.0, self.queries * (self.options if self.form == "chosen on the sample" else 1) * delta)
+
+    @property
+    def spent(self) -> float:
+        """What of ε the choice takes in one release: nothing of one option, twice ε₁ if it saw the sample."""
+        if self.options == 1:
+            return 0.0
+        return self.choice_epsilon * (2.0 if self.form == "chosen on the sample" else 1.0)
+
+
+def safe_claim(curve: SafeDelta) -> PrivacyClaim:
+    """Return the claim of a curve: no finite ε at δ = 0, since all n sampled of a crowd of n ≥ k tell, and its δ."""
+    basis = {
+        "worst crowd": "ε₁ for choosing the level, composed with the exact worst crowd of the suppressed counts",
+        "theorem 6": "LQS theorem 6, β = π_s, whatever the crowd",
+        "chosen on the sample": "The level chosen on the sample: 2ε₁ and a δ a level, since LQS theorem 6 fails there",
+    }[curve.form]
+    if curve.sampling == 1.0:
+        return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with β = 1 nothing is sampled out.")
+    more = "" if curve.queries == 1 else "; over T queries T·δ(ε/T), by basic composition"
+    return PrivacyClaim.bound(math.inf, curve, f"{basis}{more}.")
+
+
+def _check_choice(choice_epsilon: float) -> float:
+    """Return ε₁ if it is finite and not negative."""
+    if math.isinf(check_epsilon(choice_epsilon)):
+        raise ParameterError("choice_epsilon", "must be finite", choice_epsilon)
+    return choice_epsilon

@@ -1,0 +1,159 @@
+"""Claims of mechanisms whose reports distinguish any two truths equally, of their shares, and of one round alone."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.hockey_stick import ComposedDelta
+from mechanisms.privacy.shuffled import shuffled_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, Shares, Shuffled, View
+
+# Queries over which the walk of losses is convolved exactly, in under a second; beyond, it is bounded.
+EXACT_QUERIES = 2**12
+
+
+@dataclass(frozen=True)
+class MirrorDelta:
+    """The exact δ(ε) over T queries of the pair P = (a, b, rest), Q = (b, a, rest), b = a·e^−ε₁.
+
+    Each query adds ε₁, −ε₁ or nothing to the loss. Where it ends at mε₁, Q is e^−mε₁ times as likely as P, so
+    δ(ε) = Σ_m P(m)·[1 − e^(ε − mε₁)]₊; P and Q mirror each other, so both directions are alike.
+
+    Parameters
+    ----------
+    telling : float
+        a, the probability of what speaks for the truth.
+    epsilon : float
+        ε₁ of one query.
+    queries : int
+        T.
+    """
+
+    telling: float
+    epsilon: float
+    queries: int = 1
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ at this ε."""
+        if self.queries == 1:
+            return self.telling * max(0.0, -math.expm1(min(epsilon - self.epsilon, 0.0)))
+        losses = self.epsilon * np.arange(1, self.queries + 1)
+        return math.fsum(self._walk()[self.queries + 1 :] * -np.expm1(np.minimum(epsilon - losses, 0.0)))
+
+    @property
+    def pair(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """One query's P and Q."""
+        other = self.telling * math.exp(-self.epsilon)
+        rest = max(0.0, 1.0 - self.telling - other)
+        return (self.telling, other, rest), (other, self.telling, rest)
+
+    def _walk(self) -> NDArray[np.float64]:
+        """Return P(m) for m = −T…T, (2T + 1,) float64."""
+        (up, down, level), _ = self.pair
+        return convolved((down, level, up), self.queries)
+
+
+@lru_cache(maxsize=256)
+def convolved(masses: tuple[float, ...], times: int) -> NDArray[np.float64]:
+    """Return the law of the sum of independent draws, each i with masses[i], by direct convolution: no tail is lost."""
+    law = np.array(masses)
+    if times > 1:
+        half = convolved(masses, times // 2)
+        law = np.convolve(np.convolve(half, half), law) if times % 2 else np.convolve(half, half)
+    law.flags.writeable = False  # the next caller gets the same array
+    return law
+
+
+def mirror_claim(*, telling: float, epsilon: float, queries: int, source: str) -> PrivacyClaim:
+    """Return the claim of a view in which any two truths' laws are a mirrored pair, or a garbling of it.
+
+    Two different truths at a query are told apart by the pair, two equal ones not at all, so any two journeys
+    are at most as far apart as two that differ at every query; those are T independent draws of the pair.
+
+    Parameters
+    ----------
+    telling : float
+        Probability, in one query, of outputs e^ε times as likely under the truth as under the other.
+    epsilon : float
+        ε of one query.
+    queries : int
+        T.
+    source : str
+        Where the pair comes from.
+
+    Returns
+    -------
+    PrivacyClaim
+        Exact: ε·T at δ = 0, and δ in closed form; beyond 4,096 queries δ is a bound.
+    """
+    curve = MirrorDelta(telling, epsilon, queries)
+    if queries == 1:
+        return PrivacyClaim.exact(epsilon, curve, f"{source}.")
+    basis = f"{source}; over T queries T·ε at δ = 0, attained by two journeys that differ at every query"
+    if queries <= EXACT_QUERIES:
+        return PrivacyClaim.exact(queries * epsilon, curve, f"{basis}, and the exact law of the summed loss.")
+    bound = ComposedDelta.from_pair(*curve.pair, queries=queries)
+    basis = f"{basis}, and δ by composing the privacy loss distribution."
+    return PrivacyClaim("exact", queries * epsilon, "bound", basis, bound)
+
+
+def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
+    """Return what additive shares show: nothing short of all of them, and with all of them the reports.
+
+    Any servers − 1 shares of a report are independent and uniform whatever the report is, so fewer than all
+    tell nothing at all, to anyone with any means of computing. What is published of the sums is another view
+    (`ReleasedDifferences`, `ReleasedCounts`).
+
+    Parameters
+    ----------
+    view : Shares
+        Who pools, and over how many queries.
+    linked : PrivacyClaim
+        Of all reports of the device, over as many queries: all the shares together are those.
+    """
+    if view.colluding < view.servers:
+        basis = (
+            f"{view.colluding} of {view.servers} additive shares are uniform whatever they share, so they tell nothing "
+            "(of the shares alone; what the released sums show is another view)."
+        )
+        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), basis)
+    return replace(linked, basis=f"All {view.servers} servers' shares add up to the reports: {linked.basis}")
+
+
+def one_round_claim(view: View, report: Callable[[int], PrivacyClaim]) -> PrivacyClaim:
+    """Return the claim of any view of a one-round mechanism.
+
+    A device's only report is also all there is to link. Published counts are made from it and from what does
+    not hang on its truth, other devices' reports, so they tell at most what it tells.
+
+    Parameters
+    ----------
+    view : View
+    report : callable
+        The claim of one device's report, given the number of queries.
+    """
+    if isinstance(view, Report | Shuffled) and view.round > 1:
+        return PrivacyClaim.unknown("The mechanism has one round only.")
+    if isinstance(view, ReleasedDifferences):
+        return PrivacyClaim.unknown("One-round mechanisms publish no differences.")
+    claim = report(view.queries)
+    if isinstance(view, Report | LinkedReports):
+        return claim
+    if isinstance(view, Shares):
+        return shares_claim(view, linked=claim)
+    if isinstance(view, Shuffled):
+        return shuffled_claim(view, local=claim, single=report(1))
+    return released_reports_claim(claim)
+
+
+def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
+    """Return what published counts tell, from what the device's reports tell that they are made of."""
+    if report.curve is None or not math.isfinite(report.epsilon):
+        return PrivacyClaim.unknown("A report has no finite ε, and what published counts hide of it is not computed.")
+    basis = f"Counts are made from the report without its truth, so they tell at most as much. {report.basis}"
+    return PrivacyClaim.bound(report.epsilon, report.curve, basis)

@@ -1,0 +1,336 @@
+"""Projections onto feasible counts: clipping, norm-sub, norm-mul and the simplex."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+from mechanisms.local.mechanism import Estimate
+from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.refinement.refined_estimate import Properties, RefinedEstimate, unrefined_interval
+
+CLIP = Properties(
+    refinement="clip", biased=True, non_negative=True, total=None, ordered=True, never_worse="in each cell"
+)
+
+
+def clip(estimate: Estimate, *, asked: int) -> RefinedEstimate:
+    """Put counts below 0 at 0 and counts above the devices asked at those.
+
+    **Never worse.** The truth Y is in [0, N]. A count x in it stays. One below 0 goes to 0, and 0 − Y is nearer to
+    0 than x − Y, since x < 0 ≤ Y; above N likewise. So |clip(x) − Y| ≤ |x − Y| in every cell, whatever the coins
+    were, and every error measure that grows with |error| (RMSE, mean absolute error, the largest error) is at most
+    what it was. The bias is paid for by that: an estimate that was right on average is now too high on average
+    where it could fall below 0 (`clipped_normal`, `clipped_law`).
+
+    **Interval.** The unrefined interval, which lies within [0, N] already: it holds the truth as often as before.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Unbiased.
+    asked : int
+        Devices asked, N.
+
+    Returns
+    -------
+    RefinedEstimate
+        Of unknown standard error (at most the unrefined one, as clipping brings no two values further apart).
+    """
+    asked = check_integer("asked", asked, at_least=0)
+    return RefinedEstimate(
+        np.clip(estimate.count, 0.0, float(asked)),
+        np.full(len(estimate), np.nan),
+        estimate.lower,
+        estimate.upper,
+        unrefined_interval(estimate.interval),
+        CLIP,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedMoments:
+    """The bias and the root mean square error of clipped estimates, each of one shape."""
+
+    bias: NDArray[np.float64]
+    rmse: NDArray[np.float64]
+
+
+def clipped_normal(truth: ArrayLike, std_error: ArrayLike, *, asked: float) -> ClippedMoments:
+    """Return the moments of an estimate of normal law after `clip`, exactly.
+
+    With X ~ N(Y, s²), a = −Y/s, b = (N − Y)/s, φ and Φ the standard normal density and distribution, the error
+    of the clipped estimate is s·Z for Z in (a, b), −Y below and N − Y above, so
+
+    bias = s(φ(a) − φ(b)) − Y·Φ(a) + (N − Y)·Φ(−b),
+    mean square = s²(Φ(b) − Φ(a) + aφ(a) − bφ(b)) + Y²·Φ(a) + (N − Y)²·Φ(−b).
+
+    An estimate from counts is not normal: near an occupancy of 0 this is an approximation, and for Sampling Privacy
+    on an ideal channel, which never estimates below 0, it is a wrong one. `clipped_law` is exact for every law.
+
+    Parameters
+    ----------
+    truth, std_error : (…) float
+        Y in [0, N] and s ≥ 0.
+    asked : float
+        N.
+
+    Raises
+    ------
+    ParameterError
+        If a truth is impossible or a standard error negative or not finite.
+    """
+    y, s = np.broadcast_arrays(np.asarray(truth, dtype=np.float64), np.asarray(std_error, dtype=np.float64))
+    if not ((y >= 0) & (y <= asked)).all():
+        raise ParameterError("truth", f"must be in 0..{asked:g}", y.tolist())
+    if not ((s >= 0) & np.isfinite(s)).all():
+        raise ParameterError("std_error", "must be finite and not negative", s.tolist())
+    scale = np.where(s > 0, s, 1.0)
+    a, b = -y / scale, (asked - y) / scale
+    density_a, density_b = _density(a), _density(b)
+    below, above = ndtr(a), ndtr(-b)
+    bias = s * (density_a - density_b) - y * below + (asked - y) * above
+    square = s * s * (1.0 - above - below + a * density_a - b * density_b) + y * y * below + (asked - y) ** 2 * above
+    known = s == 0
+    return ClippedMoments(np.where(known, 0.0, bias), np.sqrt(np.where(known, 0.0, np.maximum(square, 0.0))))
+
+
+def clipped_law(values: ArrayLike, masses: ArrayLike, *, truth: float, asked: float) -> ClippedMoments:
+    """Return the moments of an estimate of any discrete law after `clip`, exactly.
+
+    Parameters
+    ----------
+    values, masses : (outcomes,) float
+        What may be estimated, and with what probability.
+    truth, asked : float
+        Y and N.
+
+    Raises
+    ------
+    ParameterError
+        If the masses do not sum to 1.
+    """
+    x, p = np.asarray(values, dtype=np.float64), np.asarray(masses, dtype=np.float64)
+    if not abs(float(p.sum()) - 1.0) <= 1e-9:
+        raise ParameterError("masses", "must sum to 1", float(p.sum()))
+    error = np.clip(x, 0.0, asked) - truth
+    return ClippedMoments(np.asarray(p @ error), np.sqrt(np.asarray(p @ np.square(error))))
+
+
+def _density(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    density: NDArray[np.float64] = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    return density
+
+
+Total = Literal["estimated", "asked"]
+
+
+def total_of(count: NDArray[np.float64], total: Total, *, asked: int) -> float:
+    """Return the sum that refined counts shall have.
+
+    Parameters
+    ----------
+    count : (cells,) float64
+        The unrefined estimates.
+    total : {"estimated", "asked"}
+        "estimated": the sum of the estimates, within 0 and `asked`. "asked": every device asked, which is right
+        only where every one of them is in some cell.
+    asked : int
+        Devices asked, at least 0.
+
+    Raises
+    ------
+    ParameterError
+        If `total` is neither, or `asked` no such number.
+    """
+    asked = check_integer("asked", asked, at_least=0)
+    if total == "asked":
+        return float(asked)
+    if total != "estimated":
+        raise ParameterError("total", 'must be "estimated" or "asked"', total)
+    return min(max(float(count.sum()), 0.0), float(asked))
+
+
+def project_onto_simplex(values: ArrayLike, total: float) -> NDArray[np.float64]:
+    """Return the point of {p ≥ 0, Σp = total} nearest to `values`.
+
+    By the conditions of Karush, Kuhn and Tucker it is p = max(x − τ, 0) for the one τ that gives it its sum. With
+    x sorted downwards, ρ is the last place at which x_ρ exceeds (x_1 + … + x_ρ − total)/ρ, and that quotient at ρ
+    is τ (Duchi, Shalev-Shwartz, Singer, Chandra: Efficient Projections onto the ℓ1-Ball for Learning in High
+    Dimensions, ICML 2008, fig 1). O(V log V); equal values stay equal to the last bit.
+
+    Parameters
+    ----------
+    values : (cells,) float
+        At least one, all finite.
+    total : float
+        At least 0.
+
+    Returns
+    -------
+    (cells,) float64
+
+    Raises
+    ------
+    ParameterError
+        If there is no value, one is not finite, or the total is negative or not finite.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or not len(x):
+        raise ParameterError("values", "must have one value a cell", x.shape)
+    if not np.isfinite(x).all():
+        raise ParameterError("values", "must be finite", float(x[~np.isfinite(x)][0]))
+    if not 0.0 <= total < np.inf:
+        raise ParameterError("total", "must be finite and at least 0", total)
+    if total == 0.0:
+        return np.zeros_like(x)
+    # A common shift changes nothing of the projection, and keeps large values from swallowing a small total.
+    shifted = x - x.max()
+    downwards = np.sort(shifted)[::-1]
+    thresholds = (np.cumsum(downwards) - total) / np.arange(1, len(x) + 1)
+    last = int(np.flatnonzero(downwards > thresholds)[-1])  # the first place is always among them
+    projected: NDArray[np.float64] = np.maximum(shifted - thresholds[last], 0.0)
+    return projected
+
+
+def simplex(estimate: Estimate, *, asked: int, total: Total = "estimated") -> RefinedEstimate:
+    """Project an estimate onto the counts that are possible and have the total.
+
+    It is also the least squares estimate under these constraints, CLS of Wang, Lopuhaä-Zwakenberg, Li, Skoric and
+    Li (Locally Differentially Private Frequency Estimation with Consistency, NDSS 2020); see `norm_sub` for when
+    that paper's Norm-Sub is the same.
+
+    **Never worse, or not.** Projection onto a convex set brings a point nearer to everything in the set. With
+    total = "asked" and every device asked in some cell the truth is in it, so the sum of squared errors over the
+    cells is never above the unrefined estimate's, whatever the coins were. With total = "estimated" the set hangs
+    on the coins. The error along (1, …, 1) stays; across it, the set is that of the truth's own sum scaled about
+    its centre. So the same holds where the estimates' sum is at least the truth's, and need not where it is below:
+    x = (−1, 1) for Y = (0, 10) becomes (0, 0).
+
+    **Interval.** The unrefined one, which holds the truth as often as before; the refined count may lie outside it.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Unbiased.
+    asked : int
+        Devices asked.
+    total : {"estimated", "asked"}
+        See `total_of`.
+
+    Returns
+    -------
+    RefinedEstimate
+        Of unknown standard error.
+    """
+    return refined_to_total(
+        estimate,
+        project_onto_simplex(estimate.count, total_of(estimate.count, total, asked=asked)),
+        Properties(
+            refinement="simplex",
+            biased=True,
+            non_negative=True,
+            total=total,
+            ordered=True,
+            never_worse="over all cells" if total == "asked" else "not promised",
+        ),
+    )
+
+
+def refined_to_total(estimate: Estimate, count: NDArray[np.float64], properties: Properties) -> RefinedEstimate:
+    """Return refined counts beside the unrefined interval; their standard error is not known."""
+    unknown = np.full(len(estimate), np.nan)
+    interval = unrefined_interval(estimate.interval)
+    return RefinedEstimate(count, unknown, estimate.lower, estimate.upper, interval, properties)
+
+
+def norm_sub(estimate: Estimate, *, asked: int, total: Total = "estimated") -> RefinedEstimate:
+    """Put negative counts to 0, spread what is too much or too little evenly over the positive ones, and repeat.
+
+    Norm-Sub as its authors' published code does it (Wang, Lopuhaä-Zwakenberg, Li, Skoric and Li: Locally
+    Differentially Private Frequency Estimation with Consistency, NDSS 2020); where no count is positive, the total
+    is spread over all cells.
+
+    **When it is the simplex projection.** Let P be the sum of the positive counts.
+
+    - P ≥ total: always. Each step takes an amount off every count that is still positive and puts what fell below
+      0 to 0, so the end is max(x − τ, 0) with τ ≥ 0 and the right sum; and that is the projection, since τ is
+      unique. (A count that was not positive is 0 in both.)
+    - P < total: one step ends it, with δ = (total − P)/(number of positive counts) on top of every positive count,
+      and 0 for the others. The projection adds its own τ' to those others too, so the two are the same only if no
+      other count exceeds −δ.
+
+    With total = "estimated" they are therefore one method: the sum of all counts is at most P, and so is its clipped
+    value. (A sum below 0 gives zeros in both.) With total = "asked" they may differ.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Unbiased.
+    asked : int
+        Devices asked.
+    total : {"estimated", "asked"}
+        See `total_of`.
+
+    Returns
+    -------
+    RefinedEstimate
+        Of unknown standard error, beside the unrefined interval; the count may lie outside it.
+    """
+    count = norm_sub_counts(estimate.count, total_of(estimate.count, total, asked=asked))
+    return refined_to_total(estimate, count, _properties("norm_sub", total))
+
+
+def norm_sub_counts(count: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """Return the counts of `norm_sub`, (cells,), for a total of at least 0."""
+    positive = count > 0
+    if not positive.any():
+        return np.full_like(count, total / len(count))
+    clipped = np.where(positive, count, 0.0)
+    missing = total - float(clipped.sum())
+    if missing <= 0:
+        return project_onto_simplex(count, total)
+    return np.where(positive, clipped + missing / np.count_nonzero(positive), 0.0)
+
+
+def norm_mul(estimate: Estimate, *, asked: int, total: Total = "estimated") -> RefinedEstimate:
+    """Put negative counts to 0 and multiply the others by the one factor that gives them the total.
+
+    Norm-Mul of Wang and others (NDSS 2020). It shrinks busy cells by a share, where `norm_sub` takes the same
+    amount from all: its bias in a busy cell grows with the cell. Where no count is positive, the total is spread
+    over all cells.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Unbiased.
+    asked : int
+        Devices asked.
+    total : {"estimated", "asked"}
+        See `total_of`.
+
+    Returns
+    -------
+    RefinedEstimate
+        Of unknown standard error, beside the unrefined interval; the count may lie outside it.
+    """
+    wanted = total_of(estimate.count, total, asked=asked)
+    clipped = np.maximum(estimate.count, 0.0)
+    largest = float(clipped.max())
+    # By the largest first, so that the sum of the smallest of numbers is no 0.
+    shares = clipped / largest if largest > 0 else np.ones_like(clipped)
+    count: NDArray[np.float64] = shares * (wanted / float(shares.sum()))
+    return refined_to_total(estimate, count, _properties("norm_mul", total))
+
+
+def _properties(refinement: str, total: Total) -> Properties:
+    return Properties(
+        refinement=refinement,
+        biased=True,
+        non_negative=True,
+        total=total,
+        ordered=True,
+        never_worse="not promised",
+    )

@@ -1,0 +1,149 @@
+"""Errors of a scenario: each fault with its key path and the rule it breaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LONGEST_VALUE = 240  # a path should be read whole
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong with a scenario.
+
+    Parameters
+    ----------
+    path
+        Where, as a key path of the file: ``campaigns.rush.deadline_s``. Items of a list go by their name
+        where they have one, else by their index: ``campaigns[0]``. Empty for the file as a whole.
+    rule
+        What should hold, in plain words.
+    value
+        The value received; ``None`` where there was none (TOML has no null).
+    """
+
+    path: str
+    rule: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        """Write the fault on one line: where, the rule, the value received."""
+        where = f"{self.path}: " if self.path else ""
+        received = "" if self.value is None else f"; got {written(self.value)}"
+        return _one_line(f"{where}{self.rule}{received}")
+
+
+class RuleViolation(NamedTuple):
+    """A rule broken at a place inside a section, before that place is put in words."""
+
+    at: tuple[str | int, ...]
+    rule: str
+    value: Any = None
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be used, with every fault found.
+
+    Parameters
+    ----------
+    source
+        The shipped name or the file it was read from.
+    faults
+        Everything wrong with it, in the order of the file's sections.
+    """
+
+    def __init__(self, source: str, faults: Iterable[Fault]) -> None:
+        self.source = source
+        self.faults = tuple(faults)
+        count = len(self.faults)
+        heading = f"scenario {_one_line(source)}: {count} fault{'' if count == 1 else 's'}"
+        super().__init__("\n".join([heading, *(f"  {fault}" for fault in self.faults)]))
+
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, tuple[Fault, ...]]]:
+        """Pickle by source and faults, so that it can come back from another process."""
+        return type(self), (self.source, self.faults)
+
+
+def written(value: object) -> str:
+    """Write a value as one would in the file, on one line, cut to a readable length."""
+    text = _toml(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return '"' + _one_line(value.replace("\\", r"\\").replace('"', r"\"")) + '"'
+        case dict():
+            return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+        case int() if value.bit_length() > 4 * _LONGEST_VALUE:
+            return f"a number of {value.bit_length()} bits"
+        case _:
+            return str(value)
+
+
+def _one_line(text: str) -> str:
+    """Escape what would break the line or not be seen, and cut words that no one reads to their end."""
+    line = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    return re.sub(rf"\S{{{_LONGEST_VALUE + 1},}}", lambda word: f"{word[0][: _LONGEST_VALUE - 1]}…", line)
+
+
+def write_path(at: Sequence[str | int], raw: Any) -> str:
+    """Write a place as a key path.
+
+    Parameters
+    ----------
+    at
+        Keys and list indices from the root.
+    raw
+        The file as parsed, which the names of list items are looked up in.
+
+    Returns
+    -------
+    str
+        Keys joined by dots; an item of a list by its own name where it has one that no other item has.
+    """
+    text = ""
+    here = raw
+    for step in at:
+        if isinstance(step, int):
+            inside = isinstance(here, list) and step < len(here)
+            name = _own_name(here, step) if inside else None
+            text += f"[{step}]" if name is None else f".{name}"
+            here = here[step] if inside else None
+        else:
+            text += f".{step}" if text else step
+            here = here.get(step) if isinstance(here, dict) else None
+    return text
+
+
+def _own_name(items: list[Any], index: int) -> str | None:
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    name = names[index]
+    return name if isinstance(name, str) and name and names.count(name) == 1 else None
+
+
+def item_names(items: list[Any], section: str) -> list[str | None]:
+    """Return what the items of a list are called, default names included; ``None`` for one without a name."""
+    return [_name(item, section) for item in items]
+
+
+def _name(item: Any, section: str) -> str | None:
+    if not isinstance(item, dict):
+        return None
+    name = item.get("name")
+    if name is None and section in {"mechanisms", "refinements", "attacks"}:
+        name = str(item.get("kind")).rpartition(":")[2]
+    if name is None and section == "campaigns":
+        name = "campaign"
+    return name if isinstance(name, str) else None

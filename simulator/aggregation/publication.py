@@ -1,0 +1,163 @@
+"""Publication: the release between a trusted server's counts and the public, and published statistics per cell."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.central import CountRelease
+from mechanisms.local import Counts, Estimate
+from mechanisms.local.common.response_counts import ResponseCounts, estimate_nothing
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+class Publication(Protocol):
+    """Makes what is published of a query's counts, in place of the mechanism's own estimate."""
+
+    def publish(
+        self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
+    ) -> Estimate:
+        """Return what is published.
+
+        Parameters
+        ----------
+        counts
+            (rounds, *tally_shape) int64, what the server counted.
+        counted, asked
+            By round.
+        rng
+            For the release's sampling and noise.
+        """
+
+    def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
+        """Return theory's root mean square error, (cells,), bias included, from the (cells + 1,) truth."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampledCounts:
+    """A release of devices that were sampled, and then perhaps not all heard: to it the two are one sampling.
+
+    Attributes
+    ----------
+    sampling
+        Probability that a device is sampled.
+    heard
+        The release as it is if a share of the sampled devices is heard: its `sampling` is the product.
+    publish
+        Publishes (cells,) int64 devices sampled and heard, by a release that `heard` returned.
+    """
+
+    sampling: float
+    heard: Callable[[float], CountRelease]
+    publish: Callable[[Any, IntArray, np.random.Generator], Estimate]
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedCounts:
+    """A release of exact counts, for a mechanism whose devices say where they are.
+
+    Where only n of N devices were heard, each is taken to be heard by a coin of its own that shows n/N, after its
+    coin of sampling: the release is then that of one sampling with both, unbiased for the devices asked. (Given n,
+    those heard are a simple random sample, whose spread is a little less.) N and n are no secrets.
+
+    Attributes
+    ----------
+    release
+        Of all devices.
+    sampled
+        The same in two steps, for what was not all heard; None for a release that cannot be divided.
+    """
+
+    release: CountRelease
+    sampled: SampledCounts | None = None
+
+    def publish(
+        self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
+    ) -> Estimate:
+        """Return what is published of (1, cells + 1) counts."""
+        heard = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
+        held = counts[0, 1:]
+        if heard.silent:
+            return estimate_nothing(heard, len(held))
+        if heard.ideal:
+            return self.release.publish(held, rng=rng)
+        sampled, release = self._thinned(heard)
+        return sampled.publish(release, rng.binomial(held, sampled.sampling), rng)
+
+    def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
+        """Return theory's root mean square error, (cells,)."""
+        heard = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
+        if heard.silent:
+            return np.full(len(true_counts) - 1, np.inf)
+        if heard.ideal:
+            return self.release.std_error(true_counts[1:])
+        _, release = self._thinned(heard)
+        return release.std_error(true_counts[1:])
+
+    def _thinned(self, heard: ResponseCounts) -> tuple[SampledCounts, CountRelease]:
+        if self.sampled is None:
+            raise ValueError(f"{self.release!r} publishes only what was heard in full")
+        return self.sampled, self.sampled.heard(heard.counted[0] / heard.devices)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedDifferences:
+    """A release of Sampling Privacy's differences, which are the sampled devices' counts where all are heard.
+
+    D_v = C_v,2 − C_v,1 is Bin(Y_v, π_s), whatever the blanks were (SP eqs 14-16), so what LQS does after sampling is
+    done here after the devices' own.
+
+    Attributes
+    ----------
+    sampled
+        The release, with the devices' sampling.
+    """
+
+    sampled: SampledCounts
+
+    def publish(
+        self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
+    ) -> Estimate:
+        """Return what is published of (2, cells + 1) counts."""
+        heard = ResponseCounts.from_rounds(counted, asked, rounds=2, truth_round=2)
+        if not heard.ideal:
+            raise ValueError("differences are the sampled devices' counts only where every report is heard")
+        return self.sampled.publish(self.sampled.heard(1.0), counts[1, 1:] - counts[0, 1:], rng)
+
+    def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
+        """Return theory's root mean square error, (cells,)."""
+        if list(asked) != list(counted):
+            raise ValueError("differences are the sampled devices' counts only where every report is heard")
+        return self.sampled.heard(1.0).std_error(true_counts[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class CellValues:
+    """A statistic of the devices of each cell that has a row; cells with too few devices have none.
+
+    Attributes
+    ----------
+    cell
+        (rows,) int64, ascending, 1…V.
+    truth
+        (rows,) float64: the statistic over all devices asked that are in the cell, heard or not.
+    value, std_error, lower, upper
+        (rows,) float64: as published.
+    interval
+        How the interval was made, in a few words.
+    """
+
+    cell: npt.NDArray[np.int64]
+    truth: FloatArray
+    value: FloatArray
+    std_error: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    interval: str
+
+    def __len__(self) -> int:
+        return len(self.cell)

@@ -1,0 +1,339 @@
+"""Attacks on published sums: all other devices known, devices dropped out, and poisoned reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.inference import (
+    NoLikelihoodError,
+    OwnReportMasses,
+    best_guess,
+    crafted_encodings,
+    difference_log_ratio,
+    dropped_others_success,
+    dropped_target_success,
+    forged_reports,
+    guess_cells,
+    guess_success,
+    inflation,
+    own_reports_guess_success,
+    posterior,
+)
+from mechanisms.local import SamplingPrivacy
+from simulator.attacks.observation import OwnReports
+from simulator.attacks.prior import FloatArray, Prior
+
+IntArray = npt.NDArray[np.int64]
+TIES = 1e-9
+"""Log ratios up to it are even evidence, but for rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class LastDevice:
+    """Cells of which everything is known but whether one more device is in it.
+
+    Parameters
+    ----------
+    cell
+        (n,) int64.
+    crowd
+        (n,) int64, devices in the cell with it, those left out whose reports the coalition knows.
+    differences
+        (n,) int64, what was published of the cell less what those devices added; anything below k where suppressed.
+        None where nothing was published.
+    k
+        (n,) int64: differences below it are suppressed, less what those devices added; None: none are.
+    rounds
+        Which of the device's own reports are read.
+    first, second
+        (n,) int64, these reports; None where they are not read.
+    """
+
+    cell: IntArray
+    crowd: IntArray
+    differences: IntArray | None
+    k: IntArray | None
+    rounds: tuple[int, ...] = ()
+    first: IntArray | None = None
+    second: IntArray | None = None
+
+    def theory(self, mechanism: SamplingPrivacy) -> npt.NDArray[np.float64]:
+        """Return the expected success at even odds, (n,) float64."""
+        return own_reports_guess_success(
+            mechanism,
+            cell=self.cell,
+            crowd=self.crowd,
+            rounds=self.rounds,
+            k=self.k,
+            published=self.differences is not None,
+        )
+
+
+def known_others(mechanism: SamplingPrivacy, last: LastDevice) -> npt.NDArray[np.bool_]:
+    """Guess whether the one device was in the cell or outside all, even odds, by the ratio of likelihoods.
+
+    The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports say (papers.md, item 3).
+    Even evidence is taken for "outside".
+
+    Parameters
+    ----------
+    mechanism
+        Without refresh: its differences are binomial.
+    last
+        What is known, read and published.
+
+    Returns
+    -------
+    (n,) bool
+        Whether it is guessed to be there.
+    """
+    ratio = None
+    if last.differences is not None:
+        ratio = difference_log_ratio(last.differences, crowd=last.crowd, sampling=mechanism.sampling)
+        if last.k is not None:
+            for k in np.unique(last.k[last.k > 0]).tolist():
+                hidden = (last.k == k) & (last.differences < k)
+                ratio[hidden] = difference_log_ratio(
+                    last.differences[hidden], crowd=last.crowd[hidden], sampling=mechanism.sampling, k=k
+                )
+    own = OwnReportMasses.of(mechanism, last.cell, last.first, last.second)
+    guessed: npt.NDArray[np.bool_] = own.log_ratio(ratio, sampling=mechanism.sampling) > TIES
+    return guessed
+
+
+def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:
+    """Return what corrupted vehicles added to each cell's difference, and how many were in it, (cells + 1,) each."""
+    if own is None:
+        return np.zeros(cells + 1, dtype=np.int64), np.zeros(cells + 1, dtype=np.int64)
+    first, second = (np.bincount(np.asarray(reports), minlength=cells + 1) for reports in own.reports)
+    return (second - first).astype(np.int64), np.bincount(own.truth, minlength=cells + 1).astype(np.int64)
+
+
+Cells = npt.NDArray[np.int32]
+MOST_FLOATS = 2**22
+ONLY_SAMPLING = "drop-out with others in round one is worked out for two-round Sampling Privacy only."
+
+
+def others_dropped(
+    mechanism: Any,
+    counts: Sequence[IntArray],
+    prior: Prior,
+    query: int,
+    *,
+    first_round: int = 1,
+    rng: np.random.Generator,
+) -> Cells:
+    """Guess each target's cell from the counts released when everybody else was dropped.
+
+    Where whoever was heard in one round only is dropped from both, or nobody else was asked, the counts are the
+    target's own encodings. Else round one holds all N devices' reports, and round two the target's alone: P(its first
+    report was w) is then C₁,w/N.
+
+    Parameters
+    ----------
+    mechanism
+        Whose reports were counted.
+    counts
+        By round (n, *tally_shape) int64, one row a target; of round one with others in it (1, V + 1), the same for all.
+    prior, query
+        What was likely before, in which query.
+    first_round
+        Devices in round one's counts.
+    rng
+        Breaks ties where all places are alike.
+
+    Returns
+    -------
+    guesses : (n,) int32
+
+    Raises
+    ------
+    NoLikelihoodError
+        If nobody has said how likely the mechanism's reports are; or with others in round one, for mechanisms other
+        than two-round Sampling Privacy.
+    """
+    q = prior.of(query)
+    if first_round == 1:
+        guesses, _ = guess_cells(mechanism, list(counts), q, rng=prior.tie_rng(rng))
+        return guesses
+    if not isinstance(mechanism, SamplingPrivacy):
+        raise NoLikelihoodError(type(mechanism).__name__, ONLY_SAMPLING)
+    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
+    first = blanks + sampling * (np.arange(len(blanks)) == 0)
+    share = np.divide(counts[0].reshape(-1), first_round * first, out=np.zeros(len(first)), where=first > 0.0)
+    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
+    # P(second report v | truth t, C₁) = common_v + told·[v = t], told the chance that the first one was of S.
+    told = sampling * float(share[0])
+    common = (1.0 - refresh) * blanks * share + refresh * again * max(1.0 - told, 0.0)
+    seen = counts[1].argmax(axis=1)
+    return _own_value(seen, common[seen], told, q, rng=prior.tie_rng(rng))
+
+
+def others_dropped_theory(mechanism: Any, prior: Prior, query: int, *, first_round: int = 1) -> float | None:
+    """Return the expected success of `others_dropped`, or None where it is not known; errors as there."""
+    q = prior.of(query)
+    if first_round == 1:
+        return prior.trusted(guess_success(mechanism, None, q), q)
+    return prior.trusted(dropped_others_success(mechanism, q, first_round=first_round), q)
+
+
+def shown_differences(
+    mechanism: SamplingPrivacy, own: Sequence[IntArray], prior: Prior, query: int, *, rng: np.random.Generator
+) -> Cells:
+    """Guess each target's cell from its own differences, where only positive ones are released.
+
+    Parameters
+    ----------
+    mechanism
+        Refreshed or not.
+    own
+        By round (n, cells + 1) int64, the target's encodings.
+    prior, query
+        What was likely before, in which query.
+    rng
+        Breaks ties where all places are alike.
+
+    Returns
+    -------
+    guesses : (n,) int32
+    """
+    return released_twice(mechanism, np.maximum((own[1] - own[0])[:, 1:], 0), prior, query, positive=True, rng=rng)
+
+
+def target_dropped_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
+    """Return the expected success where the target is dropped from round two and differences are released once.
+
+    What is left of a target is its first report, made without the truth; a Bayesian who knows that keeps the prior.
+
+    Raises
+    ------
+    NoLikelihoodError
+        For mechanisms other than two-round Sampling Privacy.
+    """
+    return dropped_target_success(mechanism, prior.of(query))
+
+
+def released_twice(
+    mechanism: SamplingPrivacy,
+    own: IntArray,
+    prior: Prior,
+    query: int,
+    *,
+    visible: npt.NDArray[np.bool_] | None = None,
+    positive: bool = False,
+    rng: np.random.Generator,
+) -> Cells:
+    """Guess each target's cell from two releases of the same reports, with it and without.
+
+    All others cancel: what is left is e_v − e_w over the real cells, of its pair of reports (w, v). +1 alone is
+    the pair (0, v); a −1 shows that a blank was drawn again; zeros alone are any pair (w, w), S of a device outside, or
+    what is suppressed.
+
+    Parameters
+    ----------
+    mechanism
+        Refreshed or not.
+    own
+        (n, cells) int64, one release less the other.
+    prior, query
+        What was likely before, in which query.
+    visible
+        (n, cells) bool: the cells whose difference is not suppressed in both releases; by default all.
+    positive
+        Whether only positive differences are shown.
+    rng
+        Breaks ties where all places are alike.
+
+    Returns
+    -------
+    guesses : (n,) int32
+    """
+    q = prior.of(query)
+    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
+    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
+    seen = own if visible is None else np.where(visible, own, 0)
+    gone = (seen < 0).any(axis=1)
+    shown = np.where((seen > 0).any(axis=1), seen.argmax(axis=1) + 1, 0)
+    # Places in which a sampled device shows nothing.
+    silent = np.zeros((len(own), len(blanks)), dtype=np.bool_)
+    silent[:, 0] = True
+    if visible is not None:
+        silent[:, 1:] = ~visible
+    # A blank that is drawn again shows nothing if both are silent, or the same; or if only new ones are shown.
+    first = np.ones_like(silent) if positive else silent
+    drawn_again = (first * blanks).sum(axis=1) * (silent * again).sum(axis=1) + (
+        ~(first & silent) * blanks * again
+    ).sum(axis=1)
+    nothing = (1.0 - refresh) * blanks.sum() + refresh * drawn_again
+    unseen = (blanks * first).sum(axis=1) - (blanks[shown] if positive else 0.0)
+    likelihood = np.repeat(np.where(shown > 0, unseen * refresh * again[shown], nothing)[:, np.newaxis], len(q), axis=1)
+    rows = np.arange(len(own))
+    likelihood[rows[shown > 0], shown[shown > 0]] += sampling
+    likelihood[shown == 0] += sampling * silent[shown == 0]
+    with np.errstate(divide="ignore"):
+        guesses = best_guess(posterior(np.log(likelihood), q), rng=prior.tie_rng(rng))
+    guesses[gone] = prior.guess(query, int(gone.sum()), rng=rng)
+    return guesses
+
+
+def released_twice_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
+    """Return the expected success of `released_twice`, or None where it is not known."""
+    q = prior.of(query)
+    return prior.trusted(dropped_target_success(mechanism, q, compared="same_reports"), q)
+
+
+def _own_value(
+    seen: IntArray, common: FloatArray, told: float, prior: FloatArray, *, rng: np.random.Generator | None
+) -> Cells:
+    """Return best guesses where the value seen is `told` more likely from its own truth than from others."""
+    guesses = np.empty(len(seen), dtype=np.int32)
+    step = max(1, MOST_FLOATS // len(prior))
+    for start in range(0, len(seen), step):
+        rows = slice(start, start + step)
+        likelihood = np.repeat(common[rows, np.newaxis], len(prior), axis=1)
+        likelihood[np.arange(len(likelihood)), seen[rows]] += told
+        with np.errstate(divide="ignore"):
+            guesses[rows] = best_guess(posterior(np.log(likelihood), prior), rng=rng)
+    return guesses
+
+
+@dataclass(frozen=True, eq=False)
+class Forgery:
+    """What corrupted vehicles send in place of their reports.
+
+    Parameters
+    ----------
+    reports
+        By round, well-formed; None where vectors are sent.
+    vectors
+        (rounds, n, *tally_shape) int64, of any form; None where reports are sent.
+    per_vehicle
+        What one of them adds to the estimate of the cell, in vehicles.
+    """
+
+    reports: tuple[Any, ...] | None
+    vectors: npt.NDArray[np.int64] | None
+    per_vehicle: float
+
+
+def forge_reports(mechanism: Any, cell: int, devices: int) -> Forgery:
+    """Return well-formed reports of so many vehicles that raise a cell's estimate as far as such reports can.
+
+    Raises
+    ------
+    NoLikelihoodError
+        If nobody has said which of the mechanism's reports matter, or none is the greatest.
+    """
+    found = forged_reports(mechanism, cell, devices)
+    return Forgery(found, None, inflation(mechanism, cell, devices, crafted=False).per_vehicle)
+
+
+def craft_reports(mechanism: Any, cell: int, devices: int, *, magnitude: int) -> Forgery:
+    """Return vectors of any form, entries within ±magnitude, that raise a cell's estimate as far as those can."""
+    one = crafted_encodings(mechanism, cell, magnitude)
+    vectors = np.repeat(np.asarray(one)[:, np.newaxis], devices, axis=1)
+    per_vehicle = inflation(mechanism, cell, devices, crafted=True, magnitude=magnitude).per_vehicle
+    return Forgery(None, vectors, per_vehicle)

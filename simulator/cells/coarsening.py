@@ -1,0 +1,233 @@
+"""Coarsening: cells merged into blocks, level by level, and partitions made of such blocks."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import geopandas as gpd
+import numpy as np
+import shapely
+
+from simulator.cells.errors import CellsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyproj
+    from numpy.typing import ArrayLike, NDArray
+
+    from simulator.cells.partition import Partition
+
+
+def between_levels(cells: Partition, *, finer: int, coarser: int) -> NDArray[np.int64]:
+    """Map the blocks of one level to those of a coarser one.
+
+    Parameters
+    ----------
+    cells
+        Any partition.
+    finer, coarser
+        Two of its levels, ``finer`` at most ``coarser``; level 0 is the cells themselves.
+
+    Returns
+    -------
+    ndarray
+        For each block 0 … of the finer level, the block of the coarser level it lies in; int64, shape (blocks,).
+
+    Raises
+    ------
+    CellsError
+        If a level is negative, or the finer one is coarser than the other.
+    """
+    if finer > coarser:
+        raise CellsError([f"finer must be at most coarser, got {finer} and {coarser}"])
+    from_, to = cells.coarsened(finer), cells.coarsened(coarser)
+    mapped = np.zeros(int(from_.max()) + 1, dtype=np.int64)
+    mapped[from_] = to
+    return mapped
+
+
+_SLACK = 1e-9
+_LARGEST = 1e18
+_LARGEST_LEVEL = 62  # more bits than an int64 can lose
+
+
+def pieces(length: float, size: float) -> int:
+    """Count the pieces that cover a length.
+
+    Parameters
+    ----------
+    length
+        0 or more, in any unit.
+    size
+        Length of a piece, above 0, in the same unit.
+
+    Returns
+    -------
+    int
+        At least 1. A length that exceeds a whole number of pieces by a rounding error, up to one part in 10⁹,
+        takes that number. Beyond 10¹⁸, that.
+    """
+    ratio = min(length / size, _LARGEST)
+    nearest = round(ratio)
+    if abs(ratio - nearest) <= _SLACK * max(1, nearest):
+        return max(1, nearest)
+    return math.ceil(ratio)
+
+
+def check_level(level: int) -> int:
+    """Return how often the side of a cell is doubled; raise `CellsError` unless it is 0 or more."""
+    if level < 0:
+        raise CellsError([f"level must be at least 0, got {level!r}"])
+    return min(level, _LARGEST_LEVEL)
+
+
+class Coarsened:
+    """The blocks of a level of another partition, as cells.
+
+    Parameters
+    ----------
+    cells
+        The partition that is merged.
+    level
+        How often, 0 or more.
+
+    Raises
+    ------
+    CellsError
+        If the level is negative.
+    """
+
+    def __init__(self, cells: Partition, level: int) -> None:
+        self.base, self.level = cells, check_level(level)
+        self._block = cells.coarsened(self.level)
+        self._cell_of_base = np.concatenate(([0], self._block + 1)).astype(np.int32)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the cells that are merged."""
+        return self.base.kind
+
+    @property
+    def crs(self) -> pyproj.CRS:
+        """The projected coordinate system, in metres."""
+        return self.base.crs
+
+    @cached_property
+    def count(self) -> int:
+        """How many blocks."""
+        return int(self._block.max()) + 1
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The name of the one cell of a block; of several, the first's and how many more."""
+        names, sizes = self.base.names, np.bincount(self._block)
+        first = np.unique(self._block, return_index=True)[1]
+        return [
+            names[cell] if size == 1 else f"{names[cell]} +{size - 1}"
+            for cell, size in zip(first.tolist(), sizes.tolist(), strict=True)
+        ]
+
+    def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
+        """Say in which block each place is: shape (n, 2) metres to (n,) int32, 0 for outside."""
+        return np.asarray(self._cell_of_base[self.base.cell_of(xy)])
+
+    @property
+    def knows_links(self) -> bool:
+        """Whether the cells that are merged are of links."""
+        return bool(getattr(self.base, "knows_links", False))
+
+    def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Say in which block each link is, of cells that know links; (n,) int32."""
+        return np.asarray(self._cell_of_base[self.base.cell_of_link(link)])  # type: ignore[attr-defined]  # of those
+
+    @property
+    def knows_names(self) -> bool:
+        """Whether the cells that are merged are of named places."""
+        return bool(getattr(self.base, "knows_names", False))
+
+    def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
+        """Say in which block each named place is, of cells that know names; (n,) int32."""
+        return np.asarray(self._cell_of_base[self.base.cell_named(names)])  # type: ignore[attr-defined]  # of those
+
+    def coarsened(self, level: int) -> NDArray[np.int64]:
+        """Merge further: the blocks of ``level`` levels above, (V,) int64."""
+        coarser = self.base.coarsened(self.level + check_level(level))
+        merged = np.zeros(self.count, dtype=np.int64)
+        merged[self._block] = coarser
+        return merged
+
+    def polygons(self) -> gpd.GeoDataFrame:
+        """Draw the blocks: the union of their cells.
+
+        Returns
+        -------
+        GeoDataFrame
+            Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
+        """
+        geometries = np.asarray(self.base.polygons().geometry.array, dtype=object)
+        order = np.argsort(self._block, kind="stable")
+        groups = np.split(geometries[order], np.flatnonzero(np.diff(self._block[order])) + 1)
+        united = [group[0] if len(group) == 1 else shapely.union_all(group) for group in groups]
+        cells = np.arange(1, self.count + 1, dtype=np.int32)
+        return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=united, crs=self.crs)
+
+    def __repr__(self) -> str:
+        """Say how many blocks, of what."""
+        return f"Coarsened({self.count} blocks, level {self.level} of {self.base!r})"
+
+
+_LEAST_M = 1.0
+
+
+def blocks_of(
+    middles: NDArray[np.float64], *, corner: tuple[float, float], spacing_m: float, level: int
+) -> NDArray[np.int64]:
+    """Merge cells whose middles lie in one square of a side of ``spacing_m`` · 2^level.
+
+    Parameters
+    ----------
+    middles
+        Of the cells 1 … V in order, metres, shape (V, 2).
+    corner
+        South-west corner of the first square, metres.
+    spacing_m
+        Side of a square of level 0, metres.
+    level
+        How often the side is doubled, 0 or more; 0 is the cells themselves.
+
+    Returns
+    -------
+    ndarray
+        The block of each cell, 0 … blocks - 1, row by row from the south-west; int64, shape (V,). Squares of a level
+        are made of four of the level before, so each block of a level lies within one of the next.
+
+    Raises
+    ------
+    CellsError
+        If the level is negative.
+    """
+    level = check_level(level)
+    if level == 0:
+        return np.arange(len(middles), dtype=np.int64)
+    squares = np.floor((middles - np.asarray(corner)) / spacing_m).astype(np.int64)[:, ::-1] >> level
+    return np.unique(squares, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def spacing_of(middles: NDArray[np.float64]) -> float:
+    """Say how far apart places are about: the side of the square each would have of their extent.
+
+    Parameters
+    ----------
+    middles
+        Metres, shape (V, 2), V ≥ 1.
+
+    Returns
+    -------
+    float
+        Metres, at least 1; of places in a line, the line's length over their number.
+    """
+    width, height = (middles.max(axis=0) - middles.min(axis=0)).tolist()
+    return float(max(np.sqrt(width * height / len(middles)), max(width, height) / len(middles), _LEAST_M))

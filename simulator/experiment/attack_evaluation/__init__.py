@@ -1,0 +1,1 @@
+"""Evaluation of attacks: what coalitions stored, what they guess, and how often they are right."""

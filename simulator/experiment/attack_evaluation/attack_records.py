@@ -1,0 +1,190 @@
+"""Attack records: closed queries as the challenger needs them, and whether attacks fit what was built."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.local import LocalMechanism, SamplingPrivacy
+from scenarios import Fault, Scenario, ScenarioError
+from scenarios.attacks import corrupted_in, parties_of
+from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.transcript import MIXER, Coalition
+from simulator.experiment.attack_evaluation.campaign_record import CampaignRecord, QueryRecord
+from simulator.experiment.attack_evaluation.runner import Challenged, challenge
+from simulator.experiment.releases import CampaignRelease
+from simulator.sensing.campaign import fleet_order
+from simulator.sensing.query import Query
+from simulator.streams import Streams
+
+COUNT = "count"
+
+
+def most_targets(scenario: Scenario, campaign: str) -> int:
+    """Return of how many vehicles a query's reports must be kept for the attacks on a campaign."""
+    return max(
+        (attack.targets for attack in scenario.attacks if attack.campaigns is None or campaign in attack.campaigns),
+        default=0,
+    )
+
+
+def most_corrupted(scenario: Scenario) -> int:
+    """Return how many vehicles the largest coalition corrupts."""
+    return max((corrupted_in(attack.coalition) for attack in scenario.attacks), default=0)
+
+
+def check_attacks(
+    scenario: Scenario, deployments: Mapping[str, Deployment], mechanisms: Mapping[str, LocalMechanism]
+) -> None:
+    """Refuse coalitions of parties that are nowhere where they attack: exact, where the schema knows no rounds.
+
+    Raises
+    ------
+    ScenarioError
+        Naming the parties there are.
+    """
+    counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == COUNT]
+    faults = []
+    for attack in scenario.attacks:
+        there: set[str] = set()
+        coalition = Coalition.of(parties_of(attack.coalition)) if attack.coalition else Coalition()
+        needed = {f"server:{server}" for server in coalition.servers} | ({MIXER} if coalition.mixer else set())
+        fits = False
+        for campaign in attack.campaigns or counting:
+            for name in attack.mechanisms or mechanisms:
+                parties = deployments[campaign].parties(mechanisms[name])
+                there.update(parties)
+                fits |= needed <= set(parties)
+        if getattr(attack, "together", False):
+            fits = needed <= there
+        if not fits and there:
+            words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(there))}"
+            faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(parties_of(attack.coalition))))
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+
+
+def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
+    """Refuse coalitions of more vehicles than there are: the schema does not know how many a file of trips holds.
+
+    Raises
+    ------
+    ScenarioError
+        Naming how many there are.
+    """
+    faults = [
+        Fault(
+            f"attacks.{attack.name}.coalition",
+            f"there are only {vehicles:,} vehicles",
+            list(parties_of(attack.coalition)),
+        )
+        for attack in scenario.attacks
+        if corrupted_in(attack.coalition) > vehicles
+    ]
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+
+
+def record_campaigns(
+    queries: Sequence[Query],
+    deployments: Mapping[str, Deployment],
+    mechanisms: Mapping[str, LocalMechanism],
+    *,
+    outside: int,
+    releases: Mapping[str, CampaignRelease],
+    fleet: npt.NDArray[np.int64] | None = None,
+) -> dict[tuple[str, str], CampaignRecord]:
+    """Return what attacks need of closed queries, by campaign and mechanism.
+
+    Parameters
+    ----------
+    queries
+        As closed; those of speeds are left out, and those of which no vehicle's reports were kept.
+    deployments
+        By campaign.
+    mechanisms
+        By name.
+    outside
+        Devices asked that are no vehicles and in no cell: none of them is a target.
+    releases
+        By campaign.
+    fleet
+        The numbers of all vehicles in random order.
+    """
+    kept: dict[tuple[str, str], list[QueryRecord]] = {}
+    for query in queries:
+        if query.statistic != COUNT:
+            continue
+        occupancy = query.truth.copy()
+        occupancy[0] -= outside
+        for answer in query.answers:
+            if answer.mechanism not in mechanisms:
+                continue
+            of_this = kept.setdefault((query.campaign, answer.mechanism), [])
+            if answer.mechanism in query.recorded:
+                found = query.recorded[answer.mechanism]
+                of_this.append(
+                    QueryRecord(
+                        found.recorded,
+                        found.truth,
+                        occupancy,
+                        found.counts,
+                        [account.asked for account in answer.rounds],
+                        [account.counted for account in answer.rounds],
+                        getattr(answer.estimate, "count", None),
+                        query.time_s,
+                    )
+                )
+    return {
+        (campaign, name): CampaignRecord(
+            deployments[campaign],
+            mechanisms[name],
+            tuple(records),
+            k=_least(releases[campaign], name),
+            noised=_noised(releases[campaign], name, mechanisms[name]),
+            fleet=fleet,
+        )
+        for (campaign, name), records in kept.items()
+    }
+
+
+def _least(release: CampaignRelease, mechanism: str) -> int | None:
+    """Return the k below which a release suppresses what a mechanism publishes; None where it does not."""
+    suppresses = mechanism in release.counts and release.section["kind"] == "suppress"
+    return int(release.section["k"]) if suppresses else None
+
+
+def _noised(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> str:
+    """Return the release that publishes for a mechanism in place of counts or differences, in words; empty if none."""
+    if name not in release.counts:
+        return ""
+    suppressed_differences = release.section["kind"] == "suppress" and isinstance(mechanism, SamplingPrivacy)
+    return "" if suppressed_differences else release.words
+
+
+def attack_campaigns(
+    scenario: Scenario,
+    queries: Sequence[Query],
+    deployments: Mapping[str, Deployment],
+    mechanisms: Mapping[str, LocalMechanism],
+    *,
+    releases: Mapping[str, CampaignRelease],
+    vehicles: int,
+    streams: Streams,
+) -> Challenged:
+    """Let the attacks of a scenario be tried on its closed queries.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such cell, or fewer vehicles than are to be corrupted.
+    """
+    records = record_campaigns(
+        queries,
+        deployments,
+        mechanisms,
+        outside=scenario.population.outside,
+        releases=releases,
+        fleet=np.argsort(fleet_order(streams, vehicles)),
+    )
+    return challenge(scenario.attacks, records, streams=streams, source=scenario.name)

@@ -1,0 +1,478 @@
+"""Counterfactual attacks: what would have been published had devices been dropped, elsewhere or corrupted.
+
+Sums are recomputed from the campaign's own reports and the targets'; what the campaign published stays as it was. A
+coalition has, besides what is published, all that its members received.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.inference import guess_cells, guess_success
+from mechanisms.local import SamplingPrivacy
+from mechanisms.parameter import ParameterError
+from mechanisms.privacy.audit import epsilon_lower_bound
+from simulator.attacks import LastDevice, Observation, Prior, known_others, others_dropped, released_twice
+from simulator.attacks.counterfactual import (
+    Forgery,
+    added_by,
+    craft_reports,
+    forge_reports,
+    others_dropped_theory,
+    released_twice_theory,
+    shown_differences,
+    target_dropped_theory,
+)
+from simulator.attacks.readable_reports import own_tally, patterns, read_round
+from simulator.experiment.attack_evaluation.campaign_record import CampaignRecord, Cells, IntArray, QueryRecord
+from simulator.experiment.attack_evaluation.guess_games import AttackContext, Columns, keeps
+from simulator.experiment.attack_evaluation.guess_score import (
+    CLAIMING_TOO_MUCH,
+    Guessed,
+    NotPlayableError,
+    score_guesses,
+    score_hits,
+)
+from simulator.experiment.attack_evaluation.stored_transcripts import places_of
+
+FloatArray = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+MOST_WORDS = 2**22
+SOME_REPORTS_MISSING = "not every report was counted, so the differences are no numbers of sampled devices"
+NO_NUMBERS = "only Sampling Privacy without refresh publishes differences that are numbers of sampled devices"
+ONLY_SAMPLING = "the target dropped is worked out for two-round Sampling Privacy only"
+
+
+def play_known_others(
+    boards: Sequence[AttackContext], k: int | None, *, rng: np.random.Generator, alpha: float = CLAIMING_TOO_MUCH
+) -> Iterator[Columns]:
+    """Play for a device in a cell or outside all, at even odds, where everyone else is known.
+
+    One target of every cell with any is chosen; a coin says whether it stays in the counts as it was, or is taken to
+    be outside, where it adds nothing to the differences. Cells are independent of one another, so are trials.
+
+    Parameters
+    ----------
+    boards
+        One for each choice of corrupted vehicles.
+    k
+        Differences below it are suppressed, if the campaign's release suppresses no more.
+    rng
+        The choices and coins.
+    alpha
+        Probability with which the ε lower bound may be too large.
+
+    Raises
+    ------
+    NotPlayableError
+        For mechanisms other than Sampling Privacy without refresh; and where no difference was published that is a
+        number of sampled devices, unless the coalition reads reports.
+    """
+    trials = [trial for board in boards for query in board.record.queries for trial in _decide(board, query, k, rng)]
+    if not sum(len(stay) for stay, _, _ in trials):
+        return
+    stay, there, theory = (np.concatenate(part) for part in zip(*trials, strict=True))
+    epsilon = max(_two_worlds(there, stay, alpha=alpha / 2), _two_worlds(~there, ~stay, alpha=alpha / 2))
+    hits = int(np.count_nonzero(there == stay))
+    yield score_hits(hits, len(stay), prior=0.5, theory=float(theory.mean()), epsilon_lower=epsilon).columns
+
+
+def _decide(
+    board: AttackContext, query: QueryRecord, k: int | None, rng: np.random.Generator
+) -> Iterator[tuple[Mask, Mask, FloatArray]]:
+    """Yield, of targets alike in which of their reports are read: whether they stayed, the guesses, and theory."""
+    record, mechanism = board.record, _sampling(board.record, NO_NUMBERS)
+    if mechanism.refresh:
+        raise NotPlayableError(NO_NUMBERS)
+    chosen = _one_a_cell(query, rng=rng)
+    stay = rng.random(len(chosen)) < 0.5
+    moved = _taken_outside(board, query, chosen[~stay])
+    observation = board.observe_altered(moved)
+    read = _rounds_read(board, query, observation)[:, chosen]
+    released = observation.released_of(query.number)
+    differences: IntArray | None = None
+    if released is not None and query.all_counted and record.publishes_differences:
+        if released.counts is not None:
+            differences = released.counts[1] - released.counts[0]
+        elif released.differences is not None:
+            differences = np.concatenate([[0], np.where(np.asarray(released.suppressed), -1, released.differences)])
+    if differences is None and not read.any():
+        raise NotPlayableError(_unpublished(record))
+    added, corrupted = added_by(observation.own_of(query.number), mechanism.cells)
+    least = max(k or 0, record.k or 0)
+    rows_in_all = places_of(query.recorded.devices[chosen], moved.recorded.devices)
+    first, second = (np.asarray(reports[rows_in_all], dtype=np.int64) for reports in moved.recorded.reports)
+    cells = query.truth[chosen].astype(np.int64)
+    for which, rows in patterns(read.T):
+        cell = cells[rows]
+        last = LastDevice(
+            cell,
+            query.occupancy[cell] - corrupted[cell],
+            None if differences is None else differences[cell] - added[cell],
+            least - added[cell] if least and differences is not None else None,
+            tuple(round_ for round_, there in enumerate(which, start=1) if there),
+            first[rows] if which[0] else None,
+            second[rows] if which[1] else None,
+        )
+        yield stay[rows], known_others(mechanism, last), last.theory(mechanism)
+
+
+def _taken_outside(board: AttackContext, query: QueryRecord, places: IntArray) -> QueryRecord:
+    """Return the query, all recorded devices in it, as it would be with these targets outside every cell.
+
+    A sampled device outside reports 0 in both rounds, and another one its blank: what it reported first.
+    """
+    whole = board.filed.query(query.number)
+    rows = np.flatnonzero(np.isin(whole.recorded.devices, query.recorded.devices[places]))
+    first, second = (np.array(reports) for reports in whole.recorded.reports)
+    counts = whole.counts.copy()
+    counted = whole.recorded.in_time[1, rows]
+    np.subtract.at(counts[1], second[rows][counted], 1)
+    np.add.at(counts[1], first[rows][counted], 1)
+    second[rows] = first[rows]
+    return replace(whole, recorded=replace(whole.recorded, reports=[first, second]), counts=counts)
+
+
+def _two_worlds(event: Mask, world: Mask, *, alpha: float) -> float:
+    """Return an ε lower bound from an event in two worlds."""
+    counts = {
+        "hits_p": int(event[world].sum()),
+        "trials_p": int(world.sum()),
+        "hits_q": int(event[~world].sum()),
+        "trials_q": int((~world).sum()),
+    }
+    return epsilon_lower_bound(**counts, alpha=alpha) if counts["trials_p"] and counts["trials_q"] else 0.0
+
+
+def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:
+    """Return one target of each cell that has any, (cells,) places."""
+    order = rng.permutation(len(query.truth))
+    cells, first = np.unique(query.truth[order], return_index=True)
+    return order[first[cells > 0]]
+
+
+def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.random.Generator) -> Iterator[Columns]:
+    """Play with everybody but the target dropped before round two, or the target alone.
+
+    Others dropped: counts of both rounds are released. Where devices heard in one round only are counted in neither,
+    or there is one round, they are the target's own; else round one holds all devices. The target dropped: differences
+    are released, once; and a second row, metric "released_twice", for a server that releases the same query with it
+    and without. What the campaign's release suppresses is not seen. What the coalition's members received of the target
+    they use as well, whether or not it was counted.
+
+    Parameters
+    ----------
+    boards
+        One for each choice of corrupted vehicles.
+    dropped
+        "others" or "target".
+    rng
+        Breaks ties, and pairs devices for the ε lower bound.
+
+    Raises
+    ------
+    NotPlayableError, NoLikelihoodError
+        Where the game is worked out for other mechanisms only; or a release with noise publishes in place of counts,
+        and the coalition reads no report.
+    """
+    once: list[Guessed] = []
+    twice: list[Guessed] = []
+    for board in boards:
+        prior = board.prior()
+        for query in board.record.queries:
+            if not len(query.truth):
+                continue
+            observation = board.observe([query.number])
+            read = _rounds_read(board, query, observation)
+            if board.record.noised and not read.any():
+                raise NotPlayableError(_unpublished(board.record))
+            if dropped == "others":
+                once.append(_others_dropped(board, query, observation, read, prior, rng=rng))
+            else:
+                mechanism = _sampling(board.record, ONLY_SAMPLING)
+                guesses, theory = _from_reports(mechanism, query, read, prior, rng=rng)
+                theory[~read.any(axis=0)] = _number(target_dropped_theory(mechanism, prior, query.number))
+                once.append(_guessed(query, guesses, theory, prior))
+                if not board.record.noised:
+                    twice.append(_released_twice(board, query, mechanism, read, prior, rng=rng))
+    for parts, columns in ((once, {}), (twice, {"metric": "released_twice"})):
+        score = score_guesses(parts, rng=rng, kept=keeps(boards[0].record))
+        if score is not None:
+            yield {**score.columns, **columns}
+
+
+def _others_dropped(
+    board: AttackContext,
+    query: QueryRecord,
+    observation: Observation,
+    read: Mask,
+    prior: Prior,
+    *,
+    rng: np.random.Generator,
+) -> Guessed:
+    """Return the guesses where all but the target are dropped."""
+    record, mechanism, number = board.record, board.record.mechanism, query.number
+    tally, corrupted = own_tally(observation, number, 1)
+    alone = bool(getattr(record.deployment, "paired", False)) or mechanism.rounds == 1
+    first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
+    whole = query.recorded.in_time.all(axis=0)
+    known = read.copy()
+    if record.publishes_counts:
+        known |= whole if first_round == 1 else whole & (np.arange(1, mechanism.rounds + 1) > 1)[:, np.newaxis]
+    guesses, theory = _from_reports(mechanism, query, known, prior, rng=rng)
+    if record.publishes_counts and first_round > 1:
+        hidden = np.flatnonzero(whole & ~known[0])
+        first = [(query.counts[0] - tally)[np.newaxis]]
+
+        def guess(own: list[IntArray]) -> Cells:
+            return others_dropped(mechanism, first + own[1:], prior, number, first_round=first_round, rng=rng)
+
+        guesses[hidden] = _in_chunks(record, query, hidden, guess)
+        theory[hidden] = _number(others_dropped_theory(mechanism, prior, number, first_round=first_round))
+    elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
+        hidden = np.flatnonzero(whole & ~read.all(axis=0))
+        shown = partial(shown_differences, mechanism, prior=prior, query=number, rng=rng)
+        guesses[hidden], theory[hidden] = _in_chunks(record, query, hidden, shown), math.nan
+    return _guessed(query, guesses, theory, prior)
+
+
+def _released_twice(
+    board: AttackContext,
+    query: QueryRecord,
+    mechanism: SamplingPrivacy,
+    read: Mask,
+    prior: Prior,
+    *,
+    rng: np.random.Generator,
+) -> Guessed:
+    """Return the guesses where the same query is released with the target and without.
+
+    What is left is the target's own differences, in the cells whose difference is published in one of the two releases
+    at least. Together with either of its reports, all of them tell the other one.
+    """
+    differences, k = (query.counts[1] - query.counts[0])[1:], board.record.k
+    whole = query.recorded.in_time.all(axis=0)
+    known = read | (whole & read.any(axis=0)) if k is None else read
+    guesses, theory = _from_reports(mechanism, query, known, prior, rng=rng)
+    hidden = np.flatnonzero(whole & ~read.any(axis=0))
+
+    def guess(own: list[IntArray]) -> Cells:
+        mine = (own[1] - own[0])[:, 1:]
+        visible = None if k is None else np.maximum(differences, differences - mine) >= k
+        return released_twice(mechanism, mine, prior, query.number, visible=visible, rng=rng)
+
+    guesses[hidden] = _in_chunks(board.record, query, hidden, guess)
+    if k is None or (differences >= k).all():
+        theory[hidden] = _number(released_twice_theory(mechanism, prior, query.number))
+    elif (differences + 1 >= k).any():
+        theory[hidden] = math.nan
+    return _guessed(query, guesses, theory, prior)
+
+
+def _rounds_read(board: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
+    """Return which reports of the targets the coalition reads, (rounds, n) bool."""
+    read = np.zeros((board.record.mechanism.rounds, len(query.truth)), dtype=np.bool_)
+    for row in range(len(read)):
+        found = read_round(observation, query.number, row + 1)
+        if found is None:
+            continue
+        if found.handles is not None:
+            places = board.places(query.number, found.handle_kind, found.handles)
+            read[row, places[places >= 0]] = True
+        elif observation.unknown_devices(query.number) == 1 and len(found.content) == 1:
+            read[row] = True
+    return read
+
+
+def _from_reports(
+    mechanism: Any, query: QueryRecord, known: Mask, prior: Prior, *, rng: np.random.Generator
+) -> tuple[Cells, FloatArray]:
+    """Return the best guesses from the reports that are known of each target, and the expected success of each.
+
+    Parameters
+    ----------
+    mechanism, query
+        Whose reports, and of which query.
+    known
+        (rounds, n) bool.
+    prior
+        What was likely before.
+    rng
+        Breaks ties where all places are alike.
+
+    Returns
+    -------
+    guesses : (n,) int32
+    theory : (n,) float64, NaN where it is not known
+    """
+    number = query.number
+    q = prior.of(number)
+    guesses = prior.guess(number, len(query.truth), rng=rng)
+    theory = np.full(len(guesses), prior.success(number))
+    for which, rows in patterns(known.T):
+        rounds = tuple(round_ for round_, there in enumerate(which, start=1) if there)
+        if rounds:
+            reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
+            guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(rng))
+            theory[rows] = _number(prior.trusted(guess_success(mechanism, rounds, q), q))
+    return guesses, theory
+
+
+def _guessed(query: QueryRecord, guesses: Cells, theory: FloatArray, prior: Prior) -> Guessed:
+    expected = None if np.isnan(theory).any() else float(theory.mean())
+    return Guessed(guesses, query.truth, prior.success(query.number), expected, prior.usual(query.number))
+
+
+def _in_chunks(
+    record: CampaignRecord, query: QueryRecord, rows: IntArray, guess: Callable[[list[IntArray]], Cells]
+) -> Cells:
+    """Return the guesses from the targets' own encodings, by round, some targets at a time."""
+    mechanism = record.mechanism
+    step = max(1, MOST_WORDS // math.prod(mechanism.tally_shape))
+    found = [np.empty(0, dtype=np.int32)]
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        found.append(guess([mechanism.encode(reports[some]) for reports in query.recorded.reports]))
+    return np.concatenate(found)
+
+
+def _sampling(record: CampaignRecord, reason: str) -> SamplingPrivacy:
+    mechanism: Any = record.mechanism
+    if not isinstance(mechanism, SamplingPrivacy):
+        raise NotPlayableError(reason)
+    return mechanism
+
+
+def _unpublished(record: CampaignRecord) -> str:
+    if record.noised:
+        return f"what is published is no count but a release, {record.noised}"
+    return SOME_REPORTS_MISSING
+
+
+def _number(theory: float | None) -> float:
+    return math.nan if theory is None else theory
+
+
+INFLATION, CRAFTED = "inflation", "crafted_inflation"
+
+
+class TooFewVehiclesError(Exception):
+    """There are fewer vehicles than are to be corrupted.
+
+    Parameters
+    ----------
+    query
+        In which query.
+    there
+        How many targets it has.
+    """
+
+    def __init__(self, query: int, there: int) -> None:
+        super().__init__(query, there)
+        self.query, self.there = query, there
+
+
+def play_poisoning(
+    record: CampaignRecord, cell: int, corrupted: int, magnitude: int, *, rng: np.random.Generator
+) -> Iterator[Columns]:
+    """Play with corrupted targets that send what inflates a cell; yield the mean change of its estimate, in vehicles.
+
+    One row for well-formed reports, metric "inflation"; one for vectors of any form, "crafted_inflation". Where servers
+    read reports, or reject what is no valid encoding, crafted vectors are not counted, and whoever knows that sends
+    well-formed reports: the second row is then the first.
+
+    Raises
+    ------
+    NoLikelihoodError
+        If nobody has said which of the mechanism's reports matter, or none is the greatest.
+    ParameterError
+        If there is no such cell.
+    TooFewVehiclesError
+        If a query has fewer targets than are to be corrupted.
+    """
+    mechanism = record.mechanism
+    chosen = []
+    for query in record.queries:
+        if corrupted > len(query.truth):
+            raise TooFewVehiclesError(query.number, len(query.truth))
+        chosen.append(np.sort(rng.permutation(len(query.truth))[:corrupted]))
+    if not chosen:
+        return
+    honest = forge_reports(mechanism, cell, corrupted)
+    crafted = craft_reports(mechanism, cell, corrupted, magnitude=magnitude) if _counted(record) else honest
+    for metric, forgery in ((INFLATION, honest), (CRAFTED, crafted)):
+        shifts, expected = [], []
+        for query, rows in zip(record.queries, chosen, strict=True):
+            before = remake(record, query, rows, None, rng=rng)
+            after = remake(record, query, rows, forgery, rng=rng)
+            shifts.append(float(after[cell - 1] - before[cell - 1]))
+            inside = int(np.count_nonzero(query.truth[rows] == cell))
+            expected.append(corrupted * forgery.per_vehicle - inside if query.all_counted else None)
+        known = [one for one in expected if one is not None]
+        yield {
+            "trials": len(shifts),
+            "theory": float(np.mean(known)) if len(known) == len(expected) else None,
+            "metric": metric,
+            "value": float(np.mean(shifts)),
+            "unit": "vehicles",
+        }
+
+
+def remake(
+    record: CampaignRecord, query: QueryRecord, rows: IntArray, forgery: Forgery | None, *, rng: np.random.Generator
+) -> Any:
+    """Return the estimate, (cells,) float64, with some targets' reports taken out of the sums and others put in.
+
+    Parameters
+    ----------
+    record, query
+        The campaign, and which query of it.
+    rows
+        Places of the corrupted among the targets.
+    forgery
+        What they send, in the rounds in which they were heard; None: what they did send.
+    rng
+        The servers' own randomness, which no estimate hangs on.
+    """
+    mechanism, heard = record.mechanism, query.recorded.in_time[:, rows]
+    aggregator = record.deployment.aggregator(mechanism, devices=len(rows), rng=rng)
+    rounds = range(mechanism.rounds)
+    own = [reports[rows] for reports in query.recorded.reports]
+    counted = heard & heard.all(axis=0) if aggregator.paired else heard
+    rest = query.counts - np.stack([mechanism.tally(own[r], where=counted[r]) for r in rounds])
+    left = [query.counted[r] - int(counted[r].sum()) for r in rounds]
+    if aggregator.paired:
+        aggregator.receive_group(rest, np.ones(len(left), dtype=np.bool_), devices=left[0])
+    else:
+        for r in rounds:
+            aggregator.receive_group(rest, np.arange(len(left)) == r, devices=left[r])
+    if forgery is not None and forgery.vectors is not None:
+        aggregator.receive_vectors(forgery.vectors, heard)
+    else:
+        sent = own if forgery is None or forgery.reports is None else forgery.reports
+        for r in rounds:
+            aggregator.receive(r + 1, sent[r], heard[r])
+    for r in rounds:
+        aggregator.close_round(r + 1, asked=query.asked[r], answered=left[r] + int(heard[r].sum()))
+    return aggregator.estimate().count
+
+
+def _counted(record: CampaignRecord) -> bool:
+    """Return whether a vector that is no valid encoding would be counted; found by sending one."""
+    mechanism = record.mechanism
+    rng = np.random.default_rng(0)
+    aggregator = record.deployment.aggregator(mechanism, devices=1, rng=rng)
+    if aggregator.rule is not None:
+        return False
+    vectors = np.full((mechanism.rounds, 1, *mechanism.tally_shape), 2, dtype=np.int64)
+    try:
+        aggregator.receive_vectors(vectors, np.ones((mechanism.rounds, 1), dtype=np.bool_))
+    except ParameterError:
+        return False
+    return True

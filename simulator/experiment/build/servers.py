@@ -1,0 +1,166 @@
+"""Builds the channel, the servers and the schedule of each campaign."""
+
+from collections.abc import Iterable, Mapping
+
+from mechanisms.local import LocalMechanism, ParameterError
+from scenarios import Fault, Scenario, ScenarioError
+from scenarios.channel import FEWEST_SHARES, Aggregation
+from scenarios.section import exceeds, number
+from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.transcript import NETWORK
+from simulator.aggregation.trusted import Trusted
+from simulator.aggregation.verifiable_shares import EncodingRule
+from simulator.sensing.campaign import moments_of
+from simulator.sensing.channel import Channel, ConstantLatency, ExponentialLatency, Latency, LognormalLatency, Outage
+from simulator.sensing.participants import QueriedPopulation, Schedule
+from simulator.streams import Streams
+
+FEW_PARTIES = 8
+
+
+def build_channel(scenario: Scenario) -> Channel:
+    """Make the channel between devices and servers."""
+    section = scenario.channel
+    loss_one, loss_two = section.losses
+    latency: Latency
+    match section.latency_s.kind:
+        case "constant":
+            latency = ConstantLatency(section.latency_s.value_s)
+        case "exponential":
+            latency = ExponentialLatency(section.latency_s.mean_s)
+        case "lognormal":
+            latency = LognormalLatency(section.latency_s.median_s, section.latency_s.sigma)
+    return Channel(
+        latency,
+        loss_one=loss_one,
+        loss_two=loss_two,
+        burst_s=section.burst_s,
+        churn=section.churn,
+        duplicates=section.duplicates,
+        outages=tuple(Outage(outage.server, outage.from_s, outage.to_s) for outage in section.outages),
+    )
+
+
+def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> dict[str, Deployment]:
+    """Make every campaign's deployment, its own or the scenario's, by the campaign's name.
+
+    Raises
+    ------
+    ScenarioError
+        If reports are to be checked that no check is known for, or a server is to be down that is nowhere.
+    """
+    faults: list[Fault] = []
+    deployments = {}
+    for campaign in scenario.campaigns:
+        # Speeds are told to a trusted server, whoever adds up the counts of other campaigns.
+        default = scenario.aggregation if campaign.statistic == "count" else Aggregation()
+        section = campaign.aggregation or default
+        at = f"campaigns.{campaign.name}.aggregation" if campaign.aggregation else "aggregation"
+        deployment = _deployment(section, anonymous=scenario.channel.anonymous)
+        deployments[campaign.name] = deployment
+        if section.robust and section.kind == "secret_shared":
+            faults.extend(_unchecked(f"{at}.robust", mechanisms))
+    there = {
+        party
+        for deployment in deployments.values()
+        for mechanism in mechanisms.values()
+        for party in deployment.parties(mechanism)
+    }
+    for index, outage in enumerate(scenario.channel.outages):
+        if outage.server not in there:
+            words = f"there is none; there are {_listed(there - {NETWORK})}"
+            faults.append(Fault(f"channel.outages[{index}].server", words, outage.server))
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+    return deployments
+
+
+def _listed(parties: Iterable[str]) -> str:
+    """List parties in the order of their numbers; of many, the first two and the last."""
+    named = sorted(parties, key=lambda party: (len(party), party))
+    shown = named if len(named) <= FEW_PARTIES else [*named[:2], "…", named[-1]]
+    return ", ".join(shown)
+
+
+def _deployment(section: Aggregation, *, anonymous: bool) -> Deployment:
+    match section.kind:
+        case "trusted":
+            return Trusted(section.handles, paired=section.paired, robust=section.robust, anonymous=anonymous)
+        case "per_round":
+            return PerRound(section.handles, robust=section.robust, anonymous=anonymous)
+        case "shuffled":
+            return ShuffledReports(robust=section.robust, anonymous=anonymous)
+        case _:
+            servers = section.servers or FEWEST_SHARES
+            return SecretShared(
+                servers,
+                paired=section.paired,
+                robust=section.robust,
+                handles=section.handles,
+                anonymous=anonymous,
+            )
+
+
+def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:
+    """Return a fault for every mechanism whose reports no range proof is known for."""
+    faults = []
+    for name, mechanism in mechanisms.items():
+        try:
+            EncodingRule.of(mechanism)
+        except ParameterError as error:
+            faults.append(Fault(at, f"{error.rule}; mechanisms.{name} is one", value=True))
+    return faults
+
+
+def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> QueriedPopulation:
+    """Draw who takes part, once each of `vehicles`."""
+    section = scenario.population
+    takes_part = streams.of("participation").random(vehicles) < section.participation
+    return QueriedPopulation(
+        takes_part,
+        outside=section.outside,
+        parked_answer=scenario.traffic.parked == "answer",
+        answers=section.answers,
+    )
+
+
+def build_schedules(scenario: Scenario) -> dict[str, Schedule]:
+    """Return when each campaign asks, by name."""
+    return {
+        campaign.name: Schedule(
+            start_s=campaign.start_s,
+            every_s=campaign.every_s or 0.0,
+            queries=campaign.queries,
+            round_gap_s=campaign.round_gap_s,
+            deadline_s=campaign.deadline_s,
+        )
+        for campaign in scenario.campaigns
+    }
+
+
+def check_schedules(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> None:
+    """Check that every query is closed before its campaign asks the next.
+
+    The schema has done so for queries of two rounds; a mechanism may go on asking after the moment of truth.
+
+    Raises
+    ------
+    ScenarioError
+        Naming every campaign whose queries overlap.
+    """
+    moments = moments_of(mechanisms.values())
+    faults = []
+    for campaign in scenario.campaigns:
+        takes_s = (len(moments) - 1) * campaign.round_gap_s + campaign.deadline_s
+        if campaign.statistic == "count" and campaign.queries > 1 and exceeds(takes_s, campaign.every_s or 0.0):
+            longest = [name for name, one in mechanisms.items() if len(moments_of([one])) == len(moments)]
+            words = (
+                f"rounds of one campaign must not overlap: with mechanism {', '.join(longest)} a query takes "
+                f"{len(moments) - 1} times round_gap_s + deadline_s = {number(takes_s)} s, longer than every_s"
+            )
+            faults.append(Fault(f"campaigns.{campaign.name}.every_s", words, campaign.every_s))
+    if faults:
+        raise ScenarioError(scenario.name, faults)

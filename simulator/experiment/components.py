@@ -1,0 +1,106 @@
+"""Parts: all that a run is made of before anything moves, made and checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mechanisms.local import LocalMechanism, NotEstimableError
+from scenarios import Fault, Scenario, ScenarioError
+from simulator.aggregation.deployment import Deployment
+from simulator.experiment.attack_evaluation.attack_records import check_attacks
+from simulator.experiment.build import build_city, build_flow_check, build_mechanisms, check_schedules, import_plug_ins
+from simulator.experiment.build.servers import build_deployments
+from simulator.experiment.flow_check import FlowCheck
+from simulator.experiment.memory import check_memory
+from simulator.experiment.refine import Plan, plan_refinements
+from simulator.experiment.releases import CampaignRelease, build_releases
+from simulator.experiment.study_area import City
+from simulator.files.messages import doubts_of
+from simulator.streams import Streams
+
+_MANY_STEPS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class RunComponents:
+    """All that a run is made of, but its traffic.
+
+    Attributes
+    ----------
+    city
+        Roads and cells.
+    mechanisms
+        By name.
+    refinements
+        What is made of estimates afterwards.
+    releases, deployments
+        By the campaign's name.
+    flow_check
+        Published flows that the run's are held against; None where there are none.
+    notes
+        What of the scenario is not used.
+    """
+
+    city: City
+    mechanisms: dict[str, LocalMechanism]
+    refinements: Plan
+    releases: Mapping[str, CampaignRelease]
+    deployments: Mapping[str, Deployment]
+    flow_check: FlowCheck | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def build(cls, scenario: Scenario, *, streams: Streams) -> "RunComponents":
+        """Make them.
+
+        Raises
+        ------
+        ScenarioError
+            For whatever the schema cannot see: data, numbers of cells, plug-ins, parties that do not exist.
+        """
+        import_plug_ins(scenario)  # refuses before any file is read
+        city = build_city(scenario)
+        mechanisms = build_mechanisms(scenario, city.cells.count)
+        check_schedules(scenario, mechanisms)
+        check_memory(scenario, city, mechanisms)
+        refinements = plan_refinements(scenario, mechanisms, streams=streams)
+        releases = build_releases(scenario, mechanisms, city)
+        deployments = build_deployments(scenario, mechanisms)
+        check_attacks(scenario, deployments, mechanisms)
+        flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
+        steps = scenario.scenario.duration_s / scenario.traffic.step_s
+        if steps > _MANY_STEPS:
+            notes = [*notes, f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"]
+        return cls(city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes))
+
+    def warnings(self, scenario: Scenario) -> list[str]:
+        """Return what may mislead a reader of the result, as far as it is known before the run, one sentence each."""
+        places = scenario.cells.kind in {"roads", "stations", "locations"}
+        whole = not places and getattr(scenario.cells, "bounds", None) is None
+        one = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
+        return [
+            *doubts_of(self.city.notes),
+            *([one] if self.city.cells.count == 1 and whole else []),
+            *scenario.release_warnings(),
+            *(f"mechanisms.{name}: {text}" for name, m in self.mechanisms.items() for text in m.warnings()),
+        ]
+
+    def warm_up(self, scenario: str, streams: Streams) -> None:
+        """Have one device answer, so that what is compiled on first use is compiled before time is taken.
+
+        Raises
+        ------
+        ScenarioError
+            If a mechanism's answers cannot be made into an estimate, with its reason.
+        """
+        truth = np.zeros(1, dtype=np.int32)
+        for name, mechanism in self.mechanisms.items():
+            rng = streams.of("warm-up", name)
+            coins = mechanism.toss(mechanism.enrol(1, rng=rng), rng=rng)
+            rounds = range(1, mechanism.rounds + 1)
+            counts = np.stack([mechanism.tally(mechanism.answer(round_, truth, coins)) for round_ in rounds])
+            try:
+                mechanism.estimate(counts, counted=[1] * mechanism.rounds, asked=[1] * mechanism.rounds)
+            except NotEstimableError as error:
+                raise ScenarioError(scenario, [Fault(f"mechanisms.{name}", str(error))]) from error

@@ -1,0 +1,212 @@
+"""Expected errors of each mechanism, with and without lost reports, as curves for the report."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mechanisms.local import LocalMechanism, printed_by_paper
+from scenarios import Scenario
+from simulator.aggregation.accumulators import paired_std_error
+from simulator.aggregation.round_statistics import RoundAccount
+from simulator.sensing.query import Query
+
+OCCUPANCIES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
+POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(2.0, 7.01, 0.5))
+
+
+def error_by_occupancy(mechanism: LocalMechanism, *, asked: int, most: int) -> dict[str, Any]:
+    """Return the standard error in a cell against its occupancy, on an ideal channel.
+
+    Parameters
+    ----------
+    mechanism
+        Whose.
+    asked
+        Devices asked in all.
+    most
+        Highest occupancy of interest.
+
+    Returns
+    -------
+    dict
+        `asked`, and lists `occupancy` and `std_error`.
+    """
+    shown = [occupancy for occupancy in OCCUPANCIES if occupancy <= min(most * 2, asked)] or [0]
+    if most <= asked and most not in shown:
+        shown = sorted([*shown, most])
+    return {
+        "asked": asked,
+        "occupancy": shown,
+        "std_error": [_std_error(mechanism, occupancy, asked) for occupancy in shown],
+    }
+
+
+def error_by_population(mechanism: LocalMechanism, *, occupancy: int) -> dict[str, Any]:
+    """Return the standard error in a cell of `occupancy` against the devices asked: SP's constant error.
+
+    Returns
+    -------
+    dict
+        `occupancy`, and lists `asked` and `std_error`.
+    """
+    asked = [population for population in POPULATIONS if population >= max(occupancy, 1)]
+    return {
+        "occupancy": occupancy,
+        "asked": asked,
+        "std_error": [_std_error(mechanism, occupancy, population) for population in asked],
+    }
+
+
+def _std_error(mechanism: LocalMechanism, occupancy: int, asked: int) -> float | None:
+    """Return the standard error in cell 1 if it holds `occupancy` and everybody else is outside; None if unknown."""
+    truth = np.zeros(mechanism.cells + 1, dtype=np.int64)
+    truth[0], truth[1] = asked - occupancy, occupancy
+    error = float(mechanism.std_error(truth)[0])
+    return error if math.isfinite(error) else None
+
+
+def describe_mechanisms(
+    scenario: Scenario,
+    mechanisms: Mapping[str, LocalMechanism],
+    queries: Sequence[Query],
+    scores: pd.DataFrame,
+) -> list[dict[str, Any]]:
+    """Return what `run.json` says of each mechanism: what it is, its theory, and what its paper prints."""
+    counted = [query for query in queries if query.statistic == "count"]
+    asked = max((account.asked for q in counted or queries for a in q.answers for account in a.rounds), default=0)
+    most = max((int(query.truth[1:].max()) for query in queries), default=0)
+    mean = float(np.mean([query.truth[1:].mean() for query in queries])) if queries else 0.0
+    intervals = dict(scores.groupby("mechanism")["interval"].first())
+    return [
+        {
+            "name": section.name,
+            "kind": section.kind,
+            "parameters": section.parameters,
+            "rounds": mechanisms[section.name].rounds,
+            # In a run that asks for speeds alone, the others take no part.
+            "interval": str(intervals[section.name]) if section.name in intervals else None,
+            "theory": error_by_occupancy(mechanisms[section.name], asked=asked, most=most),
+            "scaling": error_by_population(mechanisms[section.name], occupancy=max(1, round(mean))),
+            "printed": _printed(mechanisms[section.name]),
+        }
+        for section in scenario.mechanisms
+    ]
+
+
+def _printed(mechanism: LocalMechanism) -> dict[str, Any]:
+    """Return what the paper prints, for JSON, which has no infinity."""
+    printed = printed_by_paper(mechanism)
+    if printed is None:
+        return {"epsilon": None, "equation": None, "note": "no paper prints a leakage for it"}
+    finite = math.isfinite(printed.epsilon)
+    return {"epsilon": printed.epsilon if finite else None, "equation": printed.equation, "note": printed.note}
+
+
+LOSS_POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(4.0, 8.01, 0.5))
+
+Mechanisms = Mapping[str, LocalMechanism]
+
+
+def describe_loss(
+    mechanisms: Mechanisms, queries: Sequence[Query], *, independent: bool = True, churn: bool = False
+) -> list[dict[str, Any]]:
+    """Return theory's error under this run's losses against the devices asked, for each campaign and mechanism.
+
+    A cell holds as many vehicles as a cell of the campaign did on average; everybody else is outside. Rounds lose
+    reports independently of one another, at the rates they did in this run (papers.md, item 6).
+
+    Parameters
+    ----------
+    mechanisms
+        By name.
+    queries
+        Closed.
+    independent
+        Whether a device's losses in two rounds really are independent; repeated in the result.
+    churn
+        Whether devices leave. One that does misses every later round, so the losses of mechanisms that are asked twice
+        after the query's first moment are not independent.
+
+    Returns
+    -------
+    list of dict
+        Of campaigns that count and lost some reports but not all: `campaign`, `mechanism`, `rounds`, `pairs`
+        (whether it did), `independent`, `heard` (share by round), `occupancy`, and lists over `asked`: `ideal`, nothing
+        lost; `unpaired`, each round as heard; `paired`, only devices heard in every round (null with one round).
+    """
+    described = []
+    for (campaign, name), found in _gathered(queries).items():
+        mechanism = mechanisms[name]
+        heard = [_share(found, round_) for round_ in range(mechanism.rounds)]
+        if not 0.0 < min(heard) <= 1.0 or min(heard) == 1.0:
+            continue
+        occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in found]))))
+        truths = [_truth(mechanism.cells, occupancy, asked) for asked in LOSS_POPULATIONS]
+        both = math.prod(heard)
+        several = mechanism.rounds > 1
+        described.append(
+            {
+                "campaign": campaign,
+                "mechanism": name,
+                "rounds": mechanism.rounds,
+                "pairs": any(
+                    answer.paired for query, _ in found for answer in query.answers if answer.mechanism == name
+                ),
+                "independent": independent and not (churn and _asked_again(mechanism)),
+                "heard": heard,
+                "occupancy": occupancy,
+                "asked": list(LOSS_POPULATIONS),
+                "ideal": [_first(mechanism.std_error(truth)) for truth in truths],
+                "unpaired": [_first(_unpaired(mechanism, truth, heard)) for truth in truths],
+                "paired": [
+                    _first(paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))))
+                    for truth in truths
+                ]
+                if several
+                else None,
+            }
+        )
+    return described
+
+
+def _asked_again(mechanism: LocalMechanism) -> bool:
+    """Whether two rounds or more are asked after the moment that fixes whom a query asks."""
+    return mechanism.rounds > min(mechanism.truth_round, 2)
+
+
+def _gathered(queries: Sequence[Query]) -> dict[tuple[str, str], list[tuple[Query, list[RoundAccount]]]]:
+    found: dict[tuple[str, str], list[tuple[Query, list[RoundAccount]]]] = {}
+    for query in queries:
+        if query.statistic == "count":
+            for answer in query.answers:
+                if answer.rounds:  # refined answers have none: nobody was asked for them
+                    found.setdefault((query.campaign, answer.mechanism), []).append((query, answer.rounds))
+    return found
+
+
+def _share(found: Sequence[tuple[Query, list[RoundAccount]]], round_: int) -> float:
+    """Return the share of the devices asked that were heard in a round, whether or not they were counted."""
+    accounts = [rounds[round_] for _, rounds in found]
+    asked = sum(account.asked for account in accounts)
+    heard = sum(account.counted + account.unpaired for account in accounts)
+    return heard / asked if asked else 0.0
+
+
+def _truth(cells: int, occupancy: int, asked: int) -> Any:
+    truth = np.zeros(cells + 1, dtype=np.int64)
+    truth[0], truth[1] = max(asked - occupancy, 0), occupancy
+    return truth
+
+
+def _unpaired(mechanism: LocalMechanism, truth: Any, heard: Sequence[float]) -> Any:
+    asked = int(truth.sum())
+    counted = [max(1, round(share * asked)) for share in heard]
+    return mechanism.std_error(truth, asked=[asked] * mechanism.rounds, counted=counted)
+
+
+def _first(errors: Any) -> float | None:
+    error = float(errors[0])
+    return error if math.isfinite(error) else None

@@ -1,0 +1,124 @@
+"""Study area: roads or recorded places, the cells over them, and the cell of each vehicle."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyproj
+
+from simulator.cells import LinkCells, NameCells, Partition
+from simulator.roads import RoadNetwork
+from simulator.traffic.engine import RecordedTraffic
+from simulator.traffic.static import Owners
+from simulator.traffic.vehicle_states import VehicleStates
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Extent and coordinate system of a city, roads first.
+
+    Attributes
+    ----------
+    roads
+        The network, None where there is none.
+    recorded
+        What was recorded there, None where nothing was.
+
+    Raises
+    ------
+    ValueError
+        If there is neither.
+    """
+
+    roads: RoadNetwork | None
+    recorded: RecordedTraffic | None
+
+    def __post_init__(self) -> None:
+        if self.roads is None and self.recorded is None:
+            raise ValueError("a city needs roads or a recording, received neither")
+
+    @property
+    def _extent(self) -> RoadNetwork | RecordedTraffic:
+        extent = self.roads or self.recorded
+        if extent is None:
+            raise ValueError("a city needs roads or a recording, received neither")
+        return extent
+
+    @property
+    def crs(self) -> pyproj.CRS:
+        """Projected, in metres."""
+        return self._extent.crs
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """(x_min, y_min, x_max, y_max) in metres: of the roads, or without them of the recording."""
+        return self._extent.bounds
+
+
+@dataclass(frozen=True, eq=False)
+class City:
+    """Where everything happens.
+
+    Attributes
+    ----------
+    ground
+        Roads, what was recorded, and the coordinate system of both.
+    cells
+        The partition vehicles are counted in.
+    notes
+        What was left out or filled in on the way here, in plain words.
+    """
+
+    ground: Ground
+    cells: Partition
+    notes: tuple[str, ...] = ()
+
+    @property
+    def has_roads(self) -> bool:
+        """Whether there are roads to drive on."""
+        return self.ground.roads is not None
+
+    @property
+    def roads(self) -> RoadNetwork:
+        """The network vehicles drive on.
+
+        Raises
+        ------
+        ValueError
+            If there is none: ask `has_roads` first.
+        """
+        if self.ground.roads is None:
+            raise ValueError("this city has no roads")
+        return self.ground.roads
+
+    def cells_of(self, places: VehicleStates) -> npt.NDArray[np.int32]:
+        """Return each vehicle's cell, (departed,) int32; 0 is outside every cell.
+
+        Where it is said best: the site it is at, the link it is on where cells are links, its coordinates.
+        """
+        if places.site is not None and isinstance(self.ground.recorded, Owners):
+            return self._cell_of_site[places.site]
+        if isinstance(self.cells, LinkCells) and self.cells.knows_links:
+            on_link = places.link >= 0
+            if on_link.all():
+                return self.cells.cell_of_link(places.link)
+            cells = np.zeros(len(places), dtype=np.int32)
+            cells[on_link] = self.cells.cell_of_link(places.link[on_link])
+            if places.xy is not None:
+                cells[~on_link] = self.cells.cell_of(places.xy[~on_link])
+            return cells
+        return self.cells.cell_of(self.roads.locate(places.link, places.fraction) if places.xy is None else places.xy)
+
+    @cached_property
+    def _cell_of_site(self) -> npt.NDArray[np.int32]:
+        """The cell of each site of a table of owners: by its name where cells are named places, else by where it is."""
+        owners = self.ground.recorded
+        if not isinstance(owners, Owners):
+            raise ValueError("only a table of data owners has sites")  # noqa: TRY004 - a city without, no wrong type
+        if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.knows_names:
+            return self.cells.cell_named(owners.sites.names)
+        return self.cells.cell_of(owners.sites.xy)
+
+    def __repr__(self) -> str:
+        return f"<City: {self.ground.roads if self.has_roads else 'no roads'}, {self.cells!r}>"

@@ -1,0 +1,134 @@
+"""A street graph that OSMnx saved as GraphML."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import shapely
+from pyproj.exceptions import CRSError
+
+from simulator.files.xml_elements import elements_of
+from simulator.roads.errors import RoadsError
+from simulator.roads.osm.packages import import_osmnx
+from simulator.roads.osm.tags import WAY_TAGS, Street, open_to_cars
+from simulator.roads.projection import parsed_crs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_FAULTS = 20
+
+
+def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
+    """Load a graph by OSMnx, and check what it takes on trust.
+
+    Parameters
+    ----------
+    path
+        ``.graphml``.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes with finite ``x`` and ``y`` in the graph's ``crs``; edges as the file has them.
+
+    Raises
+    ------
+    RoadsError
+        If the file cannot be read, is no directed graph with a coordinate system, or a node lies nowhere.
+    """
+    _check_xml(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # networkx warns of keys without a type; what matters is checked below
+        try:
+            graph = import_osmnx().load_graphml(path)
+        except RoadsError:
+            raise
+        except Exception as error:  # it converts attributes by name, each with its own errors
+            said = f"{type(error).__name__}: {error}"
+            raise RoadsError([f"{path}: OSMnx cannot read it as its GraphML: {said}"]) from error
+    if not isinstance(graph, nx.MultiDiGraph):
+        raise RoadsError([f"{path}: its edges must be directed"])
+    try:
+        crs = parsed_crs(graph.graph.get("crs"))
+    except CRSError:
+        said = repr(graph.graph.get("crs"))
+        raise RoadsError([f"{path}: the graph must have a crs that PROJ knows, got {said}"]) from None
+    limits = {"x": 180.0, "y": 90.0} if crs.is_geographic else {"x": math.inf, "y": math.inf}
+    faults = [
+        f"{path}: node {node!r}: {name} must be a finite number, in degrees at most {limit:g}, got {data.get(name)!r}"
+        for node, data in graph.nodes(data=True)
+        for name, limit in limits.items()
+        if not (isinstance(data.get(name), float) and math.isfinite(data[name]) and abs(data[name]) <= limit)
+    ]
+    if faults:
+        raise RoadsError(faults[:MOST_FAULTS])
+    return graph
+
+
+def _check_xml(path: Path) -> None:
+    """Go through the file once: networkx expands what it is told to, and names no line."""
+    for number, element in enumerate(elements_of(path, error=RoadsError)):
+        if number == 0 and element.local_name != "graphml":
+            rule = f"a GraphML file begins with <graphml>, this one with <{element.name}>"
+            raise RoadsError([f"{path}: line {element.line}: {rule}"])
+
+
+def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int]:
+    """Read the tags of a loaded and projected graph's edges.
+
+    Parameters
+    ----------
+    graph
+        As :func:`read_graphml` gives it, in metres.
+    capacity_vph
+        As for :meth:`Street.from_tags`.
+
+    Returns
+    -------
+    streets : networkx.MultiDiGraph
+        With the edges that are open to cars; each with ``length_m``, ``streets`` and perhaps ``geometry``.
+    closed, unusable : int
+        Edges left out because they are not open to cars, and because they have no length.
+    """
+    streets: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=graph.graph["crs"])
+    streets.add_nodes_from((node, {"x": data["x"], "y": data["y"]}) for node, data in graph.nodes(data=True))
+    closed = unusable = 0
+    for start, end, data in graph.edges(data=True):
+        tags = {tag: _text(data[tag]) for tag in WAY_TAGS if tag in data}
+        if "highway" in tags and not open_to_cars(tags):
+            closed += 1
+            continue
+        line = data.get("geometry")
+        if not isinstance(line, shapely.LineString) or line.is_empty:
+            line = None
+        length_m = data.get("length")
+        if not isinstance(length_m, float):
+            across = [graph.nodes[end][name] - graph.nodes[start][name] for name in ("x", "y")]
+            length_m = math.hypot(*across) if line is None else line.length
+        if not 0 < length_m < math.inf:
+            unusable += 1
+            continue
+        street = Street.from_tags(
+            tags,
+            way=_text(data.get("osmid", "")),
+            length_m=length_m,
+            along=_text(data.get("reversed", False)) != "True",
+            capacity_vph=capacity_vph,
+        )
+        geometry = {} if line is None else {"geometry": line}
+        streets.add_edge(start, end, length_m=length_m, streets=(street,), **geometry)
+    streets.remove_nodes_from([node for node, degree in list(streets.degree()) if degree == 0])
+    return streets, closed, unusable
+
+
+def _text(value: Any) -> str:
+    """One text of a tag: of the values of joined ways, all for what is a number, the first for what is a word."""
+    if isinstance(value, list):
+        parts = [str(part) for part in value]
+        numbers = all(part[:1].isdigit() for part in parts)
+        return ";".join(parts) if numbers else parts[0] if parts else ""
+    return str(value)

@@ -1,0 +1,236 @@
+"""OpenStreetMap PBF files: ways by pyrosm, after a check of the file's blobs.
+
+A file is a row of blobs: four bytes with the size of a header, the header with the blob's type and size, the blob
+with its content raw or compressed. pyrosm decodes in compiled code; what it is given is complete, within the format's
+own limits (a header of at most 64 KiB, a blob of at most 32 MiB, compressed or not) and, where compressed, as its
+checksum states. See https://wiki.openstreetmap.org/wiki/PBF_Format.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+import zlib
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from simulator.files.messages import counted
+from simulator.roads.errors import RoadsError
+from simulator.roads.osm.packages import import_pyrosm
+from simulator.roads.osm.tags import WAY_TAGS, open_to_cars
+from simulator.roads.osm.xml import OsmWay, OsmWays
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pandas as pd
+
+MOST_HEADER_BYTES = 64 * 2**10
+MOST_BLOB_BYTES = 32 * 2**20
+_KNOWN = ("OSMHeader", "OSMData")
+_HEADER_TYPE, _HEADER_SIZE = 1, 3
+_RAW, _RAW_SIZE, _ZLIB = 1, 2, 3
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+class _BrokenFrameError(Exception):
+    """Carries what is wrong with one blob."""
+
+
+def check_pbf(path: Path) -> None:
+    """Check that a file is whole and what it says of its own sizes.
+
+    Parameters
+    ----------
+    path
+        ``.osm.pbf``.
+
+    Raises
+    ------
+    RoadsError
+        If the file is not there, empty, cut short, no PBF file of OpenStreetMap, or declares or unpacks to more than
+        the format allows; by the number of the blob and the byte it begins at.
+    """
+    try:
+        with path.open("rb") as file:
+            at = blob = 0
+            while True:
+                try:
+                    following = _blob(file, first=blob == 0)
+                except _BrokenFrameError as error:
+                    raise RoadsError([f"{path}: blob {blob + 1}, at byte {at:,}: {error}"]) from error
+                if not following:
+                    break
+                at, blob = file.tell(), blob + 1
+    except FileNotFoundError:
+        raise RoadsError([f"{path}: no such file"]) from None
+    except OSError as error:
+        raise RoadsError([f"{path}: cannot be read: {error}"]) from error
+    if blob == 0:
+        raise RoadsError([f"{path}: the file is empty"])
+
+
+def _blob(file: BinaryIO, *, first: bool) -> bool:
+    """Check the next blob; False at the end of the file."""
+    prefix = file.read(4)
+    if not prefix:
+        return False
+    header_bytes = int.from_bytes(prefix, "big")
+    if len(prefix) < 4 or header_bytes > MOST_HEADER_BYTES:
+        raise _BrokenFrameError(
+            f"a header must be of at most {MOST_HEADER_BYTES:,} bytes, it says {header_bytes:,}: is this a .osm.pbf?"
+        )
+    header = dict(_fields(_exactly(file, header_bytes)))
+    kind, size = header.get(_HEADER_TYPE), header.get(_HEADER_SIZE)
+    if not isinstance(kind, bytes) or not isinstance(size, int):
+        raise _BrokenFrameError("its header lacks a type or a size: is this a .osm.pbf?")
+    name = kind.decode("utf-8", "replace")
+    if name not in _KNOWN or (first and name != _KNOWN[0]):
+        raise _BrokenFrameError(f"its type must be {_KNOWN[0] if first else ' or '.join(_KNOWN)}, got {name!r}")
+    if size > MOST_BLOB_BYTES:
+        raise _BrokenFrameError(f"a blob must be of at most {MOST_BLOB_BYTES:,} bytes, it says {size:,}")
+    content = dict(_fields(_exactly(file, size)))
+    packed = content.get(_ZLIB)
+    if isinstance(packed, bytes):
+        _unpack(packed, content.get(_RAW_SIZE))
+    elif not isinstance(content.get(_RAW), bytes):
+        raise _BrokenFrameError("its content is neither raw nor packed by zlib, which are what can be read")
+    return True
+
+
+def _exactly(file: BinaryIO, size: int) -> bytes:
+    """Read so many bytes."""
+    data = file.read(size)
+    if len(data) < size:
+        raise _BrokenFrameError(f"the file ends after {len(data):,} of the {size:,} bytes announced")
+    return data
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Go through the fields of a protocol buffer."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        number, kind = key >> 3, key & 7
+        if kind == _VARINT:
+            value, at = _varint(message, at)
+            yield number, value
+            continue
+        if kind == _BYTES:
+            size, at = _varint(message, at)
+        elif kind in {_FIXED64, _FIXED32}:
+            size = 8 if kind == _FIXED64 else 4
+        else:
+            raise _BrokenFrameError(f"it is no protocol buffer: wire type {kind}")
+        if at + size > len(message):
+            raise _BrokenFrameError(f"a field of {size:,} bytes does not fit into the {len(message):,} it is part of")
+        yield number, message[at : at + size]
+        at += size
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    """Read a whole number of variable length; return it and where it ends."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(message):
+            raise _BrokenFrameError("a number is cut short")
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise _BrokenFrameError("a number has more than 10 bytes")
+
+
+def _unpack(packed: bytes, announced: int | bytes | None) -> None:
+    """Unpack, within limits, and hold against size and checksum."""
+    unpacker = zlib.decompressobj()
+    try:
+        size = len(unpacker.decompress(packed, MOST_BLOB_BYTES + 1))
+    except zlib.error as error:
+        raise _BrokenFrameError(f"its content cannot be unpacked: {error}") from error
+    if size > MOST_BLOB_BYTES:
+        raise _BrokenFrameError(f"a blob must unpack to at most {MOST_BLOB_BYTES:,} bytes")
+    if not unpacker.eof:
+        raise _BrokenFrameError("its packed content is cut short")
+    if announced != size:
+        raise _BrokenFrameError(f"it unpacks to {size:,} bytes, it says {announced!r}")
+
+
+def read_pbf_ways(path: Path) -> OsmWays:
+    """Read the ways of a PBF file that are open to cars.
+
+    Parameters
+    ----------
+    path
+        ``.osm.pbf``.
+
+    Returns
+    -------
+    OsmWays
+        Of pyrosm's "driving" network, those that :func:`~simulator.roads.osm.tags.open_to_cars` lets through.
+
+    Raises
+    ------
+    RoadsError
+        If the file is not there, damaged or no PBF file of OpenStreetMap, or holds a coordinate out of range.
+    """
+    check_pbf(path)
+    pyrosm = import_pyrosm()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns where it finds nothing, which the caller says in its own words
+        try:
+            read = pyrosm.OSM(str(path), progress=False).get_network(network_type="driving", nodes=True)
+        except Exception as error:  # its decoder raises whatever it stumbles on
+            said = f"{type(error).__name__}: {error}"
+            raise RoadsError([f"{path}: pyrosm cannot read it: {said}"]) from error
+    nodes, edges = read or (None, None)
+    if nodes is None or edges is None or len(edges) == 0:
+        return OsmWays({}, [], others=0)
+    for name, limit in (("lon", 180.0), ("lat", 90.0)):
+        outside = nodes[~(nodes[name].abs() <= limit)]
+        if len(outside):
+            node, value = outside[["id", name]].iloc[0].tolist()
+            rule = f"{name} must be degrees from {-limit:g} to {limit:g}, got {value:g}"
+            raise RoadsError([f"{path}: node {int(node)}: {rule} ({counted(len(outside), 'such node')})"])
+    places = dict(
+        zip(nodes["id"].tolist(), zip(nodes["lon"].tolist(), nodes["lat"].tolist(), strict=True), strict=True)
+    )
+    ways = list(_ways(edges))
+    kept = [way for way in ways if open_to_cars(way.tags)]
+    return OsmWays(places, kept, others=len({way.way for way in ways}) - len({way.way for way in kept}))
+
+
+def _ways(edges: pd.DataFrame) -> Iterator[OsmWay]:
+    """Join the pairs of nodes that pyrosm cuts ways into."""
+    named = [tag for tag in edges.columns if tag in WAY_TAGS]
+    columns = [edges[column].tolist() for column in ("id", "u", "v")]
+    # pyrosm has this column only where some way carries a tag without a column of its own.
+    rest = edges["tags"].tolist() if "tags" in edges.columns else [None] * len(edges)
+    tags = [_tags(row, others) for row, others in zip(_rows(edges, named), rest, strict=True)]
+    rows = zip(*columns, tags, strict=True)
+    for way, pairs in groupby(rows, key=lambda row: row[0]):
+        path: list[int] = []
+        said: dict[str, str] = {}
+        for _, start, end, said in pairs:
+            if path and path[-1] != start:
+                yield OsmWay(way, said, tuple(path))
+                path = []
+            path = path or [start]
+            path.append(end)
+        yield OsmWay(way, said, tuple(path))
+
+
+def _rows(edges: pd.DataFrame, named: list[str]) -> Iterator[dict[str, Any]]:
+    """Go through the tags that have columns of their own."""
+    columns = [edges[tag].tolist() for tag in named]
+    for values in zip(*columns, strict=True):
+        yield dict(zip(named, values, strict=True))
+
+
+def _tags(row: dict[str, Any], others: object) -> dict[str, str]:
+    """Put a way's tags together: columns, and the rest as JSON; only those that are read."""
+    said = {tag: value for tag, value in row.items() if isinstance(value, str)}
+    rest = json.loads(others) if isinstance(others, str) else {}
+    return said | {tag: str(value) for tag, value in rest.items() if tag in WAY_TAGS}

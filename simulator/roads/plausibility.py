@@ -1,0 +1,169 @@
+"""What makes one doubt that the units, the system or the order of a file's coordinates are right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyproj
+
+from simulator.files.messages import Doubt
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FACTOR = 10.0
+SHORTEST = 0.9
+"""Of the straight distance. A length cannot be shorter; a tenth is left for rounded numbers and map projections."""
+LONGEST = 2.5
+"""Of the straight distance. Feet read as metres are 3.28 times too long; few streets make such a detour."""
+_SMALL_SPREAD = 0.25
+"""Of log(length / distance): distances still explain lengths that are nearly all the same."""
+SHAPE_TOLERANCE = 0.1
+FEWEST_LINKS = 20
+_LARGEST_LATITUDE = 90.0
+FASTEST_KPH = 140.0
+"""The highest general speed limit of a country (Bulgaria, Poland)."""
+FAST_SHARE = 0.1
+"""Of the length of links: published networks have connectors, of a few per cent of the length, that are faster."""
+SLOWEST_KPH = 14.0
+"""Slower than a bicycle. A limit of 15 km/h is real; 50 km/h, given in m/s and read as km/h, is 13.9."""
+
+
+def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64], *, file: str) -> list[str]:
+    """Compare lengths as given with straight distances between nodes.
+
+    Parameters
+    ----------
+    length_m, straight_m
+        Metres of each link whose length the file gives, shape (n,); pairs with a 0 or an infinite length are left
+        out.
+    file
+        Named in the sentence.
+
+    Returns
+    -------
+    list of str
+        One sentence if in the median lengths are below 0.9 of the distances, or above 2.5 times them; else empty.
+        Lengths up to ten times the distances are not doubted on a schematic map: where log(length / distance) varies
+        more than log(length) does, so that distances do not explain lengths.
+    """
+    usable = (length_m > 0) & (straight_m > 0) & np.isfinite(length_m)
+    if not usable.any():
+        return []
+    length, straight = length_m[usable], straight_m[usable]
+    ratio = float(np.median(straight / length))
+    schematic = np.log(straight / length).std() > max(np.log(length).std(), _SMALL_SPREAD)
+    if 1 / (FACTOR if schematic else LONGEST) <= ratio <= 1 / SHORTEST:
+        return []
+    words = f"{ratio:,.3g} times" if ratio >= 1 else f"1/{1 / ratio:,.3g} of"
+    checks = "check the unit of length, the coordinate system, and whether its two coordinates are swapped"
+    return [f"{file}: the straight distance between a link's nodes is, in the median, {words} its length: {checks}"]
+
+
+def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *, file: str) -> list[str]:
+    """Compare lengths as given with the lengths of shapes, which should be the same.
+
+    Parameters
+    ----------
+    length_m, shape_m
+        Metres of each link, NaN or 0 where there is none, shape (n,).
+    file
+        Named in the sentence.
+
+    Returns
+    -------
+    list of str
+        One sentence if in the median they differ by more than a tenth (Web Mercator lengths do, far from the
+        equator); else empty.
+    """
+    usable = (length_m > 0) & (shape_m > 0)
+    if not usable.any():
+        return []
+    ratio = float(np.median(shape_m[usable] / length_m[usable]))
+    if abs(ratio - 1) <= SHAPE_TOLERANCE:
+        return []
+    said = f"the shape of a link is, in the median, {ratio:.3g} times as long as its length says: check the unit"
+    mercator = "; lengths measured in Web Mercator are too long in this way" if 0.3 < ratio < 1 else ""
+    return [f"{file}: {said}{mercator}"]
+
+
+def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[Doubt]:
+    """Check that free-flow speeds are those of road vehicles.
+
+    A speed is often a quotient of a length and a time, so a wrong unit of either shows here.
+
+    Parameters
+    ----------
+    speed_mps
+        Metres per second of each link whose speed the file gives, NaN of the others, shape (n,).
+    length_m
+        Metres of each link, shape (n,); weights, so that short connectors do not decide.
+    file
+        Named in the sentence.
+
+    Returns
+    -------
+    list of Doubt
+        One sentence if more than a tenth of the length has a speed above 140 km/h, or half of it one below
+        14 km/h; else empty.
+    """
+    usable = (speed_mps > 0) & (length_m > 0) & np.isfinite(speed_mps) & np.isfinite(length_m)
+    if not usable.any():
+        return []
+    kph, length = speed_mps[usable] * 3.6, length_m[usable] / length_m[usable].sum()
+    order = np.argsort(kph)
+    middle = np.searchsorted(np.cumsum(length[order]), 0.5)
+    median = float(kph[order[min(int(middle), len(order) - 1)]])
+    checks = "check the units of length, time and speed"
+    fast = float(length[kph > FASTEST_KPH].sum())
+    if fast > FAST_SHARE:
+        said = f"{fast:.0%} of the length of links has a free-flow speed above {FASTEST_KPH:g} km/h"
+        return [Doubt(f"{file}: {said} (median {median:,.0f} km/h, highest {kph.max():,.0f} km/h): {checks}")]
+    if median < SLOWEST_KPH:
+        said = f"half of the length of links has a free-flow speed of {median:,.3g} km/h or less"
+        return [Doubt(f"{file}: {said}, slower than a bicycle: {checks}")]
+    return []
+
+
+def coordinates_swapped(
+    lonlat: NDArray[np.float64],
+    from_row: NDArray[np.integer],
+    to_row: NDArray[np.integer],
+    length: NDArray[np.float64],
+) -> bool:
+    """Say whether lengths speak for latitude standing where longitude should.
+
+    Swapped, distances are stretched along one axis, so lengths are no longer the same multiple of them. Swapping back
+    must halve the mean deviation of log(length / distance) from its median; the unit of length does not matter.
+
+    Parameters
+    ----------
+    lonlat
+        Degrees as they are taken, shape (nodes, 2).
+    from_row, to_row
+        The nodes of each link whose length is given, shape (links,).
+    length
+        In any unit, shape (links,).
+
+    Returns
+    -------
+    bool
+        False too where too few lengths are known to tell, or a swap would be no place.
+    """
+    if np.abs(lonlat[:, 0]).max(initial=0.0) > _LARGEST_LATITUDE:
+        return False
+    sphere = pyproj.Geod(ellps="WGS84")
+    usable = (length > 0) & np.isfinite(length)
+    distances, spreads = [], []
+    for lon, lat in (lonlat.T, lonlat[:, ::-1].T):
+        _, _, distance = sphere.inv(lon[from_row], lat[from_row], lon[to_row], lat[to_row])
+        distances.append(np.asarray(distance))
+        usable &= distances[-1] > 0
+    if usable.sum() < FEWEST_LINKS:
+        return False
+    for distance in distances:
+        logs = np.log(length[usable] / distance[usable])
+        spreads.append(float(np.abs(logs - np.median(logs)).mean()))
+    as_is, swapped = spreads
+    return swapped < as_is / 2

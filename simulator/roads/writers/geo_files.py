@@ -1,0 +1,225 @@
+"""Writers and readers of road networks as GeoPackage (one file) and GeoParquet (a folder of two files)."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import geopandas as gpd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyogrio  # type: ignore[import-untyped]  # it has no types
+import shapely
+from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[import-untyped]  # it has no types
+
+from simulator.files.text_table import check_parquet
+from simulator.roads.errors import RoadsError
+from simulator.roads.writers.layers import LINKS, NODES, Layers, crs_of_both, network_of
+from simulator.roads.writers.staging import write_file, write_folder
+
+if TYPE_CHECKING:
+    from simulator.roads.network import RoadNetwork
+
+_CRS = "crowdveil_crs"
+"""Metadata under which the coordinate system is kept as PROJ writes it: a GeoPackage keeps less of one of its own."""
+_MAGIC = b"SQLite format 3\0"
+_UNREADABLE = (DataSourceError, DataLayerError, OSError, RuntimeError, ValueError, shapely.errors.ShapelyError)
+
+
+def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a road network to a GeoPackage, entirely or not at all.
+
+    Parameters
+    ----------
+    network
+        Any network; see :class:`~simulator.roads.writers.layers.Layers` for the columns.
+    path
+        The file; its name must end in ``.gpkg``.
+    overwrite
+        Whether a file there is replaced.
+
+    Raises
+    ------
+    RoadsError
+        If there is a file already, the place cannot be written to, or an attribute cannot be a column.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".gpkg":
+        raise RoadsError([f"{path}: the name of a GeoPackage must end in .gpkg"])
+    layers = Layers.from_network(network)
+
+    def fill(file: Path) -> None:
+        for name, table, shapes in ((NODES, layers.nodes, layers.points), (LINKS, layers.links, layers.lines)):
+            frame = gpd.GeoDataFrame(table, geometry=shapes, crs=layers.crs)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # GDAL warns of systems that the format has no number for
+                pyogrio.write_dataframe(
+                    frame,
+                    file,
+                    layer=name,
+                    driver="GPKG",
+                    append=name == LINKS,
+                    dataset_metadata={_CRS: layers.crs.to_json()} if name == NODES else None,
+                )
+            if (written := pyogrio.read_info(file, layer=name)["features"]) != len(table):
+                raise DataLayerError(f"{written:,} of {len(table):,} {name} were written")
+
+    try:
+        write_file(path, fill, overwrite=overwrite)
+    except (DataSourceError, DataLayerError) as error:
+        # SQLite's message repeats the statement that failed, and ends with the reason.
+        raise RoadsError([f"{path}: cannot be written: {str(error).rpartition('failed: ')[2]}"]) from error
+
+
+def read_geopackage(path: str | Path) -> RoadNetwork:
+    """Read a road network that :func:`write_geopackage` wrote, or one like it.
+
+    Parameters
+    ----------
+    path
+        A GeoPackage with layers ``nodes`` (``node``, ``x``, ``y``) and ``links`` (``from``, ``to``, the numbers of
+        :mod:`simulator.roads.schema`).
+
+    Returns
+    -------
+    RoadNetwork
+        All of it: nothing is left out or filled in.
+
+    Raises
+    ------
+    RoadsError
+        If the file cannot be read, or holds no road network; naming layer, row and rule.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise RoadsError([f"{path}: no such file"])
+    _check_kind(path)
+    tables, systems = {}, []
+    crs: object = None
+    for name in (NODES, LINKS):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what GDAL warns of either does not matter or becomes a fault below
+                info = pyogrio.read_info(path, layer=name)
+                meta, table = pyogrio.read_arrow(path, layer=name)
+            rows = table.to_pylist()
+            geometry = meta["geometry_name"] or "wkb_geometry"
+            lines = shapely.from_wkb([row.pop(geometry, None) for row in rows])
+        except _UNREADABLE as error:
+            raise RoadsError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
+        tables[name] = (rows, list(lines))
+        systems.append(meta.get("crs"))
+        crs = crs or (info.get("dataset_metadata") or {}).get(_CRS)
+    files = (f"{path}: layer {NODES}", f"{path}: layer {LINKS}")
+    both = crs_of_both(systems[0], systems[1], files=files)
+    return network_of(tables[NODES][0], tables[LINKS][0], tables[LINKS][1], crs=crs or both, files=files)
+
+
+def _check_kind(path: Path) -> None:
+    """Say it in our words where a file is no GeoPackage at all."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_MAGIC))
+    except OSError as error:
+        raise RoadsError([f"{path}: cannot be read: {error.strerror}"]) from error
+    if not begins:
+        raise RoadsError([f"{path}: it is empty"])
+    if begins != _MAGIC:
+        raise RoadsError([f"{path}: is no GeoPackage: it does not begin as an SQLite database does"])
+
+
+_GEOPARQUET_UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    shapely.errors.ShapelyError,
+)
+
+
+def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write ``nodes.parquet`` and ``links.parquet``, both or neither.
+
+    Parameters
+    ----------
+    network
+        Any network; see :class:`~simulator.roads.writers.layers.Layers` for the columns.
+    folder
+        Where the files go; made if need be.
+    overwrite
+        Whether files there of these names are replaced.
+
+    Raises
+    ------
+    RoadsError
+        If the folder holds files already, the place cannot be written to, or an attribute cannot be a column.
+    """
+    layers = Layers.from_network(network)
+
+    def fill(staging: Path) -> None:
+        for name, table, shapes in ((NODES, layers.nodes, layers.points), (LINKS, layers.links, layers.lines)):
+            frame = gpd.GeoDataFrame(table, geometry=shapes, crs=layers.crs)
+            frame.to_parquet(staging / f"{name}.parquet")
+
+    write_folder(Path(folder), fill, overwrite=overwrite)
+
+
+def read_geoparquet(folder: str | Path) -> RoadNetwork:
+    """Read a road network that :func:`write_geoparquet` wrote, or one like it.
+
+    Parameters
+    ----------
+    folder
+        With ``nodes.parquet`` (``node``, ``x``, ``y``) and ``links.parquet`` (``from``, ``to``, the numbers of
+        :mod:`simulator.roads.schema`).
+
+    Returns
+    -------
+    RoadNetwork
+        All of it: nothing is left out or filled in.
+
+    Raises
+    ------
+    RoadsError
+        If a file cannot be read, or they hold no road network; naming file, row and rule.
+    """
+    folder = Path(folder)
+    tables: dict[str, tuple[list[dict[str, Any]], list[Any]]] = {}
+    systems = []
+    for name in (NODES, LINKS):
+        file = folder / f"{name}.parquet"
+        if not file.is_file():
+            raise RoadsError([f"{file}: no such file"])
+        if file.stat().st_size == 0:
+            raise RoadsError([f"{file}: it is empty"])
+        try:
+            tables[name], known = _read(file)
+        except RoadsError:
+            raise
+        except _GEOPARQUET_UNREADABLE as error:
+            said = f"{type(error).__name__}: {error}"
+            raise RoadsError([f"{file}: cannot be read as GeoParquet ({said})"]) from error
+        systems.append(known)
+    files = (str(folder / f"{NODES}.parquet"), str(folder / f"{LINKS}.parquet"))
+    crs = crs_of_both(systems[0], systems[1], files=files)
+    return network_of(tables[NODES][0], tables[LINKS][0], tables[LINKS][1], crs=crs, files=files)
+
+
+def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
+    """Read rows, geometries and the coordinate system; what is not as GeoParquet has it raises one of many errors."""
+    check_parquet(pq.ParquetFile(file), file, error=RoadsError)
+    table = pq.read_table(file)
+    told = (table.schema.metadata or {}).get(b"geo")
+    if told is None:
+        raise ValueError("its metadata say nothing of geometries: is it a plain Parquet file?")
+    about = json.loads(told)
+    column = about["primary_column"]
+    kept = about["columns"][column]
+    if kept["encoding"] != "WKB":
+        raise ValueError(f"geometries must be in WKB, got {kept['encoding']!r}")
+    rows = table.to_pylist()
+    return (rows, list(shapely.from_wkb([row.pop(column) for row in rows]))), kept.get("crs")

@@ -1,0 +1,370 @@
+"""Static traffic assignment: user equilibrium under BPR volume-delay functions, and a network's published flows.
+
+The equilibrium is found by the conjugate Frank-Wolfe method; the relative gap states how far volumes are from it.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import brentq
+
+from simulator.roads.errors import RoadsError
+from simulator.roads.links import Links
+from simulator.roads.network import RoadNetwork
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.trips import Trips
+
+FloatArray = npt.NDArray[np.float64]
+
+LEAST_TIME_S = 1e-6
+"""Taken for a time of 0, which connectors may have: shortest paths want every link to take some."""
+
+MOST_POWER = 50.0
+"""Published networks have powers up to 17."""
+MOST_LOAD = 1e5
+"""Volume by capacity from which time rises no further: to any power up to the most it is still a number."""
+
+_STEEPEST = 1e100
+
+_ATTRIBUTES = ("free_flow_s", "capacity_total_vph", "bpr_b", "bpr_power")
+
+
+@dataclass(frozen=True, eq=False)
+class Bpr:
+    """t(v) = t₀ · (1 + b · (v / c)^p), a link (Bureau of Public Roads, Traffic Assignment Manual, 1964).
+
+    Tolls and distances, which some networks add to this cost, are left out.
+
+    Attributes
+    ----------
+    free_flow_s
+        (links,) float64, t₀ in seconds, above 0.
+    capacity
+        (links,) float64, c: vehicles in the time the volumes are for. Not a limit, as it is to a queue: time rises
+        by the share b where volume is at capacity, and goes on rising beyond.
+    b, power
+        (links,) float64, 0 or more.
+    """
+
+    free_flow_s: FloatArray
+    capacity: FloatArray
+    b: FloatArray
+    power: FloatArray
+
+    @classmethod
+    def from_network(cls, roads: RoadNetwork, *, hours: float) -> "Bpr":
+        """Take the functions of a network that was read with them, for volumes of some hours.
+
+        Raises
+        ------
+        RoadsError
+            If a link has none, or one whose power is beyond reason.
+        """
+        columns = np.full((len(roads.links), len(_ATTRIBUTES)), np.nan)
+        for start, end, data in roads.graph.edges(data=True):
+            lacking = [name for name in _ATTRIBUTES if name not in data]
+            if lacking:
+                raise RoadsError([f"link from {start!r} to {end!r}: {', '.join(lacking)} is missing: no BPR function"])
+            if data["bpr_power"] > MOST_POWER:
+                rule = f"bpr_power must be at most {MOST_POWER:g}, got {data['bpr_power']:g}"
+                raise RoadsError([f"link from {start!r} to {end!r}: {rule}"])
+            columns[data["link"]] = [data[name] for name in _ATTRIBUTES]
+        free_flow_s, capacity_vph, b, power = columns.T
+        # A link without a capacity is one that never slows down.
+        return cls(
+            np.maximum(free_flow_s, LEAST_TIME_S),
+            np.where(capacity_vph > 0, capacity_vph * hours, 1.0),
+            np.where(capacity_vph > 0, b, 0.0),
+            power.copy(),
+        )
+
+    def time_s(self, volume: FloatArray) -> FloatArray:
+        """Return seconds to cross each link, (links,)."""
+        return np.asarray(self.free_flow_s * (1.0 + self.b * self.load(volume) ** self.power))
+
+    def load(self, volume: FloatArray) -> FloatArray:
+        """Return volume by capacity, (links,), at most `MOST_LOAD`."""
+        with np.errstate(over="ignore"):
+            return np.minimum(volume / self.capacity, MOST_LOAD)
+
+    def slope(self, volume: FloatArray) -> FloatArray:
+        """Return by how much the time of each link rises with a vehicle more, (links,) seconds."""
+        with np.errstate(divide="ignore", over="ignore"):
+            rise = self.load(volume) ** (self.power - 1.0)
+            rise = np.where(self.power > 0, np.where(np.isfinite(rise), rise, 0.0), 0.0)
+            return np.minimum(self.free_flow_s * self.b * self.power / self.capacity * rise, _STEEPEST)
+
+    def __len__(self) -> int:
+        return len(self.free_flow_s)
+
+
+IntArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class OdPairs:
+    """Each pair once, by origin and then destination; none from a node to itself, none without trips.
+
+    Attributes
+    ----------
+    origin, destination
+        (pairs,) int32, node indices.
+    trips
+        (pairs,) float64, above 0; need not be whole.
+    """
+
+    origin: IntArray
+    destination: IntArray
+    trips: FloatArray
+
+    @classmethod
+    def summed(cls, origin: IntArray, destination: IntArray, trips: FloatArray) -> "OdPairs":
+        """Add up the trips of each pair; those that go nowhere, or are none, are left out."""
+        moving = (origin != destination) & (trips > 0)
+        ends = np.stack([origin[moving], destination[moving]]).astype(np.int32)
+        pairs, of = np.unique(ends, axis=1, return_inverse=True)
+        summed = np.bincount(of.ravel(), weights=trips[moving], minlength=pairs.shape[1]).astype(np.float64)
+        return cls(pairs[0], pairs[1], summed)
+
+    @classmethod
+    def of_trips(cls, trips: Trips, *, departed: int, share: float = 1.0) -> "OdPairs":
+        """Count the first `departed` trips of a run, each for 1 / `share` trips."""
+        return cls.summed(
+            trips.origin[:departed], trips.destination[:departed], np.full(departed, 1.0 / share, dtype=np.float64)
+        )
+
+    @property
+    def total(self) -> float:
+        """All trips."""
+        return float(self.trips.sum())
+
+    def __len__(self) -> int:
+        return len(self.trips)
+
+    def __repr__(self) -> str:
+        return f"<OdPairs: {self.total:,g} trips between {len(self):,} pairs>"
+
+
+@dataclass(frozen=True, eq=False)
+class Loading:
+    """All trips on paths that are shortest at some travel times (all-or-nothing assignment).
+
+    Attributes
+    ----------
+    volume
+        (links,) float64, vehicles.
+    total_s
+        Seconds that all of them drive together, at those times.
+    """
+
+    volume: FloatArray
+    total_s: float
+
+    @classmethod
+    def at_times(
+        cls, time_s: FloatArray, pairs: OdPairs, *, links: Links, through: npt.NDArray[np.bool_] | None = None
+    ) -> "Loading":
+        """Load `pairs` where links take `time_s`.
+
+        Parameters
+        ----------
+        time_s
+            (links,) seconds, above 0.
+        pairs
+            The trips.
+        links
+            The network.
+        through
+            (nodes,) bool: whether paths may pass through a node; left out, through every one.
+
+        Raises
+        ------
+        NoPathError
+            If no path joins some pair.
+        """
+        paths = ShortestPaths(links, through=through, time_s=time_s)
+        at_once = np.zeros(len(pairs), dtype=np.int32)
+        routes = paths.routes(Trips(pairs.origin, pairs.destination, at_once))
+        along = np.repeat(pairs.trips, np.diff(routes.offsets))
+        volume = np.bincount(routes.links, weights=along, minlength=len(links)).astype(np.float64)
+        return cls(volume, float(volume @ time_s))
+
+
+def relative_gap(
+    volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: npt.NDArray[np.bool_] | None = None
+) -> float:
+    """Return how much longer all trips take together than on the shortest paths at the same travel times.
+
+    (Σ v·t(v) − Σ d·shortest) / Σ d·shortest: 0 in a user equilibrium, where nobody has a quicker way (Wardrop's first
+    principle), and above 0 for any other volumes that carry these trips. Below 0 they cannot carry them all.
+
+    Parameters
+    ----------
+    volume
+        (links,) vehicles.
+    bpr
+        Travel times by volume.
+    pairs
+        The trips that the volumes carry.
+    links, through
+        As in `Loading.at_times`.
+    """
+    time_s = bpr.time_s(volume)
+    shortest_s = Loading.at_times(time_s, pairs, links=links, through=through).total_s
+    return (float(volume @ time_s) - shortest_s) / shortest_s
+
+
+_MOST_OF_THE_OLD = 0.99
+"""Share of the previous target in the next, at most: with all of it a step would lead nowhere new."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """Volumes near a user equilibrium.
+
+    Attributes
+    ----------
+    volume
+        (links,) float64, vehicles.
+    gap
+        Their relative gap, see `relative_gap`.
+    iterations
+        Steps taken.
+    """
+
+    volume: FloatArray
+    gap: float
+    iterations: int
+
+
+def find_equilibrium(
+    bpr: Bpr,
+    pairs: OdPairs,
+    *,
+    links: Links,
+    through: npt.NDArray[np.bool_] | None = None,
+    gap: float = 1e-4,
+    iterations: int = 1000,
+) -> Equilibrium:
+    """Assign trips so that, at the travel times they cause, nearly every one is on a shortest path.
+
+    The conjugate Frank-Wolfe method (Mitradjieva and Lindberg, "The stiff is moving", Transportation Science 47(2),
+    2013): load all trips on the paths that are shortest now, mix that with the last target so that the two directions
+    are conjugate, and go there as far as the objective of Beckmann falls.
+
+    Parameters
+    ----------
+    bpr
+        Travel times by volume.
+    pairs
+        The trips.
+    links, through
+        As in `Loading.at_times`.
+    gap
+        Relative gap to stop at.
+    iterations
+        Steps to stop after, reached or not.
+
+    Raises
+    ------
+    NoPathError
+        If no path joins some pair.
+    """
+    volume = Loading.at_times(bpr.time_s(np.zeros(len(bpr))), pairs, links=links, through=through).volume
+    target: FloatArray | None = None
+    taken = 0
+    while True:
+        time_s = bpr.time_s(volume)
+        loading = Loading.at_times(time_s, pairs, links=links, through=through)
+        reached = (float(volume @ time_s) - loading.total_s) / loading.total_s
+        if reached <= gap or taken == iterations:
+            return Equilibrium(volume, reached, taken)
+        target = _conjugate(volume, target, loading.volume, bpr.slope(volume))
+        if (target - volume) @ time_s >= 0:
+            target = loading.volume
+        step = _best_step(bpr, volume, target - volume)
+        volume = volume + step * (target - volume)
+        target = None if step == 1.0 else target
+        taken += 1
+
+
+def _conjugate(volume: FloatArray, before: FloatArray | None, loaded: FloatArray, slope: FloatArray) -> FloatArray:
+    """Mix the last target with the new loading so that the way there is conjugate to the last one."""
+    if before is None:
+        return loaded
+    bend = (before - volume) * slope
+    across = float(bend @ (loaded - before))
+    share = float(bend @ (loaded - volume)) / across if across != 0.0 else 0.0
+    share = min(max(share, 0.0), _MOST_OF_THE_OLD)
+    return share * before + (1.0 - share) * loaded
+
+
+def _best_step(bpr: Bpr, volume: FloatArray, way: FloatArray) -> float:
+    """Return how far along `way`, 0 to 1, Beckmann's objective is least: where its slope is 0."""
+
+    def slope(step: float) -> float:
+        # Rounding must not make a volume of 0 a negative one.
+        return float(bpr.time_s(np.maximum(volume + step * way, 0.0)) @ way)
+
+    if slope(1.0) <= 0.0:
+        return 1.0
+    return float(brentq(slope, 0.0, 1.0, xtol=1e-12)) if slope(0.0) < 0.0 else 0.0
+
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedFlows:
+    """Volume and cost of every link, as published.
+
+    Attributes
+    ----------
+    volume
+        (links,) float64, vehicles in the time the trips are for.
+    cost
+        (links,) float64, in the file's unit of time.
+    left_out
+        Rows of the file on links of a part that the network was read without.
+    """
+
+    volume: FloatArray
+    cost: FloatArray
+    left_out: int
+
+    @classmethod
+    def matched(cls, table: pd.DataFrame, roads: RoadNetwork, *, file: str) -> "PublishedFlows":
+        """Lay rows `from`, `to`, `volume`, `cost` on links; of parallel links, in the order of the file.
+
+        Raises
+        ------
+        RoadsError
+            If a link has no flow, or a flow no link between two nodes that are there.
+        """
+        index = {name: node for node, name in enumerate(roads.node_names)}
+        waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
+        ends = zip(roads.links.from_node.tolist(), roads.links.to_node.tolist(), strict=True)
+        for link, pair in enumerate(ends):
+            waiting[pair].append(link)
+        volume, cost = np.full(len(roads.links), np.nan), np.full(len(roads.links), np.nan)
+        faults, left_out = [], 0
+        for start, end, flow, paid in table[["from", "to", "volume", "cost"]].itertuples(index=False):
+            if start not in index or end not in index:
+                left_out += 1
+                continue
+            links = waiting[index[start], index[end]]
+            if not links:
+                faults.append(f"a flow from node {start} to node {end}, where no further link leads")
+                continue
+            link = links.pop(0)
+            volume[link], cost[link] = flow, paid
+        for link in np.flatnonzero(np.isnan(volume)).tolist():
+            start, end = (roads.node_names[at[link]] for at in (roads.links.from_node, roads.links.to_node))
+            faults.append(f"no flow for the link from node {start} to node {end}")
+        if faults:
+            more = [f"{file}: … and {len(faults) - _SHOWN:,} more like these"] if len(faults) > _SHOWN else []
+            raise RoadsError([*(f"{file}: {fault}" for fault in faults[:_SHOWN]), *more])
+        return cls(volume, cost, left_out)

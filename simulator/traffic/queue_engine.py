@@ -1,0 +1,110 @@
+"""Own engine: what `Fleet` and `Agents` have in common, two ways of moving vehicles by one queue model."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.roads.links import Links
+from simulator.traffic.clock import Clock
+from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.reactive import ReactiveRouting
+from simulator.traffic.routes import RouteBook, Routes
+from simulator.traffic.trips import Trips
+from simulator.traffic.vehicle_states import Totals, VehicleStates, speeds_from_entries
+
+
+class OwnEngine(ABC):
+    """Vehicles with trips and routes on links of a known physics.
+
+    Parameters
+    ----------
+    links, physics, trips, routes, clock, reactive, notes
+        As for `Fleet`.
+
+    Raises
+    ------
+    ValueError
+        If trips and routes differ in length or a route cannot be driven.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        physics: LinkPhysics,
+        trips: Trips,
+        routes: Routes,
+        *,
+        clock: Clock,
+        reactive: ReactiveRouting | None,
+        notes: Sequence[str],
+    ) -> None:
+        if len(trips) != len(routes):
+            raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
+        routes.check_connected(links)
+        self._trips, self._clock, self._physics = trips, clock, physics
+        self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
+        self._road_links = links
+        trip_ticks = np.add.reduceat(physics.free_ticks[routes.links], routes.offsets[:-1], dtype=np.int64)
+        self._due_tick = np.sort(trips.departure_tick + 2 * trip_ticks)
+
+    @property
+    def trips(self) -> Trips:
+        """The trips being driven."""
+        return self._trips
+
+    @property
+    def routes(self) -> Routes:
+        """The routes they take: as driven so far, and as planned from there on."""
+        return self._book.routes
+
+    @property
+    def vehicles(self) -> int:
+        """How many vehicles there will have been by the end: one a trip."""
+        return len(self._trips)
+
+    def notes(self) -> list[str]:
+        """Say what its demand left out, what came of re-routing, if there is any, and whether traffic has jammed."""
+        rerouted = [] if self._reactive is None else self._reactive.notes()
+        return [*self.totals().gridlock(planned=self.vehicles), *self._notes, *rerouted]
+
+    def _due(self) -> int:
+        """Count the vehicles that would have arrived by now at half of free-flow speed on their first routes."""
+        return int(np.searchsorted(self._due_tick, self._now, side="right"))
+
+    def close(self) -> None:  # noqa: B027 - nothing to give back, and no engine must
+        """Hold nothing outside this process."""
+
+    @property
+    def route_nbytes(self) -> int:
+        """Bytes held for routes."""
+        return self._book.nbytes
+
+    def places(self) -> VehicleStates:
+        """Where every departed vehicle is at `env.now`; call `advance` first."""
+        step_s, free_flow_s = self._clock.step_s, self._physics.free_flow_s
+        return VehicleStates.from_entries(*self._entries_now(), tick=self._now, step_s=step_s, free_flow_s=free_flow_s)
+
+    def speeds(self) -> npt.NDArray[np.float64]:
+        """How fast every departed vehicle goes at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
+        return speeds_from_entries(
+            *self._entries_now(),
+            tick=self._now,
+            step_s=self._clock.step_s,
+            links=self._road_links,
+            physics=self._physics,
+        )
+
+    @abstractmethod
+    def totals(self) -> Totals:
+        """How many vehicles are doing what, and what was counted so far."""
+
+    @property
+    @abstractmethod
+    def _now(self) -> float:
+        """The moment, ticks."""
+
+    @abstractmethod
+    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the state, link and entry tick of every departed vehicle."""

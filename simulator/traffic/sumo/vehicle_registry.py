@@ -1,0 +1,148 @@
+"""Roster: SUMO's vehicles in the order of departure, and what each is doing."""
+
+import heapq
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.files.messages import counted
+from simulator.traffic.errors import TrafficError
+from simulator.traffic.sumo.insertions import UNKNOWN
+from simulator.traffic.vehicle_states import State
+
+_NEARLY = 1e-9
+
+
+class Roster:
+    """Gives every vehicle its number when its scheduled departure comes, whether SUMO can insert it then or not.
+
+    So numbers hang on SUMO's traffic alone, not on who asks when. Of one moment, they follow the order in which
+    SUMO loaded the vehicles.
+
+    Parameters
+    ----------
+    most
+        Vehicles there can be.
+    unscheduled
+        Ids of those whose departure is scheduled for when it happens.
+    """
+
+    def __init__(self, most: int, unscheduled: frozenset[str] = frozenset()) -> None:
+        self._most, self._unscheduled = most, unscheduled
+        # Of those waiting, on the road or between two places; an id may come again once its vehicle has arrived.
+        self._row: dict[str, int] = {}
+        self._due: list[tuple[float, int, str, int, int]] = []
+        self._loaded = 0
+        self.departed = 0
+        self._state = np.zeros(0, dtype=np.uint8)
+        self._first_edge = np.zeros(0, dtype=np.int32)
+        self._last_edge = np.zeros(0, dtype=np.int32)
+        self._scheduled_s = np.zeros(0, dtype=np.float64)
+        self._count = dict.fromkeys(State, 0)
+        self.trip_time_s = 0.0
+
+    def load(self, vehicle: str, scheduled_s: float, first_edge: int, last_edge: int) -> None:
+        """Note a vehicle that will depart at `scheduled_s`, and the numbers of the edges its trip joins."""
+        if vehicle not in self._unscheduled:
+            heapq.heappush(self._due, (scheduled_s, self._loaded, vehicle, first_edge, last_edge))
+            self._loaded += 1
+
+    def schedule(self, now_s: float) -> None:
+        """Give numbers to all whose departure has come."""
+        while self._due and self._due[0][0] <= now_s + _NEARLY:
+            scheduled_s, _, vehicle, first_edge, last_edge = heapq.heappop(self._due)
+            self.settle(self._add(vehicle, scheduled_s), first_edge, last_edge)
+
+    def depart(self, vehicle: str, now_s: float) -> int:
+        """Put a vehicle on the road, and return its number."""
+        row = self._row.get(vehicle)
+        if row is None:
+            row = self._add(vehicle, now_s)
+        self._turn(row, State.ON_ROAD)
+        return row
+
+    def settle(self, row: int, first_edge: int, last_edge: int) -> None:
+        """Note the edges that a vehicle's trip joins."""
+        self._first_edge[row], self._last_edge[row] = first_edge, last_edge
+
+    def vanish(self, vehicle: str) -> None:
+        """Take a vehicle off the road that has not arrived: it may come back."""
+        if vehicle in self._row:
+            self._turn(self._row[vehicle], State.ABSENT)
+
+    def reappear(self, vehicle: str) -> None:
+        """Put a vehicle that had vanished back on the road."""
+        if vehicle in self._row:
+            self._turn(self._row[vehicle], State.ON_ROAD)
+
+    def arrive(self, vehicle: str, now_s: float) -> None:
+        """End a vehicle's trip; of one that never had a number, nothing."""
+        row = self._row.pop(vehicle, None)
+        if row is not None:
+            self._turn(row, State.ARRIVED)
+            self.trip_time_s += now_s - float(self._scheduled_s[row])
+
+    def reconcile_waiting(self, pending: Iterable[str]) -> None:
+        """Correct who waits: SUMO may give up on a vehicle that it could not insert, or take one up again."""
+        rows = {self._row[vehicle] for vehicle in pending if vehicle in self._row}
+        for row in np.flatnonzero(self.state == State.WAITING).tolist():
+            if row not in rows:
+                self._turn(row, State.ABSENT)
+        for row in rows:
+            self._turn(row, State.WAITING)
+
+    def row_of(self, vehicle: str) -> int | None:
+        """Return the number of a vehicle that has not arrived, None of one that has none."""
+        return self._row.get(vehicle)
+
+    @property
+    def state(self) -> npt.NDArray[np.uint8]:
+        """(departed,) uint8, a `State`; a view."""
+        return self._state[: self.departed]
+
+    @property
+    def first_edge(self) -> npt.NDArray[np.int32]:
+        """(departed,) int32, number of the edge a trip starts on, -1 where not known; a view."""
+        return self._first_edge[: self.departed]
+
+    @property
+    def last_edge(self) -> npt.NDArray[np.int32]:
+        """(departed,) int32, number of the edge a trip ends on, -1 where not known; a view."""
+        return self._last_edge[: self.departed]
+
+    def count(self, state: State) -> int:
+        """Return how many are in `state`."""
+        return self._count[state]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self._state.nbytes + self._first_edge.nbytes + self._last_edge.nbytes + self._scheduled_s.nbytes
+
+    def _turn(self, row: int, state: State) -> None:
+        self._count[State(self._state[row])] -= 1
+        self._state[row] = state
+        self._count[state] += 1
+
+    def _add(self, vehicle: str, scheduled_s: float) -> int:
+        row = self.departed
+        if row == self._most:
+            rule = f"its files were taken to hold at most {counted(self._most, 'vehicle')} until the end of the run"
+            raise TrafficError([f"SUMO drives more vehicles than expected: {rule}; it inserted {vehicle!r} beyond"])
+        if row == len(self._state):
+            self._grow()
+        self._row[vehicle] = row
+        self._state[row] = State.WAITING
+        self._scheduled_s[row] = scheduled_s
+        self._count[State.WAITING] += 1
+        self.departed += 1
+        return row
+
+    def _grow(self) -> None:
+        size = min(self._most, max(1024, 2 * len(self._state)))
+        more = size - len(self._state)
+        self._state = np.concatenate([self._state, np.zeros(more, dtype=np.uint8)])
+        self._first_edge = np.concatenate([self._first_edge, np.full(more, UNKNOWN, dtype=np.int32)])
+        self._last_edge = np.concatenate([self._last_edge, np.full(more, UNKNOWN, dtype=np.int32)])
+        self._scheduled_s = np.concatenate([self._scheduled_s, np.zeros(more, dtype=np.float64)])
