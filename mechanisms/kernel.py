@@ -1,4 +1,4 @@
-"""Compiled kernels: numba's compiler behind a decorator that keeps the function's type."""
+"""Decorator for compiled functions: numba's compiler, with the function's type kept."""
 
 from collections.abc import Callable
 from typing import TypeVar, cast

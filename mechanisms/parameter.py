@@ -1,4 +1,4 @@
-"""Parameters of a mechanism: the rules they must keep, and the error that names field, rule and value."""
+"""Parameter rules of mechanisms, and the error that names field, rule and value."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The rule behind one validation error, in plain words."""
+"""Messages for validation errors of a scenario, in plain words."""
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""``[fcd]``: floating-car data of a run, for other tools to draw."""
+"""``[fcd]``: floating-car data of a run, written for other tools."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The rivals of the papers' mechanisms that users compare them with."""
+"""``[[mechanisms]]`` from the literature on local differential privacy, for comparison."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Reading scenarios, shipped or the user's own, and writing them."""
+"""Loader and writer of scenarios, shipped or the user's own."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Overrides: ``key.path=value`` laid over a scenario file before it is checked."""
+"""Overrides: ``key.path=value`` applied to a scenario before it is checked."""
 
 import difflib
 import os

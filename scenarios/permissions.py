@@ -1,4 +1,4 @@
-"""Permissions: what a scenario file may cause on the machine that reads it."""
+"""Permissions: whether a scenario file may import classes and read files outside its folder."""
 
 import os
 from dataclasses import dataclass

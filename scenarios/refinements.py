@@ -1,4 +1,4 @@
-"""``[[refinements]]``: what is made of the estimates afterwards, as rows of their own that say they are biased."""
+"""``[[refinements]]``: estimates changed afterwards, in rows of their own that are marked as biased."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Rules between sections, over whatever fields of them are valid."""
+"""Rules between sections, applied to the fields that are valid."""
 
 import itertools
 from collections.abc import Iterator, Sequence

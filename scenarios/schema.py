@@ -1,4 +1,4 @@
-"""The schema of a scenario file, for editors and other programs."""
+"""JSON Schema of scenario files, for editors and other programs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Units of length, time and speed that files come in, and what one of each is in metres and seconds."""
+"""Units of length, time and speed, with their factors to metres and seconds."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""The library's front door: `from simulator import run`."""
+"""Public functions of the library: `from simulator import run`."""
 
 from pathlib import Path
 

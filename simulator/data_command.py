@@ -1,4 +1,4 @@
-"""`crowdveil data`: what is known of data sets, what is there, and getting what is not."""
+"""`crowdveil data`: lists, checks and fetches data sets."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Extras: packages that only some formats and engines need, imported when one of those is asked for."""
+"""Optional packages, imported when a format or an engine needs one."""
 
 import importlib
 from contextvars import ContextVar

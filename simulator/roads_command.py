@@ -1,4 +1,4 @@
-"""`crowdveil roads`: show a scenario's roads, or write them in another format."""
+"""`crowdveil roads`: shows a scenario's roads, or writes them in another format."""
 
 from enum import StrEnum
 from pathlib import Path

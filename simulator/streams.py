@@ -1,4 +1,4 @@
-"""Streams: named random generators that do not know of one another."""
+"""Streams: named random generators, independent of one another."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Termination: signals and errors of the system end a command with one line and an exit code."""
+"""Termination: on signals and system errors a command ends with one line and an exit code."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Laplace noise on a median, scaled to smooth sensitivity: of all values, or of a simple random sample of them."""
+"""Median with Laplace noise scaled to smooth sensitivity, of the whole population or of a simple random sample."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Smooth sensitivity of the median: how far one value could move it, here and at data sets nearby."""
+"""Smooth sensitivity of the median: a bound on the effect of one value, at this data set and at neighbours."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How far chance may go: bounds that hold at a stated level, from theory and not from a large-sample limit."""
+"""Deviations that chance explains at a stated level, from exact theory and not from a large-sample limit."""
 
 import math
 

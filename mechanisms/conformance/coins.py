@@ -1,4 +1,4 @@
-"""Coins before truth: who may know what, and when; nothing kept that nobody was told of."""
+"""Checks that coins are drawn before the truth is known, and that devices keep only declared state."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""What a check found, and what all of them found together."""
+"""Findings of one check, and the report of all checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

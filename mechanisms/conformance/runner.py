@@ -1,4 +1,4 @@
-"""What every mechanism must satisfy, ours or a user's: `check_mechanism`.
+"""Runs every check on a mechanism, one of this project's or a user's: `check_mechanism`.
 
 All checks run at two numbers of cells, because a fault may show at one of them only. They are, in order:
 

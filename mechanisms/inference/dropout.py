@@ -1,4 +1,4 @@
-"""Drop-out between rounds: what the tallies that are left over tell when everybody else is gone, or the target is."""
+"""Drop-out between rounds: what the remaining tallies reveal when all other devices, or the target, are left out."""
 
 import math
 from typing import Any, Literal, get_args

@@ -1,4 +1,4 @@
-"""Published differences with everyone else known: what they tell about the one device that is not."""
+"""Published differences when all other devices are known: what they reveal about the remaining one."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a device's reports make of a prior, and the cell that is then guessed."""
+"""Posterior of a device's cell from its reports and a prior, and the best guess."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reports that support a set of symbols, the true one e^ε times as likely as it is from others."""
+"""Likelihood of reports that support a set of symbols, the true one e^ε times as likely as any other."""
 
 import math
 from collections.abc import Callable, Sequence

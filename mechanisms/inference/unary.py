@@ -1,4 +1,4 @@
-"""Answers about every cell, independent from cell to cell: bits, and questions with a law of answers."""
+"""Likelihood of answers about every cell that are independent between cells: bits and binary queries."""
 
 import math
 from collections.abc import Sequence

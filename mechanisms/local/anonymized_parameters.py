@@ -1,4 +1,4 @@
-"""The parameters of Anonymized Local Privacy that make its estimate's variance least under a target ε."""
+"""Parameters of Anonymized Local Privacy that minimise the estimate's variance under a target ε."""
 
 import math
 from collections.abc import Callable, Iterable

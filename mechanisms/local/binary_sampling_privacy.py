@@ -1,4 +1,4 @@
-"""Binary Sampling Privacy: the two-round protocol, asked as a yes/no question about every cell."""
+"""Binary Sampling Privacy: the two-round protocol as a yes/no question about every cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

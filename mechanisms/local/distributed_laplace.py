@@ -1,4 +1,4 @@
-"""Distributed discrete Laplace noise: every device adds its share, and only the sum is seen."""
+"""Distributed discrete Laplace noise: every device adds a share of it, and only the sum is published."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""k-ary randomized response: say the truth, or any symbol at random."""
+"""k-ary randomized response: the truth with a known probability, otherwise any symbol."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Optimised local hashing (OLH): a hash function of one's own, and a noisy bucket."""
+"""Optimised local hashing (OLH): each device draws a hash function and reports a noisy bucket."""
 
 import math
 from dataclasses import dataclass

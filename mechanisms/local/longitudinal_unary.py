@@ -1,4 +1,4 @@
-"""Memoised longitudinal unary encoding: bits randomised once for good, and again in every query."""
+"""Memoised longitudinal unary encoding: permanent noise on each bit, and fresh noise in every query."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The baseline behind every mechanism: a device says which cell it is in."""
+"""No privacy: the baseline, in which a device reports its cell."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Printed: the one ε that a mechanism's paper prints, to stand beside what is exact."""
+"""The ε that a mechanism's paper states, for comparison with the exact one."""
 
 from dataclasses import dataclass
 

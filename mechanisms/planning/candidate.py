@@ -1,4 +1,4 @@
-"""Candidate: a mechanism with parameters, as a search looks at it."""
+"""Candidate mechanism of a search: parameters, privacy and error."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Spread: how an estimate's error is distributed, as far as a simulation's root mean square error needs it."""
+"""Distribution of an estimate's error, as needed to predict a simulation's root mean square error."""
 
 import math
 from functools import singledispatch

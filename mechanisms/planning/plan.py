@@ -1,4 +1,4 @@
-"""Plan: one mechanism's answer to a target; and all of them together."""
+"""Plan: the parameters found for one mechanism and a target, or why there are none; and all mechanisms together."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The planner: every family of mechanisms before one target."""
+"""Planner: searches every family of mechanisms for one target."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Target: what a plan must meet, in which city, and in whose eyes."""
+"""Target of a plan: the city, the view, and the privacy or the error to reach."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What samples prove about privacy: lower bounds of ε and δ that hold with stated confidence."""
+"""Audit: lower bounds of ε and δ that samples prove with stated confidence."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How often the best guess of a device's cell is right, from what a view shows of it."""
+"""Bayes success: how often the best guess of a device's cell is right from one view."""
 
 import numpy as np
 from numpy.typing import ArrayLike

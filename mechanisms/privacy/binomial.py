@@ -1,4 +1,4 @@
-"""Binomial probabilities as claims need them: tails not as one minus something, and windows that hold all but 1e-30."""
+"""Binomial probabilities with accurate tails, and windows that hold all but 1e-30 of the mass."""
 
 import math
 from typing import TypeAlias

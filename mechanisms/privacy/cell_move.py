@@ -1,4 +1,4 @@
-"""What published differences tell about a device that may be in either of two cells."""
+"""Claims about a device that may be in either of two cells, from published differences."""
 
 import math
 

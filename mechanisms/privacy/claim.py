@@ -1,4 +1,4 @@
-"""A claim of privacy: what is proved about a view, and what is not."""
+"""Privacy claims: what is proved about a view, as an exact value, a bound, infinite or unknown."""
 
 import math
 from collections.abc import Callable

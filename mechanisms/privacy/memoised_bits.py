@@ -1,4 +1,4 @@
-"""Claims of bits that are randomised once for good and again in every query."""
+"""Claims of memoised bits: permanent noise once, and fresh noise in every query."""
 
 import math
 from dataclasses import dataclass

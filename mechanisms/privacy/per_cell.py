@@ -1,4 +1,4 @@
-"""Claims of mechanisms that ask about every cell separately, with independent coins."""
+"""Claims of mechanisms that ask about every cell with independent coins."""
 
 import math
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Random sampling: the ε and δ of a sample's release and of the population's, both ways (HDK theorem 1)."""
+"""Random sampling: ε and δ of a sample's release from the population's, and the reverse (HDK theorem 1)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""An estimate after refinement: what it is now, what that keeps, and what is no longer known of it."""
+"""Refined estimates: their values, the rules they satisfy, and the guarantees they lose."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args

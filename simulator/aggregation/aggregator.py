@@ -1,4 +1,4 @@
-"""Aggregator: what a deployment's servers make of one query of one mechanism."""
+"""Aggregator: from the reports that a deployment's servers received to the counts of one query."""
 
 from typing import Any, TypeAlias
 

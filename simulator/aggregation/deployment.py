@@ -1,4 +1,4 @@
-"""Deployment: which servers there are, what each stores, and what it costs and shows."""
+"""Deployment: the interface of an arrangement of servers, what each stores, and its costs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Per round: a server for each round, which reads the plain reports of its own."""
+"""Deployment `per_round`: one server for each round, which receives that round's plain reports."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Account: what became of every report of one round, and of every message to a server."""
+"""Round statistics: the number of reports counted, late, lost and rejected, and of messages to each server."""
 
 import math
 from collections.abc import Mapping, Sequence

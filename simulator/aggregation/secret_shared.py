@@ -1,4 +1,4 @@
-"""Secret-shared: servers add up shares, and only all of them together know the counts."""
+"""Deployment `secret_shared`: servers add up shares, and only all of them together know the counts."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Shares: vectors of whole numbers cut into random parts that add up to them, modulo 2⁶⁴."""
+"""Secret sharing: integer vectors cut into random parts that add up to them, modulo 2⁶⁴."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Shuffled: a mixer takes the senders' names off reports it cannot read, and mixes them."""
+"""Deployment `shuffled`: a mixer removes the senders of reports that it cannot read, and mixes them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Filing: what every deployment does alike with handles, reports and coalitions."""
+"""Storage of reports under handles, as every deployment does it, and what coalitions can read."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Trusted: one server that hears every round and is believed to publish the estimate only."""
+"""Deployment `trusted`: one server that receives every round and publishes only the estimate."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

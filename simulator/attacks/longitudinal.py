@@ -1,4 +1,4 @@
-"""Longitudinal: a vehicle in one place asked again and again, by a coalition that may know it again."""
+"""Longitudinal attack: several queries of a device in one cell, whose reports the coalition may be able to link."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Evidence: the reports that a coalition can read, and which of them are one device's."""
+"""Readable reports: those that a coalition can read, and which of them belong to one device."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

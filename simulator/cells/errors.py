@@ -1,4 +1,4 @@
-"""What is wrong with a partition, all of it at once."""
+"""Error of a partition, with all faults at once."""
 
 from simulator.files.errors import FaultsError
 

@@ -1,4 +1,4 @@
-"""A partition into the cells of the global grid H3."""
+"""Partition into cells of the global grid H3."""
 
 from __future__ import annotations
 

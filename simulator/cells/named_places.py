@@ -1,4 +1,4 @@
-"""A partition whose cells are named places: stations, locations, categories."""
+"""Partition into named places: stations, locations, categories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partition whose cells are segments of road."""
+"""Partition into segments of road."""
 
 from __future__ import annotations
 

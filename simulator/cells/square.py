@@ -1,4 +1,4 @@
-"""A partition into squares."""
+"""Partition into squares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in the folder of a data set, against what the manifest says."""
+"""Checks the files of a data set against the manifest."""
 
 import gzip
 import hashlib

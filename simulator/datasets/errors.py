@@ -1,4 +1,4 @@
-"""What is wrong with data sets, all of it at once."""
+"""Error of data sets, with all faults at once."""
 
 from simulator.files.errors import FaultsError
 

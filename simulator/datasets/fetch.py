@@ -1,4 +1,4 @@
-"""Getting the files of a data set from where they are served: whole and right, or not at all."""
+"""Downloads the files of a data set, complete and with the right checksum, or not at all."""
 
 import gzip
 import importlib

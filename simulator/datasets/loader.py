@@ -1,4 +1,4 @@
-"""Reading a data set to one tidy table."""
+"""Loads a data set into one tidy table."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Rows of a text file, read without trust: every fault names file, row and rule."""
+"""Rows of a text file: every fault names file, row and rule."""
 
 import csv
 import warnings

@@ -1,4 +1,4 @@
-"""Parts: all that a run is made of before anything moves, made and checked."""
+"""Components of a run, built and checked before anything moves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Deployment facts: what `run.json` says of who adds up each campaign's reports, what it costs, and who learns what."""
+"""Record of each campaign's deployment in `run.json`: its costs, and what coalitions learn."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Flow check: link volumes of a run beside a published equilibrium, and beside one computed here."""
+"""Flow check: a run's link volumes beside a published equilibrium and one computed here."""
 
 from dataclasses import dataclass
 from functools import cached_property

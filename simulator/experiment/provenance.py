@@ -1,4 +1,4 @@
-"""Provenance: what a result was made with."""
+"""Provenance: versions, checksums and resources of a run."""
 
 import hashlib
 import os

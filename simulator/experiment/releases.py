@@ -1,4 +1,4 @@
-"""Releases: what each campaign's trusted servers do before they publish, made from the scenario."""
+"""Releases of each campaign's trusted servers, made from the scenario."""
 
 import math
 from collections.abc import Mapping

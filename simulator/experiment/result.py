@@ -1,4 +1,4 @@
-"""Result: what a run found, and the directory it is kept in."""
+"""Result of a run: its tables, and the directory they are written to."""
 
 import hashlib
 import json

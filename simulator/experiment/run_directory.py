@@ -1,4 +1,4 @@
-"""Directory: where a run is written, entirely or not at all."""
+"""Run directory: written completely or not at all."""
 
 import os
 from collections.abc import Callable

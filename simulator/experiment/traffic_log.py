@@ -1,4 +1,4 @@
-"""Traffic log: what an engine's vehicles did over time."""
+"""Traffic log: the states of an engine's vehicles over time."""
 
 import math
 from collections.abc import Generator, Sequence

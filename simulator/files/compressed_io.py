@@ -1,4 +1,4 @@
-"""Contents of a file, plain or packed, read piece by piece and not beyond reason."""
+"""Content of a file, plain or compressed, read in pieces within limits."""
 
 import bz2
 import gzip

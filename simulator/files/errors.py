@@ -1,4 +1,4 @@
-"""What is wrong with what a user gave, all of it at once."""
+"""Error of an input that a user gave, with all faults at once."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Memory: what a computation needs, against what the machine can still give."""
+"""Memory: the estimate of what a computation needs, compared with what is available."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Some columns of a table file, as text: delimited text, ARFF or Parquet."""
+"""Selected columns of a table file, as text: delimited text, ARFF or Parquet."""
 
 import codecs
 import csv

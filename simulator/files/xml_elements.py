@@ -1,4 +1,4 @@
-"""Elements of an XML file, one after the other, whatever its size."""
+"""Elements of an XML file, one after another, whatever its size."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What coalitions gained, in words and rows."""
+"""Gains of coalitions, in words and table rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who adds up the reports of each campaign, in words, and who learns what of a device."""
+"""Report section: who adds up the reports of each campaign, and who learns what of a device."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The parts of the report that show what is learnt, what was sent, and what the scenario was."""
+"""Report section: claims, messages sent, and the scenario."""
 
 from typing import Any
 

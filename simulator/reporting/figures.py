@@ -1,4 +1,4 @@
-"""The page's plots, as plotly.js reads them."""
+"""Plots of the report, as plotly.js reads them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The part of the report that holds link volumes against a published equilibrium."""
+"""Report section: link volumes beside a published equilibrium."""
 
 import math
 from collections.abc import Mapping, Sequence

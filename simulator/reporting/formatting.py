@@ -1,4 +1,4 @@
-"""Numbers as a person reads them."""
+"""Formatting of numbers for people."""
 
 import math
 from typing import SupportsFloat

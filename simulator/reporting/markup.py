@@ -1,4 +1,4 @@
-"""Pieces of HTML, with everything a user wrote escaped."""
+"""HTML elements, with all user text escaped."""
 
 import json
 import math

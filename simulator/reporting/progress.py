@@ -1,4 +1,4 @@
-"""How far a run has come, drawn on standard error."""
+"""Progress of a run on standard error."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""What a run found, in a few sentences computed from its data."""
+"""Summary of a run in a few sentences, computed from its data."""
 
 import math
 

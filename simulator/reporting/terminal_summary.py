@@ -1,4 +1,4 @@
-"""What a run found, as a table in the terminal."""
+"""Summary of a run as tables in the terminal."""
 
 import os
 from collections.abc import Mapping

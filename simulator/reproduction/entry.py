@@ -1,4 +1,4 @@
-"""Entry: one table or figure of a paper, and what came of computing it anew."""
+"""Entry: one table or figure of a paper, with published and computed values."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Errors a user can mend."""
+"""Error of a reproduction that a user can correct."""
 
 
 class ReproductionError(ValueError):

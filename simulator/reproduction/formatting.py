@@ -1,4 +1,4 @@
-"""Values of a reproduction as a person reads them."""
+"""Formatting of reproduced values for people."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Simulated errors, to stand beside theory."""
+"""Monte Carlo errors of estimates, for comparison with theory."""
 
 import math
 from typing import TYPE_CHECKING

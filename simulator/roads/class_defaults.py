@@ -1,4 +1,4 @@
-"""Speed, lanes and capacity of a road of which only the class is known.
+"""Default speed, lanes and capacity by class of road.
 
 The numbers are those of MATSim's OpenStreetMap converter, whose links are the same spatial queues as ours
 (``org.matsim.core.utils.io.OsmNetworkReader``, as kept in arup-group/genet, ``matsim_xml_values.py``). A capacity

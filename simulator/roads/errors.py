@@ -1,4 +1,4 @@
-"""What is wrong with a road network, all of it at once."""
+"""Error of a road network, with all faults at once."""
 
 from simulator.files.errors import FaultsError
 

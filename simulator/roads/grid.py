@@ -1,4 +1,4 @@
-"""A generated rectangular city."""
+"""Generated rectangular road network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes one doubt that the units, the system or the order of a file's coordinates are right."""
+"""Plausibility checks on units, coordinate reference system and axis order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph schema of a road network, and what a graph has against it.
+"""Schema of a road graph, and the faults of a graph under it.
 
 A road network is a :class:`networkx.MultiDiGraph`. A node is a junction, an edge one direction of one road.
 

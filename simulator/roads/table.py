@@ -1,4 +1,4 @@
-"""One file of rows, read whole, its columns known by our names."""
+"""One table file read whole, with its columns under this project's names."""
 
 from __future__ import annotations
 

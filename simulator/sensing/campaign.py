@@ -1,4 +1,4 @@
-"""Campaign: the SimPy process that asks two rounds, waits, and closes."""
+"""Campaign: the SimPy process that asks each round of a query, waits for the deadline, and closes it."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 

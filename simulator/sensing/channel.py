@@ -1,4 +1,4 @@
-"""Channel: what becomes of a report between a device and its servers."""
+"""Channel: latency, loss, duplication and outages between a device and its servers."""
 
 import math
 from collections.abc import Mapping, Sequence

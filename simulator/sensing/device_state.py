@@ -1,4 +1,4 @@
-"""Memories: what every device of a run keeps between queries, by mechanism."""
+"""Device state: what every device keeps between queries, by mechanism."""
 
 from collections.abc import Mapping
 from typing import Any

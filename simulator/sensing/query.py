@@ -1,4 +1,4 @@
-"""Query: one closed query, its truth and what every mechanism made of it."""
+"""Query: one closed query, its ground truth and each mechanism's estimate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

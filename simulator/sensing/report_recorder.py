@@ -1,4 +1,4 @@
-"""Report recorder: keeps reports of some devices, so that what the parties received of them can be reconstructed."""
+"""Report recorder: keeps the reports of some devices, so that transcripts about them can be reconstructed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Speed survey: devices tell a trusted server their cell and their speed, and it publishes a statistic of each cell."""
+"""Speed survey: devices send cell and speed to a trusted server, which publishes a statistic per cell."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Agents: one SimPy process a vehicle; the readable reference of the queue model."""
+"""Engine `agents`: one SimPy process a vehicle; the readable reference of the queue model."""
 
 from collections import deque
 from collections.abc import Generator, Sequence

@@ -1,4 +1,4 @@
-"""Clock: seconds outside, whole ticks inside."""
+"""Clock: conversion between seconds and the engine's whole ticks, and events in a fixed order within a tick."""
 
 import math
 from dataclasses import dataclass

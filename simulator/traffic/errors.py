@@ -1,4 +1,4 @@
-"""What is wrong with traffic, all of it at once."""
+"""Error of traffic, with all faults at once."""
 
 from simulator.files.errors import FaultsError
 

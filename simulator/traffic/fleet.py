@@ -1,4 +1,4 @@
-"""Fleet: the whole fleet in arrays, moved by the compiled kernel; the engine for everyday use."""
+"""Engine `fleet`: all vehicles in arrays, moved by the compiled kernel; the default."""
 
 from collections.abc import Generator, Sequence
 

@@ -1,4 +1,4 @@
-"""Paths: shortest-time trees on the road graph, and the routes read off them."""
+"""Paths: shortest-time trees on the road graph, and routes from them."""
 
 from collections.abc import Iterator
 from functools import cached_property

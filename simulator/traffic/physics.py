@@ -1,4 +1,4 @@
-"""Physics of a link: the whole numbers a spatial queue runs on, shared by every engine."""
+"""Physics of a link in whole numbers, shared by both engines of the spatial queue."""
 
 from dataclasses import dataclass
 

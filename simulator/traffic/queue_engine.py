@@ -1,4 +1,4 @@
-"""Own engine: what `Fleet` and `Agents` have in common, two ways of moving vehicles by one queue model."""
+"""Queue engine: what `Fleet` and `Agents`, the two engines of the spatial queue, have in common."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

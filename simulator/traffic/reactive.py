@@ -1,4 +1,4 @@
-"""Reactive routing: new ways by the travel times of the moment; one decision, taken for every engine."""
+"""Reactive routing: new routes by current travel times, equal in every engine."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Trips: who leaves where, for where, and when."""
+"""Trips: vehicle, origin, destination and departure."""
 
 import math
 from dataclasses import dataclass

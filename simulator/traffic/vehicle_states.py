@@ -1,4 +1,4 @@
-"""Places: where every vehicle is at a moment."""
+"""Vehicle states: position, link and state of every vehicle at one moment."""
 
 from dataclasses import dataclass
 from enum import IntEnum

@@ -1,4 +1,4 @@
-"""The die of multi-valued Sampling Privacy: thrown, answered from and added up in compiled loops."""
+"""Categorical sampling of multi-valued Sampling Privacy: draws, answers and tallies in compiled loops."""
 
 import numpy as np
 from numpy.typing import NDArray

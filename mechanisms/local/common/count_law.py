@@ -1,4 +1,4 @@
-"""The law of a count of reports, given how many devices are in the cell, and the interval that inverts it."""
+"""Distribution of a count of reports given the occupancy, and the interval from inverting it."""
 
 from dataclasses import dataclass
 from functools import lru_cache

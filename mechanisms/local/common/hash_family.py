@@ -1,4 +1,4 @@
-"""A universal family of hash functions onto few buckets, and the kernels that run along it."""
+"""Universal family of hash functions onto few buckets, with compiled evaluation."""
 
 from typing import Any
 

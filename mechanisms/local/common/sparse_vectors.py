@@ -1,4 +1,4 @@
-"""Vectors of integers, one a device, of which only the entries that are not 0 are kept."""
+"""Sparse integer vectors, one a device, of which only non-zero entries are kept."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two-valued answers about every cell: randomized response, and what comes to it."""
+"""Families of binary randomizers: randomized response about every cell, and its variants."""
 
 from typing import Any
 

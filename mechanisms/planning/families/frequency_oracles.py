@@ -1,4 +1,4 @@
-"""Mechanisms with a budget ε for their dial: the frequency oracles, memoised bits and Laplace shares."""
+"""Families with a budget ε: frequency oracles, memoised bits and distributed Laplace noise."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Mechanisms of *Anonymized Local Privacy* that answer two or three times, some devices moving between answers."""
+"""Families of *Anonymized Local Privacy* with two or three answers per query."""
 
 import math
 from typing import Any

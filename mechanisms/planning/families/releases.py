@@ -1,4 +1,4 @@
-"""Releases by a trusted server, which holds every device's cell and hides it from readers only."""
+"""Families of releases by a trusted server, which knows every device's cell."""
 
 import math
 from dataclasses import dataclass, replace

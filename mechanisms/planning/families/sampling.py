@@ -1,4 +1,4 @@
-"""Sampling Privacy: as the papers have it, refreshed, asked cell by cell, and with small differences suppressed."""
+"""Families of Sampling Privacy: as published, refreshed, per cell, and with small differences suppressed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

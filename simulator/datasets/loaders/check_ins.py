@@ -1,4 +1,4 @@
-"""Check-ins: who was at which place when."""
+"""Loader of check-ins: users, places and times."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Counts: vehicles that passed a detector, by hour, by part of the day, or by five minutes."""
+"""Loader of detector counts by hour, by part of the day, or by five minutes."""
 
 from pathlib import Path
 

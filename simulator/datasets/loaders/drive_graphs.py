@@ -1,4 +1,4 @@
-"""Drive graphs: nodes and edges of streets, made from OpenStreetMap by somebody else."""
+"""Loader of street graphs made from OpenStreetMap by others: nodes and edges."""
 
 from pathlib import Path
 

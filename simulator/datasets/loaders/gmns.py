@@ -1,4 +1,4 @@
-"""GMNS tables as they stand, under the specification's own column names."""
+"""Loader of GMNS tables under the specification's own column names."""
 
 from pathlib import Path
 

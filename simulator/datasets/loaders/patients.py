@@ -1,4 +1,4 @@
-"""Patients: the breast cancer data of Ljubljana, in UCI's CSV or Weka's ARFF."""
+"""Loader of the breast cancer data of Ljubljana, in UCI's CSV or Weka's ARFF."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Roads: links of OpenStreetMap extracts and SUMO networks, as the simulator drives on them."""
+"""Loader of road links from OpenStreetMap extracts and SUMO networks."""
 
 from pathlib import Path
 

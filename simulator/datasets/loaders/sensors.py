@@ -1,4 +1,4 @@
-"""Sensors: where detectors are, and how far apart."""
+"""Loader of detector positions and distances."""
 
 from pathlib import Path
 

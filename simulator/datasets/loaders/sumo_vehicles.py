@@ -1,4 +1,4 @@
-"""Vehicles and trips of SUMO's route files."""
+"""Loader of vehicles and trips from SUMO's route files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""TNTP: links, nodes, trips and published flows of the Transportation Networks test problems."""
+"""Loader of links, nodes, trips and published flows of the Transportation Networks test problems."""
 
 from pathlib import Path
 

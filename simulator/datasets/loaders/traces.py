@@ -1,4 +1,4 @@
-"""Traces: where vehicles were and when, from whatever the trace engine replays."""
+"""Loader of traces in every format that the trace engine replays."""
 
 from pathlib import Path
 

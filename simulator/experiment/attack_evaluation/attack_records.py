@@ -1,4 +1,4 @@
-"""Attack records: closed queries as the challenger needs them, and whether attacks fit what was built."""
+"""Closed queries as attacks need them, and whether a scenario's attacks fit its campaigns."""
 
 from collections.abc import Mapping, Sequence
 

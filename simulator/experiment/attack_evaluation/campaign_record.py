@@ -1,4 +1,4 @@
-"""Campaign record: what attacks on a campaign are scored with: reports, truths, sums and what was published."""
+"""Record of a campaign for attacks: reports, truths, sums and what was published."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

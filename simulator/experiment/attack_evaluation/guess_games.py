@@ -1,4 +1,4 @@
-"""Guess games: the attacks that guess where a target is, played on a campaign's transcripts."""
+"""Attacks that guess a target's cell, evaluated on a campaign's transcripts."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Filed queries: what parties stored of the recorded devices, and which device is behind which handle."""
+"""Transcripts of the parties about recorded devices, and the device behind each handle."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The city of a scenario: roads, what was recorded there, and cells over both."""
+"""Builds the study area of a scenario: roads, recordings and cells."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Demand, by the kinds a scenario names: who drives from where to where, and when."""
+"""Builds the demand of a scenario: origins, destinations and departures."""
 
 from collections.abc import Sequence
 from pathlib import Path

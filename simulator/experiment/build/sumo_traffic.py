@@ -1,4 +1,4 @@
-"""SUMO as a scenario's engine: files, seed, and how its network lies on the city's roads."""
+"""Builds the engine `sumo`: files, seed, and the position of its network on the city's roads."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""hdk-fig3 to hdk-fig5: what the sampling rate alone decides, and no data."""
+"""hdk-fig3 to hdk-fig5: effects that depend on the sampling rate alone and on no data."""
 
 import math
 from decimal import Decimal, localcontext

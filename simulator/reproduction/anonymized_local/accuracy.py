@@ -1,4 +1,4 @@
-"""alp-accuracy: a loop detector's vehicles of a day, found again among ever more."""
+"""alp-accuracy: the vehicles of a loop detector in a day, estimated among growing populations."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""alp-lemmas: what lemmas 1-7 and definition 2 say, put to the test."""
+"""alp-lemmas: lemmas 1-7 and definition 2, tested."""
 
 import math
 from typing import TYPE_CHECKING

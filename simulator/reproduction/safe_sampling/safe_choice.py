@@ -1,4 +1,4 @@
-"""lqs-theorem6: ε-safe k-anonymization, its map chosen from all devices and from the sample (LQS sec 3.4)."""
+"""lqs-theorem6: ε-safe k-anonymization with its map chosen from all devices or from the sample (LQS sec 3.4)."""
 
 import math
 from dataclasses import dataclass

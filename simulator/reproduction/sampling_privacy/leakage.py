@@ -1,4 +1,4 @@
-"""sp-fig3: ε against the coin, as printed and exactly, per view."""
+"""sp-fig3: ε against the coin, as published and exactly, per view."""
 
 import math
 

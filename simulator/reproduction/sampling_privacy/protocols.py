@@ -1,4 +1,4 @@
-"""The protocols of SP's evaluation with the parameters it gives (sec 5.1), and the bars it draws."""
+"""Protocols of SP's evaluation with their parameters (sec 5.1), and the error bars it draws."""
 
 import math
 from typing import TYPE_CHECKING

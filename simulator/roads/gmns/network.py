@@ -1,4 +1,4 @@
-"""Roads from a GMNS folder."""
+"""Reader of roads from a GMNS folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a GMNS folder, their columns known by the names of the specification."""
+"""Tables of a GMNS folder, under the specification's column names."""
 
 from __future__ import annotations
 

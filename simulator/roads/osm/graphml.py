@@ -1,4 +1,4 @@
-"""A street graph that OSMnx saved as GraphML."""
+"""Street graphs that OSMnx saved as GraphML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OSMnx and pyrosm, which are optional parts of an installation."""
+"""Imports of OSMnx and pyrosm, which are optional."""
 
 from __future__ import annotations
 

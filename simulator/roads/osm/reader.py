@@ -1,4 +1,4 @@
-"""Roads from OpenStreetMap."""
+"""Reader of roads from OpenStreetMap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was read of an OpenStreetMap file."""
+"""Read report of an OpenStreetMap file."""
 
 from __future__ import annotations
 

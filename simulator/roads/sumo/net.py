@@ -1,4 +1,4 @@
-"""Roads from a SUMO network."""
+"""Reader of roads from a SUMO network."""
 
 from __future__ import annotations
 

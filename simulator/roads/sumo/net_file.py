@@ -1,4 +1,4 @@
-"""A SUMO network file, element by element into sumolib's network."""
+"""SUMO network files, element by element, as sumolib's network."""
 
 from __future__ import annotations
 

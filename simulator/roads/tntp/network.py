@@ -1,4 +1,4 @@
-"""Roads from a TNTP network file and its nodes."""
+"""Reader of roads from a TNTP network file and its nodes."""
 
 from __future__ import annotations
 

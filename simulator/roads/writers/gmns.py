@@ -1,4 +1,4 @@
-"""Road networks as a GMNS folder."""
+"""Writer of road networks as a GMNS folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files written entirely or not at all."""
+"""Writes files completely or not at all, with errors of road networks."""
 
 from __future__ import annotations
 

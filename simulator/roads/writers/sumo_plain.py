@@ -1,4 +1,4 @@
-"""Road networks as SUMO's plain XML, for netconvert."""
+"""Writer of road networks as SUMO's plain XML, for netconvert."""
 
 from __future__ import annotations
 

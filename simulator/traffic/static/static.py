@@ -1,4 +1,4 @@
-"""Static: an engine that moves nobody."""
+"""Engine for stationary data owners."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""Sumo: SUMO drives, and its vehicles are asked while it runs."""
+"""Engine `sumo`: SUMO moves the vehicles, which are queried while it runs."""
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping

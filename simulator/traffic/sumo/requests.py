@@ -1,4 +1,4 @@
-"""What the engine asks of a running SUMO, in few and large requests."""
+"""Requests to a running SUMO, few and large."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Roster: SUMO's vehicles in the order of departure, and what each is doing."""
+"""Vehicle registry: SUMO's vehicles in order of departure, and the state of each."""
 
 import heapq
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""SUMO's library in a process of its own: a program that `SumoServer` starts, and that no module imports.
+"""Program that runs SUMO's library in a child process; `SumoServer` starts it, and no module imports it.
 
 Its arguments are SUMO's. It reads requests from its standard input and writes answers to its standard output, one JSON
 value a line; a request is the name of a function of libsumo and the arguments. The first answer, to no request, is

@@ -1,4 +1,4 @@
-"""Columns: which of a table's holds what, named by the user or known by their names."""
+"""Columns of a trace: named by the user, or recognised by name."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Ways: how a vehicle gets over the roads from one matched fix to the next."""
+"""Path interpolation: the route of a vehicle between matched fixes."""
 
 from dataclasses import dataclass
 

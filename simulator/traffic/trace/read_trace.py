@@ -1,4 +1,4 @@
-"""Reading: files of a recording, told apart and put together."""
+"""Reader of traces: recognises the format of each file and joins them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

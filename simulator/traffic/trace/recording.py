@@ -1,4 +1,4 @@
-"""Recording: a trace on the ground of a city, by the clock of a run."""
+"""Recording: a trace in a city's coordinates and a run's time."""
 
 from dataclasses import dataclass
 

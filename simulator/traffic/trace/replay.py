@@ -1,4 +1,4 @@
-"""Replay: the engine that moves vehicles as they were recorded."""
+"""Engine `trace`: vehicles move as they were recorded."""
 
 import numpy as np
 import numpy.typing as npt

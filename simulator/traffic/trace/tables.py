@@ -1,4 +1,4 @@
-"""Tables of fixes: rows and columns, whatever file they came from, as fixes."""
+"""Tables of fixes: rows and columns of any format, converted to fixes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Times of a recording: text or numbers in a column, seconds out."""
+"""Times of a recording: text or numbers, converted to seconds."""
 
 from dataclasses import dataclass
 from typing import Any
