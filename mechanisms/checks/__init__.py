@@ -1,1 +1,0 @@
-"""What a mechanism must satisfy, one kind of promise a file; `mechanisms.conformance` runs them all."""
