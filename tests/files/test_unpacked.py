@@ -93,7 +93,7 @@ def test_a_bomb_is_refused_by_the_memory_its_content_needs(tmp_path, monkeypatch
         assert len(stream.read()) == 1 << 22
     monkeypatch.setattr("simulator.files.memory.available_nbytes", lambda: 1e6)
     monkeypatch.setattr("simulator.files.compressed_io.available_nbytes", lambda: 1e6)
-    for module in ("memory", "unpacked"):
+    for module in ("memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
     fault = fault_of(path, lambda path: read_whole(path, times=8.0))
     assert fault.startswith("memory needed to hold the ")

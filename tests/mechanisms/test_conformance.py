@@ -21,8 +21,9 @@ from conformance_cases import GOOD
 from plain_mechanism import PlainResponse
 from scipy.stats import binom
 
+from mechanisms.conformance import ConformanceError, check_mechanism
 from mechanisms.conformance.harness import STATISTICAL_CHECKS
-from mechanisms.conformance.runner import CHECKS, ConformanceError, check_mechanism
+from mechanisms.conformance.runner import CHECKS
 from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
 
 examine = partial(check_mechanism, raise_failures=False)

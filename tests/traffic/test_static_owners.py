@@ -274,7 +274,7 @@ def test_packed_files_are_cut_short_or_blown_up(write, monkeypatch):
     )
     assert "cannot be read: its name ends in .gz, and it is no gzip" in faults(write(STATIONS, "plain.csv.gz"))
     bomb = write(gzip.compress(STATIONS.encode() + b"1,ML,9,1,37,-122\n" * 200_000), "bomb.csv.gz")
-    for module in ("memory", "unpacked"):
+    for module in ("memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     assert "memory needed to hold the" in faults(bomb)

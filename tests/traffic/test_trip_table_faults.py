@@ -126,7 +126,7 @@ def test_other_files(tmp_path):
 
 
 def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
-    for module in ("memory", "unpacked"):
+    for module in ("memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     bomb = tmp_path / "bomb.csv.gz"
