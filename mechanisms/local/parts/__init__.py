@@ -1,1 +1,1 @@
-"""What several mechanisms share: coins, packed rows, laws of answers, estimators and intervals."""
+"""Shared by several mechanisms: coins, packed rows, answer distributions, estimators and intervals."""
