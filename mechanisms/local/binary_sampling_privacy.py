@@ -124,7 +124,7 @@ class BinarySamplingPrivacy:
     def answer(self, round: int, truth: Truth, coins: BinaryDice) -> BitReports:  # noqa: A002 - the paper's word
         """Return a Yes or No about every cell (SP eqs 7-8 in round one, 9-10 in round two).
 
-        The truth of a device outside every cell is No about each cell; that of a device in a cell is No about the others.
+        A device is a No-holder of the questions about all cells that it is not in; one outside every cell, of all.
         """
         check_truth(truth, devices=len(coins), cells=self.cells)
         if check_round(round, self.rounds) == 1:

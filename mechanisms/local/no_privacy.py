@@ -60,7 +60,7 @@ class NoPrivacy:
         return (self.cells + 1,)
 
     def warnings(self) -> list[str]:
-        """Return no warnings: the class name already states that there is no privacy."""
+        """Return the warnings about these parameters: there are none."""
         return []
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
@@ -123,7 +123,7 @@ class NoPrivacy:
         return check_true_counts(true_counts, self.cells)[np.newaxis].copy()
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return ε = ∞ with δ = 1 for every view of reports, counts or all shares: they reveal the cell with certainty."""
+        """Return ε = ∞, δ = 1 for every view of reports, counts or all shares: they reveal the cell with certainty."""
         if isinstance(view, Report) and view.round > self.rounds:
             return PrivacyClaim.unknown("The mechanism has one round only.")
         if isinstance(view, ReleasedDifferences):

@@ -133,7 +133,7 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
 
 
 def warn(sentences: list[str], *, stacklevel: int) -> None:
-    """Issue each sentence as a warning, attributed to the caller `stacklevel` frames above the caller of this function."""
+    """Issue each sentence as a warning, attributed to the frame `stacklevel` levels above that of this function."""
     for sentence in sentences:
         warnings.warn(sentence, ParameterWarning, stacklevel=stacklevel + 1)
 

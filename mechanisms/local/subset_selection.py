@@ -68,7 +68,7 @@ def _even_out(
 def _flip_ranked(
     row: NDArray[np.uint64], rank: int, symbols: int, mirror: np.uint64
 ) -> None:  # pragma: no cover - compiled
-    """Flip the member of rank `rank`, from 0 in order of symbols; with `mirror` all ones, the non-member of that rank."""
+    """Flip the member of this rank, from 0 in order of symbols; if `mirror` is all ones, the non-member."""
     for j in range(row.size):
         word = row[j] ^ mirror
         left = symbols - 64 * j

@@ -1,4 +1,4 @@
-"""Pairwise independent family of hash functions onto few buckets, with compiled evaluation."""
+"""Universal family of hash functions onto few buckets, with compiled evaluation."""
 
 from typing import Any
 
