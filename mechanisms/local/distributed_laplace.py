@@ -123,7 +123,7 @@ class DistributedLaplace:
 
     @property
     def batch(self) -> int:
-        """Number of devices per batch; on average their noise takes at most about 64 MB, whatever the share of a device."""
+        """Number of devices per batch; on average their noise takes at most about 64 MB, whatever a device's share."""
         return max(1, min(BATCH_DEVICES, int(BATCH_BYTES / (ROW_BYTES + ENTRY_BYTES * self._jumps))))
 
     def warnings(self) -> list[str]:
@@ -223,7 +223,7 @@ class DistributedLaplace:
         return self._variance(heard).std_error(truth[1:])
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Draw (1, V) counts: the truth plus NB(n/N, 1 − α) − NB(n/N, 1 − α) of n devices, independent between cells."""
+        """Draw (1, V) counts: the truth plus NB(n/N, 1 − α) − NB(n/N, 1 − α) for n devices, independent by cell."""
         truth = check_true_counts(true_counts, self.cells)
         if not truth.any():
             return np.zeros((1, self.cells), dtype=np.int64)

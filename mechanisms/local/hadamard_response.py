@@ -1,4 +1,4 @@
-"""Hadamard response: a report is one of K outputs, more often one whose entry in the true symbol's row of a Hadamard matrix is +1.
+"""Hadamard response: reports are more often outputs with entry +1 in the true symbol's row of a Hadamard matrix.
 
 Entry (r, y) of Sylvester's matrix is (−1)^⟨r, y⟩, where ⟨r, y⟩ is the parity of the bits set in both r and y.
 """
@@ -74,7 +74,7 @@ def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArr
     Parameters
     ----------
     sides : (K, 2) int64
-        Numbers of devices uniform on the outputs whose parity with row r is 0 and is 1. No device is on side 1 of row 0.
+        Numbers of devices uniform on the outputs whose parity with row r is 0 and is 1; none is on side 1 of row 0.
     """
     # (bits of the output already drawn, rows of the remaining bits, required parity of these)
     groups: NDArray[np.int64] = sides.reshape(1, -1, 2)
@@ -204,7 +204,7 @@ class HadamardResponse(PureProtocol):
         return support
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim: only outputs in one of two truths' sets and not in the other, half of all, distinguish."""
+        """Return the exact claim: only outputs in one of two truths' sets, half of all, distinguish the truths."""
         source = (
             "Outputs in one truth's set and not in the other's are e^ε times as likely under it (Acharya et al. 2019)"
         )

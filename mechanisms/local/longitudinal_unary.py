@@ -25,7 +25,7 @@ PermanentStep = Literal["optimised", "symmetric"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KeptBits:
-    """Memory of a device: for each cell its permanent bit while the device is elsewhere, and a hit used while it is there.
+    """Memory of a device: each cell's permanent bit while it is elsewhere, and a hit for when it is in the cell.
 
     Parameters
     ----------
