@@ -98,7 +98,7 @@ class Question:
         return given
 
     def in_round(self, round_: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the distributions of the answer in a round, from 1, of a device in the cell and one not, (outputs,) each."""
+        """Return the answer distributions in a round, from 1, of a device in the cell and one not: (outputs,) each."""
         given = self.given[:, round_ - 1].astype(np.float64)
         return np.array(self.yes) @ given, np.array(self.no) @ given
 
@@ -188,7 +188,7 @@ def batch_of_rows(words: int) -> int:
 
 
 def encode_rows(reports: BitReports, cells: int) -> NDArray[np.int64]:
-    """Return (n, cells, 2) int64: a 1 for No or for Yes about each cell."""
+    """Return (n, cells, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
     yes = _check_rows(reports, cells).to_dense().astype(np.int64)
     return np.stack([1 - yes, yes], axis=-1)
 

@@ -80,7 +80,7 @@ class BitReports:
         return f"<BitReports of {len(self)} devices about {self.cells} cells>"
 
     def count_yes(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the number of Yes answers about each cell, (cells,) int64, of the masked devices (all if mask is empty)."""
+        """Return the Yes count of each cell, (cells,) int64, over the masked devices (all, if the mask is empty)."""
         totals = np.zeros(self.bits.shape[1] * WORD, dtype=np.int64)
         planes = np.zeros((PLANES, self.bits.shape[1]), dtype=np.uint64)
         _add_rows(self.bits, where, planes, totals)
@@ -334,7 +334,7 @@ def toss_rows(
     threshold = int(probability * 2.0**WORD)
     if threshold == 0:
         return rows
-    lowest = (threshold & -threshold).bit_length() - 1  # below its last 1 bit, a tie cannot become less than the threshold
+    lowest = (threshold & -threshold).bit_length() - 1  # below its last 1 bit, a tie is never less than it
     done, flat = 0, rows.reshape(-1)
     while done < flat.size:
         # The last few words of a draw stay unused: a word of coins is only started if it can be completed, since
