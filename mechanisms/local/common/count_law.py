@@ -13,8 +13,8 @@ from mechanisms.local.common.intervals import LEVEL, invert_tails
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 # Up to Y = TOP the distribution is computed outcome by outcome if, at Y = 0, the variance of the count is below FEW and
-# at most TOP devices are known. Then the count is at most BELOW under its mean at Y = 0 and at most LENGTH − BELOW above
-# it, except for a probability of 1e-15.
+# at most TOP devices are known. Then the count is at most BELOW under its mean at Y = 0 and at most LENGTH − BELOW
+# above it, except for a probability of 1e-15.
 TOP, FEW, BELOW, LENGTH = 64, 40.0, 96, 256
 # Greatest number of distributions computed in this manner in one estimate; each takes about a millisecond.
 GROUPS = 400
@@ -162,7 +162,7 @@ class CountLaw:
 def accepted(
     devices: int, counted: int, true_yes: float, false_yes: float, again: float, known: int, among: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the least and the greatest C that neither tail test rejects at 2.5 %, for each Y = 0…TOP.
+    """Return the least and the greatest C that neither tail test rejects at 2.5 %, for each Y in 0…min(N, TOP).
 
     They are computed from the probabilities of all outcomes. The parameters are those of one row of a `CountLaw`.
     """
@@ -196,7 +196,7 @@ def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
 
 
 def _third(n: int, devices: int, p: FloatArray, q: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the third cumulant of the Yes answers of n of N devices: a share of the N has probability p, the rest q."""
+    """Return the third cumulant of the Yes answers of n of N devices: a share of N has probability p, the rest q."""
     p_spread, q_spread = p * (1.0 - p), q * (1.0 - q)
     split, left = share * (1.0 - share), devices - n
     within = q_spread * (1.0 - 2.0 * q) * (1.0 - share) + p_spread * (1.0 - 2.0 * p) * share

@@ -91,7 +91,7 @@ def conditional_ends(
     kept : float or (cells,) float64
         κ, the correlation between the two rounds of an unsampled device's blank being the cell.
     heard : ResponseCounts
-        Devices asked and counted; in every round some were counted.
+        Devices asked and counted, with `silent` False.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def difference_variance(
     blank : float or (cells,) float64
         π_v.
     heard : ResponseCounts
-        Devices asked and counted; in every round some were counted.
+        Devices asked and counted, with `silent` False.
     kept : float or (cells,) float64
         κ, the correlation between the two rounds of an unsampled device's blank being the cell; 1 if the blank is
         repeated.
@@ -214,7 +214,7 @@ def control_weight(
     sampling, refresh : float
         π_s and ρ.
     heard : ResponseCounts
-        Devices asked and counted; in every round some were counted.
+        Devices asked and counted, with `silent` False.
     """
     share = heard.counted[0] / max(heard.asked) if max(heard.asked) else 1.0
     weight: NDArray[np.float64] = kept_share(blank, sampling=sampling, refresh=refresh) * share
@@ -283,7 +283,7 @@ def refreshed_variance(
     refresh : float
         ρ.
     heard : ResponseCounts
-        Devices asked and counted; in every round some were counted.
+        Devices asked and counted, with `silent` False.
     """
     return difference_variance(
         sampling=sampling,
@@ -332,7 +332,7 @@ def proportion_variance(*, true_yes: float, false_yes: float, heard: ResponseCou
     true_yes, false_yes : float
         p₁ and p₀: probability of a Yes answer from a Yes-holder and from a No-holder.
     heard : ResponseCounts
-        Devices asked and counted; in every round some were counted.
+        Devices asked and counted, with `silent` False.
     """
     n = heard.devices
     if n == 0:

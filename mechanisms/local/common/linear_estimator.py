@@ -57,7 +57,7 @@ class LinearEstimator:
         return scores
 
     def count(self, counts: NDArray[np.int64], heard: ResponseCounts) -> NDArray[np.float64]:
-        """Return the estimates, (cells,), from (rounds, cells, outputs) counts; every round must have reports."""
+        """Return the estimates, (cells,), from (rounds, cells, outputs) counts; `heard.silent` must be False."""
         rates = np.array([heard.devices / n if n else 0.0 for n in heard.counted])
         each = np.einsum("rvo,ro->rv", counts.astype(np.float64), self.weights)
         count: NDArray[np.float64] = rates @ each + self.offset * heard.devices
@@ -238,7 +238,7 @@ def chosen_estimator(question: Question, choice: Choice, *, yes_share: float, me
     Raises
     ------
     NotEstimableError
-        If that count says nothing.
+        If the count does not depend on the truth.
     """
     if choice == "best":
         return estimator_of_least_variance(question, yes_share=yes_share, mechanism=mechanism)
