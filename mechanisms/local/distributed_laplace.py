@@ -56,7 +56,7 @@ class NoiseShares:
 
 @dataclass(frozen=True, kw_only=True)
 class DistributedLaplace:
-    """A device sends its one-hot vector plus noise in every cell, a difference of NB(1/N, 1 − α) variables (Pólya).
+    """A device sends its one-hot vector plus, in every cell, a (Pólya) difference of two NB(1/N, 1 − α) variables.
 
     Goryczka and Xiong 2017, *A Comprehensive Comparison of Multiparty Secure Additions with Differential
     Privacy*, sec 3; Ács and Castelluccia 2011 for the idea. Summed over N devices the noise of a cell is exactly
