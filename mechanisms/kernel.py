@@ -1,4 +1,4 @@
-"""Decorator for compiled functions: numba's compiler, with the function's type kept."""
+"""Decorator that compiles a function with numba and keeps its static type."""
 
 from collections.abc import Callable
 from typing import TypeVar, cast
@@ -9,5 +9,5 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 def compiled(function: Kernel) -> Kernel:
-    """Compile a kernel on first use, keep it on disk for the next process, and release the lock while it runs."""
+    """Compile a kernel on first use, cache it on disk, and release the global interpreter lock while it runs."""
     return cast("Kernel", numba.njit(cache=True, nogil=True)(function))

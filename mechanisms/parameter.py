@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 
 
 class ParameterWarning(UserWarning):
-    """Parameters that are allowed, and advised against."""
+    """Warning about parameters that are allowed but not advised."""
 
 
 class ParameterError(ValueError):
-    """A value that breaks a rule.
+    """Error for a parameter value that breaks a rule.
 
     Parameters
     ----------
     field : str
-        The name of the parameter at fault.
+        The name of the parameter.
     rule : str
-        What it must be, as the rest of a sentence: ``"must be at least 1"``.
+        The rule, as the predicate of a sentence whose subject is the field: ``"must be at least 1"``.
     value : object
-        What was received.
+        The value received.
     """
 
     def __init__(self, field: str, rule: str, value: object) -> None:
@@ -32,12 +32,12 @@ class ParameterError(ValueError):
         self.value = value
 
     def __str__(self) -> str:
-        """Field, rule and value in one sentence."""
+        """Return field, rule and value in one sentence."""
         return f"{self.field} {self.rule}, got {self.value!r}"
 
 
 def check_integer(field: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
-    """Return `value` as an int within its bounds; a bool or a float is refused."""
+    """Return `value` as an int within its bounds; reject a bool or a float."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ParameterError(field, "must be an integer", value)
     if value < at_least or (at_most is not None and value > at_most):
@@ -47,7 +47,7 @@ def check_integer(field: str, value: object, *, at_least: int, at_most: int | No
 
 
 def check_probability(field: str, value: object, *, above_zero: bool = False) -> float:
-    """Return `value` as a float in [0, 1], or in (0, 1] with `above_zero`; NaN is refused."""
+    """Return `value` as a float in [0, 1], or in (0, 1] with `above_zero`; reject NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise ParameterError(field, "must be a number", value)
     value = float(value)
@@ -59,7 +59,7 @@ def check_probability(field: str, value: object, *, above_zero: bool = False) ->
 
 
 def check_epsilon(value: object) -> float:
-    """Return the privacy parameter ε as a float ≥ 0 (infinity allowed); NaN is refused."""
+    """Return the privacy parameter ε as a float ≥ 0 (infinity allowed); reject NaN."""
     number = float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
     if math.isnan(number) or number < 0:
         raise ParameterError("epsilon", "must be a number of at least 0", value)
@@ -67,7 +67,7 @@ def check_epsilon(value: object) -> float:
 
 
 def check_counts(field: str, value: object, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return `value` as an int64 array of exactly this shape; floats and other kinds are refused."""
+    """Return `value` as an int64 array of exactly this shape; reject floats and other dtypes."""
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
         raise ParameterError(field, "must hold integers", str(array.dtype))
@@ -77,7 +77,7 @@ def check_counts(field: str, value: object, shape: tuple[int, ...]) -> NDArray[n
 
 
 def check_true_counts(value: object, cells: int) -> NDArray[np.int64]:
-    """Return the devices truly outside ([0]) and in each cell ([1..V]) as (cells + 1,) int64, none negative."""
+    """Return the true counts of devices outside ([0]) and in each cell ([1..V]), (cells + 1,) int64, none negative."""
     counts = check_counts("true_counts", value, (cells + 1,))
     if counts.min() < 0:
         raise ParameterError("true_counts", "must not be negative", int(counts.min()))
@@ -85,7 +85,7 @@ def check_true_counts(value: object, cells: int) -> NDArray[np.int64]:
 
 
 def check_per_round(field: str, value: Iterable[Any], rounds: int) -> tuple[int, ...]:
-    """Return one number of devices a round as a tuple of ints ≥ 0."""
+    """Return one number of devices per round as a tuple of ints ≥ 0."""
     array = check_counts(field, value if isinstance(value, np.ndarray) else list(value), (rounds,))
     if array.min() < 0:
         raise ParameterError(field, "must not be negative", array.tolist())

@@ -1,4 +1,4 @@
-"""What runs on a device and how its reports become an estimate, one mechanism a file."""
+"""Local mechanisms: the reports of a device and the estimates from them, one mechanism per file."""
 
 from mechanisms.local.anonymized_deniable import AnonymizedDeniable
 from mechanisms.local.anonymized_local import (

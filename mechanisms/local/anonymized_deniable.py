@@ -1,4 +1,4 @@
-"""Anonymized Local Privacy with plausible deniability: three answers over three outputs, solved backwards."""
+"""Anonymized Local Privacy with plausible deniability: three answers over three outputs, solved from the last."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,21 +20,22 @@ SHARES = ("yes_second", "yes_third", "no_second", "no_third", "onward", "onward_
 
 @dataclass(frozen=True, kw_only=True)
 class AnonymizedDeniable(QuestionMechanism):
-    """Answer three times; both kinds of holder move, in other proportions (ALP sec VII-B, eqs 46-55).
+    """Answer three times; both kinds of holder move, in different proportions (ALP sec VII-B, eqs 46-55).
 
-    The printed algebra is under-specified: NO_f lacks the π_f that YES_f has, and eqs 50 and 53 are identical.
-    The fixed reading: a share s of everybody is shifted and answers ⊥1 in A. In B shifted Yes-holders move to ⊥2
-    and ⊥3 with y₁ and y₂, shifted No-holders with n₁ and n₂, the rest stay. In C a fraction c of the No-holders
-    moved to ⊥3 moves on to ⊥2. Everybody else gives one answer three times. From the count of ⊥2, backwards,
+    The published equations are under-specified: NO_f lacks the π_f that YES_f has, and eqs 50 and 53 are identical.
+    This class implements a corrected reading. A share s of all devices is shifted and answers ⊥1 in A. In B shifted
+    Yes-holders move to ⊥2 and ⊥3 with probabilities y₁ and y₂, shifted No-holders with n₁ and n₂, and the rest stay. In
+    C a fraction c of the No-holders moved to ⊥3 moves on to ⊥2. All other devices give the same answer three times.
+    From the counts of ⊥2, starting with the last answer,
 
     NO  = (C₂[C] − C₂[B])/(s·n₂·c),
     YES = ((C₂[B] − C₂[A]) − n₁/(n₂c)·(C₂[C] − C₂[B]))/(s·y₁),
     Var = YES(1/(s·y₁) − 1) + NO·n₁(1 + n₁/(n₂c))/(s·y₁²).
 
-    Unbiased, and its error grows as √NO: deniability bought back the growth. What it bought is one-sided. Every
-    answer of a Yes-holder might be a No-holder's, but (⊥1, ⊥3, ⊥2) is given by No-holders only and tells with
-    certainty, so the linked reports have no finite ε. Letting a fraction c_Y > 0 of the Yes-holders at ⊥3 move
-    on as well (`onward_yes`, not in the paper) makes it finite; YES and NO then solve both equations together.
+    The estimate is unbiased, but its error grows as √NO: this is the cost of deniability. The deniability is one-sided.
+    Every answer of a Yes-holder could be that of a No-holder, but only No-holders answer (⊥1, ⊥3, ⊥2), which reveals
+    the truth with certainty. So the linked reports have no finite ε. If a fraction c_Y > 0 of the Yes-holders at ⊥3
+    moves on as well (`onward_yes`, not in the paper), ε is finite; YES and NO then solve both equations together.
 
     Parameters
     ----------
@@ -43,13 +44,13 @@ class AnonymizedDeniable(QuestionMechanism):
     shift : float
         s, in (0, 1].
     yes_second, yes_third, no_second, no_third : float
-        y₁, y₂, n₁ and n₂ of the shifted, in [0, 1], each pair summing to 1 at most.
+        y₁, y₂, n₁ and n₂ of the shifted devices, in [0, 1], each pair summing to 1 at most.
     onward : float
         c, in [0, 1].
     onward_yes : float
         c_Y, in [0, 1]; 0 in the paper.
     stay : (3,) sequence of float, optional
-        π_⊥1, π_⊥2 and π_⊥3 of those not shifted, summing to 1 − shift; equal by default.
+        π_⊥1, π_⊥2 and π_⊥3 of the devices not shifted, summing to 1 − shift; equal by default.
 
     Raises
     ------
@@ -77,7 +78,7 @@ class AnonymizedDeniable(QuestionMechanism):
         super().__post_init__()
 
     def build_question(self) -> Question:
-        """Return the joint laws of the three answers (ALP eqs 47-55)."""
+        """Return the joint distributions of the three answers (ALP eqs 47-55)."""
         return Question.build(
             OUTPUTS,
             yes=self._moves("yes_third", self.yes_second, self.yes_third, self.onward_yes),
@@ -85,7 +86,7 @@ class AnonymizedDeniable(QuestionMechanism):
         )
 
     def _moves(self, field: str, second: float, third: float, onward: float) -> dict[Answers, float]:
-        """Return the joint law of one kind of holder."""
+        """Return the joint distribution of the answers of one kind of holder."""
         one, two, three = stay_shares(self.shift, self.stay)
         still = remainder(field, third, second, third)
         return {
@@ -98,12 +99,12 @@ class AnonymizedDeniable(QuestionMechanism):
         }
 
     def build_estimator(self) -> LinearEstimator:
-        """Return the estimator of YES; a NotEstimableError where the two equations do not determine it."""
+        """Return the estimator of YES; raise NotEstimableError if the two equations do not determine it."""
         yes, _ = self._solve()
         return self._estimator(yes)
 
     def no_holders(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> NDArray[np.float64]:
-        """Return NO for each cell, (V,), the first step backwards: unbiased, and free of YES where c_Y = 0.
+        """Return the unbiased estimate of NO for each cell, (V,); it does not depend on YES if c_Y = 0.
 
         Parameters
         ----------
@@ -113,7 +114,7 @@ class AnonymizedDeniable(QuestionMechanism):
         Raises
         ------
         NotEstimableError
-            If the two equations do not determine it.
+            If the two equations do not determine NO.
         ParameterError
             If devices were asked, and in some round none was counted.
         """
@@ -126,9 +127,9 @@ class AnonymizedDeniable(QuestionMechanism):
         return solved
 
     def _solve(self) -> NDArray[np.float64]:
-        """Return the weights (2, rounds) of C₂ in A, B and C that give YES and NO.
+        """Return the weights (2, rounds) of C₂ in A, B and C that estimate YES and NO.
 
-        With d = (C₂[B] − C₂[A], C₂[C] − C₂[B]), E[d] = M·(YES, NO); solved for both.
+        With d = (C₂[B] − C₂[A], C₂[C] − C₂[B]), E[d] = M·(YES, NO), which is solved for YES and NO.
         """
         moves = self.shift * np.array(
             [

@@ -1,6 +1,6 @@
-"""Anonymized Local Privacy: Yes, No or ⊥ with rates of its own for each kind of holder.
+"""Anonymized Local Privacy: answers Yes, No or ⊥, with separate rates for Yes-holders and No-holders.
 
-Holds the first attempt, the construction whose noise cancels (two answers over three outputs), and lemma 7: the
+Contains the first attempt, the construction whose noise cancels (two answers over three outputs), and lemma 7: the
 estimates from every combination of signs.
 """
 
@@ -40,16 +40,16 @@ from mechanisms.privacy.view import ReleasedDifferences, View
 class AnonymizedLocal(QuestionMechanism):
     """Answer Yes, No or ⊥ (ALP eqs 6-7).
 
-    A Yes-holder says ⊥ with 1 − π_Y1 − π_Y2, Yes with π_Y1·π_1 + π_Y2·π_2, No otherwise; a No-holder says ⊥ with
-    1 − π_No, Yes with π_No·π_3, No otherwise. The paper has π_Y1·π_1 for the truthful and π_Y2·π_2 for the forced
-    Yes; only their sum is ever seen.
+    A Yes-holder answers ⊥ with probability 1 − π_Y1 − π_Y2, Yes with π_Y1·π_1 + π_Y2·π_2, and No otherwise. A No-holder
+    answers ⊥ with probability 1 − π_No, Yes with π_No·π_3, and No otherwise. In the paper π_Y1·π_1 is the truthful and
+    π_Y2·π_2 the forced Yes; only their sum can be observed.
 
     Each of the three counts has an estimator (C − qN)/(p − q) with its standard error (lemmas 1-6; lemma 3
-    heads its count of No "Yes", and eq 17 has σ("Yes") where σ("No") is meant). With d = p − q, the three
-    satisfy Σ d·Ŷ = ΣC − N = 0, as Σ d = 0: each is a combination of the other two, their covariance has rank 2,
-    and a third says nothing new. The best combination is the linear estimator of least variance from the
-    three counts. Its weights depend on the share of Yes-holders, which is what is sought, so they are fixed
-    for a share given beforehand: unbiased at every truth, of least variance at that share.
+    names its count of No "Yes", and eq 17 has σ("Yes") where σ("No") is meant). With d = p − q, the three
+    satisfy Σ d·Ŷ = ΣC − N = 0, as Σ d = 0. So each is a combination of the other two, their covariance has rank 2,
+    and a third adds no information. The best combination is the linear estimator of least variance from the
+    three counts. Its optimal weights depend on the share of Yes-holders, which is unknown. They are therefore fixed for
+    a share given beforehand: the estimator is unbiased at every truth and has least variance at that share.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ class AnonymizedLocal(QuestionMechanism):
     first_coin, second_coin, third_coin : float
         π_1, π_2 and π_3, in [0, 1].
     estimator : {"yes", "no", "silent", "best"}
-        The count to estimate from, or the best combination, which is the default.
+        The count to estimate from, or the best combination (the default).
     yes_share : float, optional
-        The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default, devices spread
-        evenly.
+        The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default, as if devices
+        were spread evenly.
 
     Raises
     ------
@@ -92,7 +92,7 @@ class AnonymizedLocal(QuestionMechanism):
         object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
 
     def build_question(self) -> Question:
-        """Return the laws of No, Yes and ⊥ (ALP eqs 6-7)."""
+        """Return the distributions of No, Yes and ⊥ (ALP eqs 6-7)."""
         one, two, no = self.sampling_yes_one, self.sampling_yes_two, self.sampling_no
         silent = remainder("sampling_yes_two", two, one, two)
         said_no = one * (1.0 - self.first_coin) + two * (1.0 - self.second_coin)
@@ -102,14 +102,14 @@ class AnonymizedLocal(QuestionMechanism):
         )
 
     def build_estimator(self) -> LinearEstimator:
-        """Return the chosen estimator; a NotEstimableError where its count says nothing."""
+        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
         share = check_share(self.yes_share, self.cells)
         return chosen_estimator(self.question, self.estimator, yes_share=share, mechanism=type(self).__name__)
 
     def estimate_by(
         self, estimator: Choice, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]
     ) -> Estimate:
-        """Return another estimator's estimate from the same counts (lemmas 1, 3 and 5, or the best).
+        """Return the estimate of another estimator from the same counts (lemmas 1, 3 and 5, or the best).
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class AnonymizedLocal(QuestionMechanism):
         Raises
         ------
         NotEstimableError
-            If one of the three counts says nothing.
+            If one of the three counts does not depend on the truth.
         """
         name = type(self).__name__
         slopes = np.array(
@@ -161,20 +161,20 @@ OUTPUTS = ("⊥1", "⊥2")
 
 @dataclass(frozen=True, kw_only=True)
 class AnonymizedFirstAttempt(QuestionMechanism):
-    """Answer twice, a share moved up in A and down in B (ALP sec VI, eqs 28-31): a documented failure.
+    """Answer twice, a share shifted up in A and down in B (ALP sec VI, eqs 28-31): a documented failure.
 
-    One die for both answers, its faces side by side as the equations list them: a Yes-holder answers ⊥1 in A
-    below π_⊥1 + π_Y and in B below π_⊥1 − π_Y, a No-holder likewise with π_N. What is common to both answers
-    cancels, but E[⊥1A] − E[⊥1B] = 2π_Y·YES + 2π_N·NO (eqs 32-33): the term π_N·TOTAL stays, and it is noisy.
-    With N known, as eqs 32-35 take it,
+    Both answers come from one categorical draw, a uniform number whose intervals are ordered as in the equations: a
+    Yes-holder answers ⊥1 in A below π_⊥1 + π_Y and in B below π_⊥1 − π_Y, a No-holder likewise with π_N. The part
+    common to both answers cancels, but E[⊥1A] − E[⊥1B] = 2π_Y·YES + 2π_N·NO (eqs 32-33): the term π_N·TOTAL remains,
+    and it is noisy. With N known, as eqs 32-35 assume,
 
     YES = (C[⊥1,A] − C[⊥1,B] − 2π_N·N)/(2(π_Y − π_N)),
     Var = (YES·2π_Y(1 − 2π_Y) + NO·2π_N(1 − 2π_N))/(2(π_Y − π_N))².
 
-    The error grows as √NO, which is what the attempt was to prevent. It is constant only with π_N = 0, when
-    (⊥1, ⊥2) is given by Yes-holders alone, or with π_N = ½, when (⊥1, ⊥2) is all that No-holders give: either
-    way a device's two answers tell its truth with certainty. With π_Y = π_N, "uniform sampling across both",
-    the Yes terms cancel too and nothing can be estimated.
+    The error grows as √NO, which the attempt was meant to prevent. It is constant in two cases only: with π_N = 0, when
+    only Yes-holders answer (⊥1, ⊥2), and with π_N = ½, when No-holders always answer (⊥1, ⊥2). In both cases a device's
+    two answers can reveal its truth with certainty. With π_Y = π_N, "uniform sampling across both", the Yes terms
+    cancel too and nothing can be estimated.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class AnonymizedFirstAttempt(QuestionMechanism):
         super().__post_init__()
 
     def build_question(self) -> Question:
-        """Return the joint laws of both answers (ALP eqs 28-31)."""
+        """Return the joint distributions of both answers (ALP eqs 28-31)."""
         laws: list[dict[Answers, float]] = []
         for field in ("shift_yes", "shift_no"):
             shift = getattr(self, field)
@@ -235,20 +235,19 @@ CANCELLING_OUTPUTS = ("⊥1", "⊥2", "⊥3")
 
 @dataclass(frozen=True, kw_only=True)
 class AnonymizedCancelling(QuestionMechanism):
-    """Answer twice; a shifted Yes-holder goes from ⊥1 to ⊥3, a shifted No-holder from ⊥2 to ⊥3 (ALP sec VII).
+    """Answer twice; a shifted Yes-holder moves from ⊥1 to ⊥3, a shifted No-holder from ⊥2 to ⊥3 (ALP sec VII).
 
-    Everyone else gives one answer twice, ⊥1, ⊥2 or ⊥3. So C[⊥1,A] − C[⊥1,B] is Bin(YES, π_Y), and
+    All other devices give the same answer twice, ⊥1, ⊥2 or ⊥3. So C[⊥1,A] − C[⊥1,B] is Bin(YES, π_Y), and
 
     YES = (C[⊥1,A] − C[⊥1,B])/π_Y,   Var = YES(1 − π_Y)/π_Y,
 
-    whatever the number of No-holders: constant error, as Sampling Privacy has, and at the same price. (⊥1, ⊥3)
-    is given by Yes-holders only and (⊥2, ⊥3) by No-holders only, so whoever links both answers learns the truth
-    with probability π_Y, and no finite ε holds: there is no deniability, as the paper says itself (sec VII-B).
+    whatever the number of No-holders: the error is constant, as in Sampling Privacy, and at the same cost. Only
+    Yes-holders answer (⊥1, ⊥3) and only No-holders answer (⊥2, ⊥3). So an observer who links both answers learns the
+    truth with probability π_Y, and no finite ε holds: there is no deniability, as the paper itself states (sec VII-B).
 
-    The equations in the reading under which the expectations 40-45 hold: eq 37 puts π_N at ⊥2; eqs 38 and 39
-    move it to ⊥3 (eq 39 prints π_⊥N at ⊥2 in the place of π_⊥2); eq 41 has π_⊥1·NO where π_⊥2·NO is meant; eq 45
-    is headed ⊥3A and is ⊥3B. A device's answers sum to one for Yes- and for No-holders alike only if π_Y = π_N,
-    the `shift`.
+    The equations are read so that the expectations 40-45 hold: eq 37 puts π_N at ⊥2; eqs 38 and 39 move it to ⊥3
+    (eq 39 has π_⊥N at ⊥2 instead of π_⊥2); eq 41 has π_⊥1·NO where π_⊥2·NO is meant; eq 45 is labelled ⊥3A but is ⊥3B.
+    The answer probabilities sum to one for both Yes-holders and No-holders only if π_Y = π_N, the `shift`.
 
     Parameters
     ----------
@@ -277,26 +276,26 @@ class AnonymizedCancelling(QuestionMechanism):
         super().__post_init__()
 
     def build_question(self) -> Question:
-        """Return the joint laws of both answers (ALP eqs 36-39)."""
+        """Return the joint distributions of both answers (ALP eqs 36-39)."""
         staying: dict[Answers, float] = {(o, o): share for o, share in enumerate(stay_shares(self.shift, self.stay))}
         return Question.build(
             CANCELLING_OUTPUTS, yes={**staying, (0, 2): self.shift}, no={**staying, (1, 2): self.shift}
         )
 
     def build_estimator(self) -> LinearEstimator:
-        """Return the difference of the counts of ⊥1, over π_Y (ALP eqs 40 and 43)."""
+        """Return the estimator that divides the difference of the counts of ⊥1 by π_Y (ALP eqs 40 and 43)."""
         weights = np.zeros((2, 3))
         weights[:, 0] = 1.0 / self.shift, -1.0 / self.shift
         return LinearEstimator(self.question, weights)
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return (C[⊥1,A] − C[⊥1,B])/π_Y, from realised rates where not everyone was heard in both rounds.
+        """Return (C[⊥1,A] − C[⊥1,B])/π_Y; if not all were counted, counts are scaled by response rates.
 
         Parameters
         ----------
         counts : (2, V, 3) int64
         counted, asked : (2,) int
-            Nobody is asked in round two who was not asked in round one.
+            Every device asked in round two was also asked in round one.
 
         Returns
         -------
@@ -305,14 +304,15 @@ class AnonymizedCancelling(QuestionMechanism):
         """
         seen, heard = self._check_tallies(counts)[:, :, 0], self._hear(counted, asked)
         if not heard.silent:
-            self.linear_estimator.variance(heard)  # refuses devices asked in round two only
-        # To round two, which says nothing of the truth, round one adds Bin(YES, π_Y): Sampling Privacy backwards.
+            self.linear_estimator.variance(heard)  # rejects devices asked in round two only
+        # The count of round one exceeds that of round two, which is independent of the truth, by Bin(YES, π_Y): this is
+        # Sampling Privacy with the rounds exchanged.
         backwards = ResponseCounts(heard.asked[::-1], heard.counted[::-1], truth_round=2)
         blank = stay_shares(self.shift, self.stay)[0]
         return estimate_difference(seen[1], seen[0], sampling=self.shift, blank=blank, heard=backwards)
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells; the published differences of ⊥1 are those of Sampling Privacy with π_s = π_Y."""
+        """Return the claim about a view; published differences of ⊥1 are as in Sampling Privacy with π_s = π_Y."""
         if isinstance(view, ReleasedDifferences):
             return released_differences_claim(view, self.shift)
         return super().claim(view)
@@ -320,7 +320,7 @@ class AnonymizedCancelling(QuestionMechanism):
 
 Sign: TypeAlias = Literal[-1, 1]
 SIGNS: tuple[Sign, Sign] = (1, -1)
-# A determinant this small, for probabilities of order one, is rounding.
+# A determinant this small is a rounding error, as the probabilities are of order one.
 SINGULAR = 1e-12
 
 
@@ -333,11 +333,11 @@ class SignSolution:
     signs : tuple of int
         The sign of σ in eq 25 and in eq 26.
     yes : float
-        YES.
+        YES, the number of Yes-holders.
     sigma : float
         σ, not negative.
     excess : float
-        What eq 27 is missed by: its left side less DO. 0 where nobody said No; else the count of No, negative.
+        The error in eq 27: its left side minus DO. It is 0 if no device answered No, else minus the count of No.
     """
 
     signs: tuple[Sign, Sign]
@@ -348,14 +348,14 @@ class SignSolution:
 
 @dataclass(frozen=True, slots=True)
 class SignSolutions:
-    """What Lemma 7's system comes to.
+    """Solutions of the equations of lemma 7.
 
     Parameters
     ----------
     solutions : tuple of SignSolution
-        Those with neither YES nor σ negative.
+        The solutions with neither YES nor σ negative.
     dependent : tuple of tuple of int
-        The signs with which the two equations are one, or contradict each other: they determine nothing.
+        The signs with which the two equations are equivalent or contradictory, so that they determine nothing.
     """
 
     solutions: tuple[SignSolution, ...]
@@ -365,18 +365,18 @@ class SignSolutions:
 def solve_sign_combinations(mechanism: AnonymizedLocal, *, said_yes: int, silent: int, devices: int) -> SignSolutions:
     """Solve E["Yes"] ± σ = Observed("Yes") and E[⊥] ± σ = Observed(⊥) for YES and σ (ALP lemma 7, eqs 25-27).
 
-    Each combination of signs makes eqs 25 and 26 two linear equations with two unknowns; eq 27, their sum set
-    to DO, is no third equation where nobody says No, since then Observed("Yes") + Observed(⊥) = DO, and is
-    false by the count of No where somebody does. Solutions with a negative YES are dropped, as the paper says,
-    and those with a negative σ: they are those of the opposite signs written twice.
+    With each combination of signs, eqs 25 and 26 are two linear equations with two unknowns. Eq 27, their sum set
+    to DO, is no independent equation if no device answers No, since then Observed("Yes") + Observed(⊥) = DO. If some
+    devices answer No, it is wrong by their count. Solutions with a negative YES are dropped, as the paper prescribes.
+    Those with a negative σ are dropped too: they repeat the solutions for the opposite signs.
 
-    What is found. One σ for both counts is the paper's observation that at π_1 = π_2 = π_3 = 1 the standard
-    deviations are equal. They are, for "Yes" and ⊥. For "No" it is not so: nobody says No, σ("No") = 0, and the
-    estimator of lemma 3 is 0/0. And exactly there the system gives nothing new: with equal signs the sum of the
-    two equations is 2σ = 0, so YES is the estimate of lemma 1, and with opposite signs the equations are one.
-    With other parameters each pair of signs has its solution and nothing tells which is right, so the σ found
-    is no standard error: two estimates that differ by chance are made equal by a σ that fits. Use the best
-    combination of the counts instead.
+    Findings. The single σ for both counts is based on the paper's observation that the standard deviations are equal
+    at π_1 = π_2 = π_3 = 1. This is true for "Yes" and ⊥. It is not true for "No": no device answers No, σ("No") = 0,
+    and the estimator of lemma 3 is 0/0. At exactly these parameters the equations give no new information: with equal
+    signs the sum of the two equations is 2σ = 0, so YES is the estimate of lemma 1, and with opposite signs the
+    equations are equivalent. With other parameters each pair of signs has its own solution, and no criterion selects
+    the right one. So the σ found is no standard error: it is the value that makes two estimates equal which differ by
+    chance. Use the best combination of the counts instead.
 
     Parameters
     ----------
@@ -413,7 +413,7 @@ def solve_sign_combinations(mechanism: AnonymizedLocal, *, said_yes: int, silent
             continue
         count = float(signs[1] * seen[0] - signs[0] * seen[1]) / determinant
         sigma = float(slope[0] * seen[1] - slope[1] * seen[0]) / determinant
-        # Solved to the last bits of N: what is left of 0 there is 0.
+        # The solution is exact up to rounding errors relative to N, so a smaller σ is 0.
         if abs(sigma) <= SINGULAR * devices:
             sigma = 0.0
         if count >= 0.0 and sigma >= 0.0:

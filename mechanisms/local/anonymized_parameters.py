@@ -14,30 +14,30 @@ from mechanisms.local.anonymized_local import AnonymizedLocal
 from mechanisms.local.common.linear_estimator import COUNT_OF, Choice, check_choice, check_share
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 
-# What is made least: eq 5 as printed, the variance of the count of Yes; or that of the estimate.
+# The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or that of the estimate.
 Objective = Literal["estimate", "printed"]
 Laws: TypeAlias = NDArray[np.float64]
-# A finite target above this is taken for this: its rarest answers would be no more than rounding.
+# A larger finite target is replaced by this one: the probabilities of its rarest answers would be rounding errors.
 LARGEST_EPSILON = 20.0
 GRID = 40
-# Probabilities below this are 0, and bounds on likelihood ratios are kept within this, relatively.
+# Probabilities below ZERO are 0. Bounds on likelihood ratios hold within the relative tolerance RELATIVE.
 ZERO = 1e-12
 RELATIVE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class MinimalVariance:
-    """A point of the frontier.
+    """A point of the frontier of privacy and variance.
 
     Parameters
     ----------
     mechanism : AnonymizedLocal
-        The parameters found. π_Y1·π_1 + π_Y2·π_2 is all that is ever seen of four of them: given as π_Y2 = 0.
+        The parameters found. Of four of them only π_Y1·π_1 + π_Y2·π_2 can be observed, so they are given with π_Y2 = 0.
     epsilon : float
-        The ε asked for.
+        The target ε.
     variance : float
-        What was made least, a device: of the estimate or, "printed", of the count of Yes. Infinite for an
-        estimate that cannot be made.
+        The minimised variance per device: of the estimate or, with objective "printed", of the count of Yes. Infinite
+        if no estimate can be made.
     """
 
     mechanism: AnonymizedLocal
@@ -45,7 +45,7 @@ class MinimalVariance:
     variance: float
 
     def std_error(self, devices: int) -> float:
-        """Return the standard error with so many devices, at the share of Yes-holders it was made least for."""
+        """Return the standard error with `devices` devices, at the share of Yes-holders used in the minimisation."""
         return math.sqrt(devices * self.variance)
 
 
@@ -58,37 +58,38 @@ def minimal_variance_parameters(
     estimator: Choice = "best",
     objective: Objective = "estimate",
 ) -> MinimalVariance:
-    """Search the parameters of eqs 6-7 for least variance, under a target ε (ALP def 2, eq 5).
+    """Find the parameters of eqs 6-7 with the least variance under a target ε (ALP def 2, eq 5).
 
-    Equation 5, min Var("Yes"|Yes) + Var("Yes"|No), is degenerate: it is 0 where nobody ever says Yes, which
-    costs no privacy either, so no target ε repairs it (objective "printed" shows it). What matters is the
-    variance of the estimate: that of the count over (p − q)², or of the best combination of the counts. Even
-    so an infinite ε gives 0, everybody telling the truth: the target ε is what makes it a question.
+    Equation 5, min Var("Yes"|Yes) + Var("Yes"|No), is degenerate: it is 0 if no device ever answers Yes, which
+    also costs no privacy, so no target ε prevents this solution (objective "printed" demonstrates it). The relevant
+    quantity is the variance of the estimate: the variance of the count divided by (p − q)², or that of the best
+    combination of the counts. With an infinite ε this too is 0, since all devices answer truthfully. Only a finite
+    target ε makes the problem meaningful.
 
-    The search is exact where there is a single question. The reciprocal of the variance is convex in the laws
-    of the answers, which ε and `most_sampled` confine to a polytope, so the least variance is at one of its
-    corners: all are tried. Asked about every cell, ε is shared between the two answers a move changes, ln max
-    p/q + ln max q/p ≤ ε, and how is searched by bounded minimisation from a grid.
+    The search is exact for a single question. The reciprocal of the variance is convex in the distributions of the
+    answers, which ε and `most_sampled` confine to a polytope. So the least variance is at one of its vertices, and all
+    vertices are tried. If every cell is asked about, ε is divided between the two answers that a move changes, ln max
+    p/q + ln max q/p ≤ ε, and the division is found by bounded minimisation that starts from a grid.
 
-    What is found: with `most_sampled` = 1 nobody should say ⊥. Of all answers within given bounds of p/q the
-    two-valued one is the most telling, and any other is that one with noise added; for a single question it is
-    Warner's randomized response, for many cells with a small share in each it approaches optimised unary
-    encoding, p = ½ and q = 1/(e^ε + 1). A third output costs accuracy; what it buys is that few devices speak.
+    Result: with `most_sampled` = 1 no device should answer ⊥. Of all answers within given bounds of p/q the two-valued
+    one is the most informative, and any other is that one with noise added. For a single question it is Warner's
+    randomized response. For many cells with a small share in each it approaches optimised unary encoding, p = ½ and
+    q = 1/(e^ε + 1). A third output costs accuracy; its benefit is that few devices give an answer other than ⊥.
 
     Parameters
     ----------
     epsilon : float
         Target ε of a report, at least 0; infinity allowed.
     cells : int
-        The number of cells V: with one, a move changes one answer, else two.
+        The number of cells V. With one cell a move changes one answer, else two.
     yes_share : float, optional
         The share of Yes-holders, between 0 and 1; 1/(V + 1) by default.
     most_sampled : float
         The greatest probability of an answer that is not ⊥, in (0, 1].
     estimator : {"yes", "no", "silent", "best"}
-        Whose variance is made least.
+        The estimator whose variance is minimised.
     objective : {"estimate", "printed"}
-        The variance of the estimate, or eq 5 as printed, each kind's variance by its share.
+        The variance of the estimate, or eq 5 as published, with each kind of holder weighted by its share.
 
     Returns
     -------
@@ -112,8 +113,8 @@ def minimal_variance_parameters(
         laws = _corners(up, down, most_sampled)
         variances = variance_of(laws)
         least = float(variances.min())
-        # The outputs' names may be exchanged: take what says ⊥ least, then what makes Yes mean Yes, then what says
-        # it least.
+        # Solutions that differ in the names of the outputs are equally good: take the one with the least ⊥, then the
+        # one in which Yes-holders answer Yes more often than No-holders, then the one with the fewest false Yes.
         equal = laws[variances <= least * (1.0 + RELATIVE)]
         said = equal[:, :, COUNT_OF["yes"]]
         silence = equal[:, :, COUNT_OF["silent"]].sum(axis=1).round(9)
@@ -133,7 +134,7 @@ def minimal_variance_frontier(
     most_sampled: float = 1.0,
     estimator: Choice = "best",
 ) -> tuple[MinimalVariance, ...]:
-    """Return the least variance at each target ε: how much privacy costs (see `minimal_variance_parameters`)."""
+    """Return the least variance at each target ε, the cost of privacy (see `minimal_variance_parameters`)."""
     return tuple(
         minimal_variance_parameters(
             epsilon, cells=cells, yes_share=yes_share, most_sampled=most_sampled, estimator=estimator
@@ -143,7 +144,7 @@ def minimal_variance_frontier(
 
 
 def _share_between_answers(at: Callable[[float, float], tuple[float, Laws]], epsilon: float) -> tuple[float, Laws]:
-    """Return the least variance over all ways to share ε between max ln p/q and max ln q/p."""
+    """Return the least variance over all divisions of ε between max ln p/q and max ln q/p."""
     grid = np.linspace(0.0, epsilon, GRID + 1)
     coarse = [at(up, epsilon - up)[0] for up in grid]
     best = int(np.argmin(coarse))
@@ -157,10 +158,10 @@ def _share_between_answers(at: Callable[[float, float], tuple[float, Laws]], eps
 
 
 def _corners(up: float, down: float, most_sampled: float) -> Laws:
-    """Return the corners of the laws with p ≤ e^up·q and q ≤ e^down·p, (corners, 2, 3): p and q of No, Yes, ⊥.
+    """Return the vertices of {p ≤ e^up·q, q ≤ e^down·p}, (vertices, 2, 3): p and q of No, Yes, ⊥.
 
-    Four probabilities are free, of No and of Yes for each kind of holder; a corner is where four of the bounds
-    meet.
+    Four probabilities are free: those of No and of Yes for each kind of holder. At a vertex four of the bounds hold
+    with equality.
     """
     rows, limits = [], []
     for kind in (0, 1):
@@ -170,7 +171,7 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
         rows.append([-1.0 if i == j else 0.0 for j in range(4)])
         limits.append(0.0)
     for this, other, bound in ((0, 2, up), (2, 0, down)):
-        factor = math.exp(-bound)  # e^−bound·p ≤ q: no large number
+        factor = math.exp(-bound)  # e^−bound·p ≤ q: avoids large numbers
         for output in (0, 1):
             row = [0.0] * 4
             row[this + output], row[other + output] = factor, -1.0
@@ -191,7 +192,7 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
     silence = 1.0 - points.sum(axis=2, keepdims=True)
     laws = np.concatenate([points, np.where(silence <= ZERO, 0.0, silence)], axis=2)
     laws /= laws.sum(axis=2, keepdims=True)
-    # What is rare must keep its ratio too, which an absolute tolerance does not see.
+    # The ratios of rare answers must be within the bounds too, which an absolute tolerance does not ensure.
     within = [
         laws[:, this] * math.exp(-bound) <= laws[:, other] * (1.0 + RELATIVE)
         for this, other, bound in ((0, 1, up), (1, 0, down))
@@ -201,7 +202,7 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
 
 
 def _printed(share: float) -> Callable[[Laws], NDArray[np.float64]]:
-    """Return eq 5 a device, by the share of each kind: s·p(1 − p) + (1 − s)·q(1 − q) of "Yes"."""
+    """Return eq 5 per device, weighted by the share of each kind of holder: s·p(1 − p) + (1 − s)·q(1 − q) of "Yes"."""
 
     def variance(laws: Laws) -> NDArray[np.float64]:
         yes, no = laws[:, 0, COUNT_OF["yes"]], laws[:, 1, COUNT_OF["yes"]]
@@ -212,7 +213,7 @@ def _printed(share: float) -> Callable[[Laws], NDArray[np.float64]]:
 
 
 def _of_estimate(estimator: Choice, share: float) -> Callable[[Laws], NDArray[np.float64]]:
-    """Return the variance of the estimate a device; infinite where there is none.
+    """Return the variance of the estimate per device; infinite if there is no estimate.
 
     The best combination has wᵀVw with V = diag m − s·ppᵀ − (1 − s)·qqᵀ, m = s·p + (1 − s)·q; as w·p = 1 and w·q
     = 0 that is Σ m·w² − s, least at w = (αp + βq)/m, where it is 1/I − s, I = A_pp − A_pq²/A_qq, A_xy = Σ xy/m.
@@ -240,7 +241,7 @@ def _of_estimate(estimator: Choice, share: float) -> Callable[[Laws], NDArray[np
 
 
 def _mechanism(laws: Laws, cells: int, estimator: Choice, share: float) -> AnonymizedLocal:
-    """Return the mechanism with these laws of No, Yes and ⊥."""
+    """Return the mechanism with these distributions of No, Yes and ⊥."""
     rates = 1.0 - laws[:, COUNT_OF["silent"]]
     coins = [float(law[1] / law[:2].sum()) if law[:2].any() else 0.0 for law in laws]
     return AnonymizedLocal(

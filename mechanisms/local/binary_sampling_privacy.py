@@ -26,12 +26,12 @@ SUM_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BinaryDice:
-    """One die a device and cell: a bit each for its face S and its face 1; where neither is set it shows 0.
+    """One categorical draw per device and cell: one bit for outcome S and one for outcome 1; if neither is set, 0.
 
     Parameters
     ----------
     sampled, ones : (n, ceil(cells / 64)) uint64
-        Packed rows that share no bit.
+        Packed rows; no bit is set in both.
     """
 
     sampled: NDArray[np.uint64]
@@ -44,10 +44,10 @@ class BinaryDice:
 
 @dataclass(frozen=True, kw_only=True)
 class BinarySamplingPrivacy:
-    """A die a cell: S with π_s, 0 with π_0, 1 otherwise, thrown once for both rounds (SP eqs 6-11).
+    """One categorical draw per cell, used in both rounds: S with π_s, 0 with π_0, 1 otherwise (SP eqs 6-11).
 
-    Round one: S → 0, 0 → 0, 1 → 1. Round two: where the die said S and the device is in the cell, Yes;
-    everything else as in round one. The dice of different cells are independent.
+    Round one: S → 0, 0 → 0, 1 → 1. Round two: Yes if the draw is S and the device is in the cell; everything else as in
+    round one. The draws for different cells are independent.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class BinarySamplingPrivacy:
     Warns
     -----
     ParameterWarning
-        Of what the paper advises against: π_s of 1/2 or more, a face that no blank shows.
+        If the paper advises against a parameter: π_s of 1/2 or more, a blank of probability 0.
 
     Raises
     ------
@@ -89,24 +89,24 @@ class BinarySamplingPrivacy:
 
     @property
     def faces(self) -> tuple[float, float, float]:
-        """π_0, π_1 and π_s: what the die shows, summing to 1."""
+        """π_0, π_1 and π_s: the probabilities of the outcomes, summing to 1."""
         zero = 0.0 if self.blank_zero is None else min(self.blank_zero, 1.0 - self.sampling)
-        # Rounding may leave a face that cannot come up a hair of probability: a claim must not rest on it.
+        # Rounding may leave a tiny probability for an impossible outcome: a claim must not depend on it.
         one = 1.0 - zero - self.sampling
         return zero, one if one > SUM_TOLERANCE else 0.0, self.sampling
 
     @property
     def tally_shape(self) -> tuple[int, int]:
-        """(V, 2): No and Yes about each cell."""
+        """(V, 2): the answers No and Yes about each cell."""
         return (self.cells, 2)
 
     @property
     def batch(self) -> int:
-        """Devices a batch: their coins and both rounds' reports take about 64 MB at most."""
+        """Number of devices per batch; their coins and both rounds' reports take at most about 64 MB."""
         return batch_of_rows(4 * words_of(self.cells))
 
     def warnings(self) -> list[str]:
-        """Return what the paper advises against in these parameters."""
+        """Return warnings about parameters that the paper advises against."""
         zero, one, _ = self.faces
         return sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=(one,))
 
@@ -115,7 +115,7 @@ class BinarySamplingPrivacy:
         return NoMemory(n)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> BinaryDice:
-        """Throw every device's die for every cell, once for both rounds (SP eq 6)."""
+        """Make every device's draw for every cell, once for both rounds (SP eq 6)."""
         _, one, _ = self.faces
         sampled = toss_rows(memory.devices, self.cells, self.sampling, rng=rng)
         given_blank = min(1.0, one / (1.0 - self.sampling)) if self.sampling < 1.0 else 0.0
@@ -124,7 +124,7 @@ class BinarySamplingPrivacy:
     def answer(self, round: int, truth: Truth, coins: BinaryDice) -> BitReports:  # noqa: A002 - the paper's word
         """Return a Yes or No about every cell (SP eqs 7-8 in round one, 9-10 in round two).
 
-        A device outside every cell holds a No about each, as one in a cell does about all the others.
+        A device is a No-holder of the questions about all cells that it is not in; one outside every cell, of all.
         """
         check_truth(truth, devices=len(coins), cells=self.cells)
         if check_round(round, self.rounds) == 1:
@@ -134,15 +134,15 @@ class BinarySamplingPrivacy:
         return BitReports(rows, self.cells)
 
     def encode(self, reports: BitReports) -> Vectors:
-        """Return (n, V, 2) int64: a 1 for No or for Yes about each cell."""
+        """Return (n, V, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
         return encode_rows(reports, self.cells)
 
     def tally(self, reports: BitReports, where: Where | None = None) -> Counts:
-        """Return the answers No and Yes about each cell, (V, 2) int64."""
+        """Return the numbers of answers No and Yes about each cell, (V, 2) int64."""
         return tally_rows(reports, self.cells, where)
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return (C1₂ − C1₁)/π_s (SP eq 11), from realised rates where not everyone was heard in both rounds.
+        """Return (C1₂ − C1₁)/π_s (SP eq 11), with counts scaled by response rates if not all were counted.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class BinarySamplingPrivacy:
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
     ) -> NDArray[np.float64]:
-        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices; more where not all were heard.
+        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices; larger if not all were counted.
 
         Parameters
         ----------
@@ -180,10 +180,10 @@ class BinarySamplingPrivacy:
         return variance.std_error(truth[1:])
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (2, V, 2) counts, cells independent.
+        """Draw (2, V, 2) counts, independent between cells.
 
-        Of a cell's Y devices Bin(Y, π_s) are sampled; the rest say 1 with probability π_1/(1 − π_s) in both
-        rounds, and the N − Y others with probability π_1; in round two the sampled say 1 as well.
+        Of a cell's Y devices Bin(Y, π_s) are sampled. The rest report 1 with probability π_1/(1 − π_s) in both
+        rounds, and the N − Y others with probability π_1. In round two the sampled devices report 1 as well.
         """
         truth = check_true_counts(true_counts, self.cells)
         _, one, sampling = self.faces
@@ -195,10 +195,10 @@ class BinarySamplingPrivacy:
         return np.stack([devices - yes, yes], axis=-1).astype(np.int64, copy=False)
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells.
+        """Return the claim about what a view reveals.
 
-        Round one tells nothing; round two is exact for the two answers a move changes, where SP eqs 18-25
-        count one; linked, an answer 0 then 1 is given only by a device in the cell, so no ε is finite.
+        Round one reveals nothing. The claim about round two is exact for the two answers that a move changes, whereas
+        SP eqs 18-25 count one. For linked reports, only a device in the cell answers 0 and then 1, so no ε is finite.
         """
         zero, one, sampling = self.faces
         if isinstance(view, Report):
@@ -219,7 +219,7 @@ class BinarySamplingPrivacy:
         )
 
     def _claim_report(self, view: Report) -> PrivacyClaim:
-        """Return what the report of one round tells."""
+        """Return the claim about what the report of one round reveals."""
         zero, one, sampling = self.faces
         if view.round == 1:
             return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")

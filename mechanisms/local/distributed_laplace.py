@@ -1,4 +1,4 @@
-"""Distributed discrete Laplace noise: every device adds a share of it, and only the sum is published."""
+"""Distributed discrete Laplace noise: every device adds a share of the noise, and only the sum is published."""
 
 import math
 from collections.abc import Sequence
@@ -30,9 +30,10 @@ from mechanisms.privacy.discrete_laplace import PartialNoise, noise_claim
 from mechanisms.privacy.symmetric_pair import one_round_claim
 from mechanisms.privacy.view import ReleasedCounts, View
 
-# Values that the law of the noise is merged to; what lies beyond them on either side; where e^−TAIL is nothing.
+# Number of values to which the noise distribution is merged; probability beyond them on either side; exponent at
+# which e^−TAIL is negligible.
 ATOMS, OUTSIDE, TAIL = 128, 1e-5, 40.0
-# An entry of a sparse vector while it is sorted, and a device's row.
+# Bytes of an entry of a sparse vector while it is sorted, and of a device's row.
 ENTRY_BYTES, ROW_BYTES = 64, 64
 
 
@@ -55,17 +56,17 @@ class NoiseShares:
 
 @dataclass(frozen=True, kw_only=True)
 class DistributedLaplace:
-    """A device sends its one-hot vector plus, in every cell, a Pólya difference NB(1/N, 1 − α) − NB(1/N, 1 − α).
+    """A device sends its one-hot vector plus, in every cell, a (Pólya) difference of two NB(1/N, 1 − α) variables.
 
     Goryczka and Xiong 2017, *A Comprehensive Comparison of Multiparty Secure Additions with Differential
-    Privacy*, sec 3; Ács and Castelluccia 2011 for the idea. Over N devices the noise of a cell sums to exactly
-    discrete Laplace noise, P(k) = α^|k|·(1 − α)/(1 + α) with α = e^(−ε/Δ): variance 2α/(1 − α)² whatever N.
-    A move between cells changes two counts by 1, so Δ = 2; one to outside changes one and costs ε/2 (with one
-    cell Δ = 1). All zeros before the noise is outside.
+    Privacy*, sec 3; Ács and Castelluccia 2011 for the idea. Summed over N devices the noise of a cell is exactly
+    discrete Laplace noise, P(k) = α^|k|·(1 − α)/(1 + α) with α = e^(−ε/Δ), of variance 2α/(1 − α)² whatever N is.
+    A move between cells changes two counts by 1, so Δ = 2. A move to outside changes one count and has ε/2 (with one
+    cell Δ = 1). A device outside every cell has a vector of zeros before the noise is added.
 
-    **Sound behind secret shares only.** A device's own vector is its cell but for a rare entry; what is
-    protected is the sum. With fewer counted than N the noise falls short of whole, with more it exceeds it:
-    `std_error` and `released_claim` follow what was counted.
+    **Private behind secret shares only.** A device's own vector shows its cell, except where a rare entry of noise is
+    added; only the sum is protected. If fewer than N devices are counted, there is less noise than intended, and if
+    more are counted, there is more: `std_error` and `released_claim` depend on the number counted.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class DistributedLaplace:
 
     @property
     def sensitivity(self) -> int:
-        """Δ, how much one device's move changes the counts in all: 2, or 1 where there is only one cell."""
+        """Δ, the total change of the counts by one device's move: 2, or 1 if there is only one cell."""
         return min(2, self.cells)
 
     @property
@@ -107,26 +108,26 @@ class DistributedLaplace:
 
     @property
     def noise_variance(self) -> float:
-        """2α/(1 − α)², the variance of a cell's whole noise."""
+        """2α/(1 − α)², the variance of a cell's noise over N devices."""
         return 2.0 * self.alpha / self._success**2
 
     @property
     def tally_shape(self) -> tuple[int]:
-        """(V,): one noisy count a cell; there is none of outside."""
+        """(V,): one noisy count per cell; there is none for outside."""
         return (self.cells,)
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report as sent: a 64-bit word a cell, as shares of it would be."""
+        """Number of bits of a report as sent: one 64-bit word per cell, as in each secret share."""
         return 64 * self.cells
 
     @property
     def batch(self) -> int:
-        """Devices a batch: on average their noise takes about 64 MB at most, whatever one device's share."""
+        """Number of devices per batch; on average their noise takes at most about 64 MB, whatever a device's share."""
         return max(1, min(BATCH_DEVICES, int(BATCH_BYTES / (ROW_BYTES + ENTRY_BYTES * self._jumps))))
 
     def warnings(self) -> list[str]:
-        """Return what the papers advise against in these parameters: nothing."""
+        """Return the papers' warnings about these parameters: there are none."""
         return []
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
@@ -134,11 +135,11 @@ class DistributedLaplace:
         return NoMemory(n)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> NoiseShares:
-        """Draw every device's noise for every cell, only where there is any.
+        """Draw every device's noise for every cell, as non-zero entries only.
 
-        NB(r, 1 − α) is the sum of a Poisson number of logarithmic variables, of mean −r·ln(1 − α) (Quenouille
-        1949). So all jumps of all devices are one Poisson number, each in a uniform device and cell, up or down
-        by a fair coin.
+        NB(r, 1 − α) is the sum of a Poisson number, of mean −r·ln(1 − α), of logarithmic variables (Quenouille
+        1949). So the number of jumps of all devices is one Poisson variable. Each jump is in a uniform device and cell,
+        and goes up or down with probability 1/2.
         """
         n = memory.devices
         jumps = int(rng.poisson(n * self._jumps))
@@ -149,7 +150,7 @@ class DistributedLaplace:
         return NoiseShares(SparseVectors.from_entries(devices, cells, values, (n, self.cells)))
 
     def answer(self, round: int, truth: Truth, coins: NoiseShares) -> SparseVectors:  # noqa: A002 - the paper's word
-        """Return each device's one-hot vector and its noise, added up, (n, V) sparse."""
+        """Return the sum of each device's one-hot vector and its noise, (n, V) sparse."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         inside = np.flatnonzero(truth)
@@ -163,7 +164,7 @@ class DistributedLaplace:
         )
 
     def encode(self, reports: SparseVectors) -> Vectors:
-        """Return the vectors themselves, (n, V) int64, zeros written out: what devices cut into shares."""
+        """Return the vectors as a dense (n, V) int64 array: what devices split into secret shares."""
         return self._check_reports(reports).to_dense()
 
     def tally(self, reports: SparseVectors, where: Where | None = None) -> Counts:
@@ -172,7 +173,7 @@ class DistributedLaplace:
         return reports.total(mask)
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return the noisy counts, or M·C/n where n of M asked were counted.
+        """Return the noisy counts, or M·C/n if n of M asked devices were counted.
 
         Parameters
         ----------
@@ -182,8 +183,9 @@ class DistributedLaplace:
         Returns
         -------
         Estimate
-            Unbiased. Where all were counted and they are N, the interval is exact, from the discrete Laplace
-            law; else it inverts the law of the noise of those counted and of a sample of the devices.
+            Unbiased. If all devices were counted and their number is N, the interval is exact, from the discrete
+            Laplace distribution. Else it inverts the distribution of the noise of those counted and of a simple random
+            sample of the devices.
         """
         heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0]
@@ -201,7 +203,9 @@ class DistributedLaplace:
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
     ) -> NDArray[np.float64]:
-        """Return √(2α/(1 − α)²·n/N), (V,), for n counted; scaled, and with a sample's share, where not all were.
+        """Return √(2α/(1 − α)²·n/N), (V,), for n devices counted.
+
+        If not all were counted, it is scaled and the variance of a simple random sample is added.
 
         Parameters
         ----------
@@ -219,7 +223,7 @@ class DistributedLaplace:
         return self._variance(heard).std_error(truth[1:])
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (1, V) counts: the truth, and NB(n/N, 1 − α) − NB(n/N, 1 − α) of n devices, independent by cell."""
+        """Draw (1, V) counts: the truth plus NB(n/N, 1 − α) − NB(n/N, 1 − α) for n devices, independent by cell."""
         truth = check_true_counts(true_counts, self.cells)
         if not truth.any():
             return np.zeros((1, self.cells), dtype=np.int64)
@@ -230,9 +234,9 @@ class DistributedLaplace:
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim of a view.
 
-        The published counts of N devices have ε exactly, δ = 0; of another number counted, see `released_claim`.
-        Shares of fewer than all servers reveal nothing. A plain vector, or the shares of all servers, has its own share
-        of the noise only: a finite ε, but large, that grows with 2·ln N.
+        The published counts of N devices have exactly ε, with δ = 0; for another number counted, see `released_claim`.
+        Shares of fewer than all servers reveal nothing. A plain vector, or the shares of all servers, contains only the
+        noise of one device: its ε is finite but large, and grows with 2·ln N.
         """
         if isinstance(view, ReleasedCounts):
             counted = self.devices if view.counted is None else view.counted
@@ -240,14 +244,14 @@ class DistributedLaplace:
         return one_round_claim(view, self._report_claim)
 
     def released_claim(self, *, counted: int, queries: int = 1) -> PrivacyClaim:
-        """Return the claim of the published counts of `counted` devices: less noise than whole if fewer than N.
+        """Return the claim about the published counts of `counted` devices; fewer than N devices add less noise.
 
         Parameters
         ----------
         counted : int
-            Devices whose vectors were added up, at least 1.
+            Number of devices whose vectors were added up, at least 1.
         queries : int
-            T.
+            T, the number of queries.
         """
         check_integer("counted", counted, at_least=1)
         check_integer("queries", queries, at_least=1)
@@ -256,20 +260,20 @@ class DistributedLaplace:
 
     @property
     def _success(self) -> float:
-        """Return 1 − α, to the last digit."""
+        """Return 1 − α without loss of precision."""
         return -math.expm1(-self.epsilon / self.sensitivity)
 
     @property
     def _jumps(self) -> float:
-        """Return how many entries of a device's vector its noise changes on average, ups and downs of a cell apart."""
+        """Return the mean number of noise jumps in a device's vector, counting jumps up and down separately."""
         return -2.0 * self.cells * math.log(self._success) / self.devices
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return what one device's vectors tell as they are."""
+        """Return the claim about one device's plain vectors."""
         return self._noise_claim(1, queries=queries, source="One device's vector as it is, which no server alone sees")
 
     def _noise_claim(self, counted: int, *, queries: int, source: str) -> PrivacyClaim:
-        """Return what a sum over `counted` devices tells."""
+        """Return the claim about a sum over `counted` devices."""
         noise = PartialNoise(self.epsilon / self.sensitivity, counted / self.devices)
         return noise_claim(noise, cells=self.cells, queries=queries, source=source)
 
@@ -279,9 +283,10 @@ class DistributedLaplace:
         return max(0, math.ceil(-math.log(allowed) * self.sensitivity / self.epsilon) - 1)
 
     def _ends(self, seen: NDArray[np.int64], heard: ResponseCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the ends of the interval where not the N devices expected were all counted.
+        """Return the ends of the interval if the devices counted are not exactly the N expected.
 
-        They are found at ATOMS of the counts seen at most; between those they run almost straight.
+        They are computed at ATOMS of the observed counts at most and interpolated linearly between these; as functions
+        of the count they are almost linear.
         """
         nodes = np.unique(seen)
         nodes = nodes[np.unique(np.linspace(0, len(nodes) - 1, ATOMS).astype(np.int64))]
@@ -291,9 +296,9 @@ class DistributedLaplace:
         return np.floor(np.interp(seen, nodes, lower)), np.ceil(np.interp(seen, nodes, upper))
 
     def _noise_atoms(self, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return values and probabilities of the noise of a share of the N devices, from its transform.
+        """Return values and probabilities of the noise of a share of the N devices, from its Fourier transform.
 
-        Values are merged to ATOMS at most, each to the greatest of those merged, which makes intervals no narrower.
+        Values are merged to ATOMS at most, each group to its greatest value, so that intervals do not get narrower.
         """
         scale = self.epsilon / self.sensitivity
         unit = max(1.0, TAIL / scale / 2**18)
@@ -312,7 +317,7 @@ class DistributedLaplace:
         return values[kept], chance
 
     def _variance(self, heard: ResponseCounts) -> QuadraticVariance:
-        """Return the variance of the estimate: the noise of those counted, and the spread of a sample."""
+        """Return the variance of the estimate: that of the noise of the devices counted plus that of sampling them."""
         sample = proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard)
         if heard.devices == 0:
             return sample
@@ -321,7 +326,7 @@ class DistributedLaplace:
         return QuadraticVariance(sample.constant + noise, sample.linear, sample.square)
 
     def _check_reports(self, reports: SparseVectors) -> SparseVectors:
-        """Refuse vectors over other cells."""
+        """Reject vectors over a different number of cells."""
         if not isinstance(reports, SparseVectors) or reports.rows.shape[1] != self.cells:
             raise ParameterError("reports", f"must be SparseVectors over {self.cells} cells", reports)
         return reports

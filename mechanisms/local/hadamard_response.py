@@ -1,6 +1,6 @@
-"""Hadamard response: a report is one of K outputs, more often on the true symbol's side of a Hadamard matrix.
+"""Hadamard response: reports are more often outputs with entry +1 in the true symbol's row of a Hadamard matrix.
 
-Entry (r, y) of Sylvester's matrix is (−1)^⟨r, y⟩, where ⟨r, y⟩ is the parity of the bits that r and y have in common.
+Entry (r, y) of Sylvester's matrix is (−1)^⟨r, y⟩, where ⟨r, y⟩ is the parity of the bits set in both r and y.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def walsh_hadamard(vector: NDArray[np.int64]) -> NDArray[np.int64]:
     while product.shape[1] > 1:
         low, high = np.split(product, 2, axis=1)
         product = np.stack([low + high, low - high], axis=1).reshape(-1, low.shape[1])
-    # Each step settles the top bit that is left, so rows end up in order of their bits from the top.
+    # Each step processes the most significant bit that remains, so rows end up in order of their bits.
     return product.reshape(-1)
 
 
@@ -50,10 +50,10 @@ def _parity(word: int) -> int:  # pragma: no cover - compiled
 def choose_side(
     points: NDArray[np.int32], wrong: NDArray[np.bool_], truth: NDArray[np.int32], reports: NDArray[np.int32]
 ) -> None:  # pragma: no cover - compiled
-    """Move uniform points to the side of row truth + 1 that the coin says: +1, or −1 where it is `wrong`.
+    """Move uniform points to one side of row truth + 1: the side of entries +1, or −1 where `wrong` is set.
 
-    Flipping the row's lowest bit in a point changes its side; it pairs the points of both sides one to one, so
-    uniform points stay uniform within their side.
+    Flipping the bit of a point that is the lowest bit set in the row changes its side. This maps the points of one side
+    one to one to those of the other, so uniform points stay uniform within their side.
     """
     for i in range(points.size):
         row = truth[i] + 1
@@ -64,23 +64,24 @@ def choose_side(
 
 
 def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return how often each output is drawn, (K,) int64, by devices uniform on one side of a row; exact joint.
+    """Draw the joint counts of the outputs, (K,) int64, of devices that are uniform on one side of a row each.
 
-    Bit by bit from the top, every group (row, parity still wanted) is split by a fair coin over that bit of
-    its outputs; where the row has the bit, a 1 turns the parity wanted of the bits below. A row with nothing
-    below has no choice left. 2K·log₂K binomials, however many devices.
+    The distribution is the exact joint one. The bits of the outputs are drawn from the most significant on. For each
+    bit, every group (row, required parity of the remaining bits) is split in two by a binomial draw of probability 1/2.
+    If the row has the bit, an output bit of 1 inverts the parity required of the lower bits. If the row has no lower
+    bits, the output bit is determined. This takes 2K·log₂K binomials, whatever the number of devices.
 
     Parameters
     ----------
     sides : (K, 2) int64
-        Devices uniform on the outputs whose parity with row r is 0, and is 1; nobody is on side 1 of row 0.
+        Numbers of devices uniform on the outputs whose parity with row r is 0 and is 1; none is on side 1 of row 0.
     """
-    # (settled bits of the output, rows of the bits left, parity wanted of them)
+    # (bits of the output already drawn, rows of the remaining bits, required parity of these)
     groups: NDArray[np.int64] = sides.reshape(1, -1, 2)
     while groups.shape[1] > 1:
         halves = groups.reshape(len(groups), 2, -1, 2)
         one = rng.binomial(halves, 0.5)
-        # The row is this bit alone: the output's bit must be the parity wanted.
+        # The row has this bit only: the output's bit must equal the required parity.
         one[:, 1, 0, 0], one[:, 1, 0, 1] = 0, halves[:, 1, 0, 1]
         zero = halves - one
         groups = np.stack([zero[:, 0] + zero[:, 1], one[:, 0] + one[:, 1, :, ::-1]], axis=1)
@@ -91,14 +92,14 @@ def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArr
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HadamardCoins:
-    """A point and a coin a device.
+    """One uniform point and one coin per device.
 
     Parameters
     ----------
     points : (n,) int32
         Uniform outputs 0…K − 1.
     wrong : (n,) bool
-        Whether to report from the side that is not the truth's.
+        Whether to report from the side of entries −1, the one opposite to the truth's.
     """
 
     points: NDArray[np.int32]
@@ -111,13 +112,13 @@ class HadamardCoins:
 
 @dataclass(frozen=True, kw_only=True)
 class HadamardResponse(PureProtocol):
-    """Report an output of the true symbol's set with e^ε/(e^ε + 1), of its complement otherwise, uniformly.
+    """Report a uniform output of the true symbol's set with probability e^ε/(e^ε + 1), else one of its complement.
 
     Acharya, Sun and Zhang 2019, *Hadamard Response: Estimating Distributions Privately, Efficiently, and with
     Little Communication*, sec 4 (high privacy; it is their best for ε ≤ 1, while k-ary randomized response or
     subset selection is better for large ε). K is the least power of two above the k = V + 1 symbols; the set of symbol
-    x (0 outside, 1…V) is where row x + 1 of the K × K matrix is +1, row 0 being all +1. Each set is half of
-    the outputs, any two share a quarter.
+    x (0 outside, 1…V) contains the outputs where row x + 1 of the K × K matrix is +1; row 0 is all +1. Each set
+    contains half of the outputs, and any two sets share a quarter of them.
 
     Parameters
     ----------
@@ -153,26 +154,26 @@ class HadamardResponse(PureProtocol):
 
     @property
     def false_yes(self) -> float:
-        """Return q = 1/2, probability that it is in any one other's."""
+        """Return q = 1/2, probability that a report is in the set of a given other symbol."""
         return 0.5
 
     @property
     def tally_shape(self) -> tuple[int]:
-        """(K,): reports of each output."""
+        """(K,): number of reports of each output."""
         return (self.outputs,)
 
     @property
     def batch(self) -> int:
-        """Devices a batch: their coins and reports take about 9 MB."""
+        """Number of devices per batch; their coins and reports take about 9 MB."""
         return 2**20
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HadamardCoins:
-        """Draw every device's point, and whether it takes the wrong side."""
+        """Draw every device's point, and whether it reports from the wrong side."""
         points = rng.integers(self.outputs, size=memory.devices, dtype=np.int32)
         return HadamardCoins(points, rng.random(memory.devices) >= self.true_yes)
 
     def answer(self, round: int, truth: Truth, coins: HadamardCoins) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
-        """Return one output a device, (n,) int32 in 0…K − 1."""
+        """Return one output per device, (n,) int32 in 0…K − 1."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         reports = np.empty_like(coins.points)
@@ -184,12 +185,12 @@ class HadamardResponse(PureProtocol):
         return one_hot(check_values(reports, outputs=self.outputs), self.outputs)
 
     def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
-        """Return the reports of each output, (K,) int64."""
+        """Return the number of reports of each output, (K,) int64."""
         mask = check_where(where, devices=len(reports))
         return tally_values(check_values(reports, outputs=self.outputs), mask, self.outputs)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (1, K) counts of the outputs, jointly, in 2K·log₂K binomials."""
+        """Draw (1, K) joint counts of the outputs, by 2K·log₂K binomials."""
         truth = check_true_counts(true_counts, self.cells)
         sides = np.zeros((self.outputs, 2), dtype=np.int64)
         right = rng.binomial(truth, self.true_yes)
@@ -197,13 +198,13 @@ class HadamardResponse(PureProtocol):
         return sample_sides(sides, rng=rng)[np.newaxis]
 
     def _support(self, counts: Counts) -> NDArray[np.int64]:
-        """Return the reports in each cell's set: half of all of them and of what its row adds up to."""
+        """Return the number of reports in each cell's set: half the sum of all reports and of the row's product."""
         products = walsh_hadamard(counts)
         support: NDArray[np.int64] = (products[0] + products[2 : self.cells + 2]) // 2
         return support
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim: outputs in one of two truths' sets and not in the other tell, half of all."""
+        """Return the exact claim: only outputs in one of two truths' sets, half of all, distinguish the truths."""
         source = (
             "Outputs in one truth's set and not in the other's are e^ε times as likely under it (Acharya et al. 2019)"
         )

@@ -1,4 +1,4 @@
-"""k-ary randomized response: the truth with a known probability, otherwise any symbol."""
+"""k-ary randomized response: report the truth with a known probability, otherwise a uniform symbol."""
 
 import math
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from mechanisms.privacy.view import Shuffled, View
 
 @dataclass(frozen=True, kw_only=True)
 class KRandomizedResponse(PureProtocol):
-    """Say one of k = V + 1 symbols, the true one e^ε times as likely as any other (Kairouz, Oh and Viswanath 2014).
+    """Report one of k = V + 1 symbols, the true one e^ε times as likely as any other (Kairouz, Oh and Viswanath 2014).
 
     Warner's randomized response for two symbols; "GRR" and "direct encoding" in Wang et al. 2017 sec 4.1.
-    Outside every cell is symbol 0. The die of Sampling Privacy with k equal blanks: with
-    (e^ε − 1)/(e^ε + k − 1) it says the truth, else any symbol alike.
+    Outside every cell is symbol 0. The categorical draw is that of Sampling Privacy with k equal blanks: with
+    probability (e^ε − 1)/(e^ε + k − 1) the device reports the truth, else a uniform symbol.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ class KRandomizedResponse(PureProtocol):
 
     @property
     def symbols(self) -> int:
-        """Return k = V + 1: outside, and each cell."""
+        """Return k = V + 1: one symbol for outside, and one for each cell."""
         return self.cells + 1
 
     @property
     def truthful(self) -> float:
-        """Probability that the die says to tell the truth, (e^ε − 1)/(e^ε + k − 1)."""
+        """Probability that the draw makes the device report the truth, (e^ε − 1)/(e^ε + k − 1)."""
         return math.expm1(self.epsilon) / (math.exp(self.epsilon) + self.cells)
 
     @property
@@ -70,20 +70,20 @@ class KRandomizedResponse(PureProtocol):
 
     @property
     def tally_shape(self) -> tuple[int]:
-        """(V + 1,): outside, and each cell."""
+        """(V + 1,): outside, then each cell."""
         return (self.symbols,)
 
     @property
     def batch(self) -> int:
-        """Devices a batch: their coins and reports take 8 MB."""
+        """Number of devices per batch; their coins and reports take 8 MB."""
         return 2**20
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
-        """Throw every device's die."""
+        """Make every device's categorical draw."""
         return Dice(throw(memory.devices, self.truthful, self.symbols, None, rng=rng))
 
     def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
-        """Return one symbol a device, (n,) int32 in 0…V."""
+        """Return one symbol per device, (n,) int32 in 0…V."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         reports = np.empty_like(coins.thrown)
@@ -95,12 +95,12 @@ class KRandomizedResponse(PureProtocol):
         return one_hot(check_values(reports, outputs=self.symbols), self.symbols)
 
     def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
-        """Return the reports of each symbol, (V + 1,) int64."""
+        """Return the number of reports of each symbol, (V + 1,) int64."""
         mask = check_where(where, devices=len(reports))
         return tally_values(check_values(reports, outputs=self.symbols), mask, self.symbols)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (1, V + 1) counts: Bin(Y_v, truthful) devices tell the truth, the rest are one multinomial."""
+        """Draw (1, V + 1) counts: Bin(Y_v, truthful) truthful devices per symbol, one multinomial of the others."""
         truth = check_true_counts(true_counts, self.cells)
         told = rng.binomial(truth, self.truthful)
         rest = int(truth.sum() - told.sum())
@@ -108,7 +108,7 @@ class KRandomizedResponse(PureProtocol):
         return (told + blanks).astype(np.int64, copy=False)[np.newaxis]
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells: a report exactly; shuffled, it hides among the others' blanks."""
+        """Return the claim about a view: exact for a report, amplified by the other devices' blanks if shuffled."""
         if isinstance(view, Shuffled) and view.round == 1:
             blanks = np.full(self.symbols, self.false_yes)  # a blank is as likely as any one wrong symbol
             local = self._report_claim(view.queries)
@@ -116,10 +116,10 @@ class KRandomizedResponse(PureProtocol):
         return one_round_claim(view, self._report_claim)
 
     def _support(self, counts: Counts) -> NDArray[np.int64]:
-        """Return the reports of each cell."""
+        """Return the number of reports of each cell."""
         return counts[1:]
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim: of k symbols only the two truths' own tell."""
+        """Return the exact claim: of k symbols, only those of the two truths distinguish the truths."""
         source = f"Each truth's own symbol is e^ε times as likely under it, k = {self.symbols} (Kairouz et al. 2014)"
         return mirror_claim(telling=self.true_yes, epsilon=self.epsilon, queries=queries, source=source)

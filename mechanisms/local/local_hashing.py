@@ -18,13 +18,13 @@ from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.symmetric_pair import mirror_claim
 
 MOST_BUCKETS = 2**31 - 1
-# Coins and report of a device: two 64-bit words and a 32-bit value each.
+# Bytes for coins and report of a device: two 64-bit words and a 32-bit value each.
 DEVICE_BYTES = 40
 
 
 @dataclass(frozen=True, eq=False)
 class HashedReports:
-    """One round's reports: each device's hash function, and the bucket it names.
+    """Reports of one round: each device's hash function, and the bucket it reports.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class HashedReports:
     values: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        """Check that there is a function a bucket."""
+        """Check that there is one function per bucket."""
         if not isinstance(self.seeds, np.ndarray) or self.seeds.dtype != np.uint64:
             raise ParameterError("seeds", "must be a uint64 array", getattr(self.seeds, "dtype", self.seeds))
         if self.seeds.shape != (len(self.values), 2):
@@ -46,7 +46,7 @@ class HashedReports:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of functions and buckets."""
+        """Number of bytes of functions and buckets."""
         return self.seeds.nbytes + self.values.nbytes
 
     def __len__(self) -> int:
@@ -60,14 +60,14 @@ class HashedReports:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HashCoins:
-    """A hash function and a thrown die a device.
+    """One hash function and one categorical draw per device.
 
     Parameters
     ----------
     seeds : (n, 2) uint64
         a and b of the function.
     thrown : (n,) int32
-        −1 to name the bucket of the truth, else the bucket 0…g − 1 to name.
+        −1 to report the bucket of the truth, else the bucket 0…g − 1 to report.
     """
 
     seeds: NDArray[np.uint64]
@@ -82,11 +82,11 @@ class HashCoins:
 class LocalHashing(PureProtocol):
     """Each device draws a hash function onto g buckets and reports it, with a noisy bucket (Wang et al. 2017 sec 4.4).
 
-    The bucket of the truth is named with e^ε/(e^ε + g − 1), any other alike. A report supports the symbols
-    (0 outside, 1…V) that its function puts into the bucket it names. The functions are the multiply-add-shift
-    family (`mechanisms.local.common.hash_family`): buckets of two symbols are exactly independent, so the probability
-    of a false support is known exactly, the estimate is exactly unbiased and every cell's count exactly
-    binomial. Three symbols' buckets are not independent; nothing here rests on that.
+    The bucket of the truth is reported with probability e^ε/(e^ε + g − 1), the others with equal probabilities. A
+    report supports the symbols (0 outside, 1…V) that its function maps to the reported bucket. The functions are the
+    multiply-add-shift family (`mechanisms.local.common.hash_family`): the buckets of two symbols are exactly
+    independent. So the probability of a false support is known exactly, the estimate is exactly unbiased and every
+    cell's count is exactly binomial. The buckets of three symbols are not independent; no result here depends on that.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class LocalHashing(PureProtocol):
     epsilon : float
         ε of a report; in 1e-6…50.
     buckets : int, optional
-        g, 2…2³¹ − 1; by default the best, round(e^ε) + 1 (their eq 8), or the largest.
+        g, 2…2³¹ − 1; by default the optimum round(e^ε) + 1 (their eq 8), or the largest allowed.
 
     Raises
     ------
@@ -117,41 +117,41 @@ class LocalHashing(PureProtocol):
 
     @property
     def truthful(self) -> float:
-        """Probability that the die says to name the bucket of the truth, (e^ε − 1)/(e^ε + g − 1)."""
+        """Probability that the draw makes the device report the bucket of the truth, (e^ε − 1)/(e^ε + g − 1)."""
         return math.expm1(self.epsilon) / (math.exp(self.epsilon) + self._buckets - 1)
 
     @property
     def true_yes(self) -> float:
-        """Return p = e^ε/(e^ε + g − 1), up to the unequal buckets: truthful + (1 − truthful)/g."""
+        """Return p = truthful + (1 − truthful)/g = e^ε/(e^ε + g − 1)."""
         return math.exp(self.epsilon) / (math.exp(self.epsilon) + self._buckets - 1)
 
     @property
     def false_yes(self) -> float:
-        """Return q = P(same bucket)·p + P(another)·(1 − p)/(g − 1): 1/g, but for the unequal buckets."""
+        """Return q = P(same bucket)·p + P(another)·(1 − p)/(g − 1): 1/g, except that bucket sizes differ slightly."""
         return 1.0 / (math.exp(self.epsilon) + self._buckets - 1) + self.truthful * same_bucket(self._buckets)
 
     @property
     def tally_shape(self) -> tuple[int]:
-        """(V + 1,): support of outside, and of each cell."""
+        """(V + 1,): support of outside, then of each cell."""
         return (self.cells + 1,)
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report as sent: the two 64-bit words of a hash function, and a bucket."""
+        """Number of bits of a report as sent: the two 64-bit words of a hash function, and a bucket."""
         return 128 + (self._buckets - 1).bit_length()
 
     @property
     def batch(self) -> int:
-        """Devices a batch: their coins and reports take about 40 MB."""
+        """Number of devices per batch; their coins and reports take about 40 MB."""
         return min(2**20, BATCH_BYTES // DEVICE_BYTES)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HashCoins:
-        """Draw every device's function and throw its die."""
+        """Draw every device's hash function and categorical draw."""
         seeds = draw_seeds(memory.devices, rng=rng)
         return HashCoins(seeds, throw(memory.devices, self.truthful, self._buckets, None, rng=rng))
 
     def answer(self, round: int, truth: Truth, coins: HashCoins) -> HashedReports:  # noqa: A002 - the paper's word
-        """Return each device's function and the bucket it names."""
+        """Return each device's hash function and the bucket it reports."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         values = np.empty_like(coins.thrown)
@@ -159,23 +159,23 @@ class LocalHashing(PureProtocol):
         return HashedReports(coins.seeds, values)
 
     def encode(self, reports: HashedReports) -> Vectors:
-        """Return (n, V + 1) int64: a 1 for every symbol the report supports, for few devices."""
+        """Return (n, V + 1) int64: a 1 for every symbol the report supports; meant for few devices."""
         self._check_reports(reports)
         vectors = np.empty((len(reports), self.cells + 1), dtype=np.int64)
         fill_support(reports.seeds, reports.values, np.uint64(self._buckets), vectors)
         return vectors
 
     def tally(self, reports: HashedReports, where: Where | None = None) -> Counts:
-        """Return the reports that support each symbol, (V + 1,) int64: n·(V + 1) hashes, none of them kept."""
+        """Return the number of reports that support each symbol, (V + 1,) int64, by n·(V + 1) hashes, none stored."""
         mask = check_where(where, devices=len(self._check_reports(reports)))
         counts = np.zeros(self.cells + 1, dtype=np.int64)
         add_support(reports.seeds, reports.values, mask, np.uint64(self._buckets), counts)
         return counts
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (1, V + 1) counts, each Bin(Y, p) + Bin(N − Y, q), as among devices.
+        """Draw (1, V + 1) counts, each Bin(Y, p) + Bin(N − Y, q), its exact distribution.
 
-        Counts of different symbols are drawn independently, which among devices they are not quite.
+        Counts of different symbols are drawn independently, whereas counts of devices' reports are slightly dependent.
         """
         return self._sample_support(true_counts, rng=rng)
 
@@ -185,7 +185,7 @@ class LocalHashing(PureProtocol):
         return 2 if self.buckets is None else self.buckets
 
     def _check_reports(self, reports: HashedReports) -> HashedReports:
-        """Refuse what is no report, or names a bucket there is not."""
+        """Reject anything that is no report, and reports of a bucket that does not exist."""
         if not isinstance(reports, HashedReports):
             raise ParameterError("reports", "must be HashedReports", type(reports).__name__)
         check_values(reports.values, outputs=self._buckets)
@@ -196,10 +196,10 @@ class LocalHashing(PureProtocol):
         return counts[1:]
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim of function and bucket together.
+        """Return the exact claim for function and bucket together.
 
-        Where the function puts two truths into one bucket they look the same; else their own buckets tell, as
-        in k-ary randomized response over g.
+        If the function maps two truths to one bucket, the report does not distinguish them. Else only their own two
+        buckets distinguish them, as in k-ary randomized response over g symbols.
         """
         source = (
             f"Function and bucket: unless two truths share a bucket of {self._buckets}, each one's own is e^ε times as "

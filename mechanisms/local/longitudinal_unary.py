@@ -25,14 +25,14 @@ PermanentStep = Literal["optimised", "symmetric"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KeptBits:
-    """What a device keeps: for each cell its permanent bit while it is elsewhere, and what being there adds.
+    """Memory of a device: each cell's permanent bit while it is elsewhere, and a hit for when it is in the cell.
 
     Parameters
     ----------
     noise : (n, ceil(cells / 64)) uint64
-        Permanent bits of the cells a device is not in.
+        Permanent bits of the cells that a device is not in.
     hits : (n, ceil(cells / 64)) uint64
-        Whether the permanent bit of a cell is 1 while it is in it, where noise is not already.
+        Whether the permanent bit of a cell is 1 while the device is in the cell, if the noise bit is not already 1.
     """
 
     noise: NDArray[np.uint64]
@@ -44,12 +44,12 @@ class KeptBits:
         return len(self.noise)
 
     def __getitem__(self, index: NDArray[np.int64]) -> "KeptBits":
-        """Return what some devices keep, by their numbers."""
+        """Return the memory of some devices, given their numbers."""
         return KeptBits(self.noise[index], self.hits[index])
 
     @property
     def nbytes(self) -> int:
-        """Bytes kept."""
+        """Number of bytes kept."""
         return self.noise.nbytes + self.hits.nbytes
 
 
@@ -60,9 +60,9 @@ class LongitudinalCoins:
     Parameters
     ----------
     noise, hits : (n, ceil(cells / 64)) uint64
-        As kept.
+        As in `KeptBits`.
     flips : (n, ceil(cells / 64)) uint64
-        Bits told wrongly in this query.
+        Bits that are flipped in this query.
     """
 
     noise: NDArray[np.uint64]
@@ -76,29 +76,29 @@ class LongitudinalCoins:
 
 @dataclass(frozen=True, kw_only=True)
 class LongitudinalUnary(UnaryEncoding):
-    """Two steps: a permanent noisy bit a cell, drawn at `enrol` and kept; then each is flipped anew in every query.
+    """Two steps: one permanent noisy bit per cell, drawn at `enrol` and kept, and fresh flips of it in every query.
 
     Erlingsson, Pihur and Korolova 2014 (RAPPOR), with the parameters of Arcolezi, Couchot, Al Bouna and Xiao
     2021, *Improving the Utility of Locally Differentially Private Protocols for Longitudinal and
-    Multidimensional Frequency Estimates*: the permanent step has ε∞, and the flip probability is solved so
-    that both steps together have ε₁ exactly: with p₁, q₁ kept and f flipped, p = p₁(1 − f) + (1 − p₁)f, q
-    alike, ε₁ = ln(p(1 − q)/(q(1 − p))).
+    Multidimensional Frequency Estimates*: the permanent step has ε∞, and the flip probability f is chosen
+    so that both steps together have exactly ε₁: with p₁, q₁ of the permanent step, p = p₁(1 − f) + (1 − p₁)f, q
+    likewise, and ε₁ = ln(p(1 − q)/(q(1 − p))).
 
-    A device keeps one bit of noise a cell and one hit a cell, so its permanent bits change in two cells only
-    when it moves, and it sends the same ones when it comes back. While it stays, any number of queries tell
-    ε∞ at most (`staying_claim`). Once it moves, its reports together show that it did, even more than fresh noise
-    would (two queries, ε∞ = 2, ε₁ = 1: 2.34, not 2): `claim` is about any journey.
+    A device keeps one bit of noise and one hit per cell. So a move changes its permanent bits in two cells only, and
+    a return restores them. While a device stays in place, any number of reports has ε∞ at most (`staying_claim`). Once
+    it moves, its reports together reveal the move, with a larger ε than with fresh noise in every query (two queries,
+    ε∞ = 2, ε₁ = 1: 2.34 instead of 2). `claim` holds for any sequence of cells.
 
     Parameters
     ----------
     cells : int
         The number of cells V, at least 1.
     epsilon_permanent : float
-        ε∞, what any number of reports about one truth tell at most; in 1e-6…50.
+        ε∞, the greatest ε of any number of reports about one truth; in 1e-6…50.
     epsilon_first : float
-        ε₁, what one report tells; below ε∞. Both are for a move between cells.
+        ε₁ of one report; below ε∞. Both are for a move between cells.
     permanent : {"optimised", "symmetric"}
-        p₁, q₁ of the permanent step: those of OUE (L-OSUE, the better) or of SUE (L-SUE, basic RAPPOR).
+        p₁, q₁ of the permanent step: those of OUE (L-OSUE, the more accurate) or of SUE (L-SUE, basic RAPPOR).
 
     Raises
     ------
@@ -121,7 +121,7 @@ class LongitudinalUnary(UnaryEncoding):
             rule = f"must be below epsilon_permanent = {self.epsilon_permanent:g}"
             raise ParameterError("epsilon_first", rule, self.epsilon_first)
         if not 0.0 < self.flip < 0.5:
-            # Doubles cannot tell the two budgets apart, or one of them from nothing.
+            # In double precision the two values of ε are equal, or one of them is 0.
             rule = f"must leave a second step between none and all of epsilon_permanent = {self.epsilon_permanent:g}"
             raise ParameterError("epsilon_first", rule, self.epsilon_first)
 
@@ -132,17 +132,17 @@ class LongitudinalUnary(UnaryEncoding):
 
     @property
     def false_kept(self) -> float:
-        """q₁, probability that any other cell's is 1."""
+        """q₁, probability that the permanent bit of any other cell is 1."""
         return float(expit(-self.epsilon_permanent / (1 if self.permanent == "optimised" else 2)))
 
     @property
     def flip(self) -> float:
-        """Return f = (q − q₁)/(1 − 2q₁): what takes q₁ to the q at which both steps together have ε₁."""
+        """Return f = (q − q₁)/(1 − 2q₁), which turns q₁ into the q at which both steps together have ε₁."""
         return (self.false_yes - self.false_kept) / (1.0 - 2.0 * self.false_kept)
 
     @property
     def true_yes(self) -> float:
-        """Return p of both steps: 1/2 as p₁ is (optimised), e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric)."""
+        """Return p of both steps: 1/2 like p₁ (optimised), e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric)."""
         return 0.5 if self.permanent == "optimised" else float(expit(self.epsilon_first / 2))
 
     @property
@@ -166,23 +166,23 @@ class LongitudinalUnary(UnaryEncoding):
 
     @property
     def batch(self) -> int:
-        """Devices a batch: what they keep, their coins and reports take about 64 MB at most."""
+        """Number of devices per batch; their memory, coins and reports take at most about 64 MB."""
         return batch_of_rows(4 * words_of(self.cells))
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> KeptBits:
-        """Toss the permanent bits of n devices, for every cell each might be in: 2 bits a device and cell."""
+        """Draw the permanent bits of n devices for every possible cell: 2 bits per device and cell."""
         check_integer("n", n, at_least=0)
         noise = toss_rows(n, self.cells, self.false_kept, rng=rng)
         hit = (self.true_kept - self.false_kept) / (1.0 - self.false_kept)
         return KeptBits(noise, toss_rows(n, self.cells, hit, rng=rng))
 
     def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> LongitudinalCoins:  # type: ignore[override]  # it takes back what it gave
-        """Toss this query's flips of every bit."""
+        """Draw the flips of every bit for this query."""
         flips = toss_rows(memory.devices, self.cells, self.flip, rng=rng)
         return LongitudinalCoins(memory.noise, memory.hits, flips)
 
     def answer(self, round: int, truth: Truth, coins: LongitudinalCoins) -> BitReports:  # type: ignore[override]  # noqa: A002 - what it gave; the paper's word
-        """Return the permanent bits of the device's truth, flipped for this query."""
+        """Return the permanent bits that belong to the device's truth, with the flips of this query."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         rows = coins.noise.copy()
@@ -191,22 +191,22 @@ class LongitudinalUnary(UnaryEncoding):
         return BitReports(rows, self.cells)
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells, wherever the device is at each query.
+        """Return the claim about what a view reveals, wherever the device is at each query.
 
-        The kept bits make the reports of several queries dependent, and those of the devices that a shuffler mixes
-        with them, so the shuffled claim starts from all the reports of a device together.
+        Because of the kept bits, the reports of several queries are dependent, including those of the other devices in
+        a shuffler. So the shuffled claim is derived from all reports of a device together.
         """
         if isinstance(view, Shuffled) and view.round == 1:
             return shuffled_claim(view, local=self._report_claim(view.queries))
         return super().claim(view)
 
     def staying_claim(self, *, queries: int) -> PrivacyClaim:
-        """Return what T reports tell, exactly, about a device that stays in one cell or outside: ε∞ at most.
+        """Return the exact claim about T reports of a device that stays in one cell or outside: ε∞ at most.
 
         Parameters
         ----------
         queries : int
-            T, at least 1.
+            T, the number of reports, at least 1.
         """
         if check_integer("queries", queries, at_least=1) == 1:
             return self._report_claim(1)
@@ -214,7 +214,7 @@ class LongitudinalUnary(UnaryEncoding):
 
     @property
     def _bits(self) -> MemoisedBits:
-        """Return what a claim rests on."""
+        """Return the probabilities from which claims are computed."""
         return MemoisedBits(self.true_kept, self.false_kept, self.flip, self.cells)
 
     @property
@@ -223,7 +223,7 @@ class LongitudinalUnary(UnaryEncoding):
         return f"Arcolezi et al. 2021, {name}, flipping with {self.flip:.6g}"
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim of one report, and a bound for several reports of a device on any journey.
+        """Return the exact claim about one report, or a bound for several reports of a device that may move.
 
         A device that moves reveals more than ε∞, which bounds only the reports about one truth.
         """

@@ -16,25 +16,26 @@ IntervalMethod = Literal["binomial inversion", "score", "exact", "noise, then bi
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Estimated devices in each cell, 1…V in order.
+    """Estimated number of devices in each cell, 1…V in order.
 
     Parameters
     ----------
     count : (cells,) float64
         The unbiased estimate; may be negative.
     std_error : (cells,) float64
-        Theory's standard error at the estimate clipped to what is possible; infinite where nothing was heard.
+        Theoretical standard error, evaluated at the estimate clipped to 0 … the number of devices asked; infinite if a
+        round received no report.
     lower, upper : (cells,) float64
         Ends of the 95 % interval, within 0 and the number of devices asked.
     interval : {"binomial inversion", "score", "exact", "noise, then binomial inversion"}
-        How the interval was made; "score" inverts both tails of the law of the reports, computed or approximated by
-        its first moments.
+        How the interval was computed; "score" inverts both tails of the distribution of the reports, which is
+        computed or approximated by its first moments.
 
     Raises
     ------
     ParameterError
-        If an array has another shape or dtype, holds a NaN, or the ends of an interval are in the wrong
-        order.
+        If an array has another shape or dtype, contains a NaN, or the lower end of an interval exceeds
+        the upper end.
     """
 
     count: NDArray[np.float64]
@@ -44,7 +45,7 @@ class Estimate:
     interval: IntervalMethod
 
     def __post_init__(self) -> None:
-        """Check that the arrays belong together."""
+        """Check the interval method, and that the arrays are valid and consistent."""
         if self.interval not in get_args(IntervalMethod):
             raise ParameterError("interval", f"must be one of {get_args(IntervalMethod)}", self.interval)
         for field in ("count", "std_error", "lower", "upper"):
@@ -70,13 +71,13 @@ class Estimate:
         return len(self.count)
 
     def __repr__(self) -> str:
-        """Size, sum and method."""
+        """Return the number of cells, the sum and the interval method."""
         return f"<Estimate of {len(self)} cells, {self.count.sum():.1f} devices, {self.interval} interval>"
 
 
-# A mechanism takes back only the memory, coins and reports it made itself. A protocol cannot say so without
-# three type parameters on every function that holds a mechanism, so what it takes back is Any and what it
-# gives is named.
+# A mechanism accepts only the memory, coins and reports that it made itself. A protocol cannot express this without
+# three type parameters on every function that takes a mechanism. So what it accepts is Any, and what it returns has
+# a name.
 Memory: TypeAlias = Any
 Coins: TypeAlias = Any
 Counts: TypeAlias = NDArray[np.int64]
@@ -86,11 +87,11 @@ Where: TypeAlias = NDArray[np.bool_]
 
 
 class Reports(Protocol):
-    """One round's answers of a batch, one row a device: an array, or packed rows that index like one."""
+    """Reports of a batch in one round, one row per device: an array, or packed rows with array indexing."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the whole batch, as held and as sent."""
+        """Number of bytes of the whole batch, in memory and as sent."""
 
     def __len__(self) -> int:
         """Return the number of devices."""
@@ -101,23 +102,23 @@ class Reports(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoMemory:
-    """What a device that keeps nothing between queries keeps: only how many there are is known."""
+    """Memory of devices that keep nothing between queries: only the number of devices is stored."""
 
     devices: int
 
     def __post_init__(self) -> None:
-        """Refuse a negative number of devices."""
+        """Reject a negative number of devices."""
         check_integer("n", self.devices, at_least=0)
 
 
 @runtime_checkable
 class LocalMechanism(Protocol):
-    """A mechanism: coins, answers, their sum, the estimate from it, its theory, and its claims per view.
+    """A local mechanism: coins, reports, tally, estimate, standard error, and a privacy claim per view.
 
-    Coins come before truth: `toss` draws everything a batch needs and `answer` draws nothing, so changing one
-    device's truth changes no other device's report and leaves the generator as it was. A lone vehicle is a
-    batch of one. `V` is the number of cells, numbered 1…V; 0 is being outside all of them, a truth like
-    another.
+    Coins are drawn before the truth is known: `toss` draws all random numbers of a batch and `answer` draws none. So
+    changing one device's truth changes no other device's report and leaves the state of the generator unchanged. A
+    single vehicle is a batch of one. `V` is the number of cells, numbered 1…V. The truth 0 means outside every cell; it
+    is treated like any other truth.
     """
 
     @property
@@ -126,11 +127,11 @@ class LocalMechanism(Protocol):
 
     @property
     def rounds(self) -> int:
-        """Answers a device gives per query."""
+        """Number of answers that a device gives per query."""
 
     @property
     def truth_round(self) -> int:
-        """The round, from 1, at whose moment a device fixes the cell it answers about."""
+        """The round, counted from 1, at which a device fixes the cell it answers about."""
 
     @property
     def tally_shape(self) -> tuple[int, ...]:
@@ -138,57 +139,57 @@ class LocalMechanism(Protocol):
 
     @property
     def sample_law(self) -> str:
-        """The law `sample_counts` draws: "exact joint" or "exact per-cell marginals"."""
+        """The distribution that `sample_counts` draws from: "exact joint" or "exact per-cell marginals"."""
 
     @property
     def batch(self) -> int:
-        """Devices a batch for which coins and every round's reports stay under about 64 MB."""
+        """Number of devices per batch; their coins and the reports of all rounds take at most about 64 MB."""
 
     def warnings(self) -> list[str]:
-        """Return what the papers advise against in these parameters, one sentence each."""
+        """Return the papers' warnings about these parameters, one sentence each."""
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> Memory:
-        """Return what n devices keep between queries; unless `NoMemory`, it takes an array of their numbers."""
+        """Return the memory of n devices between queries; unless `NoMemory`, an array of device numbers indexes it."""
 
     def toss(self, memory: Memory, *, rng: np.random.Generator) -> Coins:
-        """Return every coin the batch needs for one query, before any truth is seen."""
+        """Return all coins that the batch needs for one query, drawn before any truth is known."""
 
     def answer(self, round: int, truth: Truth, coins: Coins) -> Reports:  # noqa: A002 - the paper's word
-        """Return the reports of one round, from 1, given each device's cell: (n,) int32 in 0…V."""
+        """Return the reports of one round, counted from 1, given each device's cell: (n,) int32 in 0…V."""
 
     def encode(self, reports: Any) -> Vectors:
-        """Return (n, *tally_shape) int64: what a server adds up and what secret shares hide."""
+        """Return (n, *tally_shape) int64: the vectors that a server adds up or that devices secret-share."""
 
     def tally(self, reports: Any, where: Where | None = None) -> Counts:
         """Return the sum of the encodings, (*tally_shape,) int64, of the devices in the (n,) mask `where`."""
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return the estimated devices in each cell from (rounds, *tally_shape) counts of `counted` of `asked`."""
+        """Estimate the devices in each cell from (rounds, *tally_shape) counts and `counted` and `asked` per round."""
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
     ) -> NDArray[np.float64]:
-        """Return theory's standard error of the estimate, (cells,), exactly, from the (cells + 1,) truth."""
+        """Return the exact theoretical standard error of the estimate, (cells,), given the (cells + 1,) true counts."""
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (rounds, *tally_shape) counts as devices would have made them, in O(cells)."""
+        """Draw (rounds, *tally_shape) counts as simulated devices would produce them, in O(cells) time."""
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what is proved about whoever has this view: exact, a bound, or unknown; never a guess."""
+        """Return the privacy claim proved for an observer with this view: exact, a bound, or unknown; never a guess."""
 
 
 class NotEstimableError(ValueError):
     """No unbiased estimate of the devices in a cell can be made from these answers.
 
-    The mechanism itself is sound: it answers, its tallies have their law and its claims hold. They only do not tell
-    what was asked.
+    The mechanism itself is valid: it answers, its tallies have the stated distribution and its claims hold. But the
+    tallies do not determine the number of devices in a cell.
 
     Parameters
     ----------
     mechanism : str
-        Which one.
+        The name of the mechanism.
     reason : str
-        Why, as a sentence.
+        The reason, as a sentence.
     """
 
     def __init__(self, mechanism: str, reason: str) -> None:
@@ -197,5 +198,5 @@ class NotEstimableError(ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        """Mechanism and reason in one sentence."""
+        """Return mechanism and reason in one sentence."""
         return f"{self.mechanism} cannot be estimated: {self.reason}"

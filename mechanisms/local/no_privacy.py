@@ -20,7 +20,7 @@ from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDiffe
 
 @dataclass(frozen=True, slots=True)
 class NoCoins:
-    """The coins of devices that toss none."""
+    """The coins of devices that need no random numbers."""
 
     devices: int
 
@@ -31,7 +31,7 @@ class NoCoins:
 
 @dataclass(frozen=True, kw_only=True)
 class NoPrivacy:
-    """Each device reports its cell, 0 if it is in none: one round, no noise, no privacy.
+    """Each device reports its cell, or 0 if it is in none: one round, no noise, no privacy.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class NoPrivacy:
     Raises
     ------
     ParameterError
-        If `cells` is no positive integer.
+        If `cells` is not a positive integer.
     """
 
     cells: int
@@ -56,11 +56,11 @@ class NoPrivacy:
 
     @property
     def tally_shape(self) -> tuple[int]:
-        """(V + 1,): outside, and each cell."""
+        """(V + 1,): outside, then each cell."""
         return (self.cells + 1,)
 
     def warnings(self) -> list[str]:
-        """Return what a user should hear before taking it for a private mechanism."""
+        """Return the warnings about these parameters: there are none."""
         return []
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
@@ -81,12 +81,12 @@ class NoPrivacy:
         return one_hot(check_values(reports, outputs=self.cells + 1), self.cells + 1)
 
     def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
-        """Return the reports of outside and of each cell, (V + 1,) int64."""
+        """Return the numbers of reports of outside and of each cell, (V + 1,) int64."""
         mask = check_where(where, devices=len(reports))
         return tally_values(check_values(reports, outputs=self.cells + 1), mask, self.cells + 1)
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return the counts themselves, or N·C/n where only n of N were heard.
+        """Return the counts themselves, or N·C/n if only n of N devices were counted.
 
         Parameters
         ----------
@@ -119,11 +119,11 @@ class NoPrivacy:
         return proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard).std_error(truth[1:])
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:  # noqa: ARG002 - others draw
-        """Return the counts, (1, V + 1) int64: the truth."""
+        """Return the true counts themselves, (1, V + 1) int64."""
         return check_true_counts(true_counts, self.cells)[np.newaxis].copy()
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return "infinite" with δ = 1 for every view of reports, counts or all shares: they tell the cell for sure."""
+        """Return ε = ∞, δ = 1 for every view of reports, counts or all shares: they reveal the cell with certainty."""
         if isinstance(view, Report) and view.round > self.rounds:
             return PrivacyClaim.unknown("The mechanism has one round only.")
         if isinstance(view, ReleasedDifferences):

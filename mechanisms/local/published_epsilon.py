@@ -15,16 +15,16 @@ from mechanisms.privacy.sampling_privacy import (
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a paper prints as a mechanism's leakage.
+    """The privacy leakage ε that a paper states for a mechanism.
 
     Parameters
     ----------
     epsilon : float
-        As printed; infinite where its formula divides by zero.
+        ε as published; infinite where the paper's formula divides by zero.
     equation : str
-        Which one.
+        The equation of the paper.
     note : str
-        What it leaves out.
+        What the equation leaves out.
     """
 
     epsilon: float
@@ -33,7 +33,7 @@ class Printed:
 
 
 def printed_by_paper(mechanism: LocalMechanism) -> Printed | None:
-    """Return what the mechanism's paper prints as its leakage; None where it prints nothing."""
+    """Return the leakage that the mechanism's paper states; None where the paper states none."""
     match mechanism:
         case SamplingPrivacy():
             epsilon = printed_multi_value_leakage(sampling=mechanism.sampling, blanks=mechanism.blanks[1:])

@@ -1,4 +1,4 @@
-"""Randomized response per cell: with the papers' two coins, Warner's, and the papers' variants with sampling."""
+"""Randomized response per cell: with two coins, Warner's with one coin, and the papers' variants with sampling."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ from mechanisms.privacy.view import View
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TwoCoins:
-    """What the two coins of every device about every cell come to.
+    """Combined result of the two coins of every device for every cell.
 
     Parameters
     ----------
     noise : (n, ceil(cells / 64)) uint64
-        Cells about which the device says Yes whatever the truth: first coin tails, second heads.
+        Cells about which the device answers Yes whatever the truth: first coin tails, second heads.
     hits : (n,) bool
-        Whether it says Yes about the cell it is in, if `noise` does not already.
+        Whether the device answers Yes about the cell it is in, if `noise` does not already.
     """
 
     noise: NDArray[np.uint64]
@@ -52,19 +52,19 @@ class TwoCoins:
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizedResponse:
-    """Two coins a cell: heads on the first, say the truth; else say what the second says (SP sec 3.3, π_s = 1).
+    """Two coins per cell: answer truthfully if the first is heads, else as the second shows (SP sec 3.3, π_s = 1).
 
-    p₁ = π_1 + (1 − π_1)π_2 is the probability of a Yes about the device's own cell, p₀ = (1 − π_1)π_2 about
-    any other.
+    p₁ = π_1 + (1 − π_1)π_2 is the probability of a Yes about the device's own cell, and p₀ = (1 − π_1)π_2 that of a Yes
+    about any other cell.
 
     Parameters
     ----------
     cells : int
         The number of cells V, at least 1.
     first_coin : float
-        π_1, probability of telling the truth, in (0, 1].
+        π_1, probability of a truthful answer, in (0, 1].
     second_coin : float
-        π_2, probability of saying Yes otherwise, in [0, 1].
+        π_2, probability of a Yes otherwise, in [0, 1].
 
     Raises
     ------
@@ -97,16 +97,16 @@ class RandomizedResponse:
 
     @property
     def tally_shape(self) -> tuple[int, int]:
-        """(V, 2): No and Yes about each cell."""
+        """(V, 2): the answers No and Yes about each cell."""
         return (self.cells, 2)
 
     @property
     def batch(self) -> int:
-        """Devices a batch: their coins and reports take about 64 MB at most."""
+        """Number of devices per batch; their coins and reports take at most about 64 MB."""
         return batch_of_rows(2 * words_of(self.cells))
 
     def warnings(self) -> list[str]:
-        """Return what the papers advise against in these parameters: nothing."""
+        """Return the papers' warnings about these parameters: there are none."""
         return []
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
@@ -114,19 +114,19 @@ class RandomizedResponse:
         return NoMemory(n)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> TwoCoins:
-        """Toss both coins of every device about every cell.
+        """Toss both coins of every device for every cell.
 
-        Only what they come to is kept, with the same law: noise, with probability p₀ about each cell
-        independently; and one hit a device, with probability π_1/(1 − p₀), which turns the No that noise
-        leaves about its own cell into a Yes: p₀ + (1 − p₀)·π_1/(1 − p₀) = p₁. A device has one cell, so it
-        needs one hit.
+        Only the combined result is kept, drawn from the same distribution. Noise is a Yes with probability p₀ about
+        each cell independently. A hit, one per device, has probability π_1/(1 − p₀) and turns a No that noise leaves
+        about the device's own cell into a Yes: p₀ + (1 − p₀)·π_1/(1 − p₀) = p₁. One hit suffices because a device is in
+        at most one cell.
         """
         noise = toss_rows(memory.devices, self.cells, self.false_yes, rng=rng)
         hits = rng.random(memory.devices) < self.first_coin / (1.0 - self.false_yes)
         return TwoCoins(noise, hits)
 
     def answer(self, round: int, truth: Truth, coins: TwoCoins) -> BitReports:  # noqa: A002 - the paper's word
-        """Return a Yes or No about every cell; a device outside every cell holds a No about each."""
+        """Return a Yes or No about every cell; for a device outside every cell the truth is No about each."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         rows = coins.noise.copy()
@@ -134,15 +134,15 @@ class RandomizedResponse:
         return BitReports(rows, self.cells)
 
     def encode(self, reports: BitReports) -> Vectors:
-        """Return (n, V, 2) int64: a 1 for No or for Yes about each cell."""
+        """Return (n, V, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
         return encode_rows(reports, self.cells)
 
     def tally(self, reports: BitReports, where: Where | None = None) -> Counts:
-        """Return the answers No and Yes about each cell, (V, 2) int64."""
+        """Return the numbers of answers No and Yes about each cell, (V, 2) int64."""
         return tally_rows(reports, self.cells, where)
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return (C − p₀N)/(p₁ − p₀) for the Yes count C (SP eqs 2-5), with n of N heard N(C/n − p₀)/(p₁ − p₀).
+        """Return (C − p₀N)/(p₁ − p₀) for the Yes count C (SP eqs 2-5); N(C/n − p₀)/(p₁ − p₀) if n of N were counted.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class RandomizedResponse:
         Returns
         -------
         Estimate
-            Unbiased, with an interval that inverts the law of C.
+            Unbiased, with an interval that inverts the distribution of C.
         """
         heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, :, 1]
@@ -161,7 +161,9 @@ class RandomizedResponse:
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
     ) -> NDArray[np.float64]:
-        """Return √(Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀))/(p₁ − p₀), (V,), and a sample's share where not all were heard.
+        """Return the standard error √(Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀))/(p₁ − p₀), (V,).
+
+        If only some of the devices were counted, the variance of a simple random sample is added.
 
         Parameters
         ----------
@@ -187,11 +189,11 @@ class RandomizedResponse:
         return np.stack([devices - yes, yes], axis=-1).astype(np.int64, copy=False)[np.newaxis]
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells.
+        """Return the claim about what a view reveals.
 
-        A report is exact: the hockey stick of the two answers a move changes. At δ = 0 that is
-        ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)), where SP eq 30 prints the first term only. Other views follow from it, as
-        with any mechanism of one round.
+        The claim about a report is exact: the hockey-stick divergence of the two answers that a move changes. At δ = 0
+        its ε is ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)), of which SP eq 30 states the first term only. Claims about other
+        views follow from it, as for any mechanism of one round.
         """
 
         def report(queries: int) -> PrivacyClaim:
@@ -213,23 +215,23 @@ OUTPUTS = ("No", "Yes")
 
 @dataclass(frozen=True, kw_only=True)
 class Warner(QuestionMechanism):
-    """One coin a cell: heads, say the truth; tails, say the opposite (Warner 1965).
+    """One coin per cell: answer truthfully if it is heads, with the opposite if it is tails (Warner 1965).
 
-    Ŷ = (C − (1 − p)N)/(2p − 1), with variance N·p(1 − p)/(2p − 1)² whatever the truth is. Both answers are
-    counted in its ε: |ln(p/(1 − p))| for a single question, twice that when every cell is asked about, since a
-    move changes two answers. It is the two-coin form with π_1 = 2p − 1 and π_2 = 1/2.
+    The estimate is Ŷ = (C − (1 − p)N)/(2p − 1), with variance N·p(1 − p)/(2p − 1)² whatever the truth is. Both possible
+    answers count towards ε: it is |ln(p/(1 − p))| for a single question, and twice that when every cell is asked about,
+    since a move changes two answers. The mechanism equals the two-coin form with π_1 = 2p − 1 and π_2 = 1/2.
 
     Parameters
     ----------
     cells : int
         The number of cells V, at least 1.
     truthful : float
-        p, probability of telling the truth, in [0, 1] but not 1/2.
+        p, probability of a truthful answer, in [0, 1] but not 1/2.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range or NaN, or p is 1/2, where an answer says nothing.
+        If a parameter is out of range or NaN, or p is 1/2, where an answer does not depend on the truth.
     """
 
     truthful: float
@@ -243,7 +245,7 @@ class Warner(QuestionMechanism):
         super().__post_init__()
 
     def build_question(self) -> Question:
-        """Return the laws of No and Yes."""
+        """Return the distributions of No and Yes."""
         lie = 1.0 - self.truthful
         yes: dict[Answers, float] = {(0,): lie, (1,): self.truthful}
         no: dict[Answers, float] = {(0,): self.truthful, (1,): lie}
@@ -256,11 +258,12 @@ class Warner(QuestionMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledResponse(QuestionMechanism):
-    """Say ⊥ unless sampled, then heads on the first coin tells the truth, else the second answers (SP toy 2).
+    """Two-coin randomized response of the sampled devices; the others answer ⊥ (SP toy 2).
 
-    SP eqs 2-5 and, with a rate for each kind of holder, ALP eqs 3-4. A Yes-holder says Yes with π_sYes(π_1 +
-    (1 − π_1)π_2), a No-holder with π_sNo(1 − π_1)π_2. With one rate, Ŷ = (C − π_s(1 − π_1)π_2·N)/(π_sπ_1); with
-    both rates 1 it is randomized response. Rates that differ make ⊥ tell too.
+    A sampled device answers truthfully if the first coin is heads, else as the second coin shows. SP eqs 2-5 and, with
+    a sampling rate for each kind of holder, ALP eqs 3-4. A Yes-holder answers Yes with probability π_sYes(π_1 +
+    (1 − π_1)π_2), a No-holder with π_sNo(1 − π_1)π_2. With one rate, Ŷ = (C − π_s(1 − π_1)π_2·N)/(π_sπ_1); with both
+    rates 1 it is randomized response. If the rates differ, the answer ⊥ also depends on the truth.
 
     Parameters
     ----------
@@ -269,13 +272,13 @@ class SampledResponse(QuestionMechanism):
     sampling : float
         π_s of Yes-holders, in (0, 1].
     first_coin : float
-        π_1, probability of telling the truth once sampled, in (0, 1].
+        π_1, probability of a truthful answer if sampled, in (0, 1].
     second_coin : float
-        π_2, probability of saying Yes otherwise, in [0, 1].
+        π_2, probability of a Yes otherwise, in [0, 1].
     sampling_no : float, optional
-        π_s of No-holders, in [0, 1]; that of Yes-holders by default.
+        π_s of No-holders, in [0, 1]; by default that of Yes-holders.
     estimator : {"yes", "no", "silent", "best"}
-        The count to estimate from; that of Yes by default, as in the papers.
+        The count to estimate from; by default that of Yes, as in the papers.
     yes_share : float, optional
         The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default.
 
@@ -305,7 +308,7 @@ class SampledResponse(QuestionMechanism):
         object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
 
     def build_question(self) -> Question:
-        """Return the laws of No, Yes and ⊥ (SP eqs 2-3, ALP eqs 3-4)."""
+        """Return the distributions of No, Yes and ⊥ (SP eqs 2-3, ALP eqs 3-4)."""
         rates = self.sampling, self.sampling if self.sampling_no is None else self.sampling_no
         false_yes = (1.0 - self.first_coin) * self.second_coin
         false_no = (1.0 - self.first_coin) * (1.0 - self.second_coin)
@@ -313,12 +316,12 @@ class SampledResponse(QuestionMechanism):
             (rate * says_no, rate * (1.0 - says_no), 1.0 - rate)
             for rate, says_no in zip(rates, (false_no, self.first_coin + false_no), strict=True)
         ]
-        # What a No-holder says of Yes, written so that it is 0 exactly where no coin can make it say so.
+        # A No-holder's probability of Yes, computed so that it is exactly 0 where no coin outcome leads to Yes.
         laws[1] = (laws[1][0], rates[1] * false_yes, laws[1][2])
         return build_yes_no_silent(yes=laws[0], no=laws[1])
 
     def build_estimator(self) -> LinearEstimator:
-        """Return the chosen estimator; a NotEstimableError where its count says nothing."""
+        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
         share = check_share(self.yes_share, self.cells)
         return chosen_estimator(self.question, self.estimator, yes_share=share, mechanism=type(self).__name__)
 
@@ -328,21 +331,21 @@ Reading = Literal["noise", "value"]
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingAndNoise(QuestionMechanism):
-    """Say something with π_s, else ⊥ (SP eq 1, ALP eq 2): a false start of both papers.
+    """Answer with probability π_s, else ⊥ (SP eq 1, ALP eq 2): a failed first attempt of both papers.
 
-    Two readings. In "noise", whoever is sampled says Yes, whatever its truth, and nobody says No: SP's toy 1,
-    and the text under ALP eq 2 ("a percentage of the No population responds Yes"). In "value", whoever is
-    sampled says its own value: ALP eq 2 as the equation stands.
+    There are two readings. In "noise", a sampled device answers Yes whatever its truth, and no device answers No: SP's
+    toy 1, and the text under ALP eq 2 ("a percentage of the No population responds Yes"). In "value", a sampled device
+    reports its own value: ALP eq 2 as published.
 
     What can be estimated:
 
-    - "noise" with one π_s for all, SP's toy: nothing. One equation, C = π_s·(YES + NO), and two unknowns;
-      knowing YES + NO = N does not help, since then C says nothing that was not known. It is the only one with
-      ε = 0, for the same reason.
+    - "noise" with one π_s for all devices, SP's toy: nothing. There is one equation, C = π_s·(YES + NO), and two
+      unknowns. Knowing YES + NO = N does not help, since C then contains no further information. For the same reason
+      it is the only variant with ε = 0.
     - "noise" with π_sYes ≠ π_sNo: YES = (C − π_sNo·N)/(π_sYes − π_sNo), if N is known, as it is where ⊥ is
-      written too. Without it there are still two unknowns.
-    - "value": YES = C(Yes)/π_sYes, even if N is not known, and NO likewise from its own count; for only
-      Yes-holders ever say Yes, and that is why no ε is finite.
+      reported too. If N is not known there are still two unknowns.
+    - "value": YES = C(Yes)/π_sYes, even if N is not known, and NO likewise from its own count. The reason is that only
+      Yes-holders ever answer Yes, which is also why no finite ε exists.
 
     Parameters
     ----------
@@ -351,9 +354,9 @@ class SamplingAndNoise(QuestionMechanism):
     sampling : float
         π_s of Yes-holders, in (0, 1].
     sampling_no : float, optional
-        π_s of No-holders, in [0, 1]; that of Yes-holders by default.
+        π_s of No-holders, in [0, 1]; by default that of Yes-holders.
     says : {"noise", "value"}
-        The reading.
+        The reading of the equations.
 
     Raises
     ------
@@ -381,7 +384,7 @@ class SamplingAndNoise(QuestionMechanism):
         return self.sampling, self.sampling if self.sampling_no is None else self.sampling_no
 
     def build_question(self) -> Question:
-        """Return the laws of No, Yes and ⊥ (SP eq 1, ALP eq 2)."""
+        """Return the distributions of No, Yes and ⊥ (SP eq 1, ALP eq 2)."""
         yes, no = self.rates
         said = (0.0, no) if self.says == "noise" else (no, 0.0)
         return build_yes_no_silent(yes=(0.0, yes, 1.0 - yes), no=(*said, 1.0 - no))
@@ -392,7 +395,7 @@ class SamplingAndNoise(QuestionMechanism):
         Raises
         ------
         NotEstimableError
-            In reading "noise" with one π_s for all.
+            In reading "noise" with one π_s for all devices.
         """
         yes, no = self.rates
         if self.says == "noise" and yes == no:

@@ -53,13 +53,13 @@ def resolve_blanks(
     blank_zero : float, optional
         π_0.
     blank : float or (cells,) float, optional
-        π_v of each cell. With neither, all V + 1 blanks are equal; with one of them, the other takes what is
-        left.
+        π_v of each cell. If neither is given, all V + 1 blanks are equal. If one of them is given, the other has the
+        remaining probability.
 
     Raises
     ------
     ParameterError
-        If a blank is no probability, there is not one a cell, or the faces do not sum to 1 within 1e-9.
+        If a blank is not a probability, there is not one per cell, or the outcomes do not sum to 1 within 1e-9.
     """
     left = 1.0 - sampling
     if blank is None:
@@ -77,12 +77,12 @@ def resolve_blanks(
     if abs(sampling + zero + total - 1.0) > SUM_TOLERANCE:
         rule = f"must make sampling ({sampling:g}), blank_zero ({zero:g}) and the cells' blanks ({total:g}) sum to 1"
         raise ParameterError("blank", rule, sampling + zero + total)
-    # A remainder of rounding is no face: a claim must not rest on it.
+    # A remainder due to rounding is no possible outcome: a claim must not depend on it.
     return np.concatenate([[zero if zero > SUM_TOLERANCE or blank_zero is not None else 0.0], values])
 
 
 def _check_share(field: str, value: float, left: float) -> float:
-    """Return a probability no larger than what is left for it."""
+    """Return `value` if it is a probability of at most `left`."""
     share = check_probability(field, value)
     if share > left + SUM_TOLERANCE:
         raise ParameterError(field, f"must be at most 1 − sampling = {left:g}", value)
@@ -90,7 +90,7 @@ def _check_share(field: str, value: float, left: float) -> float:
 
 
 def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
-    """Return one probability a cell."""
+    """Return one probability per cell."""
     given = np.asarray(blank)
     if given.dtype.kind not in "fiu":
         raise ParameterError("blank", "must be a number, or one a cell", blank)
@@ -105,7 +105,7 @@ def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
 
 
 def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) -> list[str]:
-    """Return a sentence for each thing in these parameters that the paper, or its own mathematics, advises against.
+    """Return a sentence for each property of these parameters that the paper, or its mathematics, advises against.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
     blank_zero : float
         π_0.
     blanks : (values,) float
-        The probabilities of the other blank faces.
+        The probabilities of the other blanks.
     """
     sentences = []
     if sampling >= 0.5:
@@ -133,19 +133,19 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
 
 
 def warn(sentences: list[str], *, stacklevel: int) -> None:
-    """Warn with each sentence, at the caller so many frames above this one's."""
+    """Issue each sentence as a warning, attributed to the frame `stacklevel` levels above that of this function."""
     for sentence in sentences:
         warnings.warn(sentence, ParameterWarning, stacklevel=stacklevel + 1)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Dice:
-    """One thrown die a device, for both rounds.
+    """One categorical draw per device, used in both rounds.
 
     Parameters
     ----------
     thrown : (n,) int32
-        −1 for S, else the blank face 0…V.
+        −1 for S, else the blank 0…V.
     """
 
     thrown: NDArray[np.int32]
@@ -157,12 +157,12 @@ class Dice:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RefreshedDice:
-    """One thrown die a device, and what it shows in round two, where some blanks have been thrown again.
+    """One categorical draw per device, and its outcome in round two, for which some blanks are drawn again.
 
     Parameters
     ----------
     thrown, again : (n,) int32
-        −1 for S (in both, or in neither), else the blank face 0…V.
+        −1 for S (in both, or in neither), else the blank 0…V.
     """
 
     thrown: NDArray[np.int32]
@@ -174,14 +174,15 @@ class RefreshedDice:
 
 
 class SamplingPrivacy:
-    """A die with the faces S, 0, 1…V, thrown once for both rounds (SP eqs 12-16).
+    """One categorical draw among S (sampled) and the blanks 0, 1…V, used in both rounds (SP eqs 12-16).
 
     Round one: S → 0, v → v. Round two: S → the cell the device is in then (0 outside every cell), v → v. A
-    blank says the same in both rounds and cancels in the difference, which is why the error does not hang on
-    how many are outside.
+    blank is reported alike in both rounds and cancels in the difference, so the error does not depend on the number of
+    devices outside.
 
-    With `refresh` (not in the paper) a blank is thrown again for round two with probability ρ. What no longer
-    cancels grows with the devices asked, and gives whoever links a device's reports a finite ε.
+    With `refresh` (not in the paper) a blank is drawn again for round two with probability ρ. The part of the noise
+    that no longer cancels grows with the number of devices asked. In return, ε is finite for an observer who links a
+    device's reports.
 
     Parameters
     ----------
@@ -190,9 +191,9 @@ class SamplingPrivacy:
     sampling : float
         π_s, in (0, 1].
     blank_zero : float, optional
-        π_0. By default what `blank` leaves, or as likely as each cell: (1 − π_s)/(V + 1).
+        π_0. By default the probability that `blank` leaves, or that of each cell: (1 − π_s)/(V + 1).
     blank : float or (cells,) float, optional
-        π_v, of each cell alike or one by one. By default the cells share alike what π_s and π_0 leave.
+        π_v, one value for all cells or one per cell. By default the cells share equally what π_s and π_0 leave.
     refresh : float
         ρ, in [0, 1]; by default 0, the paper's protocol.
 
@@ -204,12 +205,12 @@ class SamplingPrivacy:
     Warns
     -----
     ParameterWarning
-        Of what the paper advises against: π_s of 1/2 or more, a face that no blank shows.
+        If the paper advises against a parameter: π_s of 1/2 or more, a blank of probability 0.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range or NaN, or the faces do not sum to 1 within 1e-9.
+        If a parameter is out of range or NaN, or the outcomes do not sum to 1 within 1e-9.
     """
 
     rounds: ClassVar[int] = 2
@@ -231,13 +232,13 @@ class SamplingPrivacy:
         self.blanks = resolve_blanks(cells=self.cells, sampling=self.sampling, blank_zero=blank_zero, blank=blank)
         self.blanks.flags.writeable = False
         self.refresh = check_probability("refresh", refresh)
-        # Equal blanks need no table; nor do blanks that are never thrown.
+        # Equal blanks need no alias table; nor do blanks that are never drawn.
         equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
         self._table = None if equal else alias_table(self.blanks)
         warn(self.warnings(), stacklevel=2)
 
     def __repr__(self) -> str:
-        """Parameters, blanks in short."""
+        """Return the parameters, with the blanks abbreviated."""
         zero, rest = self.blanks[0], self.blanks[1:]
         blank = f"{rest[0]:g}" if rest.min() == rest.max() else f"{rest.min():g}..{rest.max():g}"
         refresh = f", refresh={self.refresh:g}" if self.refresh else ""
@@ -245,23 +246,23 @@ class SamplingPrivacy:
         return f"SamplingPrivacy({die}{refresh})"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both throw the same die, and throw it again alike."""
+        """Return whether both have the same probabilities of the outcomes and of a refresh."""
         if not isinstance(other, SamplingPrivacy):
             return NotImplemented
         same = self.sampling == other.sampling and self.refresh == other.refresh
         return same and np.array_equal(self.blanks, other.blanks)
 
     def __hash__(self) -> int:
-        """Of the die."""
+        """Return a hash of the probabilities."""
         return hash((self.sampling, self.refresh, self.blanks.tobytes()))
 
     @property
     def tally_shape(self) -> tuple[int]:
-        """(V + 1,): the dummy 0, and each cell."""
+        """(V + 1,): the value 0, then each cell."""
         return (self.cells + 1,)
 
     def warnings(self) -> list[str]:
-        """Return what the paper advises against in these parameters."""
+        """Return warnings about parameters that the paper advises against."""
         zero = float(self.blanks[0])
         said = sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=self.blanks[1:])
         if self.refresh and zero == 0.0:
@@ -275,17 +276,17 @@ class SamplingPrivacy:
         return NoMemory(n)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice | RefreshedDice:
-        """Throw every device's die, once for both rounds (SP eq 12), and with refresh some blanks again."""
+        """Make every device's draw, once for both rounds (SP eq 12), and with refresh draw some blanks again."""
         thrown = throw(memory.devices, self.sampling, self.cells + 1, self._table, rng=rng)
         if not self.refresh:
             return Dice(thrown)
         return RefreshedDice(thrown, redraw(thrown, self.refresh, self.cells + 1, self._table, rng=rng))
 
     def answer(self, round: int, truth: Truth, coins: Dice | RefreshedDice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
-        """Return one value a device, (n,) int32 in 0…V (SP eqs 13-14 in round one, 15 in round two)."""
+        """Return one value per device, (n,) int32 in 0…V (SP eqs 13-14 in round one, 15 in round two)."""
         check_truth(truth, devices=len(coins), cells=self.cells)
         if check_round(round, self.rounds) == 1:
-            return np.maximum(coins.thrown, 0)  # S, held as −1, says 0
+            return np.maximum(coins.thrown, 0)  # S, stored as −1, is reported as 0
         reports = np.empty_like(coins.thrown)
         answer_second(coins.again if isinstance(coins, RefreshedDice) else coins.thrown, truth, reports)
         return reports
@@ -295,12 +296,12 @@ class SamplingPrivacy:
         return one_hot(check_values(reports, outputs=self.cells + 1), self.cells + 1)
 
     def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
-        """Return the reports of each value, (V + 1,) int64."""
+        """Return the number of reports of each value, (V + 1,) int64."""
         mask = check_where(where, devices=len(reports))
         return tally_values(check_values(reports, outputs=self.cells + 1), mask, self.cells + 1)
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return (C_v,₂ − C_v,₁)/π_s (SP eq 16), from realised rates where not everyone was heard in both rounds.
+        """Return (C_v,₂ − C_v,₁)/π_s (SP eq 16), with counts scaled by response rates if not all were counted.
 
         With refresh, (C_v,₂ − λC_v,₁ − (1 − λ)Nπ_v)/π_s: round one is then a control variate.
 
@@ -327,7 +328,9 @@ class SamplingPrivacy:
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
     ) -> NDArray[np.float64]:
-        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices; more with refresh, or if some went unheard.
+        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices.
+
+        It is larger with refresh, or if not all reports were counted.
 
         Parameters
         ----------
@@ -350,9 +353,9 @@ class SamplingPrivacy:
         return variance.std_error(truth[1:])
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (2, V + 1) counts: Bin(Y_v, π_s) devices of each truth sampled, the others' blanks one multinomial.
+        """Draw (2, V + 1) counts: Bin(Y_v, π_s) sampled devices per truth, and one multinomial of the others' blanks.
 
-        With refresh, Bin(B_v, ρ) of the B_v blanks of each value are thrown again, all in one multinomial.
+        With refresh, Bin(B_v, ρ) of the B_v blanks of each value are drawn again, all in one multinomial.
         """
         truth = check_true_counts(true_counts, self.cells)
         sampled = rng.binomial(truth, self.sampling)
@@ -367,10 +370,10 @@ class SamplingPrivacy:
         return np.stack([first, second]).astype(np.int64, copy=False)
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells.
+        """Return the claim about what a view reveals.
 
-        Round one tells nothing; round two is exact, over the truths 0…V where SP eq 29 runs over 1…V; linked,
-        the reports 0 then v are given only by a device in cell v, so without refresh no ε is finite and δ =
-        π_s.
+        Round one reveals nothing. The claim about round two is exact, over the truths 0…V, whereas SP eq 29 covers
+        1…V. For linked reports, only a device in cell v reports 0 and then v, so without refresh no ε is finite and
+        δ = π_s.
         """
         return sampling_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self.refresh)

@@ -1,4 +1,4 @@
-"""Subset selection: a report is a random subset of the symbols that holds the true one more often."""
+"""Subset selection: a report is a random subset of the symbols that contains the true one more often."""
 
 import math
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ MEMBERS, OTHERS = np.uint64(0), np.uint64(2**64 - 1)
 def draw_subsets(n: int, symbols: int, size: int, *, rng: np.random.Generator) -> NDArray[np.uint64]:
     """Return n uniform subsets of `size` of the symbols, (n, ceil(symbols / 64)) uint64.
 
-    Each symbol is first taken with size/symbols: given how many were, those are a uniform subset of that
-    many. Uniform members are then thrown out, or uniform others taken in, until the number is right, about
-    √symbols of them.
+    Each symbol is first included with probability size/symbols: given their number, the included symbols are a uniform
+    subset of that size. Then uniform members are removed, or uniform other symbols added, until the size is right; this
+    takes about √symbols steps.
     """
     rows = toss_rows(n, symbols, size / symbols, rng=rng)
     _even_out(rows, symbols, size, rng)
@@ -46,13 +46,13 @@ def _ones(word: np.uint64) -> Any:  # pragma: no cover - compiled
 def _even_out(
     rows: NDArray[np.uint64], symbols: int, size: int, rng: np.random.Generator
 ) -> None:  # pragma: no cover - compiled
-    """Take in or throw out uniform symbols until every row holds `size`."""
+    """Add or remove uniform symbols until every row has `size` members."""
     for i in range(rows.shape[0]):
         held = 0
         for j in range(rows.shape[1]):
             held += _ones(rows[i, j])
         while held != size:
-            symbol = int(rng.random() * symbols)  # a 53-bit uniform, as a die is thrown; never rounded up to the top
+            symbol = int(rng.random() * symbols)  # a 53-bit uniform number, never rounded up to `symbols`
             word = symbol >> 6
             bit = ONE << np.uint64(symbol & 63)
             has = (rows[i, word] & bit) != 0
@@ -68,7 +68,7 @@ def _even_out(
 def _flip_ranked(
     row: NDArray[np.uint64], rank: int, symbols: int, mirror: np.uint64
 ) -> None:  # pragma: no cover - compiled
-    """Flip the member of this rank, from 0 in order of symbols; the other of this rank if all is mirrored."""
+    """Flip the member of this rank, from 0 in order of symbols; if `mirror` is all ones, the non-member."""
     for j in range(row.size):
         word = row[j] ^ mirror
         left = symbols - 64 * j
@@ -92,11 +92,11 @@ def hold_or_miss(
     into: NDArray[np.int32],
     symbols: int,
 ) -> None:  # pragma: no cover - compiled
-    """Make each subset hold its truth, or miss it, by at most one swap.
+    """Make each subset contain its truth, or not contain it, by at most one swap.
 
-    Where it must hold and does not, the truth takes the place of the member of rank `out`; where it must miss
-    and does not, the other of rank `into` takes the place of the truth. Uniform ranks leave the rest of the
-    subset uniform among the other symbols.
+    Where the subset must contain the truth and does not, the truth replaces the member of rank `out`. Where it must not
+    contain the truth and does, the non-member of rank `into` replaces the truth. As the ranks are uniform, the rest of
+    the subset stays uniform among the other symbols.
     """
     for i in range(truth.size):
         word = truth[i] >> 6
@@ -106,23 +106,23 @@ def hold_or_miss(
             _flip_ranked(rows[i], out[i], symbols, MEMBERS)
             rows[i, word] ^= bit
         elif has and not holds[i]:
-            # Ranked among the others before the truth becomes one of them.
+            # Ranked among the non-members before the truth becomes one of them.
             _flip_ranked(rows[i], into[i], symbols, OTHERS)
             rows[i, word] ^= bit
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SubsetCoins:
-    """A uniform subset a device, and what turns it into a report.
+    """One uniform subset per device, and the draws that turn it into a report.
 
     Parameters
     ----------
     rows : (n, ceil((V + 1) / 64)) uint64
         Subsets of d of the V + 1 symbols, packed.
     holds : (n,) bool
-        Whether the report holds the truth.
+        Whether the report contains the truth.
     out, into : (n,) int32
-        Ranks of the member that makes room for the truth, and of the other that replaces it.
+        Ranks of the member that the truth replaces, and of the non-member that replaces the truth.
     """
 
     rows: NDArray[np.uint64]
@@ -137,7 +137,7 @@ class SubsetCoins:
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetSelection(PureProtocol):
-    """Report d of k = V + 1 symbols: the true one among them with de^ε/(de^ε + k − d), the rest uniform.
+    """Report d of k = V + 1 symbols: the true one among them with probability de^ε/(de^ε + k − d), the rest uniform.
 
     Ye and Barg 2018, *Optimal Schemes for Discrete Distribution Estimation under Locally Differential
     Privacy*, sec III; Wang, Huang, Wang, Nie, Xiong, Yang and Xu 2016. Outside every cell is symbol 0.
@@ -170,39 +170,39 @@ class SubsetSelection(PureProtocol):
 
     @property
     def symbols(self) -> int:
-        """Return k = V + 1: outside, and each cell."""
+        """Return k = V + 1: one symbol for outside, and one for each cell."""
         return self.cells + 1
 
     @property
     def true_yes(self) -> float:
-        """Return p = de^ε/(de^ε + k − d), probability that the report holds the true symbol."""
+        """Return p = de^ε/(de^ε + k − d), probability that the report contains the true symbol."""
         weight = self._size * math.exp(self.epsilon)
         return weight / (weight + self.symbols - self._size)
 
     @property
     def false_yes(self) -> float:
-        """Return q = (p(d − 1) + (1 − p)d)/(k − 1), probability that it holds any one other."""
+        """Return q = (p(d − 1) + (1 − p)d)/(k − 1), probability that it contains a given other symbol."""
         others = self.symbols - self._size
         miss = others / (self._size * math.exp(self.epsilon) + others)
         return (self.true_yes * (self._size - 1) + miss * self._size) / self.cells
 
     @property
     def tally_shape(self) -> tuple[int]:
-        """(V + 1,): reports that hold outside, and each cell."""
+        """(V + 1,): reports that contain the symbol of outside, then of each cell."""
         return (self.symbols,)
 
     @property
     def report_bits(self) -> int:
-        """Bits of a report as sent: one a symbol."""
+        """Number of bits of a report as sent: one per symbol."""
         return self.symbols
 
     @property
     def batch(self) -> int:
-        """Devices a batch: their coins and reports take about 64 MB at most."""
+        """Number of devices per batch; their coins and reports take at most about 64 MB."""
         return batch_of_rows(2 * words_of(self.symbols) + 2)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> SubsetCoins:
-        """Draw a subset, whether it shall hold the truth, and the ranks of a swap."""
+        """Draw a subset, whether it must contain the truth, and the ranks of the symbols to swap."""
         n, size = memory.devices, self._size
         rows = draw_subsets(n, self.symbols, size, rng=rng)
         holds = rng.random(n) < self.true_yes
@@ -211,7 +211,7 @@ class SubsetSelection(PureProtocol):
         return SubsetCoins(rows, holds, out, into)
 
     def answer(self, round: int, truth: Truth, coins: SubsetCoins) -> BitReports:  # noqa: A002 - the paper's word
-        """Return a subset a device, (n, V + 1) packed; bit 0 is outside."""
+        """Return one subset per device, (n, V + 1) packed bits; bit 0 is outside."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         rows = coins.rows.copy()
@@ -223,14 +223,14 @@ class SubsetSelection(PureProtocol):
         return self._check_reports(reports).to_dense().astype(np.int64)
 
     def tally(self, reports: BitReports, where: Where | None = None) -> Counts:
-        """Return the reports that hold each symbol, (V + 1,) int64."""
+        """Return the number of reports that contain each symbol, (V + 1,) int64."""
         mask = check_where(where, devices=len(self._check_reports(reports)))
         return reports.count_yes(mask)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (1, V + 1) counts, each Bin(Y, p) + Bin(N − Y, q), as among devices.
+        """Draw (1, V + 1) counts, each Bin(Y, p) + Bin(N − Y, q), its exact distribution.
 
-        Counts of different symbols are drawn independently; among devices they sum to dN.
+        Counts of different symbols are drawn independently, whereas counts of devices' reports always sum to dN.
         """
         return self._sample_support(true_counts, rng=rng)
 
@@ -240,17 +240,17 @@ class SubsetSelection(PureProtocol):
         return 1 if self.size is None else self.size
 
     def _check_reports(self, reports: BitReports) -> BitReports:
-        """Refuse reports about other symbols."""
+        """Reject reports about a different number of symbols."""
         if not isinstance(reports, BitReports) or reports.cells != self.symbols:
             raise ParameterError("reports", f"must be BitReports about {self.symbols} symbols", reports)
         return reports
 
     def _support(self, counts: Counts) -> NDArray[np.int64]:
-        """Return the reports that hold each cell."""
+        """Return the number of reports that contain each cell."""
         return counts[1:]
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim: subsets that hold one of two truths and not the other tell, the rest do not."""
+        """Return the exact claim: only subsets that contain one of two truths and not the other distinguish them."""
         telling = self.true_yes * (self.symbols - self._size) / self.cells
         source = (
             f"A subset of {self._size} of {self.symbols} that holds one truth and not the other is e^ε times as likely "

@@ -22,23 +22,23 @@ from mechanisms.privacy.per_cell import binary_answer_claim
 
 @dataclass(frozen=True, kw_only=True)
 class UnaryEncoding(PureProtocol):
-    """Each cell's bit is 1 with p where the device is in it, with q elsewhere, independently.
+    """Independent noisy bits: a cell's bit is 1 with probability p if the device is in the cell, else with q.
 
-    Moving a device between two cells changes the law of two bits, and leaving every cell that of one: the
-    first is the worst, whatever p and q, and a claim is about it.
+    A move between two cells changes the distribution of two bits, and a move to outside that of one. The first
+    is the worst case, whatever p and q, and claims are about it.
     """
 
     sample_law: ClassVar[str] = "exact joint"
 
     @property
     def true_no(self) -> float:
-        """1 − p, as exactly as a double allows."""
+        """1 − p, as accurately as double precision allows."""
         return 1.0 - self.true_yes
 
     @property
     @abstractmethod
     def apart(self) -> float:
-        """Return p − q, without subtracting two numbers that are nearly equal."""
+        """Return p − q, computed without subtracting two nearly equal numbers."""
 
     @property
     def epsilon_between_cells(self) -> float:
@@ -52,25 +52,25 @@ class UnaryEncoding(PureProtocol):
 
     @property
     def tally_shape(self) -> tuple[int, int]:
-        """(V, 2): No and Yes about each cell."""
+        """(V, 2): the answers No and Yes about each cell."""
         return (self.cells, 2)
 
     @property
     def batch(self) -> int:
-        """Devices a batch: their coins and reports take about 64 MB at most."""
+        """Number of devices per batch; their coins and reports take at most about 64 MB."""
         return batch_of_rows(2 * words_of(self.cells))
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> TwoCoins:
-        """Toss a noise bit about every cell, and whether the device says Yes about its own if noise does not.
+        """Toss one noise bit per cell, and one hit that turns a No about the device's own cell into a Yes.
 
-        Noise says Yes with q and the hit with (p − q)/(1 − q): q + (1 − q)·(p − q)/(1 − q) = p.
+        The noise bit is Yes with probability q and the hit has (p − q)/(1 − q): q + (1 − q)·(p − q)/(1 − q) = p.
         """
         noise = toss_rows(memory.devices, self.cells, self.false_yes, rng=rng)
         hits = rng.random(memory.devices) < (self.true_yes - self.false_yes) / (1.0 - self.false_yes)
         return TwoCoins(noise, hits)
 
     def answer(self, round: int, truth: Truth, coins: TwoCoins) -> BitReports:  # noqa: A002 - the paper's word
-        """Return a bit about every cell, (n, V) packed."""
+        """Return one bit per cell, (n, V) packed."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         rows = coins.noise.copy()
@@ -78,15 +78,15 @@ class UnaryEncoding(PureProtocol):
         return BitReports(rows, self.cells)
 
     def encode(self, reports: BitReports) -> Vectors:
-        """Return (n, V, 2) int64: a 1 for No or for Yes about each cell."""
+        """Return (n, V, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
         return encode_rows(reports, self.cells)
 
     def tally(self, reports: BitReports, where: Where | None = None) -> Counts:
-        """Return the answers No and Yes about each cell, (V, 2) int64."""
+        """Return the numbers of answers No and Yes about each cell, (V, 2) int64."""
         return tally_rows(reports, self.cells, where)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (1, V, 2) counts: Yes is Bin(Y, p) + Bin(N − Y, q), independent from cell to cell."""
+        """Draw (1, V, 2) counts: Yes is Bin(Y, p) + Bin(N − Y, q), independent between cells."""
         truth = check_true_counts(true_counts, self.cells)
         devices, inside = truth.sum(), truth[1:]
         yes = rng.binomial(inside, self.true_yes) + rng.binomial(devices - inside, self.false_yes)
@@ -95,14 +95,14 @@ class UnaryEncoding(PureProtocol):
     @property
     @abstractmethod
     def _source(self) -> str:
-        """Where p and q come from."""
+        """The source of p and q: paper, section and name."""
 
     def _support(self, counts: Counts) -> NDArray[np.int64]:
-        """Return the Yes answers."""
+        """Return the numbers of Yes answers."""
         return counts[:, 1]
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact hockey stick of the bits that a move changes."""
+        """Return the exact claim: the hockey-stick divergence of the bits that a move changes."""
         return binary_answer_claim(
             true_yes=self.true_yes,
             true_no=self.true_no,
@@ -116,9 +116,9 @@ class UnaryEncoding(PureProtocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SymmetricUnary(UnaryEncoding):
-    """Every bit is told truly with e^(ε/2)/(e^(ε/2) + 1) and flipped otherwise (Erlingsson et al. 2014; SUE).
+    """Report every bit truthfully with e^(ε/2)/(e^(ε/2) + 1), flipped otherwise (Erlingsson et al. 2014; SUE).
 
-    Wang et al. 2017 sec 4.3. p = 1 − q. A move between cells has ε exactly, one to outside ε/2.
+    Wang et al. 2017 sec 4.3. p = 1 − q. A move between cells has exactly ε, a move to outside ε/2.
 
     Parameters
     ----------
@@ -167,10 +167,10 @@ class SymmetricUnary(UnaryEncoding):
 
 @dataclass(frozen=True, kw_only=True)
 class OptimisedUnary(UnaryEncoding):
-    """A 1 is told with p = 1/2, a 0 is flipped with q = 1/(e^ε + 1) (Wang et al. 2017 sec 4.3, OUE).
+    """Keep a 1 with p = 1/2, flip a 0 with q = 1/(e^ε + 1) (Wang et al. 2017 sec 4.3, OUE).
 
-    The variance of a rare cell is 4e^ε/(e^ε − 1)² a device (their eq 12). A move between cells has ε exactly,
-    one to outside ln((e^ε + 1)/2).
+    The variance for a rare cell is 4e^ε/(e^ε − 1)² per device (their eq 12). A move between cells has exactly ε,
+    a move to outside ln((e^ε + 1)/2).
 
     Parameters
     ----------
@@ -216,9 +216,9 @@ class OptimisedUnary(UnaryEncoding):
 class ThresholdHistogram(UnaryEncoding):
     """Each entry of the one-hot vector gets Laplace noise of scale 2/ε and reports whether it exceeds θ.
 
-    Wang et al. 2017 sec 4.2. What is sent is bits, independent and equal in law to a unary encoding with
-    p = 1 − e^(ε(θ − 1)/2)/2 and q = e^(−εθ/2)/2, and they are tossed as such. Being a part of what the noisy
-    entries tell, they tell less than ε: a claim is of the bits.
+    Wang et al. 2017 sec 4.2. The report consists of independent bits, distributed as in a unary encoding with
+    p = 1 − e^(ε(θ − 1)/2)/2 and q = e^(−εθ/2)/2, and they are drawn as such. The bits are a function of the noisy
+    entries and have a smaller ε than these; claims are about the bits.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class ThresholdHistogram(UnaryEncoding):
     epsilon : float
         ε of the noisy entries, for a move between cells; in 1e-6…50.
     threshold : float, optional
-        θ, in 0…1; by default the one that makes the variance of a rare cell least.
+        θ, in 0…1; by default the one that minimises the variance for a rare cell.
 
     Raises
     ------
@@ -251,7 +251,7 @@ class ThresholdHistogram(UnaryEncoding):
 
     @property
     def true_yes(self) -> float:
-        """p, probability that 1 and its noise exceed θ."""
+        """p, probability that 1 plus its noise exceeds θ."""
         return 1.0 - self.true_no
 
     @property
@@ -274,7 +274,7 @@ class ThresholdHistogram(UnaryEncoding):
 
     @property
     def _threshold(self) -> float:
-        """θ."""
+        """Return θ."""
         return 0.0 if self.threshold is None else self.threshold
 
     @property
@@ -283,9 +283,9 @@ class ThresholdHistogram(UnaryEncoding):
 
 
 def best_threshold(epsilon: float) -> float:
-    """Return the θ that makes q(1 − q)/(p − q)² least, in closed form, where Wang et al. 2017 search.
+    """Return the θ that minimises q(1 − q)/(p − q)², in closed form; Wang et al. 2017 search numerically.
 
-    With z = e^(εθ/2) and c = e^(−ε/2) it is (2z − 1)/(2z − cz² − 1)²; its derivative vanishes where
+    With z = e^(εθ/2) and c = e^(−ε/2) the function is (2z − 1)/(2z − cz² − 1)²; its derivative vanishes where
     3cz² − 2(1 + c)z + 1 = 0, and the larger root is the minimum. It lies between ½ and 1.
     """
     c = math.exp(-epsilon / 2)

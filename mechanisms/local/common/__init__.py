@@ -1,1 +1,1 @@
-"""What mechanisms on devices have in common."""
+"""Functions and classes shared by the local mechanisms."""

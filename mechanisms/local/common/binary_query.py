@@ -1,4 +1,4 @@
-"""Binary queries: the law of the answers to "are you in cell c?", their encoding and their tally."""
+"""Binary queries: the distribution of the answers to "are you in cell c?", their encoding and their tally."""
 
 import math
 from collections.abc import Mapping
@@ -15,20 +15,20 @@ from mechanisms.privacy.hockey_stick import check_distribution
 
 # The outputs a device gives in all rounds, by number.
 Answers: TypeAlias = tuple[int, ...]
-# What rounding may leave of a probability that is 0: a claim must not rest on it.
+# Greatest rounding error of a probability that is 0: a claim must not depend on it.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class QuestionCoins:
-    """What every device will answer about every cell it is not in, and about the one it may be in.
+    """Answers drawn for every device, about every cell it is not in and about the cell it may be in.
 
     Parameters
     ----------
     no : (n, rounds, outputs − 1, ceil(cells / 64)) uint64
         Packed answers of each round about the cells the device is not in.
     yes : (n, rounds) uint8
-        Its answers about the cell it is in: it has one at most, so one is enough.
+        Answers about the cell the device is in; one per round suffices, since it is in one cell at most.
     """
 
     no: NDArray[np.uint64]
@@ -41,19 +41,19 @@ class QuestionCoins:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """The joint law of a device's answers to one yes/no question, asked once or several times.
+    """The joint distribution of a device's answers to one yes/no question, asked once or several times.
 
-    Made by `build`. The answers about different cells are independent, as are those of different devices; the
-    answers of one device about one cell in several rounds are what this law ties together.
+    Constructed by `build`. The answers about different cells are independent, as are those of different devices. The
+    answers of one device about one cell in several rounds may depend on each other; this is their joint distribution.
 
     Parameters
     ----------
     outputs : tuple of str
         The names of the outputs, by number.
     answers : tuple of tuple of int
-        What can be answered: an output in each round.
+        The possible answers: one output per round.
     yes, no : tuple of float
-        The probability of each, from a device in the cell and from one that is not.
+        The probability of each possible answer, from a device in the cell and from one that is not.
     """
 
     outputs: tuple[str, ...]
@@ -65,19 +65,19 @@ class Question:
     def build(
         cls, outputs: tuple[str, ...], *, yes: Mapping[Answers, float], no: Mapping[Answers, float]
     ) -> "Question":
-        """Check two laws of answers and put them side by side.
+        """Build a question from the distributions of the answers, after checking them.
 
         Parameters
         ----------
         outputs : tuple of str
             The names of the outputs, by number.
         yes, no : mapping of answers to probability
-            The answers of all rounds as numbers of outputs; each law sums to 1 within 1e-9.
+            Answers of all rounds, as numbers of outputs, and their probabilities, which sum to 1 within 1e-9.
 
         Raises
         ------
         ParameterError
-            If a law is none.
+            If `yes` or `no` is no probability distribution.
         """
         possible = sorted({a for law in (yes, no) for a, p in law.items() if p != 0.0})
         laws = []
@@ -88,17 +88,17 @@ class Question:
 
     @property
     def rounds(self) -> int:
-        """How often it is asked."""
+        """The number of rounds, in each of which the question is asked once."""
         return len(self.answers[0])
 
     @property
     def given(self) -> NDArray[np.bool_]:
-        """Which output stands in which round of which answers, (answers, rounds, outputs) bool."""
+        """Whether an answer has an output in a round, (answers, rounds, outputs) bool."""
         given: NDArray[np.bool_] = np.array(self.answers)[:, :, np.newaxis] == np.arange(len(self.outputs))
         return given
 
     def in_round(self, round_: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the laws of one round's answer, from 1, for a device in the cell and one not: (outputs,) each."""
+        """Return the answer distributions in a round, from 1, of a device in the cell and one not: (outputs,) each."""
         given = self.given[:, round_ - 1].astype(np.float64)
         return np.array(self.yes) @ given, np.array(self.no) @ given
 
@@ -113,18 +113,18 @@ class Question:
         return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if q > 0.0 and p == 0.0)
 
     def name(self, answers: Answers) -> str:
-        """Return answers as a reader knows them: ``(⊥1, ⊥3)``, or ``Yes`` where there is one round."""
+        """Return answers as text: ``(⊥1, ⊥3)``, or ``Yes`` if there is one round."""
         names = [self.outputs[output] for output in answers]
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
     def words(self, cells: int) -> int:
-        """Return the 64-bit words a device's coins and one round's answers take, with what making them needs."""
+        """Return the number of 64-bit words per device of coins, one round's answers and temporary arrays."""
         return ((self.rounds + 1) * (len(self.outputs) - 1) + 2) * words_of(cells)
 
     def toss(self, n: int, cells: int, *, rng: np.random.Generator) -> QuestionCoins:
-        """Decide every device's answers in every round, about the cells it is not in and the one it may be in."""
+        """Draw every device's answers in every round, for the cells it is not in and the one it may be in."""
         planes = np.zeros((n, self.rounds, len(self.outputs) - 1, words_of(cells)), dtype=np.uint64)
-        # Output 0 in every round needs no bit, so it comes last, and takes what the others leave.
+        # Output 0 in every round needs no bit, so it comes last and has the remaining probability.
         order = sorted((i for i, q in enumerate(self.no) if q > 0.0), key=lambda i: not any(self.answers[i]))
         taken = np.zeros((n, words_of(cells)), dtype=np.uint64)
         for place, i in enumerate(order):
@@ -143,13 +143,13 @@ class Question:
         return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[said])
 
     def answer(self, round_: int, truth: NDArray[np.int32], coins: QuestionCoins, cells: int) -> AnswerReports:
-        """Return one round's answers about every cell; a device outside every cell is in none of them."""
+        """Return one round's answers about every cell; a device of truth 0 is in none of them."""
         planes = coins.no[:, round_ - 1].copy()
         set_answers(planes, truth, np.ascontiguousarray(coins.yes[:, round_ - 1]))
         return AnswerReports(planes, cells)
 
     def sample_counts(self, true_counts: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return (rounds, cells, outputs) counts: a multinomial of the joint answers for each kind of device.
+        """Draw (rounds, cells, outputs) counts: a multinomial of the joint answers for each kind of holder.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Question:
 
 
 def remainder(field: str, value: float, *shares: float) -> float:
-    """Return 1 less the other shares: 0 where only rounding is left of it.
+    """Return 1 minus the sum of the shares, or 0 if the result is only a rounding error.
 
     Raises
     ------
@@ -177,24 +177,24 @@ def remainder(field: str, value: float, *shares: float) -> float:
     return left if left > ROUNDING else 0.0
 
 
-# Coins and reports of a batch stay under this many bytes, and its devices under that many.
+# Limits of a batch: bytes of its coins and reports, and number of devices.
 BATCH_BYTES = 2**26
 BATCH_DEVICES = 2**20
 
 
 def batch_of_rows(words: int) -> int:
-    """Return the devices whose packed rows, `words` 64-bit words each in all, fill at most a batch's memory."""
+    """Return the number of devices per batch if each needs `words` 64-bit words in all."""
     return max(1, min(BATCH_DEVICES, BATCH_BYTES // (8 * words)))
 
 
 def encode_rows(reports: BitReports, cells: int) -> NDArray[np.int64]:
-    """Return (n, cells, 2) int64: a 1 for No or for Yes about each cell."""
+    """Return (n, cells, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
     yes = _check_rows(reports, cells).to_dense().astype(np.int64)
     return np.stack([1 - yes, yes], axis=-1)
 
 
 def tally_rows(reports: BitReports, cells: int, where: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Return how many of the masked devices said No and Yes about each cell, (cells, 2) int64."""
+    """Return how many of the masked devices answered No and Yes about each cell, (cells, 2) int64."""
     mask = check_where(where, devices=len(_check_rows(reports, cells)))
     yes = reports.count_yes(mask)
     devices = len(reports) if where is None else int(np.count_nonzero(mask))
@@ -202,7 +202,7 @@ def tally_rows(reports: BitReports, cells: int, where: NDArray[np.bool_] | None)
 
 
 def _check_rows(reports: BitReports, cells: int) -> BitReports:
-    """Refuse reports about other cells."""
+    """Reject reports about a different number of cells."""
     if not isinstance(reports, BitReports) or reports.cells != cells:
         raise ParameterError("reports", f"must be BitReports about {cells} cells", reports)
     return reports

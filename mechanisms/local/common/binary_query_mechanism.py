@@ -23,22 +23,22 @@ from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, 
 
 
 def question_claim(view: View, question: Question, *, cells: int, source: str) -> PrivacyClaim:
-    """Return what a view tells: exact for one query, from the laws of one round's answer or of all of them.
+    """Return the claim about a view, exact for one query, from the distributions of one or all rounds' answers.
 
     Parameters
     ----------
     view : View
     question : Question
-        The law of the answers.
+        The distribution of the answers.
     cells : int
-        The number of cells V, each asked about with its own coins.
+        The number of cells V; the device uses independent coins for each.
     source : str
-        Equations the law is from.
+        The equations that define the distribution.
 
     Returns
     -------
     PrivacyClaim
-        Its basis names an answer that tells with certainty, where there is one.
+        Its basis names an answer that reveals the truth with certainty, if there is one.
     """
     telling = _telling(question)
     whole = f"{source}; {telling}" if telling else source
@@ -66,7 +66,7 @@ def question_claim(view: View, question: Question, *, cells: int, source: str) -
 
 
 def _telling(question: Question) -> str:
-    """Name the answers that tell with certainty; nothing, if there are none."""
+    """Return a text that names answers which reveal the truth with certainty; empty if there are none."""
     parts = []
     for answers, who in ((question.told_by_yes, "in the cell"), (question.told_by_no, "not in it")):
         if answers:
@@ -76,16 +76,16 @@ def _telling(question: Question) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionMechanism(ABC):
-    """A yes/no question about every cell, answered in one of a few ways, in every round with one set of coins.
+    """A yes/no question about every cell, answered with one of a few outputs; one set of coins serves all rounds.
 
-    A device is a Yes-holder of the question about its own cell and a No-holder of all others; one outside
-    every cell is a No-holder of all. Its coins about different cells are independent. The truth is that of
+    A device is a Yes-holder of the question about its own cell and a No-holder of all others. A device outside
+    every cell is a No-holder of all. Its coins for different cells are independent. The truth is that of
     round one.
 
     Parameters
     ----------
     cells : int
-        The number of cells V, at least 1; with 1 it is the papers' single question.
+        The number of cells V, at least 1; with 1 it is the single question of the papers.
     """
 
     cells: int
@@ -95,26 +95,26 @@ class QuestionMechanism(ABC):
     source: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Check the number of cells, and the parameters by making the law of the answers."""
+        """Check the number of cells, and check the parameters by computing the distribution of the answers."""
         check_integer("cells", self.cells, at_least=1)
         _ = self.question
 
     @abstractmethod
     def build_question(self) -> Question:
-        """Return the law of the answers; a ParameterError where the parameters give none."""
+        """Return the distribution of the answers; raise ParameterError if the parameters define none."""
 
     @abstractmethod
     def build_estimator(self) -> LinearEstimator:
-        """Return the estimator; a NotEstimableError where there is none."""
+        """Return the estimator; raise NotEstimableError if there is none."""
 
     @cached_property
     def question(self) -> Question:
-        """The law of the answers."""
+        """The distribution of the answers."""
         return self.build_question()
 
     @cached_property
     def linear_estimator(self) -> LinearEstimator:
-        """The estimator's weights.
+        """The linear estimator with its weights.
 
         Raises
         ------
@@ -125,16 +125,16 @@ class QuestionMechanism(ABC):
 
     @property
     def tally_shape(self) -> tuple[int, int]:
-        """(V, outputs): each output about each cell."""
+        """(V, outputs): the number of each output about each cell."""
         return (self.cells, len(self.question.outputs))
 
     @property
     def batch(self) -> int:
-        """Devices a batch: their coins and a round's reports take about 64 MB at most."""
+        """Number of devices per batch; their coins and one round's reports take at most about 64 MB."""
         return batch_of_rows(self.question.words(self.cells))
 
     def warnings(self) -> list[str]:
-        """Return what the papers advise against in these parameters: nothing."""
+        """Return the papers' warnings about these parameters: there are none."""
         return []
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
@@ -142,11 +142,11 @@ class QuestionMechanism(ABC):
         return NoMemory(n)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> QuestionCoins:
-        """Decide every device's answers, about its own cell and about any other, in all rounds."""
+        """Draw every device's answers in all rounds, for its own cell and for any other."""
         return self.question.toss(memory.devices, self.cells, rng=rng)
 
     def answer(self, round: int, truth: Truth, coins: QuestionCoins) -> AnswerReports:  # noqa: A002 - the paper's word
-        """Return an answer about every cell; a device outside every cell holds a No about each."""
+        """Return an answer about every cell; a device outside every cell is a No-holder of each question."""
         check_round(round, self.rounds)
         check_truth(truth, devices=len(coins), cells=self.cells)
         return self.question.answer(round, truth, coins, self.cells)
@@ -160,13 +160,13 @@ class QuestionMechanism(ABC):
         return tally_answers(reports, *self.tally_shape, where)
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return the linear estimator's count, each round's counts divided by the rate at which it was heard.
+        """Return the linear estimate, with each round's counts divided by its response rate.
 
         Parameters
         ----------
         counts : (rounds, V, outputs) int64
         counted, asked : (rounds,) int
-            Nobody is asked after round one who was not asked in it.
+            Every device asked in a later round was also asked in round one.
 
         Returns
         -------
@@ -176,14 +176,14 @@ class QuestionMechanism(ABC):
         Raises
         ------
         NotEstimableError
-            If the answers do not tell the count.
+            If the answers do not determine the count.
         """
         return self.linear_estimator.estimate(self._check_tallies(counts), self._hear(counted, asked))
 
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
     ) -> NDArray[np.float64]:
-        """Return the exact standard error, (V,), of an ideal channel or given how many were heard.
+        """Return the exact standard error, (V,), for an ideal channel or the given numbers of reports.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class QuestionMechanism(ABC):
         Raises
         ------
         NotEstimableError
-            If the answers do not tell the count.
+            If the answers do not determine the count.
         """
         truth = check_true_counts(true_counts, self.cells)
         heard = ResponseCounts.from_truth(
@@ -206,17 +206,17 @@ class QuestionMechanism(ABC):
         return self.linear_estimator.variance(heard).std_error(truth[1:])
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (rounds, V, outputs) counts: the answers of Y and of N − Y devices, independent between cells."""
+        """Draw (rounds, V, outputs) counts: the answers of Y and of N − Y devices, independent between cells."""
         return self.question.sample_counts(check_true_counts(true_counts, self.cells), rng=rng)
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells: exact from the answers that change when a device moves."""
+        """Return the claim about a view, computed exactly from the answers that change when a device moves."""
         return question_claim(view, self.question, cells=self.cells, source=self.source)
 
     def _hear(self, counted: Sequence[int], asked: Sequence[int]) -> ResponseCounts:
-        """Return who was heard, as a caller was told."""
+        """Return the checked numbers of devices asked and reports counted."""
         return ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
 
     def _check_tallies(self, counts: Counts) -> Counts:
-        """Return counts of all rounds, if they are just that."""
+        """Return the counts of all rounds after checking their shape and dtype."""
         return check_counts("counts", counts, (self.rounds, *self.tally_shape))

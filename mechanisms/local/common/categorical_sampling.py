@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 from mechanisms.kernel import compiled
 
 SAMPLED = -1
-# Uniforms drawn at once: 256 kB, read back from the cache by the kernel.
+# Number of uniforms drawn at once: 256 kB, which the kernel reads from the cache.
 DRAW = 2**15
-# Histograms a tally adds into by turns: two devices in a row rarely wait for the same memory.
+# Number of histograms that a tally uses in turn, so that consecutive devices rarely wait for the same memory.
 LANES = 4
 
 
 def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return Vose's alias table of a distribution: throw face i; keep it with keep[i], else take alias[i].
+    """Return Vose's alias table: a uniform outcome i is kept with probability keep[i], else replaced by alias[i].
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
         keep[rich] -= 1.0 - keep[poor]
         if keep[rich] < 1.0:
             small.append(large.pop())
-    # What is left is 1 up to rounding; a face of weight 0 must stay impossible, and always finds a rich one.
+    # The remaining values are 1 up to rounding. An outcome of weight 0 is always paired with a rich one before this and
+    # stays impossible.
     keep[small + large] = 1.0
     return keep, alias
 
@@ -49,10 +50,10 @@ def throw(
     *,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Return n thrown dice, (n,) int32: SAMPLED with probability `sampling`, else a blank in 0…blanks − 1.
+    """Return n categorical draws, (n,) int32: SAMPLED with probability `sampling`, else a blank in 0…blanks − 1.
 
-    One 53-bit uniform a device. Below `sampling` it says S; what is left of it, rescaled, chooses the blank:
-    by its integer part alone where all blanks are equal (no table), else by the alias table.
+    Each device uses one 53-bit uniform number. Below `sampling` the outcome is S. Otherwise its excess, rescaled,
+    selects the blank: by the integer part alone if all blanks are equal (no table), else by the alias table.
     """
     thrown = np.empty(n, dtype=np.int32)
     uniforms = np.empty(min(n, DRAW))
@@ -71,10 +72,10 @@ def throw(
 def _throw_equal(
     uniforms: NDArray[np.float64], sampling: float, scale: float, top: int, thrown: NDArray[np.int32]
 ) -> None:  # pragma: no cover - compiled
-    """Throw dice whose blanks are all equal."""
+    """Draw outcomes whose blanks are all equally likely."""
     for i in range(uniforms.size):
         rest = uniforms[i] - sampling
-        # Rounding may carry the last uniform to the face past the top.
+        # Rounding may turn the greatest uniform into an outcome above `top`.
         face = min(np.int32(rest * scale), np.int32(top))
         thrown[i] = face if rest >= 0.0 else np.int32(SAMPLED)
 
@@ -88,7 +89,7 @@ def _throw_alias(
     alias: NDArray[np.int32],
     thrown: NDArray[np.int32],
 ) -> None:  # pragma: no cover - compiled
-    """Throw dice whose blanks differ."""
+    """Draw outcomes whose blanks have different probabilities."""
     for i in range(uniforms.size):
         rest = uniforms[i] - sampling
         if rest < 0.0:
@@ -107,10 +108,10 @@ def redraw(
     *,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Return the dice of round two, (n,) int32: each blank thrown anew with probability `refresh`, S as it was.
+    """Return the outcomes of round two, (n,) int32: each blank drawn again with probability `refresh`, S unchanged.
 
-    One uniform a device, S or not. Below `refresh` it says so; where in [0, refresh) it fell chooses the blank,
-    as in `throw`.
+    Each device uses one uniform number, whether its outcome is S or not. If it is below `refresh`, the blank is drawn
+    again, and the position of the number in [0, refresh) selects the new blank as in `throw`.
     """
     again = np.empty_like(thrown)
     uniforms = np.empty(min(len(thrown), DRAW))
@@ -133,7 +134,7 @@ def _redraw(
     alias: NDArray[np.int32],
     again: NDArray[np.int32],
 ) -> None:  # pragma: no cover - compiled
-    """Throw some blanks anew; equal ones where there is no table."""
+    """Draw some blanks again; they are equally likely if there is no table."""
     scale = blanks / refresh
     for i in range(uniforms.size):
         again[i] = thrown[i]
@@ -147,7 +148,7 @@ def _redraw(
 def answer_second(
     thrown: NDArray[np.int32], truth: NDArray[np.int32], reports: NDArray[np.int32]
 ) -> None:  # pragma: no cover - compiled
-    """Answer with the truth where the die said S, and with its blank elsewhere."""
+    """Report the truth where the draw is S, and the blank elsewhere."""
     for i in range(thrown.size):
         reports[i] = truth[i] if thrown[i] < 0 else thrown[i]
 
@@ -156,7 +157,7 @@ def answer_second(
 def add_values(
     reports: NDArray[np.int32], where: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> None:  # pragma: no cover - compiled
-    """Add up values, of the masked devices (all, if the mask is empty), into (LANES, outputs) histograms."""
+    """Count the values of the masked devices (all, if the mask is empty) into (LANES, outputs) histograms."""
     n = reports.size
     if where.size:
         for i in range(n):
@@ -181,7 +182,7 @@ def tally_values(reports: NDArray[np.int32], where: NDArray[np.bool_], outputs: 
 
 
 def one_hot(reports: NDArray[np.int32], outputs: int) -> NDArray[np.int64]:
-    """Return (n, outputs) int64 with a single 1 a row."""
+    """Return (n, outputs) int64 with a single 1 per row."""
     vectors = np.zeros((len(reports), outputs), dtype=np.int64)
     vectors[np.arange(len(reports)), reports] = 1
     return vectors

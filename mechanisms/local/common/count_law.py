@@ -12,23 +12,23 @@ from mechanisms.local.common.intervals import LEVEL, invert_tails
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-# Up to Y = TOP the law is computed outcome by outcome where, at Y = 0, the variance of the count is below FEW and no
-# more than TOP devices are known. A count then lies within BELOW under its mean at Y = 0 and LENGTH − BELOW above, but
-# for a mass of 1e-15.
+# Up to Y = TOP the distribution is computed outcome by outcome if, at Y = 0, the variance of the count is below FEW and
+# at most TOP devices are known. Then the count is at most BELOW under its mean at Y = 0 and at most LENGTH − BELOW
+# above it, except for a probability of 1e-15.
 TOP, FEW, BELOW, LENGTH = 64, 40.0, 96, 256
-# Laws that are computed so in one estimate, of about a millisecond each.
+# Greatest number of distributions computed in this manner in one estimate; each takes about a millisecond.
 GROUPS = 400
-# What the discrete Fourier transform may leave of a mass that is 0.
+# Greatest rounding error of the discrete Fourier transform in a probability that is 0.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class CountLaw:
-    """The law of a count C: how many of n devices, a simple random sample of N, say Yes; Y of the N are in the cell.
+    """Distribution of a count C: the Yes answers of n devices, a simple random sample of N, Y of them in the cell.
 
-    A device says Yes with p if it is in the cell, else with q. Further k of the n may be known to have said Yes in an
-    earlier round: of M devices k have, the n are a simple random sample of the M too, and such a device says Yes with α
-    wherever it is. Then p and q hold the factor 1 − k/M. Each row has parameters of its own.
+    A device answers Yes with probability p if it is in the cell, else with q. In addition, k of M devices may be known
+    to have answered Yes in an earlier round. The n are a simple random sample of the M too, and a known device answers
+    Yes with probability α wherever it is. Then p and q contain the factor 1 − k/M. Each row has its own parameters.
 
     Parameters
     ----------
@@ -43,8 +43,9 @@ class CountLaw:
     among : int
         M, at least N.
     spread : (3, rows) float64
-        Over the M devices: the variance of the probability of a Yes outside the cell, its covariance with what being in
-        the cell adds, and the variance of that. All are 0 where the devices differ in being in the cell only.
+        Over the M devices: the variance of the probability of a Yes outside the cell, its covariance with the increase
+        of this probability in the cell, and the variance of the increase. All are 0 if the devices differ only in being
+        in the cell or not.
     """
 
     devices: int
@@ -58,22 +59,22 @@ class CountLaw:
 
     @classmethod
     def of_proportion(cls, *, true_yes: float, false_yes: float, devices: int, counted: int, rows: int) -> "CountLaw":
-        """Return the law of the Yes answers of one round, nothing being known of another."""
+        """Return the distribution of the Yes answers of one round, without knowledge of an earlier round."""
         none, known = np.zeros(rows), np.zeros(rows, dtype=np.int64)
         spread = np.zeros((3, rows))
         return cls(devices, counted, none + true_yes, none + false_yes, known, none, devices, spread)
 
     def invert(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest Y that neither tail test rejects at 2.5 %, having seen C in each row.
+        """Return the least and the greatest Y that neither tail test rejects at 2.5 %, given C in each row.
 
-        Where few reports count, the tails are those of the law itself: exactly where nothing is known of an earlier
-        round, else with the k and the others taken for independent. Elsewhere, and where the rows have more than GROUPS
-        laws, they are those of the binomial with the same first three cumulants.
+        If the variance of the count is small, the tails are those of the distribution itself: exact without knowledge
+        of an earlier round, else with the k known devices and the others assumed independent. Otherwise, and if the
+        rows have more than GROUPS distributions, they are those of the binomial with the same first three cumulants.
 
         Parameters
         ----------
         seen : (rows,) int64
-            C.
+            C, the observed counts.
 
         Returns
         -------
@@ -81,7 +82,7 @@ class CountLaw:
             Whole numbers.
         """
         kinds = np.stack([self.known.astype(np.float64), self.true_yes, self.false_yes, self.again])
-        # Rows with one law and one count have one interval: each is solved once.
+        # Rows with equal distribution and count have the same interval: each is solved once.
         _, first, place = np.unique(np.vstack([kinds, seen]), axis=1, return_index=True, return_inverse=True)
         law, counts = self.take(first), seen[first]
         ends = np.full((2, len(first)), np.nan)
@@ -98,15 +99,15 @@ class CountLaw:
         return lower, upper
 
     def take(self, rows: IntArray) -> "CountLaw":
-        """Return the law of some rows."""
+        """Return the distribution of some rows."""
         parts = (self.true_yes[rows], self.false_yes[rows], self.known[rows], self.again[rows])
         return CountLaw(self.devices, self.counted, *parts, self.among, self.spread[:, rows])
 
     def moments(self, count: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the mean, the variance and the third cumulant of C at each row's Y, (rows,) float64.
 
-        The variance is n·p̄(1 − p̄) less what drawing without replacement saves, exactly. The third cumulant is exact
-        where k = 0, else that of two independent groups.
+        The variance is exact: n·p̄(1 − p̄) minus the reduction due to drawing without replacement. The third cumulant is
+        exact if k = 0, else that of two independent groups.
         """
         n, share = self.counted, np.asarray(count, dtype=np.float64) / self.devices
         gain, held = self.true_yes - self.false_yes, self.known / self.among
@@ -121,18 +122,18 @@ class CountLaw:
     def solve(
         self, seen: IntArray, noise: tuple[FloatArray, FloatArray] | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the ends by the binomial with the same cumulants, (rows,) each.
+        """Return the ends of the interval from the binomial with the same cumulants, (rows,) each.
 
         Parameters
         ----------
         seen : (rows,) int64
-            C, with noise perhaps outside 0…n.
+            C, the observed counts; with noise possibly outside 0…n.
         noise : tuple of (values,) float64, optional
-            Values and probabilities of symmetric noise that C holds besides.
+            Values and probabilities of symmetric noise that C contains in addition.
         """
-        # A slope of 0, where all are known to have said Yes, leaves every Y possible.
+        # A slope of 0, if all devices are known to have answered Yes, makes every Y possible.
         slope = np.maximum(self.counted * (self.true_yes - self.false_yes) / self.devices, 1e-12)
-        # Variance and third cumulant are polynomials of Y/N, of degree 2 and 3: four points give them.
+        # Variance and third cumulant are polynomials in Y/N of degree 2 and 3, so four points determine them.
         points = np.linspace(0.0, 1.0, 4)
         found = [self.moments(np.full(len(slope), share * self.devices)) for share in points]
         powers = np.linalg.inv(np.vander(points, increasing=True))
@@ -147,7 +148,7 @@ class CountLaw:
         return invert_tails(estimate, polynomials, 1.0 / slope, self.devices, noise=scaled)
 
     def enumerate_few(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the ends for each of several C of the one row, where they are at most TOP; NaN elsewhere."""
+        """Return the ends of the interval for several C of a single row; NaN where they exceed TOP."""
         chances = (float(self.true_yes[0]), float(self.false_yes[0]), float(self.again[0]))
         least, most = accepted(self.devices, self.counted, *chances, int(self.known[0]), self.among)
         lower = np.searchsorted(most, seen).astype(np.float64)
@@ -161,14 +162,14 @@ class CountLaw:
 def accepted(
     devices: int, counted: int, true_yes: float, false_yes: float, again: float, known: int, among: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the least and the greatest C that neither tail rejects at 2.5 %, for Y = 0…TOP at most, from all masses.
+    """Return the least and the greatest C that neither tail test rejects at 2.5 %, for each Y in 0…min(N, TOP).
 
-    The parameters are those of one row of a `CountLaw`.
+    They are computed from the probabilities of all outcomes. The parameters are those of one row of a `CountLaw`.
     """
     top, half = min(devices, TOP), (1.0 - LEVEL) / 2
     start = int(counted * (known / among * again + false_yes)) - BELOW
     z = np.exp(-2j * np.pi * np.arange(LENGTH) / LENGTH)
-    # Of Y devices in the cell, n − top at least are others; each of the rest is one or the other.
+    # At least n − top of the n drawn devices are outside the cell; each of the rest is in the cell or outside.
     drawn = min(counted, top)
     yes, no = (1.0 + chance * (z - 1.0) for chance in (true_yes, false_yes))
     either = np.vander(yes, drawn + 1, increasing=True) * np.vander(no, drawn + 1)
@@ -181,7 +182,7 @@ def accepted(
 
 
 def hypergeometric(devices: int, marked: IntArray, drawn: int) -> FloatArray:
-    """Return P(k of the drawn are marked), (rows, most marked + 1) float64, of n drawn from N of which Y are marked."""
+    """Return P(k of n drawn are marked), (rows, most marked + 1) float64, if Y of the N devices are marked."""
     y, k = marked[:, np.newaxis], np.arange(int(marked.max(initial=0)) + 1)
     total = _log_choose(np.array(devices), np.array(drawn))
     masses: FloatArray = np.exp(_log_choose(y, k) + _log_choose(devices - y, drawn - k) - total)
@@ -189,13 +190,13 @@ def hypergeometric(devices: int, marked: IntArray, drawn: int) -> FloatArray:
 
 
 def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
-    """Return ln C(n, k), −∞ where there is no way."""
+    """Return ln C(n, k), or −∞ where C(n, k) is 0."""
     log = gammaln(n + 1.0) - gammaln(np.maximum(k, 0) + 1.0) - gammaln(np.maximum(n - k, 0) + 1.0)
     return np.where((k >= 0) & (k <= n), log, -np.inf)
 
 
 def _third(n: int, devices: int, p: FloatArray, q: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the third cumulant of how many of n of N devices say Yes: a share of the N with p, the others with q."""
+    """Return the third cumulant of the Yes answers of n of N devices: a share of N has probability p, the rest q."""
     p_spread, q_spread = p * (1.0 - p), q * (1.0 - q)
     split, left = share * (1.0 - share), devices - n
     within = q_spread * (1.0 - 2.0 * q) * (1.0 - share) + p_spread * (1.0 - 2.0 * p) * share

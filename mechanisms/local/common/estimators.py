@@ -23,22 +23,22 @@ def estimate_difference(
     blank: float | NDArray[np.float64],
     heard: ResponseCounts,
 ) -> Estimate:
-    """Estimate the devices in each cell from the two rounds' counts of it.
+    """Estimate the number of devices in each cell from the counts of the two rounds.
 
-    On an ideal channel Ŷ = (C₂ − C₁)/π_s (SP eqs 11 and 16): the blanks of round one come again in round two
-    and cancel, C₂ − C₁ is Bin(Y, π_s), and the interval inverts that. Otherwise each count is divided by the
-    rate at which its round was heard, Ŷ = N(C₂/n₂ − C₁/n₁)/π_s, the blanks cancel only on average, and the
+    On an ideal channel Ŷ = (C₂ − C₁)/π_s (SP eqs 11 and 16): the blanks of round one are repeated in round two
+    and cancel, C₂ − C₁ is Bin(Y, π_s), and the interval inverts this binomial. Otherwise each count is divided by the
+    response rate of its round, Ŷ = N(C₂/n₂ − C₁/n₁)/π_s. Then the blanks cancel only on average, and the
     interval is that of C₂ given C₁.
 
     Parameters
     ----------
     first, second : (cells,) int64
-        C₁ and C₂, reports of each cell.
+        C₁ and C₂, the numbers of reports of each cell.
     sampling : float
         π_s.
     blank : float or (cells,) float64
         Probability π_v that an unsampled device reports the cell.
-    heard : Heard
+    heard : ResponseCounts
         Devices asked and counted.
     """
     if heard.silent:
@@ -51,7 +51,7 @@ def estimate_difference(
         return estimate_between(count, variance, ends, heard)
     difference = second - first
     count = difference / sampling
-    # Honest counts never differ by less than 0 or more than N; forged ones must still give an interval.
+    # The difference of honest counts is in 0…N; forged counts must still give an interval.
     lower, upper = invert_binomial(np.clip(difference, 0, heard.devices), sampling)
     variance = difference_variance(sampling=sampling, blank=blank, heard=heard)
     return Estimate(
@@ -72,12 +72,13 @@ def conditional_ends(
     kept: float | NDArray[np.float64],
     heard: ResponseCounts,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the interval of Y from C₂ given C₁, which says nothing of Y by itself.
+    """Return the interval of Y from C₂ given C₁; the distribution of C₁ alone does not depend on Y.
 
-    Of the M devices of either round C₁ are known to have had the blank v in round one, n₁ − C₁ not to, and of M − n₁
-    nothing is known. In round two they say v with α = π_v + κ(1 − π_v), β = π_v(1 − α)/(1 − π_v) and π_v; being in
-    the cell adds nothing to the first, π_s/(1 − π_v) to the second, since none of them can be sampled and have said
-    v, and π_s to the third.
+    M is the number of devices asked in the larger round. Of these, C₁ are known to have had the blank v in round one,
+    n₁ − C₁ are known not to have had it, and nothing is known of M − n₁. In round two they report v with probabilities
+    α = π_v + κ(1 − π_v), β = π_v(1 − α)/(1 − π_v) and π_v. Being in the cell adds nothing to the first probability,
+    since a sampled device cannot have reported v in round one. It adds π_s/(1 − π_v) to the second and π_s to the
+    third.
 
     Parameters
     ----------
@@ -88,9 +89,9 @@ def conditional_ends(
     blank : float or (cells,) float64
         π_v.
     kept : float or (cells,) float64
-        κ, the correlation of an unsampled device's two blanks at the cell.
-    heard : Heard
-        Devices asked and counted; none silent.
+        κ, the correlation between the two rounds of an unsampled device's blank being the cell.
+    heard : ResponseCounts
+        Devices asked and counted, with `silent` False.
 
     Returns
     -------
@@ -130,17 +131,17 @@ def difference_variance(
     kept: float | NDArray[np.float64] = 1.0,
     weight: float | NDArray[np.float64] = 1.0,
 ) -> QuadraticVariance:
-    """Return the exact variance of the estimate, given how many devices each round asked and counted.
+    """Return the exact variance of the difference estimate, given the devices asked and counted in each round.
 
-    On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N
-    heard, as independent simple random samples, and L = (N − n)/n,
+    On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N devices
+    counted, as independent simple random samples, and L = (N − n)/n,
 
     Var = Y(1 − π_s)/π_s + N[π_v(1 − π_v)L₁ + p₂(1 − p₂)L₂]/π_s² + L₂·Y(1 − Y/N)/(N − 1),   p₂ = π_v +
     π_s·Y/N,
 
-    of which the last term, at most L₂/4 · N/(N − 1), is all that the usual first-order formula lacks. Where
-    the rounds asked N₁ ≠ N₂ = N devices, the smaller set drawn from the larger of M, N·L₁ becomes N²(1/n₁ +
-    1/N − 2/M), and what the blanks of both rounds no longer share takes 2Yπ_v(1 − N/M)/π_s away.
+    where only the last term, at most L₂/4 · N/(N − 1), is missing from the usual first-order formula. If the rounds
+    asked N₁ ≠ N₂ = N devices, the smaller set being drawn from the larger one of M devices, N·L₁ becomes N²(1/n₁ +
+    1/N − 2/M), and 2Yπ_v(1 − N/M)/π_s is subtracted because fewer blanks are common to both rounds.
 
     Parameters
     ----------
@@ -148,17 +149,18 @@ def difference_variance(
         π_s.
     blank : float or (cells,) float64
         π_v.
-    heard : Heard
-        Devices asked and counted; none silent.
+    heard : ResponseCounts
+        Devices asked and counted, with `silent` False.
     kept : float or (cells,) float64
-        κ, the correlation of an unsampled device's two blanks at the cell; 1 where it repeats itself.
+        κ, the correlation between the two rounds of an unsampled device's blank being the cell; 1 if the blank is
+        repeated.
     weight : float or (cells,) float64
-        λ.
+        λ, the weight of the count of round one.
 
     Returns
     -------
     QuadraticVariance
-        In Y, the devices truly in the cell.
+        As a function of Y, the number of devices truly in the cell.
     """
     n = heard.devices
     if n == 0:
@@ -177,10 +179,10 @@ def difference_variance(
 
 
 def kept_share(blank: NDArray[np.float64], *, sampling: float, refresh: float) -> NDArray[np.float64]:
-    """Return κ, the correlation of whether an unsampled device's two blanks are a cell, (cells,) float64.
+    """Return κ, the correlation between rounds of an unsampled device's blank being the cell, (cells,) float64.
 
-    A blank stays with 1 − ρ and else is drawn again from b_v = π_v/(1 − π_s), so the cell is both with
-    π_v(1 − ρ + ρ·b_v), and κ = [π_v(1 − ρ) + ρπ_v²/(1 − π_s) − π_v²]/(π_v(1 − π_v)).
+    A blank is kept with probability 1 − ρ and else drawn again from b_v = π_v/(1 − π_s). So both blanks are the cell
+    with probability π_v(1 − ρ + ρ·b_v), and κ = [π_v(1 − ρ) + ρπ_v²/(1 − π_s) − π_v²]/(π_v(1 − π_v)).
 
     Parameters
     ----------
@@ -199,11 +201,11 @@ def kept_share(blank: NDArray[np.float64], *, sampling: float, refresh: float) -
 def control_weight(
     blank: NDArray[np.float64], *, sampling: float, refresh: float, heard: ResponseCounts
 ) -> NDArray[np.float64]:
-    """Return λ = κ·n₁/M, what a count of round one is worth in an estimate from round two, (cells,) float64.
+    """Return λ = κ·n₁/M, the weight of the count of round one in an estimate from round two, (cells,) float64.
 
-    With everyone heard it is κ, the regression of round two's count on round one's over the devices not in the
-    cell: it must not hang on the count that is sought. With n₁ heard of the M of either round, that share of
-    it: the variance of the estimate has λ²/n₁ − 2λκ/M.
+    If all devices were counted λ is κ, the regression coefficient of round two's count on round one's over the devices
+    not in the cell; it must not depend on the unknown count. If n₁ devices were counted, of the M devices asked in the
+    larger round, λ is the share n₁/M of κ, since the variance of the estimate contains λ²/n₁ − 2λκ/M.
 
     Parameters
     ----------
@@ -211,8 +213,8 @@ def control_weight(
         π_v.
     sampling, refresh : float
         π_s and ρ.
-    heard : Heard
-        Devices asked and counted; none silent.
+    heard : ResponseCounts
+        Devices asked and counted, with `silent` False.
     """
     share = heard.counted[0] / max(heard.asked) if max(heard.asked) else 1.0
     weight: NDArray[np.float64] = kept_share(blank, sampling=sampling, refresh=refresh) * share
@@ -228,23 +230,23 @@ def estimate_refreshed(
     refresh: float,
     heard: ResponseCounts,
 ) -> Estimate:
-    """Estimate the devices in each cell from both rounds' counts of it, where blanks are refreshed.
+    """Estimate the number of devices in each cell from the counts of both rounds, with refreshed blanks.
 
-    Ŷ = N(C₂/n₂ − λC₁/n₁ − (1 − λ)π_v)/π_s is unbiased for any λ, as both rounds' blanks come with π_v. At λ = 1
-    it is the difference (SP eq 16), at 0 round two alone, k-ary randomized response; `control_weight` is the λ
-    between them that leaves least of the blanks' noise.
+    Ŷ = N(C₂/n₂ − λC₁/n₁ − (1 − λ)π_v)/π_s is unbiased for any λ, as blanks of both rounds have probability π_v. At
+    λ = 1 it is the difference (SP eq 16). At λ = 0 it uses round two alone, which is k-ary randomized response.
+    `control_weight` returns the λ in between that minimises the noise of the blanks.
 
     Parameters
     ----------
     first, second : (cells,) int64
-        C₁ and C₂, reports of each cell.
+        C₁ and C₂, the numbers of reports of each cell.
     sampling : float
         π_s.
     blank : (cells,) float64
         π_v.
     refresh : float
         ρ, above 0.
-    heard : Heard
+    heard : ResponseCounts
         Devices asked and counted.
 
     Returns
@@ -267,10 +269,10 @@ def estimate_refreshed(
 def refreshed_variance(
     *, sampling: float, blank: NDArray[np.float64], refresh: float, heard: ResponseCounts
 ) -> QuadraticVariance:
-    """Return the exact variance of that estimate, given how many devices each round asked and counted.
+    """Return the exact variance of `estimate_refreshed`, given the devices asked and counted in each round.
 
-    On an ideal channel it is [Y·π_s(1 − π_s − 2π_v(1 − κ)) + N·π_v(1 − π_v)(1 − κ²)]/π_s²: its growth with N
-    ends only with refresh, at κ = 1. (`difference_variance` has the terms of loss and churn.)
+    On an ideal channel it is [Y·π_s(1 − π_s − 2π_v(1 − κ)) + N·π_v(1 − π_v)(1 − κ²)]/π_s². It does not grow with N only
+    if there is no refresh, at κ = 1. (`difference_variance` has the terms of loss and churn.)
 
     Parameters
     ----------
@@ -280,8 +282,8 @@ def refreshed_variance(
         π_v.
     refresh : float
         ρ.
-    heard : Heard
-        Devices asked and counted; none silent.
+    heard : ResponseCounts
+        Devices asked and counted, with `silent` False.
     """
     return difference_variance(
         sampling=sampling,
@@ -295,15 +297,15 @@ def refreshed_variance(
 def estimate_proportion(
     yes: NDArray[np.int64], *, true_yes: float, false_yes: float, heard: ResponseCounts
 ) -> Estimate:
-    """Estimate the devices that hold a Yes by N(C/n − p₀)/(p₁ − p₀) (SP eqs 2-5), with the interval of C's law.
+    """Estimate the number of Yes-holders by N(C/n − p₀)/(p₁ − p₀) (SP eqs 2-5), with an interval from C's distribution.
 
     Parameters
     ----------
     yes : (cells,) int64
-        C.
+        C, the numbers of Yes answers.
     true_yes, false_yes : float
-        p₁ and p₀: probability of a Yes from a device that holds one, and from one that does not.
-    heard : Heard
+        p₁ and p₀: probability of a Yes answer from a Yes-holder and from a No-holder.
+    heard : ResponseCounts
         Devices asked and counted.
     """
     n, rows = heard.counted[-1], len(yes)
@@ -311,25 +313,26 @@ def estimate_proportion(
         return estimate_nothing(heard, rows)
     count = heard.devices * (yes / n - false_yes) / (true_yes - false_yes)
     variance = proportion_variance(true_yes=true_yes, false_yes=false_yes, heard=heard)
-    # Devices in the cell say the one of the two answers more often that the law is of.
+    # The distribution is that of the answer which devices in the cell give more often than others.
     more, p, q = (yes, true_yes, false_yes) if true_yes > false_yes else (n - yes, 1.0 - true_yes, 1.0 - false_yes)
     law = CountLaw.of_proportion(true_yes=p, false_yes=q, devices=heard.devices, counted=n, rows=rows)
     return estimate_between(count, variance, law.invert(np.clip(more, 0, n)), heard)
 
 
 def proportion_variance(*, true_yes: float, false_yes: float, heard: ResponseCounts) -> QuadraticVariance:
-    """Return the exact variance of that estimate, given that n of N answers were counted.
+    """Return the exact variance of `estimate_proportion`, given that n of N answers were counted.
 
-    All N answers have Var X = Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀). A simple random sample of n of them adds
+    The number X of Yes among all N answers has Var X = Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀). A simple random sample of n
+    answers adds
     N²/n · (N − n)/(N − 1) · (p(1 − p) − Var X/N²), p = p₀ + (p₁ − p₀)Y/N, the expected spread within the N
     answers. Both are divided by (p₁ − p₀)².
 
     Parameters
     ----------
     true_yes, false_yes : float
-        p₁ and p₀: probability of a Yes from a device that holds one, and from one that does not.
-    heard : Heard
-        Devices asked and counted; none silent.
+        p₁ and p₀: probability of a Yes answer from a Yes-holder and from a No-holder.
+    heard : ResponseCounts
+        Devices asked and counted, with `silent` False.
     """
     n = heard.devices
     if n == 0:
@@ -351,7 +354,7 @@ Stay: TypeAlias = tuple[float, float, float]
 
 
 def stay_shares(shift: float, stay: Sequence[float] | None) -> Stay:
-    """Return π_⊥1, π_⊥2 and π_⊥3, which sum to 1 − shift: as given, or equal if none are.
+    """Return π_⊥1, π_⊥2 and π_⊥3, which sum to 1 − shift: the given ones, or equal ones by default.
 
     Raises
     ------

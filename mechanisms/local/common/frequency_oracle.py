@@ -23,8 +23,8 @@ from mechanisms.privacy.view import View
 class PureProtocol(ABC):
     """A pure protocol (Wang, Blocki, Li and Jha 2017, *Locally Differentially Private Protocols*, definition 4).
 
-    A report supports a set of symbols: a device's own cell with p, `true_yes`, and any cell it is not in with
-    q, `false_yes`, whichever that is. So C_v, the reports that support cell v, is Bin(Y, p) + Bin(N − Y, q),
+    A report supports a set of symbols: a device's own cell with probability p, `true_yes`, and any other cell with the
+    same probability q, `false_yes`. So C_v, the number of reports that support cell v, is Bin(Y, p) + Bin(N − Y, q),
     and (C_v − qN)/(p − q) is unbiased (their eq 3).
 
     Parameters
@@ -49,7 +49,7 @@ class PureProtocol(ABC):
     @property
     @abstractmethod
     def false_yes(self) -> float:
-        """q, probability that it supports any one cell the device is not in."""
+        """q, probability that a report supports a given cell that the device is not in."""
 
     @property
     @abstractmethod
@@ -59,11 +59,11 @@ class PureProtocol(ABC):
     @property
     @abstractmethod
     def batch(self) -> int:
-        """Devices a batch: their coins and reports take about 64 MB at most."""
+        """Number of devices per batch; their coins and reports take at most about 64 MB."""
 
     @abstractmethod
     def toss(self, memory: Any, *, rng: np.random.Generator) -> Coins:
-        """Return every coin of the batch."""
+        """Return all coins of the batch."""
 
     @abstractmethod
     def answer(self, round: int, truth: Truth, coins: Any) -> Any:  # noqa: A002 - the paper's word
@@ -79,18 +79,18 @@ class PureProtocol(ABC):
 
     @abstractmethod
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return counts as devices would have made them."""
+        """Draw counts as simulated devices would produce them."""
 
     @abstractmethod
     def _support(self, counts: Counts) -> NDArray[np.int64]:
-        """Return the reports that support each cell, (V,) int64, from one round's (*tally_shape,) counts."""
+        """Return the number of reports that support each cell, (V,) int64, from one round's (*tally_shape,) counts."""
 
     @abstractmethod
     def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return what one device's reports to that many queries tell."""
+        """Return the claim about one device's reports to `queries` queries."""
 
     def warnings(self) -> list[str]:
-        """Return what the papers advise against in these parameters: nothing."""
+        """Return the papers' warnings about these parameters: there are none."""
         return []
 
     def enrol(self, n: int, *, rng: np.random.Generator) -> Memory:  # noqa: ARG002 - others draw
@@ -98,7 +98,7 @@ class PureProtocol(ABC):
         return NoMemory(n)
 
     def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return (C − qN)/(p − q) for the support C (Wang et al. 2017 eq 3); n of N heard, N(C/n − q)/(p − q).
+        """Return (C − qN)/(p − q) for support C (Wang et al. 2017 eq 3); N(C/n − q)/(p − q) if n of N were counted.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class PureProtocol(ABC):
         Returns
         -------
         Estimate
-            Unbiased, with an interval that inverts the law of C.
+            Unbiased, with an interval that inverts the distribution of C.
         """
         heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
         tallied = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0]
@@ -118,9 +118,10 @@ class PureProtocol(ABC):
     def std_error(
         self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
     ) -> NDArray[np.float64]:
-        """Return √(Y·p(1 − p) + (N − Y)·q(1 − q))/(p − q), (V,), and a sample's share where not all were heard.
+        """Return the standard error √(Y·p(1 − p) + (N − Y)·q(1 − q))/(p − q), (V,).
 
-        Wang et al. 2017 eq 4 exactly, where they drop the first term for rare cells.
+        This is Wang et al. 2017 eq 4 in exact form; they drop the first term for rare cells. If only some of the
+        devices were counted, the variance of a simple random sample is added.
 
         Parameters
         ----------
@@ -138,7 +139,7 @@ class PureProtocol(ABC):
         return self._variance(heard).std_error(truth[1:])
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells: a report exactly, and what is made from it at most that."""
+        """Return the claim about a view: exact for a report, and at most that for views derived from reports."""
         return one_round_claim(view, self._report_claim)
 
     def _variance(self, heard: ResponseCounts) -> QuadraticVariance:
@@ -146,19 +147,19 @@ class PureProtocol(ABC):
         return proportion_variance(true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
 
     def _sample_support(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (1, V + 1) support of outside and of each cell: Bin(Y, p) + Bin(N − Y, q), each by its own draw."""
+        """Draw (1, V + 1) support of outside and of each cell: independent draws of Bin(Y, p) + Bin(N − Y, q)."""
         truth = check_true_counts(true_counts, self.cells)
         drawn = rng.binomial(truth, self.true_yes) + rng.binomial(truth.sum() - truth, self.false_yes)
         counts: Counts = drawn.astype(np.int64, copy=False)
         return counts[np.newaxis]
 
 
-# Below, doubles cannot tell a mechanism's two probabilities apart well enough; above, nothing is hidden.
+# Below LEAST, double precision does not separate a mechanism's two probabilities; above GREATEST, there is no privacy.
 LEAST, GREATEST = 1e-6, 50.0
 
 
 def check_budget(field: str, value: object) -> float:
-    """Return the ε a mechanism shall have as a float in 1e-6…50; 0, NaN and infinity are refused."""
+    """Return the ε of a mechanism as a float in 1e-6…50; reject 0, NaN and infinity."""
     number = float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
     if math.isnan(number):
         raise ParameterError(field, "must be a number", value)

@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 from mechanisms.kernel import compiled
 
-# Bits of what a function makes before it is cut into buckets; also of the symbols it takes.
+# Number of bits of a function's value before it is reduced to a bucket; also of the symbols it accepts.
 BITS = 32
 
 
 def same_bucket(buckets: int) -> float:
-    """Return the probability that two different symbols fall into one bucket, exactly.
+    """Return the exact probability that two different symbols have the same bucket.
 
     h(x) = ⌊g·u/2³²⌋ with u = ⌊(ax + b mod 2⁶⁴)/2³²⌋ and a, b uniform 64-bit numbers. For x < 2³² the u of two
     different symbols are independent and uniform on 0…2³² − 1 (multiply-add-shift; Dietzfelbinger 1996,
-    *Universal hashing and k-wise independent random variables via integer arithmetic*, theorem 3), and so are
-    their buckets, of which 2³² mod g are wider than the others by one 2⁻³². The sum of squared widths exceeds
-    1/g by less than g·2⁻⁶⁴; it is 1/g where g is a power of two.
+    *Universal hashing and k-wise independent random variables via integer arithmetic*, theorem 3). So their buckets are
+    independent too; 2³² mod g buckets are wider than the others by 2⁻³². The probability is the sum of the squared
+    widths. It exceeds 1/g by less than g·2⁻⁶⁴, and is 1/g where g is a power of two.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def same_bucket(buckets: int) -> float:
 
 
 def draw_seeds(n: int, *, rng: np.random.Generator) -> NDArray[np.uint64]:
-    """Return the a and b of n functions, (n, 2) uint64."""
+    """Draw the parameters a and b of n functions, (n, 2) uint64."""
     return rng.integers(0, 2**64 - 1, size=(n, 2), dtype=np.uint64, endpoint=True)
 
 
@@ -43,7 +43,7 @@ def answer_hashed(
     buckets: np.uint64,
     reports: NDArray[np.int32],
 ) -> None:  # pragma: no cover - compiled
-    """Answer with the bucket of the truth where the die said so (below 0), and with its blank elsewhere."""
+    """Report the bucket of the truth where `thrown` is negative, and the bucket `thrown` elsewhere."""
     half = np.uint64(BITS)
     for i in range(thrown.size):
         if thrown[i] < 0:
@@ -55,7 +55,7 @@ def answer_hashed(
 
 @compiled
 def _edge(value: np.uint64, buckets: np.uint64) -> Any:  # pragma: no cover - compiled
-    """Return the least u of a bucket, ⌈value·2³²/g⌉."""
+    """Return the least u in bucket `value`, ⌈value·2³²/g⌉."""
     return ((value << np.uint64(BITS)) + buckets - np.uint64(1)) // buckets
 
 
@@ -67,11 +67,11 @@ def add_support(
     buckets: np.uint64,
     counts: NDArray[np.int64],
 ) -> None:  # pragma: no cover - compiled
-    """Add 1 to every symbol that a report supports: those its function puts into the bucket it names.
+    """Add 1 to the count of every symbol that a report supports, that is, whose bucket the report states.
 
-    Along the symbols ax + b is an arithmetic progression, and being in a bucket is a comparison of its upper
-    half with two edges; shifted down by the lower edge it is one comparison. So a symbol costs one addition
-    and one comparison, and the loop is vectorised.
+    Over the symbols x, ax + b is an arithmetic progression. A symbol is in a bucket if the upper half of ax + b is
+    between the two edges of the bucket. After subtraction of the lower edge this is a single comparison. So each symbol
+    costs one addition and one comparison, and the loop can be vectorised.
     """
     half = np.uint64(BITS)
     for i in range(values.size):
@@ -91,7 +91,7 @@ def add_support(
 def fill_support(
     seeds: NDArray[np.uint64], values: NDArray[np.int32], buckets: np.uint64, vectors: NDArray[np.int64]
 ) -> None:  # pragma: no cover - compiled
-    """Write every report's support, (n, symbols), by the definition."""
+    """Write the support of every report, (n, symbols), computed from the definition."""
     half = np.uint64(BITS)
     for i in range(values.size):
         for x in range(vectors.shape[1]):

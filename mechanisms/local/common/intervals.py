@@ -1,4 +1,4 @@
-"""Confidence intervals for a count, by inverting a binomial and by a score; the variance as a quadratic."""
+"""Confidence intervals for a count by inversion of a binomial or a score; variance as a quadratic of the count."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from mechanisms.parameter import ParameterError, check_probability
 class QuadraticVariance:
     """Var(Ŷ) = a + bY + cY², for Y devices truly in the cell.
 
-    Every estimator here has this form: devices answer independently, which is linear in Y, and a simple
-    random sample of their answers adds the spread within the population, which is quadratic.
+    The variance of every estimator here has this form. Devices answer independently, which makes it linear in Y. A
+    simple random sample of their answers adds the variance within the population, which is quadratic in Y.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class QuadraticVariance:
     def at(self, count: ArrayLike) -> NDArray[np.float64]:
         """Return the variance at each true count, (cells,) float64."""
         y = np.asarray(count, dtype=np.float64)
-        # The quadratic is a variance, so below zero there is only rounding.
+        # The quadratic is a variance, so negative values are rounding errors.
         return np.maximum(self.constant + y * (self.linear + y * self.square), 0.0)
 
     def std_error(self, count: ArrayLike) -> NDArray[np.float64]:
@@ -39,14 +39,14 @@ class QuadraticVariance:
 
 
 LEVEL = 0.95
-# A variance this small, in steps of the estimate, is none.
+# A smaller variance, in units of the estimate's squared step, counts as 0.
 TINY = 1e-9
 
 
 def invert_binomial(
     successes: ArrayLike, probability: float, level: float = LEVEL
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the trials Y that neither one-sided tail test rejects, having seen d ~ Bin(Y, π).
+    """Return the range of trials Y that neither one-sided tail test rejects, given an observed d ~ Bin(Y, π).
 
     The lower end is the least n with P[Bin(n, π) ≥ d] > α/2, the upper the greatest n with P[Bin(n, π) ≤ d] >
     α/2, α = 1 − level. Each true Y is rejected by either test with probability at most α/2, so the interval
@@ -55,7 +55,7 @@ def invert_binomial(
     Parameters
     ----------
     successes : (…) int
-        Successes seen, each at least 0.
+        Observed successes, each at least 0.
     probability : float
         Probability π of a success, in (0, 1].
     level : float
@@ -64,12 +64,12 @@ def invert_binomial(
     Returns
     -------
     lower, upper : (…) int64
-        Both ends inclusive; upper is at least `successes`, as is lower.
+        Both ends are inclusive and at least `successes`.
 
     Raises
     ------
     ParameterError
-        If a count is negative or no integer, or a probability out of range.
+        If a count is negative or not an integer, or a probability is out of range.
     """
     seen = np.asarray(successes)
     if seen.dtype.kind not in "iu":
@@ -78,7 +78,7 @@ def invert_binomial(
         raise ParameterError("successes", "must not be negative", int(seen.min()))
     probability = check_probability("probability", probability, above_zero=True)
     alpha = _check_level(level)
-    # A tally holds few different values, however many cells: each is solved once.
+    # A tally has few different values, however many cells: each is solved once.
     values, place = np.unique(seen.astype(np.int64, copy=False), return_inverse=True)
     place = place.reshape(seen.shape)
     if probability == 1.0:
@@ -86,13 +86,13 @@ def invert_binomial(
     half = alpha / 2
 
     def enough(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
-        # P[Bin(n, π) ≥ d] = I_π(d, n − d + 1), rising in n; certain at d = 0.
+        # P[Bin(n, π) ≥ d] = I_π(d, n − d + 1), increasing in n; 1 at d = 0.
         tail = np.asarray(betainc(np.maximum(d, 1), n - d + 1, probability))
         kept: NDArray[np.bool_] = (d == 0) | (tail > half)
         return kept
 
     def too_many(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
-        # P[Bin(n, π) ≤ d] = 1 − I_π(d + 1, n − d), falling in n; certain at n = d.
+        # P[Bin(n, π) ≤ d] = 1 − I_π(d + 1, n − d), decreasing in n; 1 at n = d.
         tail = np.asarray(betaincc(d + 1, np.maximum(n - d, 1), probability))
         rejected: NDArray[np.bool_] = (n > d) & (tail <= half)
         return rejected
@@ -107,21 +107,21 @@ def invert_binomial(
 def score_interval(
     estimate: ArrayLike, variance: QuadraticVariance, limit: float, level: float = LEVEL
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the counts Y in [0, limit] whose own variance makes the estimate no surprise.
+    """Return the range of counts Y in [0, limit] that the score test, with the variance at Y, does not reject.
 
     Solves (Ŷ − Y)² ≤ z²·Var(Y) with Var(Y) = a + bY + cY² (Wilson's interval, for this variance). The
-    estimate is first clipped to [0, limit]: that only brings it nearer to every possible Y, so nothing is
-    lost, and the interval is never empty. At an estimate of 0 the upper end is above 0 wherever the variance
+    estimate is first clipped to [0, limit]. Clipping only moves it closer to every possible Y, so no Y is
+    excluded, and the interval is never empty. At an estimate of 0 the upper end is above 0 wherever the variance
     is not identically 0.
 
     Parameters
     ----------
     estimate : (cells,) float
-        Unbiased estimates, perhaps negative.
+        Unbiased estimates, possibly negative.
     variance : QuadraticVariance
         Coefficients, (cells,) or scalars.
     limit : float
-        The most devices there can be.
+        The greatest possible number of devices.
     level : float
         Nominal coverage, in (0, 1).
 
@@ -141,7 +141,7 @@ def score_interval(
     divisor = np.where(bounded, square, 1.0)
     lower = np.where(bounded, (half_linear - root) / divisor, 0.0)
     upper = np.where(bounded, (half_linear + root) / divisor, limit)
-    # Rounding must not push an end past the estimate it surrounds.
+    # Rounding must not move an end past the estimate.
     return np.clip(np.minimum(lower, centre), 0.0, limit), np.clip(np.maximum(upper, centre), 0.0, limit)
 
 
@@ -154,11 +154,12 @@ def invert_tails(
     noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     level: float = LEVEL,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least and the greatest Y in 0…limit at which neither tail of the estimate's law is α/2 or less.
+    """Return the least and greatest Y in 0…limit at which both tails of the estimate's distribution exceed α/2.
 
-    The law at Y is taken for m + h·Bin(ν, π), the binomial with real ν that has mean Y, the estimate's variance and
-    its third cumulant, and whose values are as far apart as one report moves the estimate. It is the law itself where
-    that is binomial, and tends to the normal law with its skewness corrected as reports become many.
+    The distribution at Y is approximated by m + h·Bin(ν, π): the binomial with real ν that has mean Y and the variance
+    and third cumulant of the estimate, and whose step h is the change of the estimate by one report. It is exact if the
+    true distribution is such a binomial. As the number of reports grows, it tends to the normal distribution with a
+    correction for skewness.
 
     Parameters
     ----------
@@ -169,9 +170,9 @@ def invert_tails(
     step : (rows,) or float
         h.
     limit : int
-        The most devices there can be.
+        The greatest possible number of devices.
     noise : ((values,) float64, (values,) float64), optional
-        Values and probabilities of symmetric noise that the estimate holds besides, and the moments do not.
+        Values and probabilities of symmetric noise that the estimate contains and the moments do not include.
     level : float
         Nominal coverage, in (0, 1).
 
@@ -187,7 +188,7 @@ def invert_tails(
     reach = np.sqrt(np.maximum(moments(centre)[0], 0.0) + masses @ values**2) + 1.0
 
     def tail(count: NDArray[np.int64], sign: int) -> NDArray[np.float64]:
-        """Return P(estimate at least as great as seen), or as small for a negative sign."""
+        """Return P(estimate ≥ observed), or P(estimate ≤ observed) for a negative sign."""
         variance, third = moments(count.astype(np.float64))
         variance, third = variance / step**2, third / step**3
         spread = np.maximum(variance, TINY)
@@ -221,10 +222,10 @@ def _least(
     *,
     floor: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the least n above a floor at which a condition that stays true once true holds.
+    """Return the least n above a floor at which a monotone condition (true from some n on) holds.
 
-    Integer bisection from a bracket that is doubled both ways: at the end the condition has been seen to hold at n
-    and, unless n is the first above the floor, not at n − 1, both by direct evaluation.
+    Integer bisection from a bracket that is doubled in both directions. The condition has been evaluated to be true at
+    the result n and, unless n is the first above the floor, false at n − 1.
     """
     high, low = guess, np.maximum(guess - step, floor)
     while (missing := ~holds(high)).any():

@@ -13,24 +13,24 @@ from mechanisms.local.common.response_counts import ResponseCounts, estimate_bet
 from mechanisms.local.mechanism import Estimate, NotEstimableError
 from mechanisms.parameter import ParameterError
 
-# How far from unbiased rounding may leave the weights.
+# Tolerance for rounding errors in the check that the weights are unbiased.
 TOLERANCE = 1e-7
-# Laws this near to each other are one: then no output tells a Yes from a No.
+# Distributions this close count as equal: then no output distinguishes a Yes from a No.
 SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class LinearEstimator:
-    """Ŷ = Σ_r (N/n_r) Σ_o w_ro·C_ro + cN: what a device contributes has mean 1 if it is in the cell, 0 if not.
+    """Ŷ = Σ_r (N/n_r) Σ_o w_ro·C_ro + cN: a device contributes 1 on average if it is in the cell, else 0.
 
     Parameters
     ----------
     question : Question
-        The law of the answers.
+        The distribution of the answers.
     weights : (rounds, outputs) float64
-        w.
+        w, the weights of the counts.
     offset : float
-        c.
+        c, the constant per device.
 
     Raises
     ------
@@ -43,7 +43,7 @@ class LinearEstimator:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that the estimate is unbiased whatever the truth is."""
+        """Check that the estimate is unbiased for every truth."""
         size = 1.0 + np.abs(self.weights).max()
         for field, law, mean in (("yes", self.question.yes, 1.0), ("no", self.question.no, 0.0)):
             found = float(np.array(law) @ self.scores.sum(axis=1)) + self.offset
@@ -52,12 +52,12 @@ class LinearEstimator:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """What each answer contributes in each round, (answers, rounds)."""
+        """The contribution of each answer in each round, (answers, rounds)."""
         scores: NDArray[np.float64] = (self.question.given * self.weights).sum(axis=2)
         return scores
 
     def count(self, counts: NDArray[np.int64], heard: ResponseCounts) -> NDArray[np.float64]:
-        """Return the estimates, (cells,), from (rounds, cells, outputs) counts; no round silent."""
+        """Return the estimates, (cells,), from (rounds, cells, outputs) counts; `heard.silent` must be False."""
         rates = np.array([heard.devices / n if n else 0.0 for n in heard.counted])
         each = np.einsum("rvo,ro->rv", counts.astype(np.float64), self.weights)
         count: NDArray[np.float64] = rates @ each + self.offset * heard.devices
@@ -66,9 +66,10 @@ class LinearEstimator:
     def estimate(self, counts: NDArray[np.int64], heard: ResponseCounts) -> Estimate:
         """Return the estimate with its interval, from (rounds, cells, outputs) counts.
 
-        Where all outputs of a single round have one of two weights, it is the estimate of a proportion, whose law is
-        known. Else the law is taken for the binomial with the estimate's mean and variance, in steps of the most that
-        one report moves it, and without skewness: a coverage of 95 % then rests on the noise of many devices.
+        If the outputs of a single round have only two different weights, it is the estimate of a proportion, whose
+        distribution is known. Else the distribution is approximated by a binomial with the estimate's mean and variance
+        and no skewness, whose step is the greatest change of the estimate by one report. A coverage of 95 % then
+        requires the noise of many devices.
         """
         if heard.silent:
             return estimate_nothing(heard, counts.shape[1])
@@ -86,14 +87,14 @@ class LinearEstimator:
     def variance(self, heard: ResponseCounts) -> QuadraticVariance:
         """Return the exact variance, given that n_r of the N_r asked in round r were counted.
 
-        With x_r what an answer contributes in round r, V_rs its covariances for a device in the cell, U_rs for
-        one not, and Δ_r the difference of its means,
+        Let x_r be the contribution of an answer in round r, V_rs its covariances for a device in the cell and U_rs for
+        one not, and Δ_r the difference of its means. Then
 
         Var = Σ_rs F_rs (Y·V_rs + (N − Y)·U_rs) + Σ_rs (F_rs − 1)·Δ_r Δ_s·Y(N − Y)/(N − 1),
 
-        F_rr = N/n_r, F_rs = N/max(N_r, N_s): whom a round counts is a simple random sample of whom it asked,
-        rounds apart, and of two rounds one asked among the devices of the other. On an ideal channel every F
-        is 1 and the devices' own variances are left.
+        with F_rr = N/n_r and F_rs = N/max(N_r, N_s). The devices counted in a round are a simple random sample of those
+        asked, independently in each round, and of any two rounds one asks a subset of the other's devices. On an ideal
+        channel every F is 1 and only the devices' own variances remain.
 
         Raises
         ------
@@ -134,14 +135,14 @@ def estimator_of_output(question: Question, output: int, *, mechanism: str) -> L
     question : Question
         Asked once.
     output : int
-        Which count.
+        The number of the output.
     mechanism : str
-        Named in the error.
+        The mechanism's name, for the error message.
 
     Raises
     ------
     NotEstimableError
-        If devices in the cell and others give the output equally often: 0/0 or worse.
+        If devices in the cell and others give the output equally often, so that the divisor is 0.
     """
     yes, no = question.in_round(1)
     gap = yes[output] - no[output]
@@ -157,12 +158,12 @@ def estimator_of_output(question: Question, output: int, *, mechanism: str) -> L
 
 
 def estimator_of_least_variance(question: Question, *, yes_share: float, mechanism: str) -> LinearEstimator:
-    """Return the unbiased linear estimator of least variance where a share of the devices is in the cell.
+    """Return the unbiased linear estimator of least variance for a given share of devices in the cell.
 
-    Every unbiased linear estimator has weights with w·p̄ = 1 and w·q̄ = 0, p̄ and q̄ the laws of the outputs in
-    all rounds (an offset is a weight on all outputs of a round). Its variance a device is wᵀVw with V = s·V_yes
-    + (1 − s)·V_no. V is singular, as a round's counts sum to the devices, so the conditions for a minimum are
-    solved by least squares. It is unbiased at every share, and of least variance at this one.
+    Every unbiased linear estimator has weights with w·p̄ = 1 and w·q̄ = 0, where p̄ and q̄ are the distributions of the
+    outputs in all rounds (an offset is a weight on all outputs of a round). Its variance per device is wᵀVw with
+    V = s·V_yes + (1 − s)·V_no. V is singular, as a round's counts sum to the number of devices, so the conditions for a
+    minimum are solved by least squares. The estimator is unbiased at every share, and has least variance at this one.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ def estimator_of_least_variance(question: Question, *, yes_share: float, mechani
     yes_share : float
         s, above 0 and below 1.
     mechanism : str
-        Named in the error.
+        The mechanism's name, for the error message.
 
     Raises
     ------
@@ -201,13 +202,13 @@ COUNT_OF = {"no": NO, "yes": YES, "silent": SILENT}
 
 
 def check_choice(choice: str) -> None:
-    """Refuse an estimator of another name."""
+    """Reject an unknown estimator name."""
     if choice not in get_args(Choice):
         raise ParameterError("estimator", f"must be one of {', '.join(get_args(Choice))}", choice)
 
 
 def check_share(share: float | None, cells: int) -> float:
-    """Return the share of Yes-holders to be best at: between 0 and 1, 1/(V + 1) if none is given; NaN is refused."""
+    """Return the share of Yes-holders to optimise for, between 0 and 1, by default 1/(V + 1); reject NaN."""
     if share is None:
         return 1.0 / (cells + 1)
     if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0.0 < share < 1.0:
@@ -216,7 +217,7 @@ def check_share(share: float | None, cells: int) -> float:
 
 
 def build_yes_no_silent(*, yes: tuple[float, float, float], no: tuple[float, float, float]) -> Question:
-    """Return the question asked once that is answered No, Yes or ⊥ with these probabilities."""
+    """Return the single-round question that is answered No, Yes or ⊥ with these probabilities."""
     laws: list[dict[Answers, float]] = [{(output,): p for output, p in enumerate(law)} for law in (yes, no)]
     return Question.build(OUTPUTS, yes=laws[0], no=laws[1])
 
@@ -232,12 +233,12 @@ def chosen_estimator(question: Question, choice: Choice, *, yes_share: float, me
     yes_share : float
         The share of Yes-holders at which "best" has the least variance.
     mechanism : str
-        Named in the error.
+        The mechanism's name, for the error message.
 
     Raises
     ------
     NotEstimableError
-        If that count says nothing.
+        If the count does not depend on the truth.
     """
     if choice == "best":
         return estimator_of_least_variance(question, yes_share=yes_share, mechanism=mechanism)

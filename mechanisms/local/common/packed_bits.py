@@ -1,4 +1,4 @@
-"""Packed bits: one row of bits a device for answers and coins about every cell, 64 to a word."""
+"""Packed bits: one row of bits per device for answers and coins about every cell, 64 bits per word."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +11,13 @@ from mechanisms.local.common.response_counts import check_where
 from mechanisms.parameter import ParameterError, check_integer
 
 WORD = 64
-# Bit planes of the vertical counter: rows that can be added up before it must be emptied.
+# Bit planes of the vertical counter, and number of rows that it can count before it must be emptied.
 PLANES = 8
 ROWS = 2**PLANES - 1
 
 
 def words_of(cells: int) -> int:
-    """Return how many 64-bit words hold one bit a cell."""
+    """Return the number of 64-bit words that hold one bit per cell."""
     return -(-cells // WORD)
 
 
@@ -28,7 +28,7 @@ class BitReports:
     Parameters
     ----------
     bits : (n, ceil(cells / 64)) uint64
-        Packed rows; bits past the last cell are 0. Held read-only.
+        Packed rows; bits past the last cell are 0. Read-only.
     cells : int
         The number of cells V.
     """
@@ -37,20 +37,20 @@ class BitReports:
     cells: int
 
     def __post_init__(self) -> None:
-        """Check the shape and close the rows to writing."""
+        """Check the shape and make the rows read-only."""
         check_integer("cells", self.cells, at_least=1)
         if not isinstance(self.bits, np.ndarray) or self.bits.dtype != np.uint64 or self.bits.ndim != 2:
             raise ParameterError("bits", "must be an (n, words) uint64 array", getattr(self.bits, "dtype", self.bits))
         if self.bits.shape[1] != words_of(self.cells):
             raise ParameterError("bits", f"must have {words_of(self.cells)} words a device", self.bits.shape)
-        # A round's answers may share memory with the coins they came from, so nobody may write to them.
+        # A round's answers may share memory with the coins they came from, so they must not be changed.
         rows = np.ascontiguousarray(self.bits).view()
         rows.flags.writeable = False
         object.__setattr__(self, "bits", rows)
 
     @classmethod
     def from_dense(cls, answers: NDArray[Any]) -> "BitReports":
-        """Pack an (n, cells) array of answers, anything not 0 being Yes."""
+        """Pack an (n, cells) array of answers; every non-zero value is a Yes."""
         n, cells = answers.shape
         padded = np.zeros((n, words_of(cells) * WORD), dtype=np.bool_)
         padded[:, :cells] = answers != 0
@@ -58,13 +58,13 @@ class BitReports:
         return cls(packed.astype(np.uint64, copy=False), cells)
 
     def to_dense(self) -> NDArray[np.uint8]:
-        """Return the answers as (n, cells) uint8, a byte an answer: for few devices."""
+        """Return the answers as (n, cells) uint8, one byte per answer; meant for few devices."""
         little = self.bits.astype("<u8", copy=False)
         return np.unpackbits(little.view(np.uint8), axis=1, count=self.cells, bitorder="little")
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the packed rows."""
+        """Number of bytes of the packed rows."""
         return self.bits.nbytes
 
     def __len__(self) -> int:
@@ -76,11 +76,11 @@ class BitReports:
         return BitReports(self.bits[index], self.cells)
 
     def __repr__(self) -> str:
-        """Size and shape."""
+        """Return the numbers of devices and cells."""
         return f"<BitReports of {len(self)} devices about {self.cells} cells>"
 
     def count_yes(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the Yes answers about each cell, (cells,) int64, of the masked devices (all, if the mask is empty)."""
+        """Return the Yes count of each cell, (cells,) int64, over the masked devices (all, if the mask is empty)."""
         totals = np.zeros(self.bits.shape[1] * WORD, dtype=np.int64)
         planes = np.zeros((PLANES, self.bits.shape[1]), dtype=np.uint64)
         _add_rows(self.bits, where, planes, totals)
@@ -91,7 +91,7 @@ class BitReports:
 def set_bits(
     rows: NDArray[np.uint64], truth: NDArray[np.int32], hits: NDArray[np.bool_]
 ) -> None:  # pragma: no cover - compiled
-    """Answer Yes about the cell a device is in, wherever its coin says so and it is in a cell at all."""
+    """Set the answer about the cell a device is in to Yes, if its hit is set and it is in a cell."""
     for i in range(truth.size):
         cell = truth[i]
         if cell > 0 and hits[i]:
@@ -103,7 +103,7 @@ def set_bits(
 def set_bits_where(
     rows: NDArray[np.uint64], truth: NDArray[np.int32], hits: NDArray[np.uint64]
 ) -> None:  # pragma: no cover - compiled
-    """Answer Yes about the cell a device is in, wherever the coin it has for that cell says so."""
+    """Set the answer about the cell a device is in to Yes, if its hit bit for that cell is set."""
     for i in range(truth.size):
         cell = truth[i]
         if cell > 0:
@@ -117,8 +117,8 @@ def _add_rows(
 ) -> None:  # pragma: no cover - compiled
     """Add up the columns of packed rows without unpacking them.
 
-    `planes` is a counter stood on end: plane p holds bit p of each column's count, so one row is added to 64
-    columns by a carry rippling through a few words. It is emptied into the totals before it can overflow.
+    `planes` is a vertical (bit-sliced) counter: plane p holds bit p of each column's count. So a word is added to 64
+    columns by propagating a carry through a few words. The counter is emptied into the totals before it can overflow.
     """
     words = rows.shape[1]
     held = 0
@@ -140,7 +140,7 @@ def _add_rows(
 
 @compiled
 def _empty_planes(planes: NDArray[np.uint64], totals: NDArray[np.int64]) -> None:  # pragma: no cover - compiled
-    """Move what the vertical counter holds into the totals."""
+    """Add the vertical counter to the totals and reset it to 0."""
     for p in range(PLANES):
         for j in range(planes.shape[1]):
             word = planes[p, j]
@@ -152,28 +152,29 @@ def _empty_planes(planes: NDArray[np.uint64], totals: NDArray[np.int64]) -> None
 
 @dataclass(frozen=True, eq=False)
 class AnswerReports:
-    """One round's answers of `outputs` kinds: plane k − 1 has a cell's bit set where the answer is k, k ≥ 1.
+    """One round's answers with several outputs: plane k − 1 has a cell's bit set where the answer is k ≥ 1.
 
-    Where no plane has it set the answer is 0, so an answer of three kinds takes two bits a cell.
+    If no plane has the bit set the answer is 0. So answers with three outputs take two bits per cell.
 
     Parameters
     ----------
     bits : (n, outputs − 1, ceil(cells / 64)) uint64
-        Packed rows, a plane for each output but 0, that share no bit; those past the last cell are 0. Held read-only.
+        Packed rows, one plane for each output except 0. No bit is set in two planes, and bits past the last cell are
+        0. Read-only.
     cells : int
         The number of cells V.
 
     Raises
     ------
     ParameterError
-        If the planes have another shape or dtype, or two give one cell two answers.
+        If the planes have another shape or dtype, or two planes have the same bit set.
     """
 
     bits: NDArray[np.uint64]
     cells: int
 
     def __post_init__(self) -> None:
-        """Check the shape, that no cell has two answers, and close the rows to writing."""
+        """Check the shape and that no cell has two answers, and make the rows read-only."""
         check_integer("cells", self.cells, at_least=1)
         planes = self.bits
         if not isinstance(planes, np.ndarray) or planes.dtype != np.uint64 or planes.ndim != 3:
@@ -189,7 +190,7 @@ class AnswerReports:
             if np.any(taken & planes[:, plane]):
                 raise ParameterError("bits", "must give no cell two answers, at answer", plane + 1)
             taken = taken | planes[:, plane] if plane + 1 < planes.shape[1] else taken
-        # A round's answers may share memory with the coins they came from, so nobody may write to them.
+        # A round's answers may share memory with the coins they came from, so they must not be changed.
         rows = np.ascontiguousarray(planes).view()
         rows.flags.writeable = False
         object.__setattr__(self, "bits", rows)
@@ -202,7 +203,7 @@ class AnswerReports:
         return cls(np.stack(planes, axis=1), answers.shape[1])
 
     def to_dense(self) -> NDArray[np.uint8]:
-        """Return the answers as (n, cells) uint8, a byte an answer: for few devices."""
+        """Return the answers as (n, cells) uint8, one byte per answer; meant for few devices."""
         dense = np.zeros((len(self), self.cells), dtype=np.uint8)
         for k in range(1, self.outputs):
             dense += np.uint8(k) * BitReports(self.bits[:, k - 1], self.cells).to_dense()
@@ -210,12 +211,12 @@ class AnswerReports:
 
     @property
     def outputs(self) -> int:
-        """How many kinds of answer there are."""
+        """The number of different answers."""
         return int(self.bits.shape[1]) + 1
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the packed rows."""
+        """Number of bytes of the packed rows."""
         return self.bits.nbytes
 
     def __len__(self) -> int:
@@ -227,7 +228,7 @@ class AnswerReports:
         return AnswerReports(self.bits[index], self.cells)
 
     def __repr__(self) -> str:
-        """Size and shape."""
+        """Return the numbers of devices and cells."""
         return f"<AnswerReports of {len(self)} devices about {self.cells} cells, {self.outputs} outputs>"
 
     def count(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -239,7 +240,7 @@ class AnswerReports:
             The devices to count; all of them, if empty.
         """
         devices = int(np.count_nonzero(where)) if where.size else len(self)
-        # All planes side by side are one long row of yes/no answers.
+        # All planes of a device are counted as one long row of yes/no answers.
         words = self.bits.shape[1] * self.bits.shape[2]
         said = BitReports(self.bits.reshape(len(self), words), words * WORD).count_yes(where)
         counts = np.empty((self.cells, self.outputs), dtype=np.int64)
@@ -267,7 +268,7 @@ def tally_answers(
 def set_answers(
     planes: NDArray[np.uint64], truth: NDArray[np.int32], said: NDArray[np.uint8]
 ) -> None:  # pragma: no cover - compiled
-    """Give `said` as the answer about the cell a device is in, if it is in one."""
+    """Set the answer about the cell a device is in, if it is in one, to `said`."""
     for i in range(truth.size):
         cell = truth[i]
         if cell > 0:
@@ -281,13 +282,13 @@ def set_answers(
 
 
 def _check_answers(reports: AnswerReports, cells: int, outputs: int) -> AnswerReports:
-    """Refuse reports about other cells or with other answers."""
+    """Reject reports with another number of cells or outputs."""
     if not isinstance(reports, AnswerReports) or reports.cells != cells or reports.outputs != outputs:
         raise ParameterError("reports", f"must be AnswerReports about {cells} cells, {outputs} outputs", reports)
     return reports
 
 
-# Random words drawn at once: 2 MB, which stays in the cache between being drawn and being spent.
+# Number of random words drawn at once: 2 MB, which stay in the cache until they are used.
 DRAW = 2**18
 
 
@@ -301,23 +302,23 @@ def toss_rows(
 ) -> NDArray[np.uint64]:
     """Return (n, ceil(cells / 64)) uint64 rows in which each cell's bit is an independent Bernoulli(p).
 
-    Bit-sliced comparison: lane by lane a uniform 64-bit number is compared with ⌊p·2⁶⁴⌋, all 64 lanes sharing
-    one random word for each binary digit, from the most significant on, until every lane is decided: about 7
-    words for 64 coins whatever p is. The probability is p exactly where p is a multiple of 2⁻⁶⁴, as every
-    double from 2⁻¹¹ up is, and within 2⁻⁶⁴ below that.
+    Bit-sliced comparison: in each of 64 lanes a uniform 64-bit number is compared with ⌊p·2⁶⁴⌋. One random word
+    provides one binary digit of all 64 lanes, from the most significant digit on, until every lane is decided. This
+    takes about 7 words for 64 coins, whatever p is. The probability is exactly p if p is a multiple of 2⁻⁶⁴, as every
+    double from 2⁻¹¹ up is; for smaller p the error is less than 2⁻⁶⁴.
 
     Parameters
     ----------
     n : int
-        Devices.
+        Number of devices.
     cells : int
-        Coins a device.
+        Number of coins per device.
     probability : float
         p, in [0, 1].
     rng : numpy.random.Generator
-        Where random words come from.
+        Source of the random words.
     unless : (n, ceil(cells / 64)) uint64, optional
-        Bits already taken: there the coin is left 0, and not tossed.
+        Bits already set elsewhere: here the result is 0, and no coin is tossed.
 
     Returns
     -------
@@ -333,11 +334,11 @@ def toss_rows(
     threshold = int(probability * 2.0**WORD)
     if threshold == 0:
         return rows
-    lowest = (threshold & -threshold).bit_length() - 1  # below the last 1 of the threshold a tie can only lose
+    lowest = (threshold & -threshold).bit_length() - 1  # below its last 1 bit, a tie is never less than it
     done, flat = 0, rows.reshape(-1)
     while done < flat.size:
-        # The last few words of a draw are left unspent: a word of coins is never begun that might not be
-        # finished, since starting one again would favour lanes that decide early.
+        # The last few words of a draw stay unused: a word of coins is only started if it can be completed, since
+        # starting it again would bias the result towards lanes that are decided early.
         words = rng.integers(
             0, 2**64 - 1, size=min(DRAW, 8 * (flat.size - done) + WORD), dtype=np.uint64, endpoint=True
         )
@@ -356,7 +357,7 @@ def _compare(
     threshold: np.uint64,
     lowest: int,
 ) -> int:  # pragma: no cover - compiled
-    """Toss words of coins from `start` on while random words last; return where it stopped."""
+    """Toss words of coins from `start` on as long as random words suffice; return the index after the last."""
     spent = 0
     one = np.uint64(1)
     i = start

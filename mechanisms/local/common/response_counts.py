@@ -16,16 +16,16 @@ class ResponseCounts:
     """Devices asked and reports counted, by round.
 
     The devices whose cells are estimated are those asked in the truth round: N = asked[truth_round − 1].
-    Which of them a round hears is taken for a simple random sample, and the devices asked in the smaller
-    round for one of the larger round's (missing at random): loss that hits one cell more than another is not
-    seen here.
+    The reports received in a round are assumed to be a simple random sample of these, and the devices asked in the
+    smaller round a simple random sample of those of the larger round (missing at random). Loss that affects one cell
+    more than another is not modelled here.
 
     Parameters
     ----------
     asked, counted : tuple of int
-        One number a round; no round counts more than it asked.
+        One number per round; no round counts more devices than it asked.
     truth_round : int
-        The round, from 1, at which the truth is fixed.
+        The round, counted from 1, at which the truth is fixed.
     """
 
     asked: tuple[int, ...]
@@ -36,7 +36,7 @@ class ResponseCounts:
     def from_rounds(
         cls, counted: Iterable[int], asked: Iterable[int], *, rounds: int, truth_round: int
     ) -> "ResponseCounts":
-        """Check and hold what a caller was told."""
+        """Check the numbers given by the caller and store them."""
         asked, counted = check_per_round("asked", asked, rounds), check_per_round("counted", counted, rounds)
         if any(c > a for a, c in zip(asked, counted, strict=True)):
             raise ParameterError("counted", f"must not exceed asked {list(asked)}", list(counted))
@@ -52,7 +52,7 @@ class ResponseCounts:
         rounds: int,
         truth_round: int,
     ) -> "ResponseCounts":
-        """Fill in an ideal channel where nothing else was said, and check that `asked` fits the truth."""
+        """Assume an ideal channel where an argument is None, and check that `asked` fits the truth."""
         asked = (devices,) * rounds if asked is None else tuple(asked)
         heard = cls.from_rounds(asked if counted is None else counted, asked, rounds=rounds, truth_round=truth_round)
         if heard.devices != devices:
@@ -63,7 +63,7 @@ class ResponseCounts:
 
     @property
     def devices(self) -> int:
-        """N, the devices whose cells are estimated."""
+        """N, the number of devices whose cells are estimated."""
         return self.asked[self.truth_round - 1]
 
     @property
@@ -73,12 +73,12 @@ class ResponseCounts:
 
     @property
     def silent(self) -> bool:
-        """Whether there are devices, and a round in which none was counted: then nothing can be estimated."""
+        """Whether there are devices but none was counted in some round, so that nothing can be estimated."""
         return self.devices > 0 and 0 in self.counted
 
 
 def estimate_nothing(heard: ResponseCounts, cells: int) -> Estimate:
-    """Return the estimate that knows nothing: 0, an infinite standard error (0 of no device), every count possible."""
+    """Return the estimate without information: 0, infinite standard error (0 if no device), interval of all counts."""
     zero = np.zeros(cells)
     error = np.full(cells, np.inf if heard.devices else 0.0)
     return Estimate(zero, error, zero, np.full(cells, float(heard.devices)), "score")
@@ -90,9 +90,9 @@ def estimate_between(
     ends: tuple[NDArray[np.float64], NDArray[np.float64]],
     heard: ResponseCounts,
 ) -> Estimate:
-    """Return an unbiased count with theory's standard error at the clipped count, and an interval.
+    """Return the estimate of an unbiased count, its theoretical standard error at the clipped count, and an interval.
 
-    The ends are moved out to the clipped count where it is beyond them.
+    If the clipped count is outside the interval, the interval is extended to include it.
     """
     centre = np.clip(count, 0.0, heard.devices)
     lower, upper = np.minimum(ends[0], centre), np.maximum(ends[1], centre)
@@ -103,14 +103,14 @@ OUTSIDE = 0
 
 
 def check_round(round_: int, rounds: int) -> int:
-    """Return the round, from 1, if the mechanism has it."""
+    """Return the round, counted from 1, after checking that the mechanism has it."""
     if round_ not in range(1, rounds + 1):
         raise ParameterError("round", f"must be in 1..{rounds}", round_)
     return round_
 
 
 def check_truth(truth: NDArray[np.int32], *, devices: int, cells: int) -> NDArray[np.int32]:
-    """Return the cell of every device, (n,) int32 in 0…V, if it is just that."""
+    """Return the cell of every device, (n,) int32 in 0…V, after checking shape, dtype and range."""
     if not isinstance(truth, np.ndarray) or truth.dtype != np.int32:
         raise ParameterError("truth", "must be an int32 array", getattr(truth, "dtype", type(truth).__name__))
     if truth.shape != (devices,):
@@ -124,10 +124,10 @@ def check_truth(truth: NDArray[np.int32], *, devices: int, cells: int) -> NDArra
 
 
 def check_values(reports: NDArray[np.int32], *, outputs: int) -> NDArray[np.int32]:
-    """Return one output a device, (n,) int32 in 0…outputs − 1, if reports are just that.
+    """Return one output per device, (n,) int32 in 0…outputs − 1, after checking shape, dtype and range.
 
-    Reports come from elsewhere by the time they are added up: an output the tally has no place for must not
-    reach a compiled kernel.
+    Reports to be added up may come from other code. An output out of range must not reach a compiled kernel, where it
+    would be written outside the tally.
     """
     if not isinstance(reports, np.ndarray) or reports.dtype != np.int32 or reports.ndim != 1:
         raise ParameterError(
@@ -141,7 +141,7 @@ def check_values(reports: NDArray[np.int32], *, outputs: int) -> NDArray[np.int3
 
 
 def check_where(where: NDArray[np.bool_] | None, *, devices: int) -> NDArray[np.bool_]:
-    """Return the mask of the devices to count; an empty one stands for all of them."""
+    """Return the mask of the devices to count; an empty mask means all devices."""
     if where is None:
         return np.empty(0, dtype=np.bool_)
     if not isinstance(where, np.ndarray) or where.dtype != np.bool_ or where.shape != (devices,):
