@@ -177,7 +177,7 @@ class _Curve:
 
 
 def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the slopes with those that are not in rising order corrected, as the slopes of a convex function rise.
+    """Return the slopes, made non-decreasing as the slopes of a convex function are.
 
     Where two curves have equal height up to rounding, the slope of the wrong curve may have been taken over a very
     short interval. The slopes around it correct it.

@@ -78,7 +78,7 @@ def _losses(noise: LaplaceDelta) -> Any:
     return single.self_compose(noise.queries)
 
 
-# Ratios of two neighbours' scales at which δ is evaluated: over the whole range, then again around the maximum.
+# Number of ratios of two neighbours' scales at which δ is evaluated: over the range, then again around the maximum.
 RATIOS = 129
 
 

@@ -20,7 +20,7 @@ EXACT_QUERIES = 2**9
 class MemoisedBits:
     """A bit kept as 1 with p₁ (in the device's cell) or q₁ (elsewhere), then flipped with f in every query.
 
-    Given the kept bit, the bits of the queries are independent, so the number of 1s among T bits holds all information:
+    Given the kept bit, the bits of the queries are independent, so the number of 1s among T bits is sufficient, with
     p₁·Bin(T, 1 − f) + (1 − p₁)·Bin(T, f) in the cell, and the same with q₁ elsewhere.
 
     Parameters

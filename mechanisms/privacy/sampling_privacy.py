@@ -103,7 +103,7 @@ def linked_claim(
     With refresh an unsampled device gives the pair (0, t) too, with m_t (`linked_blanks`), and the distributions of any
     two truths still differ at their own pairs only: ε = ln(1 + π_s/min m_t). The minimum runs over t = 0…V. It is at
     the least likely cell unless (1 − ρ) + ρ·b_0 is less than ρ·min b_v, as with ρ = 1 and a π_0 below every π_v; then
-    it is at outside.
+    it is at t = 0, outside every cell.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from mechanisms.privacy.view import Shuffled
 
 # e^ε overflows a double for ε above this; δ is 0 there, since ε₀ is smaller.
 LARGEST_EPSILON = 700.0
-# Numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
+# Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
 LARGEST_SUM = 2**13
 
 
@@ -272,10 +272,10 @@ def shuffled_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim 
     Over T queries there are two cases. Where the randomness is fresh in every query, the T shufflings are independent
     releases and their δ compose: T·δ(ε/T) with the ε₀ of one report. Where devices keep randomness between queries,
     such as memoised bits, a device's T reports depend on each other, and so do those of the devices that hide it:
-    nothing composes. Then the T reports are taken as one report of a randomizer whose input is the device's journey and
-    whose ε₀ is that of all T reports together. Devices keep their randomness independently of each other, and shuffling
-    each query by itself is a post-processing of shuffling those joint reports once, so the bound for one query holds
-    with that ε₀.
+    nothing composes. Then the T reports are taken as one report of a randomizer whose input is the device's journey
+    (its cells at the T queries) and whose ε₀ is that of all T reports together. Devices keep their randomness
+    independently of each other, and shuffling each query by itself is a post-processing of shuffling those joint
+    reports once, so the bound for one query holds with that ε₀.
 
     Parameters
     ----------

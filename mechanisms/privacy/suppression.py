@@ -119,7 +119,7 @@ class StronglySafeDelta:
 
 
 def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
-    """Return the claim of LQS theorem 5 about suppressed differences, for any crowd; the exact worst can be compared.
+    """Return the claim of LQS theorem 5 about suppressed differences, for any crowd, to compare with the exact worst.
 
     Publishing only the differences, and dropping those below k, is the strongly safe k-anonymization of the
     grid of cells after sampling with β = π_s: each sampled device is mapped to its cell, and the cells were fixed

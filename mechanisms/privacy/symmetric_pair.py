@@ -73,11 +73,11 @@ def convolved(masses: tuple[float, ...], times: int) -> NDArray[np.float64]:
 
 
 def mirror_claim(*, telling: float, epsilon: float, queries: int, source: str) -> PrivacyClaim:
-    """Return the claim of a view in which any two truths give a mirrored pair of distributions, or less.
+    """Return the claim of a view in which any two truths give a mirrored pair or a post-processing of it.
 
-    Less means a post-processing of the pair. The pair distinguishes two different truths at a query; two equal truths
-    are not distinguished. So any two journeys (a device's truths at all queries) are distinguished at most as well as
-    two that differ at every query; those are T independent draws of the pair.
+    The pair distinguishes two different truths at a query; two equal truths are not distinguished. So any two journeys
+    (a device's truths at all queries) are distinguished at most as well as two that differ at every query; those are T
+    independent draws of the pair.
 
     Parameters
     ----------
