@@ -3,9 +3,9 @@
 Laplace noise computed in doubles reveals the statistic it hides: which doubles can be published depends on the
 statistic (Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*). Here every value is
 rounded to a grid fixed in advance, the statistic is computed exactly from integers, and the noise has the distribution
-of continuous Laplace noise rounded to the same grid, sampled without error. Because the statistic is on the grid, adding
-rounded noise is the same as rounding the sum of the statistic and continuous noise. That is post-processing, so every
-(ε, δ) of continuous Laplace noise holds for what is published.
+of continuous Laplace noise rounded to the same grid, sampled without error. Because the statistic is on the grid,
+adding rounded noise is the same as rounding the sum of the statistic and continuous noise. That is post-processing, so
+every (ε, δ) of continuous Laplace noise holds for what is published.
 """
 
 import math

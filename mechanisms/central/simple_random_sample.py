@@ -214,7 +214,8 @@ class ExactStatistic:
     def claim(self, *, queries: int = 1) -> PrivacyClaim:
         """Return an infinite ε: with all other values known, the exact statistic reveals the last whenever it is drawn.
 
-        δ is 1 for all values. For a sample it is the share of devices drawn, 1 at the worst N: a single device is always drawn.
+        δ is 1 for all values. For a sample it is the share of devices drawn, 1 at the worst N: one
+        device alone is always drawn.
         """
         check_integer("queries", queries, at_least=1)
         basis = "With everyone else's value known, an exact statistic tells the last one's"
