@@ -1,4 +1,4 @@
-"""What a trusted aggregator does before it publishes: suppression, generalisation, noise."""
+"""Operations of a trusted aggregator before it publishes: suppression, generalisation and noise."""
 
 from mechanisms.central.generalisation import Generalised
 from mechanisms.central.k_anonymity import Cluster, LocalRecoding, cut_clusters

@@ -16,9 +16,9 @@ from mechanisms.privacy.suppression import Form, SafeDelta, safe_claim
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Generalised:
-    """ε-safe k-anonymization (LQS definition 6): the exponential mechanism draws how coarse a table to publish.
+    """ε-safe k-anonymization (LQS definition 6): the exponential mechanism draws the level of detail to publish.
 
-    Level ℓ maps every cell to one of its groups. Its quality is the bits of position that are expected to be
+    Level ℓ maps every cell to one of its groups. Its quality is the expected amount of position information that is
     published,
 
         q(ℓ) = Σ over its groups g of detail(g) · u(n_g),   u(n) = E[(D/β)·1{D ≥ k}], D ~ Bin(n, β),
@@ -26,30 +26,30 @@ class Generalised:
     with detail(g) = 1 − ln(cells of g)/ln(cells): 1 for a single cell, 0 for a group of all. (The paper leaves q
     open.)
 
-    *Sensitivity.* One device more or less changes n_g of one group a level by 1, and no other. So |Δq(ℓ)| =
-    detail(g)·(u(n_g + 1) − u(n_g)) ≤ max detail · max_m h(m), h the step of u, which is never negative and greatest
-    at m = ⌈k/β⌉ − 2 (proved at `mechanisms.central.suppression.largest_step`). It grows as √k, where the plain
-    number of kept devices would jump by k.
+    *Sensitivity.* One device more or less changes n_g of one group of each level by 1, and no other. So |Δq(ℓ)| =
+    detail(g)·(u(n_g + 1) − u(n_g)) ≤ max detail · max_m h(m), where h, the step of u, is never negative and greatest
+    at m = ⌈k/β⌉ − 2 (proved at `mechanisms.central.suppression.largest_step`). It grows as √k; the plain number of kept
+    devices would change by up to k.
 
-    The level is drawn from all devices held, as the proof of theorem 6 has it, and then that level is sampled and
-    suppressed. Where only a sample is held (`publish_sampled`) the level has to come from the sample too; there
-    theorem 6 fails and `claim_sampled` says what holds instead.
+    The level is drawn from all devices held, as the proof of theorem 6 requires. Then that level is sampled and
+    suppressed. Where only a sample is held (`publish_sampled`), the level has to be drawn from the sample too. Theorem
+    6 fails there, and `claim_sampled` gives the claim that holds instead.
 
     Parameters
     ----------
     levels : sequence of (cells,) int64
         Group of every cell, 0…G − 1 with none empty, the finest level first; fixed without looking at devices.
     k : int
-        Groups with fewer than k in the sample are not published; at least 1.
+        Groups with fewer than k devices in the sample are not published; at least 1.
     sampling : float
         β, in (0, 1].
     epsilon : float
-        ε₁ of the draw; at least 0 and finite. With one level nothing is drawn and nothing spent.
+        ε₁ of the draw; at least 0 and finite. With one level nothing is drawn and no ε is spent.
 
     Raises
     ------
     ParameterError
-        If a parameter is out of range, or a level is no such map.
+        If a parameter is out of range, or a level is not such a map.
     """
 
     levels: Sequence[NDArray[np.int64]]
@@ -73,7 +73,7 @@ class Generalised:
 
     @property
     def sensitivity(self) -> float:
-        """The most one device held can change any level's quality."""
+        """The greatest change of any level's quality by one device held."""
         return self._widest * largest_step(self.k, self.sampling)
 
     def qualities(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -101,10 +101,10 @@ class Generalised:
         return self.publish_level(rng.binomial(check_held(counts, cells=self.cells), self.sampling), level)
 
     def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
-        """Publish what of devices that sampled themselves may be, the level drawn from them too.
+        """Publish the groups with at least k of the devices that sampled themselves, at a level drawn from them too.
 
-        Its quality is then Σ detail(g)·D_g·1{D_g ≥ k}, which one device changes by up to k. `claim_sampled`
-        speaks of this.
+        The quality is then Σ detail(g)·D_g·1{D_g ≥ k}, which one device changes by up to k. `claim_sampled` is the
+        claim for this release.
 
         Parameters
         ----------
@@ -121,8 +121,8 @@ class Generalised:
     def publish_level(self, sampled: NDArray[np.int64], level: int) -> Estimate:
         """Publish a sample, (cells,) int64, at a level: each group's devices spread evenly over its cells.
 
-        A cell alone in its group has the group's interval; one among several may hold none, or all that the
-        group may hold. The standard error is what even spreading leaves: each device in any cell of its group.
+        A cell alone in its group has the group's interval. A cell in a group of several has an interval from 0 to the
+        group's upper end. The standard error adds that of even spreading, with each device in any cell of its group.
         """
         group, size = self.levels[level], self._sizes(level)[self.levels[level]]
         table = SampleThenSuppress(k=self.k, sampling=self.sampling).publish_sampled(self._totals(sampled, level))
@@ -139,7 +139,7 @@ class Generalised:
         """Return the exact root mean square error at these (cells,) int64 counts: over levels, sampling, spreading.
 
         At a level it is E[(X/s − Y)²] with X the group's estimate of its n devices (`kept_errors`) and s its cells:
-        E[(X − n)²]/s² + 2·E[X − n]/s·(n/s − Y) + (n/s − Y)²; the levels' are averaged with the
+        E[(X − n)²]/s² + 2·E[X − n]/s·(n/s − Y) + (n/s − Y)². The errors of the levels are averaged with the
         probabilities of drawing them.
         """
         held = check_held(true_counts, field="true_counts", cells=self.cells)
@@ -154,19 +154,19 @@ class Generalised:
         return np.sqrt(squared)
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return what is proved of `publish`: ε₁ and the exact worst of all crowds of at least `crowd`.
+        """Return the claim of `publish`: ε₁ and the exact worst of all crowds of at least `crowd`.
 
-        A bound: at a coarser level the crowd is the group's, at least as large and not known. `theorem_6` gives
-        the paper's.
+        It is a bound, because at a coarser level the crowd is that of the group, which is at least as large and not
+        known. `theorem_6` gives the paper's bound.
         """
         return self._claim("worst crowd", queries, 1 if crowd is None else crowd)
 
     def theorem_6(self, *, queries: int = 1) -> PrivacyClaim:
-        """Return what LQS theorem 6 says of `publish`, whatever the crowd."""
+        """Return the claim of LQS theorem 6 about `publish`, for any crowd."""
         return self._claim("theorem 6", queries, 1)
 
     def claim_sampled(self, *, queries: int = 1) -> PrivacyClaim:
-        """Return what is proved of `publish_sampled`, whatever the crowd."""
+        """Return the claim of `publish_sampled`, for any crowd."""
         return self._claim("chosen on the sample", queries, 1)
 
     def _claim(self, form: Form, queries: int, crowd: int) -> PrivacyClaim:
@@ -201,7 +201,7 @@ class Generalised:
 
     @staticmethod
     def _drawable(sensitivity: float) -> float:
-        """Return a sensitivity to draw with: where no level has any quality, any will do."""
+        """Return the sensitivity to draw with: 1 where no level has any quality, as any value gives the same draw."""
         return sensitivity if sensitivity > 0.0 else 1.0
 
 
@@ -228,7 +228,7 @@ DRAWS = 64
 
 @dataclass(frozen=True, eq=False)
 class GeneralisedSample:
-    """What `Generalised.publish_sampled` is as a release: of Sampling Privacy's differences, which are a sample.
+    """`Generalised.publish_sampled` as a release of Sampling Privacy's differences, which are a sample.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class GeneralisedSample:
     whole: Generalised
 
     def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
-        """Sample the devices held, (cells,) int64, as they would themselves, and publish the sample."""
+        """Sample the devices held, (cells,) int64, as they would sample themselves, and publish the sample."""
         held = check_held(counts, cells=self.whole.cells)
         return self.publish_sampled(rng.binomial(held, self.whole.sampling), rng=rng)
 
@@ -250,18 +250,18 @@ class GeneralisedSample:
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the root mean square error over 64 releases drawn at these (cells,) int64 counts.
 
-        No sum over samples and levels is short here: each sample has its own chances of the levels. The draws are
-        always the same, so it is a function of the counts; a cell's error is off by some 10 %.
+        There is no short sum over samples and levels, because each sample has its own probabilities of the levels. The
+        draws are always the same, so the result is a function of the counts. The error of a cell is off by about 10 %.
         """
         held = check_held(true_counts, field="true_counts", cells=self.whole.cells)
-        rng = np.random.default_rng(DRAWS)  # a seed like any other
+        rng = np.random.default_rng(DRAWS)  # any fixed seed
         squared = np.zeros(len(held))
         for _ in range(DRAWS):
             squared += (self.publish(held, rng=rng).count - held) ** 2
         return np.sqrt(squared / DRAWS)
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return what is proved of a level drawn from the sample, whatever the crowd."""
+        """Return the claim of a level drawn from the sample, for any crowd."""
         if crowd is not None:
             check_integer("crowd", crowd, at_least=1)
         return self.whole.claim_sampled(queries=queries)

@@ -2,10 +2,10 @@
 
 Laplace noise computed in doubles reveals the statistic it hides: which doubles can be published depends on the
 statistic (Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*). Here every value is
-rounded to a grid fixed in advance, the statistic is computed exactly from integers, and the noise is the law of
-continuous Laplace noise rounded to the same grid, sampled without error. Because the statistic is on the grid, adding
-rounded noise is the same as rounding the sum of the statistic and continuous noise. That is post-processing, so every
-(ε, δ) of continuous Laplace noise holds for what is published.
+rounded to a grid fixed in advance, the statistic is computed exactly from integers, and the noise has the distribution
+of continuous Laplace noise rounded to the same grid, sampled without error. Because the statistic is on the grid,
+adding rounded noise is the same as rounding the sum of the statistic and continuous noise. That is post-processing, so
+every (ε, δ) of continuous Laplace noise holds for what is published.
 """
 
 import math
@@ -21,7 +21,7 @@ FINENESS = 40
 # Noise is made wider by this factor: more than doubles can lose in ε and in a smooth sensitivity (below 2^−42 each).
 SLACK = 2.0**-40
 WIDENING = 1.0 + SLACK
-# What claims state of it.
+# The description of the noise in claims.
 GRID_BASIS = "sampled exactly on a public grid (step about 2^−40·(upper − lower)/ε_n), to which values are rounded"
 # Random words are uniform in 0…WORDS − 1.
 WORDS = 2**63
@@ -87,7 +87,7 @@ def draw_rounded_laplace(scale: float, size: int, *, rng: np.random.Generator) -
     scale : float
         b, above 0 and below 2^52, taken as exactly this double.
     size : int
-        How many.
+        Number of draws.
     rng : numpy.random.Generator
 
     Returns
@@ -112,7 +112,7 @@ def draw_geometric(scale: float, size: int, *, rng: np.random.Generator) -> NDAr
     scale : float
         Above 0 and below 2^53, taken as exactly this double.
     size : int
-        How many.
+        Number of draws.
     rng : numpy.random.Generator
 
     Returns
@@ -121,7 +121,7 @@ def draw_geometric(scale: float, size: int, *, rng: np.random.Generator) -> NDAr
     """
     mantissa, exponent = math.frexp(scale)
     drawn = np.empty(size, dtype=np.int64)
-    # About nine words a variable are used. Where they do not suffice, all is computed again from more of the same.
+    # About nine words are used per variable. If they do not suffice, everything is computed again with more words.
     words = rng.integers(WORDS, size=10 * size + 60)
     while not _fill(words, int(math.ldexp(mantissa, 53)), drawn):
         words = np.concatenate([words, rng.integers(WORDS, size=len(words))])
@@ -168,8 +168,8 @@ def _bernoulli_exp(
 def _uniform(words: NDArray[np.int64], place: int, bound: int) -> tuple[int, int]:  # pragma: no cover - compiled
     """Return a uniform integer below `bound` from the words at `place` and after, and the place of the next word.
 
-    Words beyond the last multiple of the bound are skipped. Where none is left, the bound, which fails every trial, and
-    a place past the end.
+    Words beyond the last multiple of the bound are skipped. If no word is left, return the bound, which fails every
+    trial, and a place past the end.
     """
     multiple = (2**63 - 1) // bound * bound
     while place < len(words):

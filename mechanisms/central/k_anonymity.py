@@ -14,14 +14,14 @@ from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Devices that are published alike: so many, all within a box.
+    """Devices that are published together: their number, and a box that contains all of them.
 
     Parameters
     ----------
     devices : int
         At least k.
     low, high : (dimensions,) float64
-        Least and greatest value of any device of the cluster, by dimension. They are devices' own values: that is
+        Least and greatest value of any device of the cluster, by dimension. They are values of single devices, which is
         the leak (LQS sec 3.1).
     """
 
@@ -33,14 +33,14 @@ class Cluster:
 def cut_clusters(points: ArrayLike, devices: ArrayLike, k: int) -> tuple[Cluster, ...]:
     """Cut devices into clusters by strict Mondrian (LeFevre, DeWitt and Ramakrishnan 2006; LQS algorithm 1).
 
-    A cluster is cut at the median of the dimension in which it spreads widest, relative to the spread of all, into
-    those up to the median and those above; if that leaves fewer than k on a side the next dimension is tried, and a
+    A cluster is cut at the median of the dimension in which it spreads widest, relative to the spread of all devices,
+    into those up to the median and those above. If that leaves fewer than k on a side, the next dimension is tried. A
     cluster that cannot be cut is published.
 
     Parameters
     ----------
     points : (n, dimensions) float64
-        Places, or values of the attributes.
+        Positions, or values of the attributes.
     devices : (n,) int
         Devices at each of them, none negative.
     k : int
@@ -49,7 +49,7 @@ def cut_clusters(points: ArrayLike, devices: ArrayLike, k: int) -> tuple[Cluster
     Returns
     -------
     tuple of Cluster
-        Every device in one of them; none at all where there are fewer than k devices.
+        Every device is in one of them. There are no clusters where there are fewer than k devices.
 
     Raises
     ------
@@ -103,8 +103,8 @@ def _cut(
 class LocalRecoding:
     """The documented vulnerable case (LQS sec 3.1): Mondrian over cell centres, each cluster published as its box.
 
-    Every published row is one of at least k alike, so the table is k-anonymous. But a box ends where its outermost
-    device is: whoever is alone far out can be read off an edge, and one device more or less moves cuts and totals.
+    Every published row stands for at least k devices, so the table is k-anonymous. But a box ends at its outermost
+    device. So an edge reveals a device that is alone far out, and one device more or less changes cuts and totals.
 
     Parameters
     ----------
@@ -137,10 +137,10 @@ class LocalRecoding:
         return cut_clusters(self.places, check_held(counts, cells=len(self.places)), self.k)
 
     def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:  # noqa: ARG002 - nothing is drawn
-        """Publish the clusters, read as most would: a cluster's devices spread evenly over the cells of its box.
+        """Publish the clusters, with the devices of a cluster spread evenly over the cells of its box.
 
-        The standard error is that of even spreading. Upper ends are certain: all devices of every box over the
-        cell, and fewer than k where nothing is published for want of k devices.
+        The standard error is that of even spreading. Upper ends always hold: all devices of every box over the cell, or
+        k − 1 where nothing is published because there are fewer than k devices.
         """
         cells = len(self.places)
         count, variance, lower, upper = (np.zeros(cells) for _ in range(4))
@@ -158,18 +158,18 @@ class LocalRecoding:
         return Estimate(count, np.sqrt(variance), lower, upper, "exact")
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return |published − truth| of every cell, (cells,) float64: nothing is drawn, so the error is no average."""
+        """Return |published − truth| of every cell, (cells,) float64; nothing is drawn, so it is not an average."""
         held = check_held(true_counts, field="true_counts", cells=len(self.places))
         published = self.publish(held, rng=np.random.default_rng(0))
         error: NDArray[np.float64] = np.abs(published.count - held)
         return error
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return that nothing is hidden: ε is infinite and δ is 1 at every ε, whatever the crowd.
+        """Return the claim that nothing is hidden: ε is infinite and δ is 1 at every ε, for any crowd.
 
-        With k others in one cell and the device alone far out, boxes that reach it are published exactly if it is
-        there. After sampling with β the same event has probability β: δ = β at every ε, and nothing better follows
-        from k (LQS sec 3.1).
+        With k other devices in one cell and the device alone far out, boxes that reach it are published exactly if it
+        is there. After sampling with β the same event has probability β. So δ = β at every ε, and nothing better
+        follows from k (LQS sec 3.1).
         """
         check_integer("queries", queries, at_least=1)
         if crowd is not None:

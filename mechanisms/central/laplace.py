@@ -24,19 +24,19 @@ from mechanisms.privacy.random_sampling import sample_privacy
 class LaplaceCounts:
     """Every cell's count plus discrete Laplace noise, P(k) = α^|k|·(1 − α)/(1 + α), α = e^(−ε_n).
 
-    Laplace noise on integers is its discrete form (Ghosh, Roughgarden and Sundararajan 2009): the same privacy, a
-    little less variance, and no fraction to give the truth away. It is sampled exactly, with integers (`grid_noise`).
-    One device between a cell and outside changes one count by 1; a move between two cells changes two and costs twice
-    ε.
+    Noise on integers is the discrete form of Laplace noise (Ghosh, Roughgarden and Sundararajan 2009). It has the same
+    privacy and a little less variance, and there is no fractional part that reveals the truth. It is sampled exactly,
+    with integers (`grid_noise`). One device between a cell and outside changes one count by 1; a move between two cells
+    changes two counts and costs twice ε.
 
-    With `sampling` β below 1 each device is drawn with probability β by its own coin, its noise is weaker, ε_n =
-    ln(1 + (e^ε − 1)/β), and what is published is divided by β. (Neighbours differ in whether the device is there, so
-    the number of devices is no public N to draw an exact share of.)
+    With `sampling` β below 1 each device is drawn independently with probability β, the noise is weaker, ε_n =
+    ln(1 + (e^ε − 1)/β), and the noisy counts are divided by β. (Neighbours differ in whether the device is there. So
+    the number of devices is not a public N, and an exact share of it cannot be drawn.)
 
     Parameters
     ----------
     epsilon : float
-        ε of the release for one device in a cell or outside, whatever the sampling; in 1e-6…50.
+        ε of the release for one device in a cell or outside, for any sampling; in 1e-6…50.
     sampling : float
         β, in (0, 1]; 1 takes all.
 
@@ -77,15 +77,15 @@ class LaplaceCounts:
         Returns
         -------
         Estimate
-            Unbiased, perhaps negative. Without sampling the interval is "exact", from the law of the noise; with it
-            "noise, then binomial inversion": half of the 5 % for the noise, half for inverting Bin(Y, β) at either end
-            of it. Both cover at least 95 %.
+            Unbiased, possibly negative. Without sampling the interval is "exact", from the distribution of the noise.
+            With sampling it is "noise, then binomial inversion": half of the 5 % is for the noise, half for the
+            inversion of Bin(Y, β) at both ends of the noise interval. Both intervals cover at least 95 %.
         """
         held = check_held(counts)
         return self.publish_sampled(held if self.sampling == 1.0 else rng.binomial(held, self.sampling), rng=rng)
 
     def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:
-        """Publish devices sampled already, (cells,) int64, with noise: Sampling Privacy's sample themselves."""
+        """Publish, with noise, devices that are already sampled, (cells,) int64, as those of Sampling Privacy are."""
         drawn = check_held(sampled, field="sampled")
         # A discrete Laplace variable is the difference of two geometric ones.
         up, down = draw_geometric(WIDENING / self.sample_epsilon, 2 * len(drawn), rng=rng).reshape(2, -1)
@@ -108,14 +108,15 @@ class LaplaceCounts:
         return np.sqrt(variance)
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return what the published tables tell about one device in a cell or outside every cell, all others known.
+        """Return the claim of the published tables about one device in a cell or outside every cell, all others known.
 
         Parameters
         ----------
         crowd : int or None
-            Devices in the cell with it; None: whatever the crowd. It matters only with sampling.
+            Devices in the cell, the device in question included; None for any crowd. It has an effect only with
+            sampling.
         queries : int
-            T tables, each with fresh coins and noise.
+            T tables, each with a fresh sample and fresh noise.
         """
         if crowd is not None:
             check_integer("crowd", crowd, at_least=1)
@@ -143,9 +144,9 @@ class LaplaceMean:
     """The mean of n of N values plus Lap(R/(n·ε_n)), R = upper − lower (HDK sec 4.2), on a public grid.
 
     A sample's release may use ε_n = ln(1 + (N/n)(e^ε − 1)) (HDK theorem 1), so that ε protects the population. One
-    changed value moves a mean of n by R/n at most: fewer values, more sensitivity, and the sample gains nothing from it
-    (HDK eq 8 is below 1 for every ε > 0). Values beyond the bounds are clamped to them first; `truth` is the mean of
-    the values as they are, and `std_error` counts what clamping costs.
+    changed value moves a mean of n values by at most R/n. So fewer values mean more sensitivity, and sampling has no
+    gain (HDK eq 8 is below 1 for every ε > 0). Values beyond the bounds are clamped to them first; `truth` is the mean
+    of the unclamped values, and `std_error` includes the error from clamping.
 
     Clamped values are rounded to the multiples of a power of two, about 2^−40·R/ε_n, which depends on public numbers
     alone. Their sum, an integer, has rounded Laplace noise of scale R/ε_n, sampled exactly, and the quotient by n is
@@ -154,9 +155,9 @@ class LaplaceMean:
     Parameters
     ----------
     epsilon : float
-        ε of the release, whatever the sample; in 1e-6…50.
+        ε of the release, for any sample; in 1e-6…50.
     lower, upper : float
-        Bounds of a value, set without looking at any.
+        Bounds of a value, set without looking at any value.
     sample : float
         Share of the devices drawn first, in (0, 1]; 1 takes all.
 
@@ -178,7 +179,7 @@ class LaplaceMean:
         check_probability("sample", self.sample, above_zero=True)
 
     def noise_scale(self, devices: int) -> float:
-        """Return the scale of the noise on the mean of a sample from N devices: R/(n·ε_n), but for 2^−38 of it."""
+        """Return the scale of the noise on the mean of a sample from N devices: R/(n·ε_n), up to 2^−38 of it."""
         grid, scale = self._sum_noise(devices)
         return scale * grid.step / SimpleRandomSample(devices, self.sample).size
 
@@ -197,15 +198,16 @@ class LaplaceMean:
         Returns
         -------
         ValueEstimate
-            A multiple of the grid's step. The interval covers the mean of all clamped values with `level` at least:
-            exactly so, but for the grid and its ends being kept within the bounds, where all are used; of a sample
-            half of the rest goes to the noise, half to Serfling's inequality. The error is the noise's, and of a sample
-            also the most that sampling values within the bounds can add: neither depends on the values.
+            A multiple of the grid's step. The interval covers the mean of all clamped values with probability at least
+            `level`. If all values are used, the coverage is exact, apart from the grid and from ends that are kept
+            within the bounds. For a sample, half of the rest is for the noise and half for Serfling's inequality. The
+            error is that of the noise, and for a sample also the most that sampling values within the bounds can add.
+            Neither depends on the values.
         """
         clamped = clamp(values, self.lower, self.upper)
         sample = SimpleRandomSample(len(clamped), self.sample)
         grid, sum_scale = self._sum_noise(len(clamped))
-        # Integers of Python: the sum is exact however many there are.
+        # Python integers keep the sum exact for any number of values.
         total = sum(grid.to_steps(sample.draw(clamped, rng=rng)).tolist())
         total += int(draw_rounded_laplace(sum_scale, 1, rng=rng)[0])
         mean = grid.to_value(round(Fraction(total, sample.size)))
@@ -224,14 +226,14 @@ class LaplaceMean:
         return ValueEstimate(mean, math.sqrt(sampling + 2.0 * scale**2), float(low), float(high))
 
     def truth(self, values: NDArray[np.float64]) -> float:
-        """Return the mean of all values, as they are."""
+        """Return the mean of all values, unclamped."""
         return float(check_values(values).mean())
 
     def std_error(self, values: NDArray[np.float64]) -> float:
         """Return the exact root mean square error of `publish` given these values (HDK eqs 6 and 7).
 
-        The square is (1 − n/N)·S²/n of the clamped values, plus 2(R/(n·ε_n))², plus the square of what clamping moves
-        the mean by.
+        The square is (1 − n/N)·S²/n of the clamped values, plus 2(R/(n·ε_n))², plus the square of the shift of the mean
+        by clamping.
         """
         clamped = clamp(values, self.lower, self.upper)
         bias = float(clamped.mean()) - self.truth(values)
@@ -239,14 +241,14 @@ class LaplaceMean:
         return math.sqrt(sampling + 2.0 * self.noise_scale(len(clamped)) ** 2 + bias**2)
 
     def claim(self, *, queries: int = 1, devices: int | None = None) -> PrivacyClaim:
-        """Return what the published means tell about one device's value, all others known.
+        """Return the claim of the published means about one device's value, all others known.
 
         Parameters
         ----------
         queries : int
-            T, with a fresh sample and fresh noise in each, of the same bounds.
+            T, each with a fresh sample, fresh noise and the same bounds.
         devices : int, optional
-            N; whatever it is, by default, which is as telling as one device alone.
+            N; any number by default, for which one device alone is the worst case.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Base class of releases by a trusted server, the range that values are clamped to, and the exponential mechanism."""
+"""Protocols of releases by a trusted server, the bounds that values are clamped to, and the exponential mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class ValueEstimate:
     value : float
         As published.
     std_error : float
-        Root mean square error, by theory or as the release says; at least 0, infinite where nothing is known.
+        Root mean square error, by theory or as the release states; at least 0, infinite where nothing is known.
     lower, upper : float
         Ends of the 95 % interval; they may be infinite.
 
@@ -67,8 +67,8 @@ class CountRelease(Protocol):
         Returns
         -------
         Estimate
-            Of the counts handed in. A suppressed cell has count 0, lower 0, and for upper the 95 % end given that
-            fewer than the threshold were there to publish: never NaN.
+            Of the given counts. A suppressed cell has count 0, lower end 0, and as upper end the 95 % end given that
+            fewer devices than the threshold were left to publish; never NaN.
         """
         ...
 
@@ -83,17 +83,17 @@ class CountRelease(Protocol):
         Returns
         -------
         (cells,) float64
-            Exact, or the class says how it is approximated.
+            Exact, unless the class states how it is approximated.
         """
         ...
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return what is proved about one device: in a cell, or outside every cell, everyone else known.
+        """Return the claim about one device, in a cell or outside every cell, with all other devices known.
 
         Parameters
         ----------
         crowd : int or None
-            Devices in the cell with the one in question; None: whatever the crowd.
+            Devices in the cell, the device in question included; None for any crowd.
         queries : int
             Releases of the same kind about the device.
         """
@@ -119,15 +119,15 @@ class ValueRelease(Protocol):
         ...
 
     def truth(self, values: NDArray[np.float64]) -> float:
-        """Return the statistic itself, of all values: what the published one is scored against."""
+        """Return the statistic of all values, against which the published one is scored."""
         ...
 
     def std_error(self, values: NDArray[np.float64]) -> float:
-        """Return the root mean square error of the published statistic given these values, sampling and noise."""
+        """Return the root mean square error of the published statistic given these values, by sampling and noise."""
         ...
 
     def claim(self, *, queries: int = 1) -> PrivacyClaim:
-        """Return what is proved about one device's value: neighbours differ in that value (bounded neighbours)."""
+        """Return the claim about one device's value; neighbours differ in that value (bounded neighbours)."""
         ...
 
 
@@ -137,16 +137,16 @@ def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = 
     Parameters
     ----------
     counts : (cells,) int
-        As handed in.
+        The counts to check.
     field : str
-        Its name, for the error.
+        Name of the argument, for the error.
     cells : int, optional
-        How many there must be; any number, by default.
+        Required number of cells; any number by default.
 
     Raises
     ------
     ParameterError
-        If it has another shape, holds no integers, or a negative one.
+        If the array has another shape, does not hold integers, or holds a negative one.
     """
     array = np.asarray(counts)
     held = check_counts(field, array, (array.size,) if cells is None else (cells,))
@@ -168,7 +168,7 @@ def check_values(values: ArrayLike, *, field: str = "values") -> NDArray[np.floa
 
 
 def check_bounds(lower: float, upper: float) -> tuple[float, float]:
-    """Return bounds as floats, lower below upper, both finite and their distance too."""
+    """Return bounds as floats; lower is below upper, and both and their distance are finite."""
     for field, bound in (("lower", lower), ("upper", upper)):
         if isinstance(bound, bool) or not isinstance(bound, int | float | np.number) or not np.isfinite(bound):
             raise ParameterError(field, "must be a finite number", bound)
@@ -180,7 +180,7 @@ def check_bounds(lower: float, upper: float) -> tuple[float, float]:
 
 
 def clamp(values: ArrayLike, lower: float, upper: float) -> NDArray[np.float64]:
-    """Return a fresh (n,) float64 copy of at least one finite value, those beyond the bounds moved to them."""
+    """Return a new (n,) float64 copy of at least one finite value, with values beyond the bounds moved to them."""
     clamped: NDArray[np.float64] = np.clip(check_values(values), lower, upper)
     return clamped
 
@@ -188,8 +188,8 @@ def clamp(values: ArrayLike, lower: float, upper: float) -> NDArray[np.float64]:
 def exponential_probabilities(qualities: ArrayLike, *, sensitivity: float, epsilon: float) -> NDArray[np.float64]:
     """Return the probability of drawing each option: proportional to exp(ε·quality/(2·sensitivity)).
 
-    McSherry and Talwar 2007. One device changes no quality by more than the sensitivity Δ, so no weight by more
-    than e^(ε/2), nor the sum of the weights: ε-differentially private.
+    McSherry and Talwar 2007. One device changes each quality by at most the sensitivity Δ, and so each weight and the
+    sum of the weights by a factor of at most e^(ε/2). So the draw is ε-differentially private.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def exponential_probabilities(qualities: ArrayLike, *, sensitivity: float, epsil
     sensitivity : float
         Δ, above 0.
     epsilon : float
-        ε, at least 0 and finite; 0 draws blindly.
+        ε, at least 0 and finite; at 0 all options are equally likely.
 
     Returns
     -------

@@ -27,7 +27,7 @@ class SimpleRandomSample:
     devices : int
         N, at least 1.
     share : float
-        Of the devices, as asked for, in (0, 1].
+        Requested share of the devices, in (0, 1].
 
     Raises
     ------
@@ -50,11 +50,11 @@ class SimpleRandomSample:
 
     @property
     def fraction(self) -> float:
-        """n/N, which is what privacy is computed with; `share` only up to rounding."""
+        """n/N, from which privacy is computed; it is equal to `share` only up to rounding."""
         return self.size / self.devices
 
     def draw(self, values: NDArray[np.float64], *, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the values of the devices drawn, (n,) float64; all of them, and no coin used, where n is N."""
+        """Return the values of the devices drawn, (n,) float64; all values, without a random draw, where n is N."""
         if len(values) != self.devices:
             raise ParameterError("values", f"must be of {self.devices} devices", len(values))
         if self.size == self.devices:
@@ -68,7 +68,7 @@ class SimpleRandomSample:
         return (1.0 - self.fraction) * float(np.var(values, ddof=1)) / self.size
 
     def median_law(self) -> NDArray[np.float64]:
-        """Return the exact law of the sample median's rank in the population.
+        """Return the exact distribution of the sample median's rank in the population.
 
         The m-th smallest of n is the r-th smallest of N in C(r−1, m−1)·C(N−r, n−m)/C(N, n) of all samples: m − 1 of
         those below it were drawn, and n − m of those above.
@@ -100,14 +100,14 @@ class SimpleRandomSample:
         return float(self.median_law() @ (np.sort(values) - truth) ** 2)
 
     def mean_reach(self, spread: float, *, alpha: float) -> float:
-        """Return what the sample mean misses by, at most, but with probability alpha, whatever the values.
+        """Return a bound of the sample mean's error, exceeded with probability at most alpha for any values.
 
         spread·√((1 − (n − 1)/N)·ln(2/α)/(2n)) (Serfling 1974, corollary 1.1), 0 where n is N.
 
         Parameters
         ----------
         spread : float
-            Greatest value less smallest that are possible.
+            Greatest possible value minus least possible value.
         alpha : float
             In (0, 1).
         """
@@ -135,7 +135,7 @@ class ExactStatistic:
     statistic : {"mean", "median"}
         The median is the lower one, x_(⌈n/2⌉), where n is even.
     lower, upper : float
-        What values lie between, for intervals; values beyond are used as they are.
+        Bounds of the values, for intervals; values beyond them are used unchanged.
     sample : float
         Share of the devices drawn first, in (0, 1]; 1 takes all.
 
@@ -172,10 +172,11 @@ class ExactStatistic:
         Returns
         -------
         ValueEstimate
-            Of all values without error. Of a sample, the error is estimated from the sample. The interval of a mean
-            holds for any values within the bounds (Serfling's inequality), and is wide where they differ little; that
-            of a median runs between two of the sample's values, by the hypergeometric law of how many of them lie
-            below the population's. One value alone has no spread: its interval is all between the bounds.
+            Of all values, without error. Of a sample, the error is estimated from the sample. The interval of a mean
+            holds for any values within the bounds (Serfling's inequality), and is wide where they differ little. The
+            interval of a median runs between two of the sample's values, by the hypergeometric distribution of the
+            number of them below the population's median. A single value has no spread, so its interval is the whole
+            range between the bounds.
         """
         values = check_values(values)
         sample = SimpleRandomSample(len(values), self.sample)
@@ -203,7 +204,7 @@ class ExactStatistic:
         return float(np.partition(values, place)[place])
 
     def std_error(self, values: NDArray[np.float64]) -> float:
-        """Return the exact root mean square error of `publish` given these values: what sampling misses."""
+        """Return the exact root mean square error of `publish` given these values, which is that of sampling."""
         values = check_values(values)
         sample = SimpleRandomSample(len(values), self.sample)
         if self.statistic == "mean":
@@ -211,9 +212,10 @@ class ExactStatistic:
         return math.sqrt(sample.median_error(values, self.truth(values)))
 
     def claim(self, *, queries: int = 1) -> PrivacyClaim:
-        """Return "infinite": with all other values known, the exact statistic tells the last whenever it is drawn.
+        """Return an infinite ε: with all other values known, the exact statistic reveals the last whenever it is drawn.
 
-        δ is 1 of all values, and of a sample the share of devices drawn, at the worst N: one device is always drawn.
+        δ is 1 for all values. For a sample it is the share of devices drawn, 1 at the worst N: one
+        device alone is always drawn.
         """
         check_integer("queries", queries, at_least=1)
         basis = "With everyone else's value known, an exact statistic tells the last one's"
@@ -228,7 +230,7 @@ class ExactStatistic:
     def _between(
         self, ordered: NDArray[np.float64], sample: SimpleRandomSample, widest: tuple[float, float], half: float
     ) -> tuple[float, float]:
-        """Return the sample's values between which the population's median x_(M) lies, either missed with `half`.
+        """Return the sample's values between which the population's median x_(M) lies, each end missed with `half`.
 
         x_(M) < x_(a) of the sample only if fewer than a of the drawn have a rank up to M; x_(M) > x_(b) only if b or
         more have one below M.

@@ -18,17 +18,17 @@ from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.laplace_noise import SmoothNoiseDelta, smoothing
 from mechanisms.privacy.random_sampling import sample_privacy
 
-# Samples over which the noise of a sampled median is averaged: so many, or fewer so that they hold this many values.
+# Most and fewest samples over which the noise of a sampled median is averaged, and the values they hold in all.
 SAMPLES, FEWEST, VALUES = 512, 16, 4_000_000
 # Least S* that noise is scaled to, in steps of the grid. A constant floor keeps S* smooth, and doubles precise.
 LEAST_STEPS = 2.0**-10
-# N up to which every n/N is looked at for a claim that holds whatever N; beyond, it is the share but for rounding.
+# N up to which every n/N is evaluated for a claim that holds for any N; beyond, n/N is the share up to rounding.
 EVERY = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a sample of n of N devices may be released with (HDK theorem 1).
+    """Parameters with which a sample of n of N devices may be released (HDK theorem 1).
 
     Parameters
     ----------
@@ -57,24 +57,24 @@ class SmoothMedian:
 
     (ε, δ)-private for the population: a sample uses ε_n = ln(1 + (N/n)(e^ε − 1)) and δ_n = (N/n)δ. The median is the
     lower one, x_(⌈n/2⌉), where n is even, for samples and for `truth` alike. Values beyond the bounds are clamped to
-    them first; `truth` is the median of the values as they are, and `std_error` counts what clamping costs.
+    them first; `truth` is the median of the unclamped values, and `std_error` includes the error from clamping.
 
-    S* is computed from the values and is not released: who sees only the published median does not know how much noise
-    it carries.
+    S* is computed from the values and is not released. So an observer who sees only the published median does not know
+    the scale of its noise.
 
     Clamped values are rounded to the multiples of a power of two, about 2^−40·(upper − lower)/ε_n, which depends on
     public numbers alone. Median and S* are those of the rounded values, and the noise is Laplace noise rounded to the
     same multiples, sampled exactly. So what is published is the sum of the median and continuous noise, rounded to the
-    grid, whatever S* is; no rounding of doubles enters it (`grid_noise`).
+    grid, for any S*; no rounding of doubles enters it (`grid_noise`).
 
     Parameters
     ----------
     epsilon : float
-        ε of the release, whatever the sample; in 1e-6…50.
+        ε of the release, for any sample; in 1e-6…50.
     delta : float
-        δ of the release, above 0 and below sample/2, so that δ_n stays below 1 however n is rounded.
+        δ of the release, above 0 and below sample/2, so that δ_n stays below 1 for any rounding of n.
     lower, upper : float
-        Bounds of a value, set without looking at any.
+        Bounds of a value, set without looking at any value.
     sample : float
         Share of the devices drawn first, in (0, 1]; 1 takes all.
 
@@ -103,7 +103,7 @@ class SmoothMedian:
         return _calibration(self.epsilon, self.delta, SimpleRandomSample(devices, self.sample).fraction)
 
     def smooth_sensitivity(self, values: NDArray[np.float64], calibration: Calibration) -> float:
-        """Return S* of a sample's values, unclamped or not."""
+        """Return S* of a sample's values, clamped or unclamped."""
         return median_smooth_sensitivity(values, xi=calibration.xi, lower=self.lower, upper=self.upper)
 
     def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
@@ -121,10 +121,10 @@ class SmoothMedian:
         Returns
         -------
         ValueEstimate
-            A multiple of the grid's step. The interval covers the median of all clamped values with `level` at least.
-            It must not depend on S*, so it takes the greatest there is, upper − lower, and is wide; how far a sample's
-            median may be from the population's depends on the values, so of a sample the interval is all between the
-            bounds. The error likewise is the most it can be.
+            A multiple of the grid's step. The interval covers the median of all clamped values with probability at
+            least `level`. It must not depend on S*, so it uses the greatest possible S*, upper − lower, and is wide.
+            The distance of a sample's median from the population's depends on the values, so for a sample the interval
+            is the whole range between the bounds. The error, too, is the greatest possible.
         """
         clamped = clamp(values, self.lower, self.upper)
         sample = SimpleRandomSample(len(clamped), self.sample)
@@ -148,15 +148,15 @@ class SmoothMedian:
         return ValueEstimate(median, math.sqrt(2.0) * most, float(low), float(high))
 
     def truth(self, values: NDArray[np.float64]) -> float:
-        """Return the lower median of all values, as they are."""
+        """Return the lower median of all values, unclamped."""
         return _lower_median(check_values(values))
 
     def std_error(self, values: NDArray[np.float64]) -> float:
         """Return the root mean square error of `publish` given these values.
 
-        The square is that of (sample median − truth), exact by the law of the sample median's rank, plus E[8·S*²/ε_n²]
-        of the noise (the decomposition of HDK sec 4.3), which is exact where all values are used, plus the square of
-        the grid's step, which is more than rounding adds to an unbiased median.
+        The square is that of (sample median − truth), exact by the distribution of the sample median's rank, plus
+        E[8·S*²/ε_n²] of the noise (the decomposition of HDK sec 4.3), which is exact where all values are used, plus
+        the square of the grid's step, which is more than rounding adds to an unbiased median.
         """
         clamped = clamp(values, self.lower, self.upper)
         sampling = SimpleRandomSample(len(clamped), self.sample).median_error(clamped, self.truth(values))
@@ -166,9 +166,9 @@ class SmoothMedian:
     def noise_variance(self, values: NDArray[np.float64]) -> tuple[float, float]:
         """Return E[8·S*²/ε_n²], the variance of the noise over samples, and its own standard error.
 
-        Where all values are used it is exact, with error 0. Of a sample it is averaged over 512 of them (fewer of
-        large ones, so that all hold 4 million values, and 16 at least), always the same ones for an N and an n: a
-        function of the values, and no coin of a run.
+        Where all values are used it is exact, with error 0. For a sample it is averaged over 512 samples (fewer if
+        they are large, so that all hold 4 million values, but at least 16). The samples are the same for each N and n,
+        so the result is a function of the values and uses no randomness of a run.
         """
         clamped = clamp(values, self.lower, self.upper)
         sample = SimpleRandomSample(len(clamped), self.sample)
@@ -186,20 +186,20 @@ class SmoothMedian:
         return float(variances.mean()), spread
 
     def claim(self, *, queries: int = 1, devices: int | None = None) -> PrivacyClaim:
-        """Return what the published medians tell about one device's value, all others known.
+        """Return the claim of the published medians about one device's value, all others known.
 
         Parameters
         ----------
         queries : int
-            T, with a fresh sample and fresh noise in each, of the same bounds.
+            T, each with a fresh sample, fresh noise and the same bounds.
         devices : int, optional
-            N; whatever it is, by default.
+            N; any number by default.
 
         Returns
         -------
         PrivacyClaim
-            No finite ε at δ = 0, for two neighbours' noise may differ in scale; δ is a bound at every ε, and at the ε
-            of the release at most its δ.
+            No finite ε at δ = 0, because the noise of two neighbours may differ in scale. δ is a bound at every ε, and
+            at the ε of the release at most the δ of the release.
         """
         check_integer("queries", queries, at_least=1)
         if devices is not None:
@@ -220,7 +220,7 @@ class SmoothMedian:
         return PrivacyClaim.bound(math.inf, curve, f"{basis}.")
 
     def _grid(self, calibration: Calibration) -> Grid:
-        """Return the grid of what is published."""
+        """Return the grid of the published values."""
         return Grid.build(self.lower, self.upper, epsilon=calibration.epsilon)
 
 
@@ -231,7 +231,7 @@ class SmoothMedianDelta:
     Parameters
     ----------
     epsilon, delta : float
-        Of the release.
+        ε and δ of the release.
     fractions : tuple of float
         Values of n/N.
     queries : int
@@ -254,14 +254,14 @@ class SmoothMedianDelta:
 
 @lru_cache(maxsize=4096)
 def _calibration(epsilon: float, delta: float, fraction: float) -> Calibration:
-    """Return what a sample of this n/N may be released with."""
+    """Return the parameters with which a sample of this n/N may be released."""
     own, within = sample_privacy(epsilon=epsilon, delta=delta, share=fraction)
     return Calibration(own, within, smoothing(epsilon=own, delta=within), fraction)
 
 
 @lru_cache(maxsize=64)
 def _fractions(share: float) -> tuple[float, ...]:
-    """Return every n/N up to N = 500, and the ends and the middle of what rounding makes of it beyond."""
+    """Return every n/N up to N = 500, and the ends and the middle of its range for greater N."""
     if share == 1.0:
         return (1.0,)
     few = {SimpleRandomSample(devices, share).fraction for devices in range(1, EVERY + 1)}
@@ -280,6 +280,6 @@ def _fixed_ranks(sample: SimpleRandomSample) -> NDArray[np.int64]:
 
 
 def _lower_median(values: NDArray[np.float64]) -> float:
-    """Return the ⌈n/2⌉-th smallest."""
+    """Return the ⌈n/2⌉-th smallest value."""
     place = median_rank(len(values)) - 1
     return float(np.partition(values, place)[place])

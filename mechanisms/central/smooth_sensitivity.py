@@ -9,7 +9,7 @@ from mechanisms.central.release import check_bounds, clamp
 from mechanisms.kernel import compiled
 from mechanisms.parameter import ParameterError
 
-# Halving a range of int64 indices leaves fewer halves to do than this.
+# Greatest size of the stack: a range of int64 indices can be halved fewer times than this.
 DEPTH = 64
 
 
@@ -27,7 +27,7 @@ def median_smooth_sensitivity(values: ArrayLike, *, xi: float, lower: float, upp
 
     S* = max over k ≥ 0 of e^(−kξ) · max over t = 0…k + 1 of (x_(m+t) − x_(m+t−k−1)), with x_(i) = lower for i < 1 and
     upper for i > n: the greatest e^(−ξ(j−i−1))·(x_(j) − x_(i)) over i ≤ m ≤ j. The best j rises with i, so halving the
-    range of i again and again takes O(n log n) (Nissim, Raskhodnikova and Smith 2007, sec 3.1).
+    range of i repeatedly takes O(n log n) (Nissim, Raskhodnikova and Smith 2007, sec 3.1).
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def median_smooth_sensitivity(values: ArrayLike, *, xi: float, lower: float, upp
     Raises
     ------
     ParameterError
-        If ξ is negative or not finite, the bounds are not finite or in order, or values are none
-        or not all finite.
+        If ξ is negative or not finite, the bounds are not finite or not in order, or there is no value or a value is
+        not finite.
     """
     lower, upper = check_bounds(lower, upper)
     if not 0.0 <= xi < np.inf:
@@ -68,7 +68,7 @@ def sampled_smooth_sensitivities(
     ranks : (samples, n) int64
         Each row ascending indices, from 0, into `ordered`.
     xi, lower, upper : float
-        As of `median_smooth_sensitivity`.
+        As in `median_smooth_sensitivity`.
 
     Returns
     -------
@@ -102,9 +102,9 @@ def _of_samples(
 def _of_ordered(x: NDArray[np.float64], m: int, xi: float) -> float:  # pragma: no cover - compiled
     """Return S* of x_(0) = lower, x_(1)…x_(n), x_(n+1) = upper at rank m.
 
-    First the pairs with i = m or j = m: what they reach rules out all pairs too far apart to beat it. Then a range
-    of i is solved at its middle; left of it only j up to the one found there can be best, right of it only j from
-    there. The depth-first stack holds first and last i, first and last j.
+    First the pairs with i = m or j = m are evaluated; their maximum excludes all pairs too far apart to exceed it. Then
+    each range of i is solved at its middle. Left of the middle only j up to the j found there can be best, right of it
+    only j from there on. The depth-first stack holds the first and last i and the first and last j of each range.
     """
     last = len(x) - 1
     greatest = 0.0
@@ -130,8 +130,8 @@ def _of_ordered(x: NDArray[np.float64], m: int, xi: float) -> float:  # pragma: 
         size -= 1
         first_i, last_i, first_j, last_j = stack[size]
         i = (first_i + last_i) // 2
-        # Where every weighted gap vanishes any j is as good: the last one keeps the left half whole, and the right
-        # half, whose gaps are smaller still, has nothing to lose.
+        # Where every weighted gap is 0, all j are equally good. The last j leaves the left half unrestricted, and the
+        # right half, whose gaps are smaller still, loses nothing.
         best, place = 0.0, last_j
         for j in range(first_j, last_j + 1):
             height = (x[j] - x[i]) * weight[j - m]

@@ -1,4 +1,4 @@
-"""Suppression of counts below k, and k-anonymity by sampling first and suppressing then (LQS)."""
+"""Suppression of counts below k, and k-anonymity by sampling followed by suppression (LQS)."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -21,15 +21,15 @@ from mechanisms.privacy.view import ReleasedDifferences
 Tuple = TypeVar("Tuple")
 Group = TypeVar("Group", bound=Hashable)
 
-# Elements of the table of masses that is made at once.
+# Most elements of the table of masses that is computed at once.
 CHUNK = 4_000_000
 
 
 def apply(mapping: Callable[[Tuple], Group], tuples: Iterable[Tuple], k: int) -> dict[Group, int]:
     """Return LQS's Apply(g, D, k): every tuple mapped by g, and every value seen fewer than k times dropped.
 
-    The paper's listing (sec 3.2) gathers S ← S ∪ g(t) and then asks how often s appears in S; S is a multiset, or
-    nothing would ever appear twice.
+    The paper's listing (sec 3.2) collects S ← S ∪ g(t) and then counts how often s appears in S. S must be a multiset,
+    because in a set nothing appears twice.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def apply(mapping: Callable[[Tuple], Group], tuples: Iterable[Tuple], k: int) ->
     Raises
     ------
     ParameterError
-        If k is no integer of at least 1.
+        If k is not an integer of at least 1.
     """
     k = check_integer("k", k, at_least=1)
     seen = Counter(mapping(one) for one in tuples)
@@ -76,7 +76,7 @@ def suppress(counts: ArrayLike, k: int) -> NDArray[np.int64]:
 def kept_moments(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return E[X] and E[X²] of X = D/β where D ≥ k, else 0, with D ~ Bin(n, β): exactly, by sums of k terms.
 
-    What is missing from the moments of D/β, n and n² + n(1 − β)/β, is what is suppressed: Σ_{j<k} P[D = j](j/β)
+    They are the moments of D/β, n and n² + n(1 − β)/β, minus the suppressed parts, Σ_{j<k} P[D = j](j/β)
     and Σ_{j<k} P[D = j](j/β)².
 
     Parameters
@@ -94,21 +94,21 @@ def kept_moments(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[ND
     """
     distinct, place, lost_mean, lost_square = _lost_moments(counts, k, sampling)
     n, beta = distinct.astype(np.float64), float(sampling)
-    kept = n >= k  # fewer are never published, and no rounding may say otherwise
+    kept = n >= k  # fewer than k are never published; rounding must not change that
     mean = np.where(kept, np.maximum(n - lost_mean, 0.0), 0.0)
     square = np.where(kept, np.maximum(n * n + n * (1.0 - beta) / beta - lost_square, 0.0), 0.0)
     return mean[place], square[place]
 
 
 def kept_errors(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return E[X − n] and E[(X − n)²] of the X of `kept_moments`, without the n² in which a large n's error drowns.
+    """Return E[X − n] and E[(X − n)²] of the X of `kept_moments`, without a term n² that loses the digits of large n.
 
     They are −Σ_{j<k} P[D = j](j/β) and n(1 − β)/β + Σ_{j<k} P[D = j](j/β)(2n − j/β).
 
     Parameters
     ----------
     counts, k, sampling
-        As of `kept_moments`.
+        As in `kept_moments`.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def kept_errors(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDA
 def _lost_moments(
     counts: NDArray[np.int64], k: int, sampling: float
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distinct counts, each group's place among them, and what suppression takes from E[D/β], E[(D/β)²]."""
+    """Return the distinct counts, each group's place among them, and the suppressed parts of E[D/β] and E[(D/β)²]."""
     check_integer("k", k, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
     distinct, place = np.unique(np.asarray(counts, dtype=np.int64), return_inverse=True)
@@ -141,37 +141,37 @@ def _lost_moments(
 
 
 def largest_step(k: int, sampling: float) -> float:
-    """Return the most that E[X] of `kept_moments` grows by one more device: the sensitivity of what is kept.
+    """Return the greatest increase of E[X] of `kept_moments` by one more device: the sensitivity of E[X].
 
-    With D' ~ Bin(m, β) of the m others and one more, kept with probability β if D' ≥ k already, and bringing k
-    at once if D' = k − 1,
+    With D' ~ Bin(m, β) sampled of the m others, one more device is sampled with probability β. It adds 1/β to X if
+    D' ≥ k, and k/β if D' = k − 1. So
 
         E[X | m + 1] − E[X | m] = P[D' ≥ k] + k·P[D' = k − 1] =: h(m),   m ≥ 0, never negative.
 
     h is greatest at m = ⌈k/β⌉ − 2: h(m + 1) − h(m) = βP[Bin(m) = k−1] + k(P[Bin(m+1) = k−1] − P[Bin(m) = k−1]),
     and with P[Bin(m+1) = k−1]/P[Bin(m) = k−1] = (m+1)(1−β)/(m+2−k) that has the sign of (k − 1)(k − β(m + 2)).
-    For k = 1 it is 1 throughout.
+    For k = 1 it is 1 for every m.
     """
     k = check_integer("k", k, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
     peak = int(np.ceil(k / beta)) - 2
-    # One more on either side, for the rounding of the peak.
+    # One more m on either side, because the peak may be rounded.
     m = np.maximum(np.arange(peak - 1, peak + 2), k - 1)
     return float((mass_above(k - 1, m, beta) + k * mass_at(k - 1, m, beta)).max())
 
 
-# Binomial masses summed for the error of a suppressed cell, and the fewest counts it is looked for among.
+# Binomial masses summed for the error of a suppressed cell, and the fewest counts for which the error is computed.
 MASSES = 2_000_000
 LEAST_POINTS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleThenSuppress:
-    """LQS's strongly safe k-anonymization of the grid of cells, after sampling: D ~ Bin(Y, β), published from k on.
+    """LQS's strongly safe k-anonymization of the grid of cells, after sampling: D ~ Bin(Y, β), published if D ≥ k.
 
-    The map g sends a device to its cell and was fixed without looking at any (definition 5); published is D/β where
-    D ≥ k, and nothing, counted as 0, elsewhere. With Sampling Privacy the devices sampled themselves, with β =
-    π_s, and D is the difference of the two rounds: `publish_sampled`.
+    The map g assigns a device to its cell and was fixed without looking at any device (definition 5). D/β is published
+    where D ≥ k. Elsewhere nothing is published, which counts as 0. With Sampling Privacy the devices sample themselves,
+    with β = π_s, and D is the difference of the two rounds: `publish_sampled`.
 
     Parameters
     ----------
@@ -199,17 +199,17 @@ class SampleThenSuppress:
         return self.publish_sampled(rng.binomial(check_held(counts), self.sampling))
 
     def publish_sampled(self, sampled: NDArray[np.int64]) -> Estimate:
-        """Publish what of the devices sampled already may be: draws nothing.
+        """Publish the cells with at least k of the devices that are already sampled; nothing is drawn.
 
         Parameters
         ----------
         sampled : (cells,) int64
-            D, devices sampled in each cell; a negative one, which no honest round makes, is suppressed.
+            D, devices sampled in each cell; a negative one, which no honest round gives, is suppressed.
         """
         array = np.asarray(sampled)
         table = suppress(check_counts("sampled", array, (array.size,)), self.k)
         count = table / self.sampling
-        # A suppressed cell is the lowest output there is; the same two tails, of k − 1, cover it.
+        # Suppression is the lowest output, so the same two tails, of the value k − 1, cover it.
         lower, upper = invert_binomial(np.where(table > 0, table, self.k - 1), self.sampling)
         kept = table > 0
         error = np.where(kept, self.std_error(np.rint(count).astype(np.int64)), self._suppressed_error())
@@ -233,28 +233,28 @@ class SampleThenSuppress:
         return error
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return what is proved about one device there or outside: δ exact, for this crowd or the worst of all.
+        """Return the claim about one device in a cell or outside: δ is exact, for this crowd or the worst of all.
 
-        Of one release δ(ε) is exact, and no ε is finite; over more, drawn anew each time, it is a bound.
+        For one release δ(ε) is exact, and no ε is finite. For more releases, each drawn anew, it is a bound.
         `theorem_5` gives the paper's bound of the worst crowd, for comparison.
 
         Parameters
         ----------
         crowd : int or None
-            Devices in the cell with the one in question; None: whatever the crowd.
+            Devices in the cell, the device in question included; None for any crowd.
         queries : int
             Releases, each of a fresh sample. Two releases of one sample are not covered.
         """
         return released_differences_claim(ReleasedDifferences(crowd=crowd, k=self.k, queries=queries), self.sampling)
 
     def theorem_5(self, *, queries: int = 1) -> PrivacyClaim:
-        """Return what LQS theorem 5 says, whatever the crowd: a bound from above of what `claim(crowd=None)` is."""
+        """Return the claim of LQS theorem 5, for any crowd: an upper bound of `claim(crowd=None)`."""
         return strongly_safe_claim(ReleasedDifferences(k=self.k, queries=queries), self.sampling)
 
     def _suppressed_error(self) -> float:
-        """Return the greatest error that any count which may well be suppressed would have."""
+        """Return the greatest error of the counts up to the upper end of a suppressed cell's interval."""
         most = int(invert_binomial(np.array([self.k - 1]), self.sampling)[1][0])
-        # Below k the error is the count. From there on every count, or so many evenly that their sums stay short.
+        # Below k the error is the count. From there on every count, or as many evenly spaced as keep the sums short.
         points = min(most - self.k + 2, max(LEAST_POINTS, MASSES // self.k))
         counts = np.rint(np.linspace(self.k - 1, most, points)).astype(np.int64)
         return float(self.std_error(counts).max())

@@ -1,4 +1,4 @@
-"""Views, exact claims and their composition."""
+"""Views, privacy claims about them, and the composition of claims."""
 
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.bayes_success import best_guess_success, linked_guess_success

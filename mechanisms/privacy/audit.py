@@ -9,7 +9,7 @@ from scipy.special import betainccinv, betaincinv
 
 from mechanisms.parameter import ParameterError, check_epsilon
 
-# e^ε beyond this overflows a double.
+# e^ε overflows a double for ε above this.
 LARGEST_EPSILON = 700.0
 
 
@@ -21,10 +21,10 @@ def clopper_pearson(
     Parameters
     ----------
     successes, trials : (…) int
-        0 ≤ successes ≤ trials; no trials bound nothing.
+        0 ≤ successes ≤ trials; with 0 trials the bounds are 0 and 1.
     alpha : float
-        Probability with which each end, taken alone, may be on the wrong side: together they are an interval of
-        confidence 1 − 2·alpha.
+        Greatest probability that each end, taken alone, lies on the wrong side. Together the ends form an interval
+        of confidence 1 − 2·alpha.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def clopper_pearson(
     Raises
     ------
     ParameterError
-        If a count is no integer or out of range, or alpha is not in (0, ½].
+        If a count is not an integer or out of range, or alpha is not in (0, ½].
     """
     if not 0.0 < alpha <= 0.5:
         raise ParameterError("alpha", "must be above 0 and at most 1/2", alpha)
@@ -53,19 +53,20 @@ def clopper_pearson(
 def epsilon_lower_bound(
     *, hits_p: int, trials_p: int, hits_q: int, trials_q: int, alpha: float, delta: float = 0.0
 ) -> float:
-    """Return an ε that no (ε', δ)-private mechanism with ε' < ε would have shown, but with probability alpha.
+    """Return a lower bound of ε from the frequency of one event, wrong with probability at most alpha.
 
-    Of an event chosen before these trials, P[E] ≤ e^ε·Q[E] + δ is the definition; P[E] is bounded from below and Q[E]
-    from above, at alpha/2 each.
+    Any (ε', δ)-private mechanism with ε' below the returned ε gives such frequencies with probability at most alpha.
+    The event must be chosen before these trials. By definition P[E] ≤ e^ε·Q[E] + δ; P[E] is bounded from below and
+    Q[E] from above, each with error probability alpha/2.
 
     Parameters
     ----------
     hits_p, trials_p, hits_q, trials_q : int
-        How often the event was seen, of how many independent trials, in either world.
+        How often the event was seen, and in how many independent trials, under P and under Q.
     alpha : float
-        Probability of claiming too much.
+        Greatest probability that the bound is too high.
     delta : float
-        δ that is granted.
+        δ that the mechanism is allowed.
 
     Returns
     -------
@@ -77,16 +78,19 @@ def epsilon_lower_bound(
 
 
 def delta_lower_bound(*, hits_p: int, trials_p: int, hits_q: int, trials_q: int, epsilon: float, alpha: float) -> float:
-    """Return a δ that no (ε, δ')-private mechanism with δ' < δ would have shown, but with probability alpha.
+    """Return a lower bound of δ at this ε from the frequency of one event, wrong with probability at most alpha.
+
+    Any (ε, δ')-private mechanism with δ' below the returned δ gives such frequencies with probability at most alpha.
 
     Parameters
     ----------
     hits_p, trials_p, hits_q, trials_q : int
-        How often an event chosen before was seen, of how many independent trials, in either world.
+        How often an event, chosen before these trials, was seen, and in how many independent trials, under P and
+        under Q.
     epsilon : float
         At least 0, finite.
     alpha : float
-        Probability of claiming too much.
+        Greatest probability that the bound is too high.
 
     Returns
     -------
@@ -98,7 +102,7 @@ def delta_lower_bound(*, hits_p: int, trials_p: int, hits_q: int, trials_q: int,
 
 
 def _bounds(hits_p: int, trials_p: int, hits_q: int, trials_q: int, alpha: float) -> tuple[float, float]:
-    """Return P[E] from below and Q[E] from above, both right with probability 1 − alpha."""
+    """Return a lower bound of P[E] and an upper bound of Q[E] that both hold with probability 1 − alpha."""
     low, _ = clopper_pearson(hits_p, trials_p, alpha=alpha / 2)
     _, high = clopper_pearson(hits_q, trials_q, alpha=alpha / 2)
     return float(low), float(high)
@@ -106,16 +110,16 @@ def _bounds(hits_p: int, trials_p: int, hits_q: int, trials_q: int, alpha: float
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """An event that one truth makes and another, it seems, never.
+    """An event that occurred under one truth and in no trial under another.
 
     Parameters
     ----------
     hits : int
-        How often the one made it.
+        How often the event occurred under the first truth.
     trials : int
-        Of how many.
+        Number of trials under the first truth.
     epsilon : float
-        What that proves of ε.
+        Lower bound of ε that these numbers prove.
     """
 
     hits: int
@@ -125,15 +129,15 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class PairAudit:
-    """Two truths' outcomes, counted in two halves: the first chooses an event, the second tests it.
+    """Counts of outcomes under two truths, in two halves: the first half selects an event, the second tests it.
 
-    Choosing and testing on the same outcomes would find an event in any noise. The direction is that of P: how much
-    more often P makes the event than Q.
+    Selecting and testing on the same outcomes would find an event in any noise. The bounds are for one direction: how
+    much more often the event occurs under P than under Q.
 
     Parameters
     ----------
     choosing_p, choosing_q, testing_p, testing_q : (outcomes,) int64
-        How often each outcome was seen.
+        How often each outcome was seen under P and under Q, in the first and in the second half.
     """
 
     choosing_p: NDArray[np.int64]
@@ -142,16 +146,17 @@ class PairAudit:
     testing_q: NDArray[np.int64]
 
     def delta_at_least(self, epsilon: float, *, alpha: float) -> float:
-        """Return a lower bound of δ(ε), wrong with probability alpha at most."""
+        """Return a lower bound of δ(ε), wrong with probability at most alpha."""
         share_p = self.choosing_p / max(int(self.choosing_p.sum()), 1)
         share_q = self.choosing_q / max(int(self.choosing_q.sum()), 1)
         event = share_p > math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON)) * share_q
         return delta_lower_bound(**self._hits(event), epsilon=epsilon, alpha=alpha)
 
     def epsilon_at_least(self, *, alpha: float) -> float:
-        """Return a lower bound of ε at δ = 0, wrong with probability alpha at most.
+        """Return a lower bound of ε at δ = 0, wrong with probability at most alpha.
 
-        The event is a set of the outcomes with the greatest ratios, as many as prove most in the first half.
+        The event consists of the outcomes with the greatest ratios of P to Q, as many as give the greatest bound in the
+        first half.
         """
         order = np.argsort(-(self.choosing_p + 0.5) / (self.choosing_q + 0.5), kind="stable")
         p, q = np.cumsum(self.choosing_p[order]), np.cumsum(self.choosing_q[order])
@@ -162,9 +167,11 @@ class PairAudit:
         return epsilon_lower_bound(**self._hits(event), alpha=alpha)
 
     def find_witness(self, *, least_hits: int, alpha: float) -> Witness | None:
-        """Return an event seen `least_hits` times or more under P and never under Q, in both halves, if there is one.
+        """Return an event seen at least `least_hits` times under P and never under Q, or None if no event is found.
 
-        Candidates are the commonest 1, 2, 4, … of the outcomes that only P made in the first half.
+        Candidates are the most frequent outcomes that occurred only under P in the first half: all of them, the most
+        frequent half, the most frequent quarter and so on. `least_hits` applies to the second half; Q must give none of
+        the outcomes in either half. Of several such events the one with the most hits is returned.
         """
         only = np.flatnonzero((self.choosing_q == 0) & (self.choosing_p > 0))
         only = only[np.argsort(-self.choosing_p[only], kind="stable")]
@@ -180,7 +187,7 @@ class PairAudit:
         return best
 
     def _hits(self, event: NDArray[np.bool_]) -> dict[str, int]:
-        """Return how often the second half made an event, in either world."""
+        """Return the hits and trials of an event in the second half, under P and under Q."""
         return {
             "hits_p": int(self.testing_p[event].sum()),
             "trials_p": int(self.testing_p.sum()),

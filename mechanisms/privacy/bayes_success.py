@@ -1,4 +1,4 @@
-"""Bayes success: how often the best guess of a device's cell is right from one view."""
+"""Bayes success: the probability that the best guess of a device's cell from one view is right."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,14 +8,16 @@ from mechanisms.privacy.hockey_stick import check_distribution
 
 
 def best_guess_success(matrix: ArrayLike, prior: ArrayLike) -> float:
-    """Return Σ over outputs of max over truths t of q_t·P_t(output): Bayes' best guess of the truth.
+    """Return the probability that the best guess of the truth (Bayes) is right.
+
+    It is Σ over outputs of max over truths t of q_t·P_t(output).
 
     Parameters
     ----------
     matrix : (truths, outputs) float64
-        Row t is what is seen of a device whose truth is t.
+        Row t is the distribution of the output for a device whose truth is t.
     prior : (truths,) float64
-        q.
+        q_t, the prior probability of each truth.
 
     Returns
     -------
@@ -28,19 +30,20 @@ def best_guess_success(matrix: ArrayLike, prior: ArrayLike) -> float:
 
 
 def linked_guess_success(*, sampling: float, blank_zero: float, prior: ArrayLike) -> float:
-    """Return how often the best guess from both reports of a Sampling Privacy device is right, without refresh.
+    """Return the probability that the best guess from both reports of a Sampling Privacy device is right.
 
-    A device in a cell is given away when sampled; any pair (w, w), w ≠ 0, leaves the prior as it was; (0, 0)
-    comes of a blank 0 or of a sampled device outside:
+    This is for mechanisms without refresh. A device in a cell is identified when it is sampled. Any pair of reports
+    (w, w) with w ≠ 0 leaves the prior unchanged. The pair (0, 0) comes from a blank 0 or from a sampled device outside
+    every cell. The probability is
 
     π_s(1 − q_0) + (1 − π_s − π_0)·max q + max(q_0(π_0 + π_s), π_0·max_{u≠0} q_u).
 
     Parameters
     ----------
     sampling, blank_zero : float
-        π_s and π_0.
+        π_s and π_0: the probabilities that a device is sampled, and that it is not sampled and its blank is 0.
     prior : (cells + 1,) float64
-        q_0 (outside) … q_V.
+        q_0 (outside) … q_V, the prior probabilities.
     """
     q = check_distribution("prior", prior)
     if q.ndim != 1 or len(q) < 2:

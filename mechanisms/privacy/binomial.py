@@ -6,12 +6,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# Outcomes and numbers of trials, as integers or as doubles that are integers.
+# Outcomes and numbers of trials, as integers or as doubles with integer values.
 Whole: TypeAlias = int | NDArray[np.int64] | NDArray[np.float64]
-# Mass that a window leaves out, at most: a δ of 1e-18 keeps twelve digits.
+# Greatest mass that a window leaves out, so that a δ of 1e-18 keeps twelve digits.
 LEFT_OUT = 1e-30
-# Tails below this are summed here: the library's incomplete beta function loses its digits from about 1e-275 on, 250
-# successes of 286 at p = .05 coming out as 6e-297 where they are 6.4e-281.
+# Tails below this are computed by `_with_deep`: the library's incomplete beta function loses its digits from about
+# 1e-275 on. For 250 successes of 286 at p = .05 it gives 6e-297 instead of 6.4e-281.
 DEEP = 1e-200
 
 
@@ -49,11 +49,11 @@ def mass_up_to(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:
 def _with_deep(
     tail: NDArray[np.float64], deep: NDArray[np.bool_], *, least: Whole, n: Whole, p: float, masses: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the tails, those marked as deep as P[Bin(n, p) ≥ least] from the `masses` at `least`.
+    """Return the tails, with those marked in `deep` computed as P[Bin(n, p) ≥ least] from the `masses` at `least`.
 
-    With a = least and b = n − a + 1 it is mass · (1 − p) / (1 + d₁/(1 + d₂/(1 + …))), the continued fraction of
-    the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's method. Beyond the mean every term of
-    the fraction is tame, and the mass carries the smallness.
+    With a = least and b = n − a + 1 the tail is mass · (1 − p) / (1 + d₁/(1 + d₂/(1 + …))), the continued fraction of
+    the incomplete beta function (Abramowitz and Stegun 26.5.8), evaluated by Lentz's method. Beyond the mean every
+    term of the fraction is of moderate size; the tail is small because the mass is small.
     """
     start = np.broadcast_to(np.asarray(least, dtype=np.float64), tail.shape)[deep]
     rest = np.broadcast_to(np.asarray(n, dtype=np.float64), tail.shape)[deep] - start + 1.0
@@ -80,11 +80,11 @@ def _with_deep(
 
 
 def window(n: int, p: float) -> tuple[int, NDArray[np.float64]]:
-    """Return the first value of a window and P[Bin(n, p) = k] of each k in it, which sum to 1.
+    """Return the first value of a window and P[Bin(n, p) = k] for each k in it; the masses sum to 1.
 
-    Bernstein's inequality, P[|X − np| ≥ t] ≤ 2·exp(−t²/(2(np(1−p) + t/3))), says how wide it must be to leave
-    out no more than 1e-30: about 12 standard deviations either way. Each mass is the one beside it times their
-    ratio, from the likeliest value outwards, so nothing as large as n! is ever formed.
+    Bernstein's inequality, P[|X − np| ≥ t] ≤ 2·exp(−t²/(2(np(1−p) + t/3))), gives the width that leaves out at most
+    1e-30: about 12 standard deviations on either side. Each mass is computed from its neighbour by their ratio, from
+    the most likely value outwards, so no number as large as n! occurs.
 
     Parameters
     ----------

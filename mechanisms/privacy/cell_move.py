@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mechanisms.parameter import check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import window
 
-# n·e^ε beyond this overflows a double; by then only the certain part of δ is left.
+# n·e^ε overflows a double for ε above this; there δ comes only from outputs that reveal the truth with certainty.
 LARGEST_EPSILON = 600.0
 
 
@@ -17,31 +17,31 @@ def moved_differences_delta(
 ) -> float:
     """Return δ(ε) of the published differences for a device in one of two cells, the larger of both directions.
 
-    In the first cell it makes (D, D') = (Bin(n, β), Bin(m − 1, β)), in the second (Bin(n − 1, β), Bin(m, β)),
-    n and m the two crowds with it (derived from SP eqs 12-16; the paper has none). The likelihood ratio of
-    (a, b) is
+    With the device in the first cell the differences are (D, D') = (Bin(n, β), Bin(m − 1, β)); with the device in the
+    second cell they are (Bin(n − 1, β), Bin(m, β)). n and m are the two crowds with the device included (derived from
+    SP eqs 12-16; the paper states no δ). The likelihood ratio of (a, b) is
 
     n/((n − a)/(1 − β)) · (m − b)/(m(1 − β)) = n(m − b)/(m(n − a)),
 
-    whatever β is: rising in a, falling in b. So for each a what tells is every b up to a bound, and δ is one
-    sum over a of a mass and a distribution function of each world. Each cell's law is cut to a window that
-    leaves out at most 1e-17.
+    for every β. It rises with a and falls with b. So for each a the ratio exceeds e^ε for all b up to a bound, and δ is
+    one sum over a of a mass times a distribution function, under both hypotheses. Each cell's distribution is cut to a
+    window that leaves out at most 1e-17.
 
     Parameters
     ----------
     crowd, other_crowd : int
-        n and m, devices in either cell with the one in question, at least 1.
+        n and m, devices in each cell, the device in question included; at least 1.
     sampling : float
         β = π_s, in (0, 1].
     epsilon : float
         At least 0.
     k : int, optional
-        Differences below it are suppressed; none are, by default.
+        Differences below `k` are suppressed. By default no difference is suppressed.
 
     Returns
     -------
     float
-        Within 1e-15, and at least β to the power of the smaller crowd, if that is at least k.
+        Accurate to 1e-15, and at least β to the power of the smaller crowd, if that is at least k.
 
     Raises
     ------
@@ -63,8 +63,8 @@ def moved_differences_delta(
 
 
 def _direction(entered: "_Cell", left: "_Cell", factor: float) -> float:
-    """Return the hockey stick of being in the first cell against being in the second."""
-    # Outputs of the second cell from the lowest: those that most tell it was left.
+    """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
+    # Outputs of the second cell in ascending order: the lowest are the strongest evidence that the device is not there.
     told = np.concatenate([[0.0], np.cumsum(left.absent)])
     against = np.concatenate([[0.0], np.cumsum(left.present)])
     # present/absent of the first times absent/present of the second exceeds e^ε.
@@ -75,7 +75,7 @@ def _direction(entered: "_Cell", left: "_Cell", factor: float) -> float:
 
 
 class _Cell:
-    """The published difference of a cell with its device and without, and the ratio absent/present, falling."""
+    """Masses of a cell's published difference with and without the device, and their falling ratio absent/present."""
 
     def __init__(self, n: int, beta: float, least: int) -> None:
         first, self.present = window(n, beta)

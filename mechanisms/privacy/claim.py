@@ -12,7 +12,7 @@ ClaimKind = Literal["exact", "bound", "infinite", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class ConstantDelta:
-    """A δ that is the same for every ε: the probability that the view tells with certainty."""
+    """A δ that is the same for every ε: the probability that the view reveals the truth with certainty."""
 
     value: float
 
@@ -25,22 +25,22 @@ class ConstantDelta:
 class PrivacyClaim:
     """What is proved about a view: the least ε at δ = 0, and the least δ at any other ε.
 
-    Made by `exact`, `bound`, `unbounded` and `unknown`; "infinite" (proved that no finite ε holds) and
-    "unknown" (nothing proved) are different values, and nothing is ever guessed.
+    A claim is made by `exact`, `bound` or `unknown`. "infinite" (it is proved that no finite ε holds) and
+    "unknown" (nothing is proved) are different values. No value is ever guessed.
 
     Parameters
     ----------
     kind : {"exact", "bound", "infinite", "unknown"}
-        What `epsilon` is: the least ε at δ = 0, an upper bound of it, proved not to be finite, or not known.
+        Meaning of `epsilon`: the least ε at δ = 0, an upper bound of it, proved not to be finite, or not known.
     epsilon : float
-        At δ = 0; infinite where kind is "infinite", NaN where it is "unknown".
+        ε at δ = 0; infinite where `kind` is "infinite", NaN where it is "unknown".
     delta_kind : {"exact", "bound", "unknown"}
-        What `delta` returns: the least δ, an upper bound of it, or NaN. A view without a finite ε still has a
-        δ.
+        Meaning of the value of `delta`: the least δ, an upper bound of it, or NaN. A view without a finite ε still
+        has a δ.
     basis : str
-        A sentence: why, and from where.
+        A sentence that gives the reason for the claim and its source.
     curve : callable, optional
-        δ as a function of ε ≥ 0; none where unknown.
+        δ as a function of ε ≥ 0; None where unknown.
     """
 
     kind: ClaimKind
@@ -50,7 +50,7 @@ class PrivacyClaim:
     curve: Callable[[float], float] | None = None
 
     def __post_init__(self) -> None:
-        """Check that kind, ε and the curve tell one story."""
+        """Check that the kind, ε and the curve are consistent."""
         if not self.basis:
             raise ParameterError("basis", "must say why", self.basis)
         if (self.kind == "infinite") != math.isinf(self.epsilon):
@@ -76,21 +76,21 @@ class PrivacyClaim:
 
     @classmethod
     def bound(cls, epsilon: float, curve: Callable[[float], float], basis: str) -> "PrivacyClaim":
-        """Claim an upper bound of δ; of ε at δ = 0 too, or, if infinite, that no finite one is possible."""
+        """Claim an upper bound of δ and of ε at δ = 0; an infinite ε claims that no finite ε is possible."""
         return cls("infinite" if math.isinf(epsilon) else "bound", epsilon, "bound", basis, curve)
 
     @classmethod
     def unknown(cls, basis: str) -> "PrivacyClaim":
-        """Claim nothing, and say why."""
+        """Claim nothing and state the reason."""
         return cls("unknown", math.nan, "unknown", basis)
 
     def delta(self, epsilon: float) -> float:
-        """Return δ at this ε: the least or a bound of it, as `delta_kind` says; NaN where unknown.
+        """Return δ at this ε: the least δ or a bound of it, as `delta_kind` states; NaN where unknown.
 
         Parameters
         ----------
         epsilon : float
-            At least 0; infinity asks for the probability that the view tells with certainty.
+            At least 0; at infinity, δ is the probability that the view reveals the truth with certainty.
 
         Raises
         ------
@@ -101,8 +101,8 @@ class PrivacyClaim:
         if self.curve is None:
             return math.nan
         if epsilon >= self.epsilon and not math.isinf(self.epsilon):
-            return 0.0  # pure differential privacy, without the rounding of a curve near its end
+            return 0.0  # pure differential privacy; the curve may differ from 0 by rounding near its end
         delta = self.curve(epsilon)
-        if math.isnan(delta):  # as a δ of 0 it would claim the most there is
+        if math.isnan(delta):  # min and max would turn NaN into 0, the strongest claim possible
             raise ArithmeticError(f"the curve of this claim is not a number at ε = {epsilon!r}: {self.basis}")
         return min(1.0, max(0.0, delta))

@@ -1,4 +1,4 @@
-"""Claims of discrete Laplace noise: of sums of the devices' shares of noise, and of a sample's counts."""
+"""Claims about discrete Laplace noise: sums of the devices' noise shares, and noisy counts of a sample."""
 
 import math
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ from mechanisms.privacy.hockey_stick import ComposedDelta, Pair, dominating_pair
 from mechanisms.privacy.random_sampling import sample_privacy
 from mechanisms.privacy.symmetric_pair import mirror_claim
 
-# Entries beyond this are lumped, to the claim's disadvantage.
+# Outputs beyond this are merged into one, to the disadvantage of the claim.
 REACH = 200
-# e^−40 of what a recurrence starts from is left where it counts.
+# A recurrence starts where only e^−40 of its starting error is left at the outputs that are used.
 SETTLED = 40.0
 
 
 @dataclass(frozen=True)
 class PartialNoise:
-    """The difference of two negative binomials NB(r, 1 − α): a whole discrete Laplace variable at r = 1.
+    """The difference of two negative binomial variables NB(r, 1 − α): a whole discrete Laplace variable at r = 1.
 
-    Its law f is symmetric, and from its generating function [(1 − α)²/((1 − αz)(1 − α/z))]^r,
+    Its distribution f is symmetric. From its generating function [(1 − α)²/((1 − αz)(1 − α/z))]^r follows
     α(k + 1 − r)f(k + 1) = k(1 + α²)f(k) − α(k − 1 + r)f(k − 1).
 
     Parameters
     ----------
     decay : float
-        −ln α, ε of whole noise for a change of one count by 1.
+        −ln α, the ε of whole noise (r = 1) for a change of one count by 1.
     share : float
-        r, how much of a whole there is.
+        r, the amount of noise as a multiple of whole noise.
     """
 
     decay: float
@@ -43,13 +43,13 @@ class PartialNoise:
     def epsilon(self) -> float:
         """ε for a change of one count by 1.
 
-        For r < 1 a negative binomial is a mixture of geometric laws, so f is log-convex on k ≥ 0 and f(k − 1)/f(k) is
-        greatest at k = 1. For r ≥ 1 it is log-concave, and the ratio rises to 1/α.
+        For r < 1 a negative binomial is a mixture of geometric distributions, so f is log-convex on k ≥ 0 and
+        f(k − 1)/f(k) is greatest at k = 1. For r ≥ 1 it is log-concave, and the ratio rises to 1/α.
         """
         return self.decay if self.share >= 1.0 else -math.log(_ratios(self, 1)[0][0])
 
     def masses(self, count: int) -> tuple[NDArray[np.float64], float]:
-        """Return f(0)…f(count − 1), (count,) float64, and all beyond on one side, for r < 1."""
+        """Return f(0)…f(count − 1), (count,) float64, and the mass of one tail beyond them, for r < 1."""
         ratios, first, last = _ratios(self, count)
         law = np.cumprod(np.append(1.0, ratios[: count - 1])) / (1.0 + 2.0 * first)
         return law, float(law[-1] * last)
@@ -68,16 +68,17 @@ def _ratios(noise: PartialNoise, count: int) -> tuple[NDArray[np.float64], float
 def _run_back(
     decay: float, share: float, start: int, ratios: NDArray[np.float64]
 ) -> tuple[float, float]:  # pragma: no cover - compiled
-    """Run the recurrence backwards from where f falls by α a step.
+    """Run the recurrence backwards from a point where f falls by the factor α a step.
 
-    f is the solution that decays, so forwards it would be lost; backwards, what the start gets wrong shrinks by
-    α² a step. Run for 1 − f(k + 1)/f(k), where nothing cancels however near to 1 α is.
+    f is the decaying solution, so rounding errors would swamp it in a forward recurrence. Backwards, the error of the
+    starting value shrinks by α² a step. The recurrence is for 1 − f(k + 1)/f(k), in which nothing cancels however near
+    to 1 α is.
     """
     alpha, gap = math.exp(-decay), -math.expm1(-decay)
     fall, beyond = gap, alpha / gap
     last = beyond
     for k in range(start, 0, -1):
-        # fall is 1 − f(k + 1)/f(k) and beyond Σ_{j > k} f(j)/f(k); then both for k − 1.
+        # `fall` is 1 − f(k + 1)/f(k) and `beyond` is Σ_{j > k} f(j)/f(k); the step below takes both to k − 1.
         lost, kept = k * gap * gap + alpha * (k + 1 - share) * fall, alpha * (k - 1 + share)
         fall, ratio = lost / (lost + kept), kept / (lost + kept)
         beyond = ratio * (1.0 + beyond)
@@ -108,17 +109,17 @@ class PartialDelta:
 
     @property
     def composed(self) -> ComposedDelta:
-        """The composition over the queries, and in each over the counts."""
+        """The composition over the queries and, within each query, over the changed counts."""
         return ComposedDelta.from_pair(*_dominating_pair(self.noise), queries=self.counts * self.queries)
 
 
 @lru_cache(maxsize=64)
 def _dominating_pair(noise: PartialNoise) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a pair at least as telling as f shifted by 1 against f, for r < 1, with both tails lumped.
+    """Return a pair that dominates f shifted by 1 against f, for r < 1, with each tail merged into one output.
 
-    In the upper tail the ratio is f(REACH)/f(REACH + 1) at most, in the lower α at most; each tail's mass under
-    P is given just so much of Q, and what is left of Q goes where P has nothing. Either direction is the
-    other's mirror image.
+    The likelihood ratio is at most f(REACH)/f(REACH + 1) in the upper tail and at most α in the lower tail. Each tail's
+    mass under P gets the mass of Q that attains this ratio; the rest of Q goes to an output of mass 0 under P. The two
+    directions are mirror images of each other.
     """
     f, rest = noise.masses(REACH + 2)
     body = np.concatenate([f[REACH - 1 :: -1][: REACH - 1], f[:REACH]])  # f at |k| = REACH − 1…1, 0, 1…REACH − 1
@@ -136,9 +137,10 @@ def _dominating_pair(noise: PartialNoise) -> tuple[NDArray[np.float64], NDArray[
 
 
 def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -> PrivacyClaim:
-    """Return what counts under this noise tell of one device that moves, everything else known.
+    """Return the claim of counts with this noise about one device that moves, all other devices known.
 
-    A move between two cells changes two counts by 1, a move outside one; the first bounds the second.
+    A move between two cells changes two counts by 1 each, a move outside every cell changes one. The first bounds the
+    second.
 
     Parameters
     ----------
@@ -148,13 +150,13 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
     queries : int
         T, with fresh noise in each.
     source : str
-        Whose noise it is.
+        The mechanism that adds the noise, for the basis.
 
     Returns
     -------
     PrivacyClaim
-        Exact for whole noise, where a count tells as a single randomized bit does: ε is attained by both signs of the
-        change. For less, ε is exact and δ a bound; for more, both are bounds.
+        Exact for whole noise, where a count reveals as much as a single randomized bit: ε is attained by both signs of
+        the change. With less noise ε is exact and δ is a bound; with more noise both are bounds.
     """
     changed = min(2, cells)
     if noise.share >= 1.0:
@@ -178,13 +180,13 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
     )
 
 
-# A larger crowd tells less; it is claimed for as one of this many.
+# A larger crowd reveals less; its claim is that of a crowd of this size.
 LARGEST_CROWD = 1000
 
 
 @dataclass(frozen=True)
 class NoisySample:
-    """Bin(n, β) plus discrete Laplace noise against Bin(n − 1, β) plus the same: one device there, or outside.
+    """Bin(n, β) plus discrete Laplace noise against Bin(n − 1, β) plus the same noise: one device there or outside.
 
     The noise is P(k) = α^|k|·(1 − α)/(1 + α).
 
@@ -204,9 +206,9 @@ class NoisySample:
 
     @cached_property
     def pair(self) -> Pair:
-        """P (there) and Q (outside), (n + 1,) float64 each: outputs up to 0, 1…n − 1, and from n on.
+        """P (device there) and Q (outside), (n + 1,) float64 each: outputs up to 0, 1…n − 1, and from n on.
 
-        At 0 and below, and at n and above, P/Q is constant, so nothing is lost by lumping.
+        At 0 and below, and at n and above, P/Q is constant, so merging these outputs loses nothing.
         """
         alpha = math.exp(-self.decay)
         gap = -math.expm1(-self.decay)
@@ -230,18 +232,18 @@ class NoisySample:
 def noisy_sample_claim(
     *, crowd: int | None, sampling: float, epsilon: float, queries: int, source: str
 ) -> PrivacyClaim:
-    """Return what noisy counts of sampled devices tell of one device in a cell or outside, all others known.
+    """Return the claim of noisy counts of sampled devices about one device in a cell or outside, all others known.
 
     Parameters
     ----------
     crowd : int, optional
-        Devices in the cell, that one included; whatever it is, by default: alone it tells most.
+        Devices in the cell, the device in question included. By default any number; alone, the device is revealed most.
     sampling : float
         β.
     epsilon : float
-        ε of one query; the noise on the sample has ln(1 + (e^ε − 1)/β).
+        ε of one query; the noise on the sample's counts has ln(1 + (e^ε − 1)/β).
     queries : int
-        T, each with fresh coins and noise and this crowd.
+        T, each with a fresh sample, fresh noise and this crowd.
     source : str
         What is released, for the basis.
 
@@ -249,7 +251,7 @@ def noisy_sample_claim(
     -------
     PrivacyClaim
         ε is attained at every crowd: T·ε at δ = 0. δ is exact over one query, or without sampling up to 4,096 queries;
-        else a bound.
+        otherwise it is a bound.
     """
     decay, _ = sample_privacy(epsilon=epsilon, share=sampling)
     if sampling == 1.0:

@@ -29,14 +29,14 @@ def check_distribution(field: str, masses: ArrayLike) -> Distribution:
 
 
 def hockey_stick(p: ArrayLike, q: ArrayLike, *, epsilon: float) -> float:
-    """Return Σ max(p − e^ε q, 0) over outputs: the least δ for telling P from Q, in this direction only.
+    """Return Σ max(p − e^ε q, 0) over outputs: the least δ at this ε for P against Q, in this direction only.
 
     Parameters
     ----------
     p, q : (outputs,) float64
         Two distributions over the same outputs.
     epsilon : float
-        At least 0; infinity gives the mass of P where Q has none.
+        At least 0; infinity gives the mass of P on outputs that Q never gives.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def hockey_stick(p: ArrayLike, q: ArrayLike, *, epsilon: float) -> float:
     Raises
     ------
     ParameterError
-        If either is no distribution, or they differ in length.
+        If either is not a distribution, or their lengths differ.
     """
     p, q = check_distribution("p", p), check_distribution("q", q)
     if p.shape != q.shape or p.ndim != 1:
@@ -57,12 +57,12 @@ def hockey_stick(p: ArrayLike, q: ArrayLike, *, epsilon: float) -> float:
 
 
 def pair_delta(p: ArrayLike, q: ArrayLike, *, epsilon: float) -> float:
-    """Return the larger hockey stick of the two directions of a pair."""
+    """Return the larger hockey-stick divergence of the two directions of a pair."""
     return max(hockey_stick(p, q, epsilon=epsilon), hockey_stick(q, p, epsilon=epsilon))
 
 
 def pair_epsilon(p: ArrayLike, q: ArrayLike) -> float:
-    """Return the least ε at δ = 0 for a pair: the greatest |ln(p/q)|, infinite where only one can happen."""
+    """Return the least ε at δ = 0 for a pair: the greatest |ln(p/q)|, infinite if only one can give some output."""
     p, q = check_distribution("p", p), check_distribution("q", q)
     if ((p > 0) != (q > 0)).any():
         return math.inf
@@ -102,19 +102,19 @@ def _check_matrix(matrix: ArrayLike) -> Distribution:
 
 
 Pair: TypeAlias = tuple[Distribution, Distribution]
-# Likelihood ratios closer than this, relatively, are one.
+# Likelihood ratios whose relative difference is below this are treated as equal.
 SAME = 1e-13
-# Heights closer than this, relatively to what they are differences of, are one.
+# Heights whose difference is below this share of the terms they are computed from are treated as equal.
 LEVEL = 1e-14
 
 
 def dominating_pair(pairs: Sequence[Pair]) -> Pair:
-    """Return the least pair that dominates all of these: H_x(P‖Q) is their maximum at every x = e^ε, ε of any sign.
+    """Return the least pair that dominates all pairs: its H_x(P‖Q) is their maximum at every x = e^ε, ε of any sign.
 
-    A device's truths may change which pair tells at each query; composing the dominating pair bounds them all
-    (Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function). A pair's
-    h(x) = Σ max(p − xq, 0) is convex and piecewise linear, from h(0) = 1; so is the maximum of several, and
-    its kinks are the likelihood ratios of the pair it belongs to.
+    The pair that distinguishes two truths of a device may differ from query to query. Composing the dominating pair
+    bounds every sequence of pairs (Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic
+    Function). For one pair h(x) = Σ max(p − xq, 0) is convex and piecewise linear, with h(0) = 1. So is the maximum of
+    several such functions, and its kinks are the likelihood ratios of the dominating pair.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
     Returns
     -------
     p, q : (kinks + 1,) float64
-        The last output is one Q never makes.
+        The last output has probability 0 under Q.
     """
     curves = [_Curve(check_distribution("p", p), check_distribution("q", q)) for p, q in pairs]
     x = _distinct(np.concatenate([[0.0], *(curve.ratios for curve in curves)]))
@@ -133,7 +133,7 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
             gap = one.at(x) - other.at(x)
             gap[np.abs(gap) <= LEVEL * (one.terms_at(x) + other.terms_at(x))] = 0.0
             x = _distinct(np.concatenate([x, _crossings(x, gap)]))
-    # Between two kinks one pair is the maximum throughout; its own slope there is exact, which differences of heights
+    # Between two kinks one pair attains the maximum throughout. Its own slope there is exact; a difference of heights
     # over a short interval would not be. Beyond the last kink every curve is flat.
     middle = (x[:-1] + x[1:]) / 2
     highest = np.argmax([curve.at(middle) for curve in curves], axis=0)
@@ -146,14 +146,14 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
 
 
 class _Curve:
-    """h(x) = Σ max(p − xq, 0) of one pair."""
+    """The function h(x) = Σ max(p − xq, 0) of one pair."""
 
     def __init__(self, p: Distribution, q: Distribution) -> None:
         shared = q > 0
         ratios = p[shared] / q[shared]
         order = np.argsort(ratios)
         self.ratios: NDArray[np.float64] = ratios[order]
-        # Sums over the outputs whose ratio is above x, from the far end so that small tails stay exact.
+        # Sums over the outputs whose ratio is above x, added from the largest ratio so that small tails stay exact.
         self._p_above = np.append(np.cumsum(p[shared][order][::-1])[::-1], 0.0)
         self._q_above = np.append(np.cumsum(q[shared][order][::-1])[::-1], 0.0)
         self.certain = float(p[~shared].sum())
@@ -165,7 +165,7 @@ class _Curve:
         return height
 
     def terms_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of the terms whose difference h is: rounding is in proportion to that."""
+        """Return the sum of the terms whose difference is h; the rounding error of h is proportional to this sum."""
         above = np.searchsorted(self.ratios, x, side="right")
         terms: NDArray[np.float64] = self.certain + self._p_above[above] + x * self._q_above[above]
         return terms
@@ -177,9 +177,10 @@ class _Curve:
 
 
 def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the slopes of a convex function, of which those over hardly any length may be another curve's.
+    """Return the slopes, made non-decreasing as the slopes of a convex function are.
 
-    Where two curves are as high up to rounding, the wrong one may have been taken; the slopes around say so.
+    Where two curves have equal height up to rounding, the slope of the wrong curve may have been taken over a very
+    short interval. The slopes around it correct it.
     """
     if (np.diff(slope) >= 0.0).all():
         return slope
@@ -190,13 +191,13 @@ def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[
 
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points in order, without those that differ only by rounding from the one before."""
+    """Return the points in ascending order, without those that differ from the previous one only by rounding."""
     x = np.unique(x)
     return x[np.diff(x, prepend=-1.0) > SAME * x]
 
 
 def _crossings(x: NDArray[np.float64], gap: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return where a function, linear between the points x, changes sign between them."""
+    """Return the points at which a function that is linear between the points x changes sign."""
     before, after = gap[:-1], gap[1:]
     cross = before * after < 0
     share = before[cross] / (before[cross] - after[cross])
@@ -204,31 +205,32 @@ def _crossings(x: NDArray[np.float64], gap: NDArray[np.float64]) -> NDArray[np.f
     return crossings
 
 
-# Width of the loss grid: at most this, and at most this share of the largest loss, so that tiny losses keep their size.
+# Greatest width of the loss grid, absolute and as a share of the largest loss, so that rounding inflates no small loss.
 INTERVAL = 1e-4
 INTERVAL_SHARE = 1 / 250
-# Outputs less likely than e^−230 count as telling with certainty: the accountant divides by masses that must not be
-# subnormal.
+# Outputs less likely than e^−230 are treated as revealing the truth with certainty: the accountant divides by masses
+# that must not be subnormal.
 LEAST_LOG_MASS = -230.0
-# If all queries together tell nothing for certain less often than this, δ is 1: the accountant cannot take it.
+# If the probability that no query reveals the truth with certainty is below this, δ is 1: the accountant cannot
+# process such a pair.
 LEAST_UNCERTAIN = 1e-14
 
 
 def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float, interval: float | None = None) -> float:
-    """Return an upper bound of δ(ε) for telling P^T from Q^T, the larger of both directions.
+    """Return an upper bound of δ(ε) of the pair (P^T, Q^T), the larger of both directions.
 
-    The lesser of two bounds. One composes the privacy loss distribution with losses rounded up to whole multiples of
-    `interval`: too large by at most what ε − T·interval would give. The other is basic composition, T·δ(ε/T), which
-    is the better one where δ is tiny.
+    It is the lesser of two bounds. The first composes the privacy loss distribution with losses rounded up to multiples
+    of `interval`; it is at most the exact δ at ε − T·interval. The second is basic composition, T·δ(ε/T), which is
+    lower where δ is very small.
 
     Parameters
     ----------
     p, q : (outputs,) float64
-        What one query shows in either world; queries are independent.
+        Distributions of the output of one query under the two hypotheses; queries are independent.
     queries : int
         T, at least 1.
     epsilon : float
-        At least 0; infinity gives the probability that some query tells with certainty.
+        At least 0; infinity gives the probability that some query reveals the truth with certainty.
     interval : float, optional
         Width of the loss grid; by default 1e-4, or 1/250 of the largest finite loss where that is less.
 
@@ -246,7 +248,7 @@ class ComposedDelta:
     Parameters
     ----------
     p, q : tuple of float
-        What one query shows in either world.
+        Distributions of the output of one query under the two hypotheses.
     queries : int
         T.
     interval : float
@@ -260,7 +262,7 @@ class ComposedDelta:
 
     @classmethod
     def from_pair(cls, p: ArrayLike, q: ArrayLike, *, queries: int, interval: float | None = None) -> "ComposedDelta":
-        """Check a pair and make its masses sum to 1 to the last bit, which the accountant does not check itself."""
+        """Check a pair and scale its masses to sum to 1 in the last bit; the accountant does not check the sum."""
         p, q = check_distribution("p", p), check_distribution("q", q)
         check_integer("queries", queries, at_least=1)
         if interval is None:
@@ -283,7 +285,7 @@ class ComposedDelta:
         return min(1.0, self.queries * pair_delta(self.p, self.q, epsilon=epsilon / self.queries))
 
     def _certain(self, p: tuple[float, ...], q: tuple[float, ...]) -> float:
-        """Return the probability that at least one query shows what only P can show."""
+        """Return the probability that at least one query gives an output that only P can give."""
         mass = math.fsum(a for a, b in zip(p, q, strict=True) if b == 0.0)
         return 1.0 if mass >= 1.0 else -math.expm1(self.queries * math.log1p(-mass))
 
@@ -291,7 +293,7 @@ class ComposedDelta:
 @lru_cache(maxsize=64)  # each may hold megabytes
 def _loss_distribution(composed: ComposedDelta) -> Any:
     """Return the loss distribution of all queries together, both directions."""
-    # Imported here: it takes two seconds, and most runs ask about one query.
+    # Imported here because the import takes two seconds and most runs need claims about one query only.
     from dp_accounting.pld.privacy_loss_distribution import from_two_probability_mass_functions  # noqa: PLC0415 - two seconds, for claims over several queries only
 
     upper, lower = (_log_masses(masses) for masses in (composed.p, composed.q))
@@ -307,5 +309,5 @@ def _loss_distribution(composed: ComposedDelta) -> Any:
 
 
 def _log_masses(masses: tuple[float, ...]) -> dict[int, float]:
-    """Return ln(mass) by output, of the outputs that can happen."""
+    """Return ln(mass) by output, for the outputs of positive probability."""
     return {i: float(np.log(mass)) for i, mass in enumerate(masses) if mass > 0.0}

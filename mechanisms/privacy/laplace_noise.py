@@ -1,4 +1,4 @@
-"""Claims of continuous Laplace noise: of a fixed scale, of a sample, and of a scale from smooth sensitivity."""
+"""Claims about continuous Laplace noise: of a fixed scale, on a sample, and of a scale from smooth sensitivity."""
 
 import math
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from mechanisms.privacy.random_sampling import sample_privacy
 class SampledLaplaceDelta:
     """The exact δ(ε) of a sample's statistic under Laplace noise that is ε₀-private for the population.
 
-    At n/N = 1 the pair is Lap(0, 1) and Lap(ε₀, 1): δ = 1 − e^((ε−ε₀)/2). Where every other value is at a bound, a
-    sample shows the changed value with probability q = n/N, and HDK theorem 1 holds with equality: q times that, at
-    the sample's own ε. It rises with q.
+    At n/N = 1 the pair is Lap(0, 1) and Lap(ε₀, 1), with δ = 1 − e^((ε−ε₀)/2). Where every other value is at a bound, a
+    sample contains the changed value with probability q = n/N, and HDK theorem 1 holds with equality: δ is q times the
+    δ above, at the sample's own ε. It rises with q.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class SampledLaplaceDelta:
 class LaplaceDelta:
     """An upper bound of δ(ε) over several queries, each Lap(0, 1) against Lap(ε₀, 1), as a function of ε.
 
-    The pair mirrors itself and dominates that of every sample with the same ε₀ (`SampledLaplaceDelta` rises with q), so
-    that it bounds any queries, sampled or not, whichever values the device has in each.
+    The pair is its own mirror image and dominates the pair of every sample with the same ε₀ (`SampledLaplaceDelta`
+    rises with q). So it bounds any queries, sampled or not, for any values of the device in each.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class LaplaceDelta:
 @cache
 def _losses(noise: LaplaceDelta) -> Any:
     """Return the loss distribution of all queries together."""
-    # Imported here: it takes two seconds, and most runs ask about one query.
+    # Imported here because the import takes two seconds and most runs need claims about one query only.
     from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism  # noqa: PLC0415 - two seconds, for claims over several queries only
 
     single = from_laplace_mechanism(
@@ -78,17 +78,17 @@ def _losses(noise: LaplaceDelta) -> Any:
     return single.self_compose(noise.queries)
 
 
-# Points of the ratio of two neighbours' scales at which δ is looked at, and again around the greatest of them.
+# Number of ratios of two neighbours' scales at which δ is evaluated: over the range, then again around the maximum.
 RATIOS = 129
 
 
 def smoothing(*, epsilon: float, delta: float) -> float:
     """Return ξ with which a statistic plus Lap(2·S*_ξ/ε) is (ε, δ)-private.
 
-    ξ = ε/(2 ln(2/δ)) (HDK sec 2.2; Nissim, Raskhodnikova and Smith 2007, lemma 2.6 and example 3), as long as the worst
-    pair of neighbours with it is within δ, which `SmoothNoiseDelta` knows exactly: for large ε it is not, and the
-    greatest ξ that is takes its place. At δ = 1e-6 that begins at ε = 13.7; from ε = 41.4 on two sets of values are
-    known between which the printed ξ breaks δ.
+    The published ξ = ε/(2 ln(2/δ)) (HDK sec 2.2; Nissim, Raskhodnikova and Smith 2007, lemma 2.6 and example 3) is
+    returned as long as the δ of the worst pair of neighbours, which `SmoothNoiseDelta` gives exactly, is at most δ. For
+    large ε it is greater; then the greatest ξ that keeps δ is returned. At δ = 1e-6 that begins at ε = 13.7. From
+    ε = 41.4 on, two sets of values are known between which the published ξ violates δ.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def smoothing(*, epsilon: float, delta: float) -> float:
     if not 0.0 < delta < 1.0:
         raise ParameterError("delta", "must be above 0 and below 1", delta)
     printed = printed_smoothing(epsilon=epsilon, delta=delta)
-    # Up to ξ = ε/2 the narrower of two noises never tells more than ε of the wider: only the other direction counts.
+    # Up to ξ = ε/2 the loss of the narrower noise against the wider never exceeds ε: only the other direction counts.
     most = min(printed, epsilon / 2)
     if tail_delta(epsilon=epsilon, xi=most) <= delta:
         return most
@@ -117,17 +117,17 @@ def smoothing(*, epsilon: float, delta: float) -> float:
 
 
 def printed_smoothing(*, epsilon: float, delta: float) -> float:
-    """Return ξ = ε/(2 ln(2/δ)) as HDK and Nissim, Raskhodnikova and Smith print it."""
+    """Return ξ = ε/(2 ln(2/δ)) as published by HDK and by Nissim, Raskhodnikova and Smith."""
     return epsilon / (2.0 * math.log(2.0 / delta))
 
 
 def tail_delta(*, epsilon: float, xi: float) -> float:
     """Return the exact δ(ε) of the worst pair of neighbours under Lap(2·S*_ξ/ε), for ξ ≤ ε/2.
 
-    Neighbours have S* within a factor e^ξ of one another and medians no further apart than the smaller of both. The
-    wider noise P = Lap(0, 1) against the narrower Q = Lap(e^−ξ·ε/2, e^−ξ) tells more than ε in both tails only, from
-    u = (ε/2 + ξ)/(e^ξ − 1) on one side and (3ε/2 + ξ)/(e^ξ − 1) on the other, and there P − e^ε·Q integrates to
-    ½(1 − e^−ξ)·e^−u. It rises with ξ, and with the distance of the centres, so this pair is the worst.
+    The S* of neighbours are within a factor e^ξ of each other, and their medians are no further apart than the smaller
+    S*. The loss of the wider noise P = Lap(0, 1) against the narrower Q = Lap(e^−ξ·ε/2, e^−ξ) exceeds ε in the two
+    tails only, from u = (ε/2 + ξ)/(e^ξ − 1) on one side and (3ε/2 + ξ)/(e^ξ − 1) on the other. There P − e^ε·Q
+    integrates to ½(1 − e^−ξ)·e^−u. δ rises with ξ and with the distance of the centres, so this pair is the worst.
     """
     near, far = ((half * epsilon + xi) / math.expm1(xi) for half in (0.5, 1.5))
     return -0.5 * math.expm1(-xi) * (math.exp(-near) + math.exp(-far))
@@ -139,11 +139,11 @@ def laplace_pair_delta(log_ratio: ArrayLike, shift: ArrayLike, *, epsilon: float
     Parameters
     ----------
     log_ratio : (…) float
-        ln of Q's scale, P's being 1.
+        ln of the scale of Q, in units of the scale of P.
     shift : (…) float
         Distance of the centres, at least 0, in units of P's scale.
     epsilon : float
-        At least 0; infinity gives 0, as either may show whatever the other shows.
+        At least 0; infinity gives 0, as both densities are positive everywhere.
 
     Returns
     -------
@@ -159,11 +159,11 @@ def laplace_pair_delta(log_ratio: ArrayLike, shift: ArrayLike, *, epsilon: float
     between = np.clip((first - epsilon) / (1.0 + narrow), 0.0, far)
     p = -0.5 * np.expm1(-between)
     q = 0.5 * (np.exp(epsilon - (far - between) * narrow) - np.exp(epsilon - far * narrow))
-    # Beyond either centre at distance u: P's density at `off` + u, Q's at `away` + u, and the loss c + slope·u.
+    # Beyond either centre at distance u: P's density at `off` + u, Q's at `away` + u, and the loss start + slope·u.
     for off, away, start in ((np.zeros_like(far), far, first), (far, np.zeros_like(far), ratio - far)):
         crossing = np.where(slope != 0.0, (epsilon - start) / np.where(slope != 0.0, slope, 1.0), np.inf)
         inside = start > epsilon
-        # Rising: from the crossing (or the centre) on. Falling or level: from the centre to the crossing, if inside.
+        # Rising loss: from the crossing (or centre) on. Falling or level: from the centre to the crossing, if inside.
         begin = np.where(slope > 0.0, np.maximum(crossing, 0.0), 0.0)
         end = np.where(slope > 0.0, np.inf, np.where(inside, np.where(slope < 0.0, crossing, np.inf), 0.0))
         p = p + 0.5 * (np.exp(-off - begin) - np.exp(-off - end))
@@ -176,8 +176,8 @@ def laplace_pair_delta(log_ratio: ArrayLike, shift: ArrayLike, *, epsilon: float
 class SmoothNoiseDelta:
     """A bound of δ(ε) of a statistic plus Lap(2·S*_ξ/ε₀), as a function of ε.
 
-    From ε₀ on it is the closed form of the worst pair, for ξ ≤ ε₀/2; below, the greatest over the ratio of the two
-    scales in e^(±ξ), found on a grid that is refined once.
+    For ε ≥ ε₀ and ξ ≤ ε₀/2 it is the closed form of the worst pair. Otherwise it is the greatest δ over the ratio of
+    the two scales in e^(±ξ), found on a grid that is refined once.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class SmoothNoiseDelta:
         return float(self._at(fine, epsilon).max())
 
     def _at(self, log_ratio: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
-        """Return δ where the centres are as far apart as the smaller S* allows."""
+        """Return δ for centres as far apart as the smaller S* allows."""
         return laplace_pair_delta(
             log_ratio, self.noise_epsilon / 2 * np.exp(np.minimum(log_ratio, 0.0)), epsilon=epsilon
         )

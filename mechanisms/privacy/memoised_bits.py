@@ -1,4 +1,4 @@
-"""Claims of memoised bits: permanent noise once, and fresh noise in every query."""
+"""Claims about memoised bits: permanent noise drawn once, and fresh noise in every query."""
 
 import math
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from mechanisms.privacy.per_cell import PairDelta
 from mechanisms.privacy.symmetric_pair import EXACT_QUERIES as WALKED_QUERIES
 from mechanisms.privacy.symmetric_pair import MirrorDelta, convolved
 
-# Queries over which δ is computed from the law of two sums; beyond, what infinitely many tell bounds it.
+# Queries for which δ is computed from the distributions of two sums; for more, the kept bits themselves bound it.
 EXACT_QUERIES = 2**9
 
 
 @dataclass(frozen=True)
 class MemoisedBits:
-    """A bit kept as 1 with p₁ (in the device's cell) or q₁ (elsewhere), then flipped with f at every query.
+    """A bit kept as 1 with p₁ (in the device's cell) or q₁ (elsewhere), then flipped with f in every query.
 
-    Given the kept bit a query's bits are independent, so how many of T are 1 says all there is:
+    Given the kept bit, the bits of the queries are independent, so the number of 1s among T bits is sufficient, with
     p₁·Bin(T, 1 − f) + (1 − p₁)·Bin(T, f) in the cell, and the same with q₁ elsewhere.
 
     Parameters
@@ -30,7 +30,7 @@ class MemoisedBits:
     flip : float
         f, below ½.
     cells : int
-        V: with more than one, a move changes two bits.
+        V; with more than one cell, a move changes two bits.
     """
 
     true_kept: float
@@ -39,10 +39,10 @@ class MemoisedBits:
     cells: int
 
     def epsilon(self, queries: float) -> float:
-        """Return ε of T queries while the truth stays, exactly; of any number of them for T = ∞.
+        """Return the exact ε of T queries while the truth does not change; T = ∞ covers any number of queries.
 
         The likelihood ratio rises with the number of 1s, so it is greatest where all T bits are 1 and least
-        where none is.
+        where no bit is 1.
         """
         odds = (self.flip / (1.0 - self.flip)) ** queries
         p, q = self.true_kept, self.false_kept
@@ -51,7 +51,7 @@ class MemoisedBits:
         return ones + zeros if self.cells > 1 else max(ones, zeros)
 
     def laws(self, queries: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how many of T bits are 1, in the cell and elsewhere: two (T + 1,) laws."""
+        """Return the distributions of the number of 1s among T bits, in the cell and elsewhere, (T + 1,) each."""
         kept = convolved((self.flip, 1.0 - self.flip), queries)
         p, q = self.true_kept, self.false_kept
         return p * kept + (1.0 - p) * kept[::-1], q * kept + (1.0 - q) * kept[::-1]
@@ -59,7 +59,7 @@ class MemoisedBits:
 
 @dataclass(frozen=True)
 class MemoisedDelta:
-    """The exact δ(ε) of T queries while the truth stays, as a function of ε."""
+    """The exact δ(ε) of T queries while the truth does not change, as a function of ε."""
 
     bits: MemoisedBits
     queries: int
@@ -74,7 +74,7 @@ class MemoisedDelta:
 
 @dataclass(frozen=True)
 class PureDelta:
-    """The least δ(ε) that ε₀ at δ = 0 implies: [e^ε₀ − e^ε]₊/(e^ε₀ + 1), or another bound where that is smaller.
+    """The δ(ε) that ε₀ at δ = 0 implies, [e^ε₀ − e^ε]₊/(e^ε₀ + 1), or another bound where that is smaller.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ class PureDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε."""
-        # Randomized response with ε₀ dominates all that has ε₀ at δ = 0 (Kairouz, Oh and Viswanath 2015).
+        # Randomized response with ε₀ dominates every mechanism with ε₀ at δ = 0 (Kairouz, Oh and Viswanath 2015).
         answer = MirrorDelta(1.0 / (1.0 + math.exp(-self.pure)), self.pure)
         return min(answer(epsilon), self.other(epsilon))
 
 
 def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyClaim:
-    """Return what T ≥ 2 queries tell about a device that is at one place, or outside, at all of them.
+    """Return the claim of T ≥ 2 queries about a device that is in the same place, or outside, at all of them.
 
     Parameters
     ----------
@@ -103,12 +103,12 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
     queries : int
         T.
     source : str
-        Where the bits come from.
+        Source of the bits, for the basis.
 
     Returns
     -------
     PrivacyClaim
-        ε exact; δ exact for up to 512 queries, beyond bounded by what the kept bits themselves tell.
+        ε is exact. δ is exact for up to 512 queries; for more it is bounded by the δ of the kept bits themselves.
     """
     epsilon = bits.epsilon(queries)
     basis = (
@@ -126,11 +126,11 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
 
 
 def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyClaim:
-    """Return what T ≥ 2 queries tell about a device that may be elsewhere at each.
+    """Return the claim of T ≥ 2 queries about a device that may be elsewhere at each of them.
 
-    The lesser of two bounds. Had its kept bits been known, two truths would still differ in two of them at
-    most, which each query flips anew; not knowing them tells no more (the hockey stick is jointly convex). And
-    the cells it visits tell no more than `_journeys` adds up.
+    It is the lesser of two bounds. The first assumes that the kept bits are known: two truths then differ in at most
+    two of them, which each query flips anew. If they are not known the view reveals no more, because the hockey-stick
+    divergence is jointly convex. The second is the sum over the visited cells in `_journeys`.
 
     Parameters
     ----------
@@ -138,13 +138,13 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCla
     queries : int
         T.
     source : str
-        Where the bits come from.
+        Source of the bits, for the basis.
 
     Returns
     -------
     PrivacyClaim
-        δ is a bound; ε is exact where there are cells enough for the worst two
-        journeys not to meet, else a bound, as it is beyond 4,096 queries.
+        δ is a bound. ε is exact for up to 4,096 queries if there are enough cells for the worst two journeys to have no
+        cell in common; otherwise it is a bound.
     """
     staying = staying_claim(bits, queries=queries, source=source)
     basis = (
@@ -163,14 +163,15 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCla
 
 
 def _journeys(bits: MemoisedBits, queries: int) -> tuple[float, bool]:
-    """Return ε for any two journeys of T queries, added up over the cells they visit, and whether they must meet.
+    """Return ε for any two journeys of T queries, summed over the visited cells, and whether they must share a cell.
 
-    The T bits of one cell, visited at a set A of queries, are a mixture: kept 1 by noise, with q₁; kept 1 when
-    there, with p₁ − q₁; else 0, with 1 − p₁. With R = (1 − f)/f, a set of size a is at most
-    1 + (p₁ − q₁)(R^a − 1)/(q₁R^(2a−T) + 1 − q₁) times as likely as no visit (1s in A alone), and no visit at most
-    (q₁R^−T + 1 − q₁)/(q₁R^−T + (p₁ − q₁)R^−a + 1 − p₁) times as likely as A (no 1s). One journey's visits add
-    up to T, and so do the other's; the worst shares among cells are found by dynamic programming. In cells of
-    their own all are attained at once; a cell that both visit tells at most what two would.
+    A journey is the sequence of a device's cells at the queries. The kept bits of one cell, visited at a set A of
+    queries, are a mixture: 1 at all queries, with q₁; 1 at the queries in A only, with p₁ − q₁; 0 at all, with 1 − p₁.
+    With R = (1 − f)/f, a set of size a is at most 1 + (p₁ − q₁)(R^a − 1)/(q₁R^(2a−T) + 1 − q₁) times as likely as no
+    visit (for 1s in A alone), and no visit is at most (q₁R^−T + 1 − q₁)/(q₁R^−T + (p₁ − q₁)R^−a + 1 − p₁) times as
+    likely as A (for no 1s). The visits of each journey sum to T; their worst division among cells is found by dynamic
+    programming. If the journeys share no cell, all these ratios are attained at once. A cell that both visit reveals at
+    most as much as two cells would.
     """
     p, q = bits.true_kept, bits.false_kept
     visits = np.arange(1, queries + 1)
@@ -186,7 +187,7 @@ def _journeys(bits: MemoisedBits, queries: int) -> tuple[float, bool]:
 
 
 def _worst_shares(gains: NDArray[np.float64]) -> tuple[float, int]:
-    """Return the greatest Σ gains[a − 1] over whole numbers a ≥ 1 that sum to at most len(gains), and how many."""
+    """Return the greatest Σ gains[a − 1] over integers a ≥ 1 that sum to at most len(gains), and their number."""
     best, parts = np.zeros(len(gains) + 1), np.zeros(len(gains) + 1, dtype=np.int64)
     for total in range(1, len(best)):
         sums = best[total - 1 :: -1] + gains[:total]

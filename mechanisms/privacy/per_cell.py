@@ -1,4 +1,4 @@
-"""Claims of mechanisms that ask about every cell with independent coins."""
+"""Claims about mechanisms that answer about every cell with independent randomness."""
 
 import math
 from dataclasses import dataclass, replace
@@ -50,17 +50,17 @@ class BinaryAnswerDelta:
 def binary_answer_claim(
     *, true_yes: float, true_no: float, false_yes: float, apart: float, cells: int, queries: int, source: str
 ) -> PrivacyClaim:
-    """Return the claim of a view that shows a Yes or a No about each cell, with all the digits of a small ε.
+    """Return the claim of a view that shows a Yes or a No about each cell, at full precision for a small ε.
 
-    Of the two answers that a move between cells changes only (Yes, No) and (No, Yes) distinguish the two truths,
-    with ln(p/q) + ln((1 − q)/(1 − p)) one way and the other; (No, No) and (Yes, Yes) are equally likely.
+    A move between cells changes two answers. Only the outcomes (Yes, No) and (No, Yes) distinguish the two truths, each
+    with a loss of ln(p/q) + ln((1 − q)/(1 − p)) in one direction; (No, No) and (Yes, Yes) are equally likely.
 
     Parameters
     ----------
     true_yes, true_no : float
-        p and 1 − p, of the answer about the device's own cell.
+        p and 1 − p, the probabilities of Yes and No about the device's own cell.
     false_yes : float
-        q, of a Yes about any other cell; below p.
+        q, the probability of Yes about any other cell; below p.
     apart : float
         p − q, computed without subtracting two numbers that are nearly equal.
     cells : int
@@ -68,13 +68,13 @@ def binary_answer_claim(
     queries : int
         T.
     source : str
-        Where the probabilities come from.
+        Source of the probabilities, for the basis.
 
     Returns
     -------
     PrivacyClaim
-        Exact for one query, and for up to 4,096 with two cells or more; for T of a single cell ε is T times that of
-        one query, and δ is a bound.
+        Exact for one query, and for up to 4,096 with two cells or more. For T queries about a single cell, ε is T times
+        that of one query, and δ is a bound.
     """
     yes, no = (true_no, true_yes), (1.0 - false_yes, false_yes)
     if true_no == 0.0 or false_yes == 0.0:
@@ -98,27 +98,27 @@ def binary_answer_claim(
 def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, source: str) -> PrivacyClaim:
     """Return the claim of a view that shows an answer about each cell.
 
-    Moving a device from one cell to another changes two answers, a Yes to a No and a No to a Yes; the others
-    have the same law and tell nothing. Moving it outside changes one of these two, so that pair is what the
-    two answers tell with one of them thrown away, and tells no more. With a single cell there is only outside
-    to go.
+    A move of a device from one cell to another changes the truth of two answers, a Yes to a No and a No to a Yes. The
+    other answers keep their distribution and reveal nothing. A move outside every cell changes one of the two, so its
+    view is that of a move between cells with one answer dropped, and reveals no more. With a single cell, a device can
+    only move outside.
 
     Parameters
     ----------
     yes, no : (outputs,) float64
-        What is seen of the answer about a cell, for a device in it and for one not in it.
+        Distribution of the output about a cell, for a device in it and for a device not in it.
     cells : int
         The number of cells V.
     queries : int
-        Queries seen; over several, a device's cells at all of them against any others.
+        Queries seen. Over several, the claim compares a device's cells at all of them with any other cells.
     source : str
-        Where `yes` and `no` come from.
+        Source of `yes` and `no`, for the basis.
 
     Returns
     -------
     PrivacyClaim
-        Exact for one query. For T, ε is T times that of one query, and δ is a bound, or exact where there are two
-        answers and two cells or more.
+        Exact for one query. For T queries ε is T times that of one query, and δ is a bound, or exact with two possible
+        outputs and two cells or more.
     """
     yes, no = check_distribution("yes", yes), check_distribution("no", no)
     if len(yes) == 2 and cells > 1 and yes.min() > 0.0 and no.min() > 0.0:
@@ -143,7 +143,7 @@ def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, s
         curve = PairDelta(tuple(p.tolist()), tuple(q.tolist()))
         return PrivacyClaim.exact(epsilon, curve, f"{basis}; the exact hockey stick of their product.")
     if cells == 1:
-        # A device may be there at one query and away at the next, so both directions must be dominated at
+        # A device may be in the cell at one query and outside at the next, so both directions must be dominated at
         # once. With two cells the product is its own mirror image.
         p, q = dominating_pair([(yes, no), (no, yes)])
     return PrivacyClaim.bound(

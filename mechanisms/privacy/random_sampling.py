@@ -4,7 +4,7 @@ import math
 
 from mechanisms.parameter import check_epsilon, check_probability
 
-# Beyond this ε, e^−ε is nothing beside 1 to the last digit, and e^ε is near to overflowing.
+# Above this ε, e^−ε is below the last digit of 1, and e^ε may overflow.
 LARGE = 40.0
 
 
@@ -25,7 +25,7 @@ def population_privacy(*, epsilon: float, delta: float = 0.0, share: float) -> t
     Returns
     -------
     float, float
-        To the last few digits for every ε, however small or large.
+        Accurate to the last few digits for every ε, however small or large.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def population_privacy(*, epsilon: float, delta: float = 0.0, share: float) -> t
         return epsilon, delta
     if epsilon <= LARGE:
         return math.log1p(share * math.expm1(epsilon)), share * delta
-    # ln(1 − q + q·e^ε), the larger of both terms taken out.
+    # ln(1 − q + q·e^ε), with the larger of both terms factored out.
     sampled = epsilon + math.log(share)
     if sampled > 0.0:
         return sampled + math.log1p((1.0 - share) * math.exp(-sampled)), share * delta
@@ -47,7 +47,8 @@ def population_privacy(*, epsilon: float, delta: float = 0.0, share: float) -> t
 def sample_privacy(*, epsilon: float, delta: float = 0.0, share: float) -> tuple[float, float]:
     """Return the (ε_n, δ_n) with which a sample may be released for the population's (ε_N, δ_N).
 
-    HDK theorem 1 backwards: ε_n = ln(1 + (N/n)(e^ε_N − 1)), δ_n = (N/n)δ_N, above 1 where anything may be released.
+    HDK theorem 1 solved for the sample: ε_n = ln(1 + (N/n)(e^ε_N − 1)), δ_n = (N/n)δ_N. Where that exceeds 1, anything
+    may be released.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def sample_privacy(*, epsilon: float, delta: float = 0.0, share: float) -> tuple
     Returns
     -------
     float, float
-        To the last few digits for every ε; δ_n is at most 1.
+        Accurate to the last few digits for every ε; δ_n is at most 1.
 
     Raises
     ------
@@ -73,10 +74,10 @@ def sample_privacy(*, epsilon: float, delta: float = 0.0, share: float) -> tuple
     if epsilon > LARGE:
         return epsilon - math.log(share), within
     grown = math.expm1(epsilon) / share
-    # A share so small that the quotient overflows: ln(1 + x) is ln x.
+    # For a share so small that the quotient overflows, ln(1 + x) is ln x.
     return (math.log1p(grown) if grown < math.inf else math.log(math.expm1(epsilon)) - math.log(share)), within
 
 
 def _checked(epsilon: float, delta: float, share: float) -> tuple[float, float, float]:
-    """Return the three within their ranges."""
+    """Return the three arguments after checking their ranges."""
     return check_epsilon(epsilon), check_probability("delta", delta), check_probability("share", share, above_zero=True)

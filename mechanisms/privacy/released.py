@@ -16,25 +16,25 @@ from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
 
 
 def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: float) -> float:
-    """Return δ(ε) of both rounds' published counts when nobody but the crowd was asked, the larger of both directions.
+    """Return δ(ε) of both rounds' published counts when only the crowd was asked, the larger of both directions.
 
-    The device is in the cell or outside every cell, the number asked fixed, everyone else known. What the
-    counts add to the difference K, the sampled devices of the cell, is how many unsampled devices gave a blank
-    that can be told from a sampled device's 0:
+    The device is in the cell or outside every cell, the number asked is fixed, and all other devices are known. Let K
+    be the difference, the number of sampled devices of the cell. In addition to K the counts reveal how many unsampled
+    devices gave a blank that can be distinguished from a sampled device's 0:
 
     - multi-valued: R = Σ_{v≥1} C_v,₁, the devices whose blank is not 0; the counts of 0 follow from K, R and
-      n, and how R falls to the cells is the same in both worlds;
+      n, and the division of R among the cells is the same under both hypotheses;
     - one question: R = C1₁, the devices whose blank is 1.
 
-    In both a device outside is in R with probability (1 − π_s)s, s = `seen`, as often as one in the cell, and
-    in K never. So K is how many answer up, with π_s or not at all, and n − K − R how many are still, with z =
-    1 − π_s − (1 − π_s)s or with π_s more (`CrowdRatioDelta`). With z = 0 a device that was outside and sampled
-    is alone in being still: δ ≥ π_s.
+    In both cases a device outside is in R with probability (1 − π_s)s, s = `seen`, as often as a device in the cell,
+    and it is never in K. So K is the number of devices that answer up, with π_s or never, and n − K − R is the number
+    that answer still, with z = 1 − π_s − (1 − π_s)s or with π_s more (`CrowdRatioDelta`). With z = 0 only a device that
+    is outside and sampled answers still: δ ≥ π_s.
 
     Parameters
     ----------
     crowd : int
-        n, the one in question included, at least 1.
+        n, the device in question included, at least 1.
     sampling : float
         π_s, in (0, 1].
     seen : float
@@ -45,7 +45,7 @@ def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: 
     Returns
     -------
     float
-        Within 1e-15, and at least π_sⁿ.
+        Accurate to 1e-15, and at least π_sⁿ.
 
     Raises
     ------
@@ -75,10 +75,10 @@ def _curve(crowd: int, sampling: float, seen: float, queries: int) -> CrowdRatio
 
 
 def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float) -> PrivacyClaim:
-    """Return what both rounds' published counts tell about one device, between its cell and outside every cell.
+    """Return the claim of both rounds' published counts about one device, in its cell or outside every cell.
 
-    Every other device asked adds the same independent counts to both worlds, so a crowd alone is the worst case: its
-    δ bounds every larger gathering.
+    Every other device asked adds the same independent counts under both hypotheses. So a crowd that is asked alone is
+    the worst case, and its δ bounds every case with more devices.
 
     Parameters
     ----------
@@ -108,47 +108,48 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
     )
 
 
-# n·e^ε beyond this overflows a double; by then only the certain part of δ is left.
+# n·e^ε overflows a double for ε above this; there δ comes only from outputs that reveal the truth with certainty.
 LARGEST_EPSILON = 600.0
-# A peak beyond this is one of a δ that is 0 to the last digit.
+# A worst crowd above this has a δ of 0 to the last digit.
 LARGEST_CROWD = 10**15
 
 
 def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k: int | None = None) -> float:
     """Return the exact δ(ε) of a cell's published difference, the larger of both directions.
 
-    The difference D = C₂ − C₁ of a cell with n devices is Bin(n, π_s), whatever the blanks: an unsampled
-    device repeats itself and cancels (SP eqs 12-16 and 11; the δ is derived here, the paper has none).
-    Neighbours: one device in the cell or outside every cell, the number queried fixed and everyone else
-    known, so Bin(n, β) against Bin(n − 1, β) with β = π_s:
+    The difference D = C₂ − C₁ of a cell with n devices is Bin(n, π_s) for any blanks: an unsampled device repeats its
+    report, which cancels (SP eqs 12-16 and 11; the δ is derived here, the paper states none). Neighbours are one device
+    in the cell or outside every cell, with the number queried fixed and all other devices known. So the pair is
+    Bin(n, β) and Bin(n − 1, β) with β = π_s:
 
     δ(ε) = max( P[Bin(n,β) > t] − e^ε P[Bin(n−1,β) > t],  P[Bin(n−1,β) ≤ s] − e^ε P[Bin(n,β) ≤ s] ),
     t = ⌊n(1 − (1−β)e^−ε)⌋, s = ⌈n(1 − (1−β)e^ε)⌉ − 1.
 
-    Computed with the two binomials' difference taken by hand (P[Bin(n) > t] = P[Bin(n−1) > t] + β P[Bin(n−1)
-    = t]), which leaves two terms that are not nearly equal: small δ keep their digits.
+    The difference of the two binomials is taken analytically (P[Bin(n) > t] = P[Bin(n−1) > t] + β P[Bin(n−1) = t]).
+    This leaves two terms that are not nearly equal, so a small δ keeps its digits.
 
-    With differences below k suppressed, those are one output. Its likelihood ratio lies on the side where
-    more was said already, so the same formulas hold with t and s raised to k − 1, and no δ is below 0.
+    Suppressed differences below k are one output. It is less likely with the device than without, so it adds nothing to
+    the first direction, and it counts as a whole or not at all in the second. So the same formulas hold with t and s
+    raised to k − 1, and with a negative δ replaced by 0.
 
-    Adding a device to the crowd adds an independent Bernoulli(β) to both worlds, so without suppression δ
+    One more device in the crowd adds an independent Bernoulli(β) under both hypotheses, so without suppression δ
     never grows with the crowd.
 
     Parameters
     ----------
     crowd : int
-        n, devices in the cell with the one in question, at least 1.
+        n, devices in the cell, the device in question included; at least 1.
     sampling : float
         β = π_s, in (0, 1].
     epsilon : float
         At least 0.
     k : int, optional
-        Differences below it are suppressed; none are, by default.
+        Differences below `k` are suppressed. By default no difference is suppressed.
 
     Returns
     -------
     float
-        At least βⁿ for every ε, if n ≥ k: with all n sampled the device must have been there.
+        At least βⁿ for every ε, if n ≥ k: if all n are sampled, the device must be in the cell.
 
     Raises
     ------
@@ -167,25 +168,25 @@ def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k
 
 
 def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int = 1) -> float:
-    """Return the greatest δ(ε) of a cell's suppressed difference over every crowd: for who cannot say how many.
+    """Return the greatest δ(ε) of a cell's suppressed difference over every crowd, for an unknown crowd.
 
-    Suppressed below k, differences of small crowds are never published and those of large ones tell little,
-    so the worst crowd lies between. While t stays at k − 1 the first direction's δ grows by one more device
-    just as long as n < (k − 1)/γ, γ = 1 − (1−β)e^−ε, and from t ≥ k − 1 on it is that without suppression,
-    which never grows; the second likewise, with 1 − (1−β)e^ε where that is positive. So each direction has
-    its one maximum at n = ⌈(k − 1)/γ⌉, or at k if that is more. (LQS theorem 5 bounds the same quantity from
+    With suppression below k, differences of small crowds are never published and those of large crowds reveal little,
+    so the worst crowd lies between. While t stays at k − 1, the δ of the first direction grows with one more device as
+    long as n < (k − 1)/γ, γ = 1 − (1−β)e^−ε. From t ≥ k − 1 on it is the δ without suppression, which never grows. The
+    same holds for the second direction, with 1 − (1−β)e^ε for γ where that is positive. So each direction has one
+    maximum, at n = ⌈(k − 1)/γ⌉, or at k if that is more. (LQS theorem 5 bounds the same quantity from
     above: `mechanisms.privacy.suppression`.)
 
     Parameters
     ----------
     k : int
-        Differences below it are suppressed; at least 1.
+        Differences below `k` are suppressed; at least 1.
     sampling : float
         β = π_s, in (0, 1].
     epsilon : float
         At least 0.
     at_least : int
-        Devices known to be in the cell, the one in question included; only such crowds are looked at.
+        Devices known to be in the cell, the device in question included; only crowds of at least this size count.
 
     Returns
     -------
@@ -197,21 +198,21 @@ def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int 
     factor = math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON))
     slopes = (1.0 - (1.0 - beta) / factor, 1.0 - (1.0 - beta) * factor)
     peaks = {math.ceil(min((least - 1) / slope, LARGEST_CROWD)) for slope in slopes if slope > 0.0}
-    # One more on either side, for the rounding of the peak.
+    # One more crowd on either side, because the peak may be rounded.
     crowds = {max(peak + step, least, known) for peak in peaks for step in (-1, 0, 1)}
     return max(released_differences_delta(crowd=n, sampling=beta, epsilon=epsilon, k=least) for n in crowds)
 
 
 def _delta_present(n: int, beta: float, epsilon: float, least: int) -> float:
-    """Return the hockey stick of Bin(n, β) against Bin(n − 1, β): many sampled tell that the device was there."""
-    # t = n is reached only by rounding, when ε is so large that nothing but all n sampled is telling.
+    """Return the hockey-stick divergence of Bin(n, β) against Bin(n − 1, β): large differences reveal presence."""
+    # t = n is reached only by rounding, when ε is so large that only the output n, all sampled, contributes to δ.
     t = max(min(math.floor(n * (1.0 - (1.0 - beta) * math.exp(-epsilon))), n - 1), least - 1)
     at, above = float(mass_at(t, n - 1, beta)), float(mass_above(t, n - 1, beta))
     return max(beta * at - math.expm1(epsilon) * above, 0.0)
 
 
 def _delta_absent(n: int, beta: float, epsilon: float, least: int) -> float:
-    """Return the hockey stick of Bin(n − 1, β) against Bin(n, β): few sampled tell that it was not."""
+    """Return the hockey-stick divergence of Bin(n − 1, β) against Bin(n, β): small differences reveal absence."""
     s = math.ceil(n * (1.0 - (1.0 - beta) * math.exp(epsilon))) - 1
     if s < 0:
         return 0.0  # from ε = −ln(1 − β) on
@@ -221,23 +222,23 @@ def _delta_absent(n: int, beta: float, epsilon: float, least: int) -> float:
     return max(math.exp(epsilon) * beta * at - math.expm1(epsilon) * below, 0.0)
 
 
-# Crowds whose whole distribution is composed over queries; for larger ones δs are simply added up.
+# Largest crowd whose whole distribution is composed over queries; for larger crowds only basic composition is used.
 LARGEST_COMPOSED = 2_000
 
 
 @dataclass(frozen=True)
 class ReleasedDelta:
-    """δ(ε) of published differences as a function of ε; over several queries a bound, the least of those given.
+    """δ(ε) of published differences as a function of ε; over several queries the least of the bounds given.
 
     Parameters
     ----------
     view : ReleasedDifferences
-        Crowds, threshold and queries: over T of them ε and δ add up (basic composition), T·δ(ε/T), which is
-        the better bound where δ is tiny.
+        Crowds, threshold and queries. Over T queries ε and δ add up (basic composition): T·δ(ε/T), which is the
+        tighter bound where δ is very small.
     sampling : float
         π_s.
     composed : ComposedDelta, optional
-        A bound by numerical composition, better elsewhere.
+        A bound by numerical composition, tighter elsewhere.
     """
 
     view: ReleasedDifferences
@@ -245,7 +246,7 @@ class ReleasedDelta:
     composed: ComposedDelta | None = None
 
     def __call__(self, epsilon: float) -> float:
-        """Return δ, or the bound of it."""
+        """Return δ, or the bound of δ for several queries."""
         queries = self.view.queries
         added = min(1.0, queries * self._single(epsilon / queries))
         return added if self.composed is None else min(added, self.composed(epsilon))
@@ -263,7 +264,7 @@ class ReleasedDelta:
 
 
 def released_differences_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
-    """Return what published differences tell about one device: in its cell, or where the view says instead.
+    """Return the claim of published differences about one device: in its cell, or where the view states instead.
 
     Parameters
     ----------
@@ -289,7 +290,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
     if view.crowd is None or view.other_crowd is not None or view.crowd > LARGEST_COMPOSED:
         return PrivacyClaim.bound(math.inf, curve, f"{basis}; over T queries T·δ(ε/T), by basic composition.")
     present, absent = (_published(n, view.crowd, view.k, sampling) for n in (view.crowd, view.crowd - 1))
-    # The device may come at one query and go at another, so both directions must be dominated at once.
+    # The device may be present at one query and absent at another, so both directions must be dominated at once.
     p, q = dominating_pair([(present, absent), (absent, present)])
     composed = ComposedDelta.from_pair(p, q, queries=view.queries)
     return PrivacyClaim.bound(
@@ -301,7 +302,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
 
 
 def _basis(view: ReleasedDifferences) -> str:
-    """Return why, without a full stop."""
+    """Return the basis of the claim, without a full stop."""
     suppressed = "" if view.k is None else f", differences below {view.k} suppressed"
     known = f"the number queried fixed, everyone else known{suppressed} (from SP eqs 11-16)"
     if view.crowd is None:
@@ -321,7 +322,7 @@ def _basis(view: ReleasedDifferences) -> str:
 
 
 def _published(n: int, crowd: int, k: int | None, beta: float) -> NDArray[np.float64]:
-    """Return the probabilities of 0…crowd under Bin(n, β), those below k taken together, as a float64 vector."""
+    """Return the probabilities of 0…crowd under Bin(n, β), those below k merged, as a float64 vector."""
     masses = mass_at(np.arange(crowd + 1), n, beta)
     masses /= masses.sum()
     return masses if k is None else np.append(masses[:k].sum(), masses[k:])

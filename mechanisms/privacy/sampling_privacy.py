@@ -1,4 +1,4 @@
-"""Claims of multi-valued Sampling Privacy per view, with and without refresh, and the paper's own leakage."""
+"""Claims about multi-valued Sampling Privacy for each view, with and without refresh, and the paper's own leakage."""
 
 import math
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from mechanisms.privacy.shuffled import CrowdRatioDelta, shuffled_value_claim
 from mechanisms.privacy.symmetric_pair import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
 
-# e^ε beyond this overflows a double, and no blank is so unlikely that it matters.
+# e^ε overflows a double for ε above this; no blank is so unlikely that this matters.
 LARGEST_EPSILON = 700.0
 
 
 @dataclass(frozen=True)
 class OwnValueDelta:
-    """δ(ε) = [π_s − (e^ε − 1)·m]₊, m the least m_t, as a function of ε.
+    """The function δ(ε) = [π_s − (e^ε − 1)·m]₊ of ε, where m is the least m_t.
 
-    A device with truth t gives its own output with m_t + π_s where any other gives it with m_t, and that is
-    all that differs.
+    A device with truth t gives its own output with probability m_t + π_s; a device with any other truth gives it with
+    probability m_t. Nothing else differs.
 
     Parameters
     ----------
@@ -44,19 +44,19 @@ class OwnValueDelta:
 
 
 def round_one_claim() -> PrivacyClaim:
-    """Return that round one tells nothing, in any number of queries."""
+    """Return the claim that round one reveals nothing, in any number of queries."""
     return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 13-14).")
 
 
 def round_two_claim(*, sampling: float, blanks: NDArray[np.float64], queries: int) -> PrivacyClaim:
-    """Return what round two tells: exact for one query, δ bounded for more.
+    """Return the claim of a report of round two: exact for one query, with a bound of δ for more.
 
     Parameters
     ----------
     sampling : float
         π_s.
     blanks : (cells + 1,) float64
-        π_0…π_V: being outside every cell is a truth like another, so the worst blank is taken over 0…V.
+        π_0…π_V. Being outside every cell is one of the truths, so the worst blank is taken over 0…V.
     queries : int
         T.
     """
@@ -68,7 +68,7 @@ def round_two_claim(*, sampling: float, blanks: NDArray[np.float64], queries: in
 
 
 def linked_blanks(*, sampling: float, blanks: NDArray[np.float64], refresh: float) -> NDArray[np.float64]:
-    """Return with what probability an unsampled device reports 0, then t: m_t = π_0((1 − ρ)[t = 0] + ρ·b_t).
+    """Return the probabilities that a device is unsampled and reports 0, then t: m_t = π_0((1 − ρ)[t = 0] + ρ·b_t).
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def linked_blanks(*, sampling: float, blanks: NDArray[np.float64], refresh: floa
     blanks : (cells + 1,) float64
         π_0…π_V; b_t = π_t/(1 − π_s).
     refresh : float
-        ρ, with which an unsampled device redraws its blank in round two.
+        ρ, the probability that an unsampled device redraws its blank in round two.
 
     Returns
     -------
@@ -92,17 +92,18 @@ def linked_blanks(*, sampling: float, blanks: NDArray[np.float64], refresh: floa
 def linked_claim(
     *, sampling: float, queries: int, blanks: NDArray[np.float64] | None = None, refresh: float = 0.0
 ) -> PrivacyClaim:
-    """Return what both reports of a device tell.
+    """Return the claim of both reports of a device, linked.
 
-    Without refresh, no finite ε, and exactly how often they tell with certainty: a sampled device in cell v
-    gives the pair (0, v), which nobody else gives, so δ ≥ π_s for every ε. An unsampled one gives (w, w) by
-    π_w whatever its truth, so any two truths' laws overlap in all but π_s of their mass, and δ ≤ π_s. Over T
-    queries, wherever the device goes, all but 1 − (1 − π_s)^T overlaps; staying in a cell attains it.
+    Without refresh no finite ε holds, and δ is exactly the probability that the reports reveal the truth with
+    certainty. A sampled device in cell v gives the pair (0, v), which no other device gives, so δ ≥ π_s for every ε. An
+    unsampled device gives (w, w) with π_w for every truth. So the distributions of any two truths overlap in all but
+    π_s of their mass, and δ ≤ π_s. Over T queries, wherever the device is, all but 1 − (1 − π_s)^T overlaps; a device
+    that stays in a cell attains it.
 
-    With refresh an unsampled device gives the pair (0, t) too, with m_t (`linked_blanks`), and the laws of any
-    two truths still differ at their own pairs only: ε = ln(1 + π_s/min m_t). The minimum runs over t = 0…V:
-    it is at the least likely cell unless (1 − ρ) + ρ·b_0 is less than ρ·min b_v, as with ρ = 1 and a π_0 below
-    every π_v, and then at outside.
+    With refresh an unsampled device gives the pair (0, t) too, with m_t (`linked_blanks`), and the distributions of any
+    two truths still differ at their own pairs only: ε = ln(1 + π_s/min m_t). The minimum runs over t = 0…V. It is at
+    the least likely cell unless (1 − ρ) + ρ·b_0 is less than ρ·min b_v, as with ρ = 1 and a π_0 below every π_v; then
+    it is at t = 0, outside every cell.
 
     Parameters
     ----------
@@ -133,18 +134,18 @@ def linked_claim(
 
 
 def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str) -> PrivacyClaim:
-    """Return the claim of a view in which a truth's own output comes with π_s more than it does from any other."""
+    """Return the claim of a view in which each truth adds π_s to the probability of its own output."""
     if least == 0.0:
-        # Some output is given by its own devices only. Any two truths' laws overlap in all but π_s of their
-        # mass, so T queries cannot tell more often than one of T independent events of probability π_s
-        # happens, and staying there tells exactly as often.
+        # Some output is given only by the devices with its truth. The distributions of any two truths overlap in all
+        # but π_s of their mass. So T queries reveal the truth at most as often as at least one of T independent events
+        # of probability π_s happens, and a device that stays there attains this.
         curve = ConstantDelta(_at_least_one(sampling, queries))
         return PrivacyClaim.exact(math.inf, curve, f"{basis}; over T queries δ = 1 − (1 − π_s)^T.")
     epsilon = math.log1p(sampling / least)
     if queries == 1:
         return PrivacyClaim.exact(epsilon, OwnValueDelta(sampling, least), f"{basis}.")
-    # As telling, in both directions at once, as two truths that both have the least likely output: it
-    # dominates every pair of truths, and is one where two are equally unlikely.
+    # The pair of two truths that both have the least likely output dominates every pair of truths, in both
+    # directions at once. It is attained where two truths are equally unlikely.
     rest = max(1.0 - sampling - 2.0 * least, 0.0)
     curve_bound = ComposedDelta.from_pair(
         (least + sampling, least, rest), (least, least + sampling, rest), queries=queries
@@ -163,27 +164,27 @@ def _at_least_one(probability: float, queries: int) -> float:
 def refreshed_release_claim(
     view: ReleasedDifferences | ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64], refresh: float
 ) -> PrivacyClaim:
-    """Return a bound of what refreshed rounds tell once only their counts, or differences, are published.
+    """Return a bound for refreshed rounds of which only the counts, or the differences, are published.
 
-    Everyone's linked pairs in no order say all that the counts of both rounds say, and everyone's steps (what
-    a device adds to each cell's difference) all that the differences say. Of these a device in cell v and one
-    outside give two only with different probabilities:
+    The counts of both rounds are a function of the linked pairs of all devices in no order. The differences are a
+    function of the steps of all devices in no order (a step is what a device adds to each cell's difference). Of these
+    outcomes a device in cell v and a device outside give only two with different probabilities:
 
     - counts: the pair (0, v) with π_s + m_v in the cell and m_v outside, (0, 0) with m_0 and π_s + m_0;
-    - differences: a step up in v, the same two; no step at all, with s = Σ_w π_w(1 − ρ + ρ·b_w) and π_s + s.
+    - differences: a step up in v, with the same two; no step at all, with s = Σ_w π_w(1 − ρ + ρ·b_w) and π_s + s.
 
-    Of the crowd alone both are the histogram of three kinds of answers, the third as likely in either world
-    (`CrowdRatioDelta`). Rarer blanks hide less (showing some of a cell's blanks leaves it rarer), so v is the
-    rarest cell; whoever else was asked only hides more, and dropping small differences tells no more. With ρ =
-    0 the bound of the differences is their exact δ.
+    For the crowd alone both are the histogram of three kinds of answers, and the third is equally likely under both
+    hypotheses (`CrowdRatioDelta`). Less likely blanks hide less (showing some of a cell's blanks leaves it less
+    likely), so v is the cell with the least likely blank. Other devices that were asked only hide more, and dropping
+    small differences reveals no more. With ρ = 0 the bound of the differences is their exact δ.
 
-    Moving between two cells is bounded by the linked pair of reports, of which everything released is a
-    function and the others' independent reports.
+    A move between two cells is bounded by the linked pair of reports: everything released is a function of it and of
+    the other devices' independent reports.
 
     Parameters
     ----------
     view : ReleasedDifferences or ReleasedCounts
-        The crowd (the worst is a crowd of one, where it is not given), and the queries.
+        The crowd and the queries. Where the crowd is not given, the worst case is a crowd of one.
     sampling : float
         π_s, below 1.
     blanks : (cells + 1,) float64
@@ -194,7 +195,7 @@ def refreshed_release_claim(
     Returns
     -------
     PrivacyClaim
-        A bound; "infinite" where some cell's count can still tell with certainty; unknown where neither is
+        A bound; "infinite" where some cell's count can still reveal the truth with certainty; unknown where neither is
         proved.
     """
     queries = view.queries
@@ -238,18 +239,18 @@ def refreshed_release_claim(
 
 
 def sampling_claim(view: View, *, sampling: float, blanks: NDArray[np.float64], refresh: float) -> PrivacyClaim:
-    """Return what a view of both rounds tells.
+    """Return the claim of any view of both rounds.
 
     Parameters
     ----------
     view : View
-        Whose.
+        The view that the claim is about.
     sampling : float
         π_s.
     blanks : (cells + 1,) float64
         π_0…π_V.
     refresh : float
-        ρ. Refreshing changes no single round's law: each round's blanks come with π_v.
+        ρ. Refreshing does not change the distribution of a single round: the blanks of each round come with π_v.
     """
     if sampling == 1.0:
         refresh = 0.0  # there are no blanks to refresh
@@ -268,7 +269,7 @@ def sampling_claim(view: View, *, sampling: float, blanks: NDArray[np.float64], 
 
 
 def _claim_round(view: Report | Shuffled, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
-    """Return what one round's report tells, alone or shuffled among others'."""
+    """Return the claim of one round's report, alone or shuffled with those of other devices."""
     if view.round == 1:
         return round_one_claim()
     if view.round != 2:
@@ -282,7 +283,7 @@ def _claim_round(view: Report | Shuffled, *, sampling: float, blanks: NDArray[np
 
 
 def _claim_counts(view: ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
-    """Return what the counts of both rounds tell without refresh."""
+    """Return the claim of the counts of both rounds without refresh."""
     cells, every = float(blanks[1:].sum()), float(blanks.sum())
     return released_counts_claim(view, sampling=sampling, seen=cells / every if every else 0.0)
 
@@ -290,8 +291,8 @@ def _claim_counts(view: ReleasedCounts, *, sampling: float, blanks: NDArray[np.f
 def printed_multi_value_leakage(*, sampling: float, blanks: ArrayLike) -> float:
     """Return max ln((π_v + π_s)/π_v) over the cells: SP eq 29, for round two alone.
 
-    It leaves out the dummy 0, which a device outside every cell answers with π_0 + π_s, and whoever links
-    a device's two reports.
+    The formula leaves out the dummy 0, which a device outside every cell answers with π_0 + π_s, and an adversary that
+    links a device's two reports.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def printed_multi_value_leakage(*, sampling: float, blanks: ArrayLike) -> float:
 def printed_binary_leakage(*, sampling: float, blank_zero: float) -> float:
     """Return max(ln((π_0 + π_s)/π_0), ln((1 − π_0)/(1 − π_0 − π_s))): SP eqs 18-25, for round two and one question.
 
-    Asked about every cell, the two add up.
+    If the device is asked about every cell, the two terms add up.
 
     Parameters
     ----------
@@ -326,12 +327,12 @@ def printed_binary_leakage(*, sampling: float, blank_zero: float) -> float:
 def printed_randomized_response_leakage(*, first_coin: float, second_coin: float) -> float:
     """Return ln((π_1 + (1 − π_1)π_2)/((1 − π_1)π_2)): SP eq 30, the answer Yes to one question.
 
-    It leaves out the answer No, and that every cell is asked about.
+    The formula leaves out the answer No, and that every cell is asked about.
 
     Parameters
     ----------
     first_coin, second_coin : float
-        π_1, that the truth is told; π_2, that Yes is said otherwise.
+        π_1, the probability of a true answer; π_2, the probability of Yes otherwise.
     """
     first_coin = check_probability("first_coin", first_coin, above_zero=True)
     false_yes = (1.0 - first_coin) * check_probability("second_coin", second_coin)

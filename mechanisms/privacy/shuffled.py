@@ -1,4 +1,4 @@
-"""Shuffled reports of one round: amplification by clones, by the privacy blanket, and exactly for three answers."""
+"""Claims about shuffled reports of one round: by clones, by the privacy blanket, and exactly for three answers."""
 
 import math
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_t
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.view import Shuffled
 
-# e^ε beyond this overflows a double; δ is 0 there, since ε₀ is smaller.
+# e^ε overflows a double for ε above this; δ is 0 there, since ε₀ is smaller.
 LARGEST_EPSILON = 700.0
-# Numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbours.
+# Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
 LARGEST_SUM = 2**13
 
 
@@ -24,9 +24,10 @@ class ClonesDelta:
     """A bound of δ(ε) of the shuffled reports of an ε₀-LDP randomizer, as a function of ε.
 
     Feldman, McMillan and Talwar 2021, *Hiding Among the Clones*, theorem 3.1: with probability e^−ε₀ another device's
-    report is a clone of the report in question, drawn from either of its two laws with ½. Given that there are M ~
-    Bin(n − 1, e^−ε₀) clones, what is seen is A ~ Bin(M, ½) plus a Bernoulli draw of probability x in one world and
-    1 − x in the other, x = e^ε₀/(e^ε₀ + 1). The two worlds mirror each other, so both directions have the same δ.
+    report is a clone of the report in question, drawn from either of its two distributions with ½. Given that there are
+    M ~ Bin(n − 1, e^−ε₀) clones, the observation is A ~ Bin(M, ½) plus a Bernoulli draw of probability x under one
+    hypothesis and 1 − x under the other, x = e^ε₀/(e^ε₀ + 1). The two hypotheses mirror each other, so both directions
+    have the same δ.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class ClonesDelta:
     epsilon : float
         ε₀ of one report, at δ = 0; finite.
     queries : int
-        T queries, each with new coins: T·δ(ε/T), by basic composition.
+        T queries, each with fresh randomness: T·δ(ε/T), by basic composition.
     """
 
     devices: int
@@ -43,10 +44,10 @@ class ClonesDelta:
     queries: int = 1
 
     def __call__(self, epsilon: float) -> float:
-        """Return the bound of δ; what the window over M leaves out, at most 1e-30, is added.
+        """Return the bound of δ, including the mass that the window over M leaves out, at most 1e-30.
 
-        One more clone only hides more, so the first M of a run of neighbours bounds the others: a window of more than
-        8,192 values adds less than a hundred-thousandth of δ in this way.
+        One more clone never increases δ, so the first M of a run of neighbouring numbers bounds the others. With a
+        window of more than 8,192 values this adds less than a hundred-thousandth of δ.
         """
         epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_EPSILON)
         first, masses = window(self.devices - 1, math.exp(-self.epsilon))
@@ -58,8 +59,8 @@ class ClonesDelta:
     def delta_among(self, clones: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
         """Return δ of one query given the number of clones M.
 
-        The likelihood ratio of A = a rises with a. With y = 1 − x the first world is the likelier by more than e^ε
-        from a = τ on,
+        The likelihood ratio of A = a rises with a. With y = 1 − x the first hypothesis is more likely by a factor above
+        e^ε from a = τ on,
 
         τ = ⌊(M + 1)·c/((x − y)(1 + e^ε))⌋ + 1,   c = (x − y) + (e^ε − 1)x,
 
@@ -90,35 +91,35 @@ class ClonesDelta:
         return np.maximum(delta, 0.0)
 
 
-# n·e^ε beyond this overflows a double.
+# n·e^ε overflows a double for ε above this.
 BLANKET_LARGEST_EPSILON = 600.0
-# Pairs (M, b) summed one by one, in some 30 ms; of more, neighbouring M are taken in at least so many runs.
+# Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
 BLANKET_LARGEST_SUM = 2**21
 LEAST_RUNS = 4
-# Tails of a below this are left out: far below what the windows leave out.
+# Tails of a below this are left out; they are far below what the windows leave out.
 LEAST_TAIL = 1e-60
 
 
 @dataclass(frozen=True)
 class BlanketDelta:
-    """A bound of δ(ε) of the shuffled reports of devices that say the truth with π_s, else a blank drawn from b.
+    """A bound of δ(ε) of shuffled reports, each of them the truth with π_s and otherwise a blank drawn from b.
 
-    Shown who of the others is sampled (whose values are known and taken away), there remain the blanks of M ~
-    Bin(n − 1, 1 − π_s) of them and the device's own report. Of m = M + 1 draws from b, a fall on t and b on t';
-    with respect to those, the two truths t and t' have the densities
+    Suppose that the adversary sees which other devices are sampled; their values are known and can be removed. There
+    remain the blanks of M ~ Bin(n − 1, 1 − π_s) devices and the device's own report. Of m = M + 1 draws from b, let a
+    draws give t and b draws give t'. With respect to those draws, the two truths t and t' have the densities
 
     (1 − π_s) + π_s·a/(m·b_t),   (1 − π_s) + π_s·b/(m·b_t'),
 
-    so δ is the mean of the positive part of a function linear in a and b: over a given b a binomial's partial
-    mean, over b and M sums. (Balle, Bell, Gascón and Nissim 2019 bound that mean; here it is computed.) It is
-    what the histogram shows where the others' truths are elsewhere, but for M.
+    so δ is the mean of the positive part of a function linear in a and b. Over a, given b, it is a partial mean of a
+    binomial distribution; over b and M it is a sum. (Balle, Bell, Gascón and Nissim 2019 bound that mean; here it is
+    computed.) Apart from M, it is what the histogram reveals where the other devices have other truths.
 
     Parameters
     ----------
     devices : int
         n.
     sampling, unsampled : float
-        π_s and 1 − π_s, in (0, 1); each with all its digits, which a subtraction would lose.
+        π_s and 1 − π_s, in (0, 1); each at full precision, which a subtraction would lose.
     blank, other_blank : float
         b_t and b_t', above 0.
     queries : int
@@ -135,15 +136,15 @@ class BlanketDelta:
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, the larger of both directions.
 
-        One more blank only hides more, so of a run of neighbouring M the first bounds the rest; large windows
-        are cut into as many runs as milliseconds allow.
+        One more blank never increases δ, so the first of a run of neighbouring M bounds the others. Large windows are
+        cut into as many runs as some milliseconds of computation allow.
         """
         epsilon = min(check_epsilon(epsilon) / self.queries, BLANKET_LARGEST_EPSILON)
         pairs = {(self.blank, self.other_blank), (self.other_blank, self.blank)}
         return min(1.0, self.queries * max(self._direction(one, other, epsilon) for one, other in pairs))
 
     def _direction(self, one: float, other: float, epsilon: float) -> float:
-        """Return the hockey stick of the truth whose blank is `one` against that whose blank is `other`."""
+        """Return the hockey-stick divergence of the truth with blank `one` against the truth with blank `other`."""
         first, masses = window(self.devices - 1, self.unsampled)
         low, width = self._outcomes(first + 1, first + len(masses), other)
         runs = max(BLANKET_LARGEST_SUM // width, LEAST_RUNS)
@@ -151,7 +152,7 @@ class BlanketDelta:
         draws = np.asarray(first + 1 + starts, dtype=np.float64)
         p = min(one / (1.0 - other), 1.0)
         growth, factor = math.expm1(epsilon), math.exp(epsilon)
-        # a is telling from t + 1 on, where slope·a + rest > 0; t rises with b.
+        # a contributes to δ from t + 1 on, where slope·a + rest > 0; t rises with b.
         start, rise = draws * one * self.unsampled * growth / self.sampling, factor * one / other
         last = _last_outcome(draws, low, low + width - 1, start, rise, p)
         left = draws - last
@@ -171,7 +172,7 @@ class BlanketDelta:
 
     @staticmethod
     def _outcomes(fewest: int, most: int, probability: float) -> tuple[int, int]:
-        """Return the first of the values of b worth summing for any number of draws in a range, and how many."""
+        """Return the first value of b to sum over, for any number of draws in a range, and the number of values."""
         low, _ = window(fewest, probability)
         high, masses = window(most, probability)
         return low, high + len(masses) - low
@@ -204,10 +205,10 @@ def _partial_means(
     numbers: NDArray[np.float64],
     start: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return Σ_b P[b]·E[(slope·a + rest)₊ | b] for each m, downwards from the last b that matters.
+    """Return Σ_b P[b]·E[(slope·a + rest)₊ | b] for each m, summed downwards from the last b that is not negligible.
 
-    Going down, every update of the tail P[Bin(N, p) > t] adds a mass: N rises with P[N + 1 draws > t] = P[N > t] +
-    p·P[N = t], and t falls. So nothing cancels, and a pair (m, b) costs some twenty operations.
+    On the way down, every update of the tail P[Bin(N, p) > t] adds a mass: N rises with P[N + 1 draws > t] = P[N > t] +
+    p·P[N = t], and t falls. So nothing cancels, and a pair (m, b) costs about twenty operations.
     """
     sampling, blank_growth, one, other, p, factor = numbers
     sums = np.zeros(len(draws))
@@ -232,7 +233,7 @@ def _partial_means(
             mass_b *= b / (m - b + 1.0) * (1.0 - other) / other
             b -= 1.0
             if p < 1.0:
-                n = left  # draws other than one, now that b is one less
+                n = left  # m − b − 1 for the new b
                 tail += p * mass
                 mass *= n / (n - t) * (1.0 - p) if t < n else 0.0
                 below = np.floor(start[i] + rise * b)
@@ -252,7 +253,7 @@ class AmplifiedDelta:
     Parameters
     ----------
     shuffled : callable
-        δ as a function of ε, from what the other devices hide.
+        δ of the shuffled reports as a function of ε, from the reports of the other devices.
     local : PrivacyClaim
         Of the device's own reports over all the queries.
     """
@@ -268,13 +269,13 @@ class AmplifiedDelta:
 def shuffled_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim | None = None) -> PrivacyClaim:
     """Return the claim of one round's shuffled reports that follows from the local ε₀ alone (`ClonesDelta`).
 
-    Over T queries there are two cases. Where the coins are new in every query, the T shufflings are independent
-    releases and their δ compose: T·δ(ε/T) with the ε₀ of one report. A device that keeps randomness between queries,
-    such as memoised bits, makes its T reports dependent, and so are those of the devices it hides among: nothing
-    composes. Then the T reports are taken as one report of a randomizer whose input is the device's journey and whose
-    ε₀ is that of all T reports together. Devices keep their randomness independently of each other, and mixing each
-    query by itself is a post-processing of mixing those joint reports once, so the bound for one query holds with
-    that ε₀.
+    Over T queries there are two cases. Where the randomness is fresh in every query, the T shufflings are independent
+    releases and their δ compose: T·δ(ε/T) with the ε₀ of one report. Where devices keep randomness between queries,
+    such as memoised bits, a device's T reports depend on each other, and so do those of the devices that hide it:
+    nothing composes. Then the T reports are taken as one report of a randomizer whose input is the device's journey
+    (its cells at the T queries) and whose ε₀ is that of all T reports together. Devices keep their randomness
+    independently of each other, and shuffling each query by itself is a post-processing of shuffling those joint
+    reports once, so the bound for one query holds with that ε₀.
 
     Parameters
     ----------
@@ -283,12 +284,12 @@ def shuffled_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim 
     local : PrivacyClaim
         Of one device's reports of the round over all the view's queries.
     single : PrivacyClaim, optional
-        The same over one query, where the coins are new in every query. None where something is kept.
+        The same over one query, where the randomness is fresh in every query. None where randomness is kept.
 
     Returns
     -------
     PrivacyClaim
-        A bound; exactly nothing where a report tells nothing; unknown where no finite ε₀ is known.
+        A bound; exactly 0 where a report reveals nothing; unknown where no finite ε₀ is known.
     """
     start = local if single is None else single
     if start.epsilon == 0.0:
@@ -315,11 +316,11 @@ def shuffled_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim 
 def shuffled_value_claim(
     view: Shuffled, *, sampling: float, blanks: NDArray[np.float64], local: PrivacyClaim
 ) -> PrivacyClaim:
-    """Return the claim of shuffled reports that give the truth with π_s and else a blank, with new coins in each query.
+    """Return the claim of shuffled reports that give the truth with π_s, otherwise a blank, drawn anew in each query.
 
-    The privacy blanket (`BlanketDelta`): unsampled devices answer without their truth, and among their blanks the
-    device's own report is hidden. k-ary randomized response has this form, with equal blanks. The worst two truths
-    are those with the two rarest blanks: showing some of a value's blanks leaves it rarer.
+    The privacy blanket (`BlanketDelta`): unsampled devices answer without their truth, and their blanks hide the
+    device's own report. k-ary randomized response has this form, with equal blanks. The worst two truths are those with
+    the two least likely blanks: showing some of a value's blanks leaves it less likely.
 
     Parameters
     ----------
@@ -328,15 +329,15 @@ def shuffled_value_claim(
     sampling : float
         π_s.
     blanks : (values,) float64
-        π_0…π_V, of every truth a device may have; at least two. Their sum is 1 − π_s, which a π_s near 1 does not
-        keep the digits of.
+        π_0…π_V, of every truth a device may have; at least two. Their sum is 1 − π_s, at a precision that a subtraction
+        of a π_s near 1 would lose.
     local : PrivacyClaim
         Of one device's reports of the round over all the view's queries.
 
     Returns
     -------
     PrivacyClaim
-        A bound; exact where some value is given by no blank: no finite ε, and δ = π_s.
+        A bound. Exact where some value is never a blank: no finite ε holds, and δ = π_s.
     """
     least, second = (float(p) for p in np.partition(blanks, 1)[:2])
     if least == 0.0:
@@ -356,22 +357,22 @@ def shuffled_value_claim(
     return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(blanket, local), f"{basis}{over}.")
 
 
-# n·e^ε beyond this overflows a double; by then only the certain part of δ is left.
+# n·e^ε overflows a double for ε above this; there δ comes only from outputs that reveal the truth with certainty.
 CROWD_RATIO_LARGEST_EPSILON = 600.0
 
 
 @dataclass(frozen=True)
 class CrowdRatioDelta:
-    """δ(ε) of how many of n devices answered up, still or otherwise, one of them with another law elsewhere.
+    """δ(ε) of the numbers of n devices that answer up, still or otherwise; one device may be elsewhere instead.
 
-    Each of the crowd, there, answers up with u, still with s and otherwise with what is left; the device in
-    question, elsewhere, answers up with αu and still with γs, α < 1 ≤ γ, and otherwise just as often. The
-    counts (a, b, n − a − b) are trinomial in one world, and in the other have the density
+    Each device of the crowd answers up with u, still with s and otherwise with the rest. If the device in question is
+    elsewhere, it answers up with αu and still with γs, α < 1 ≤ γ, and otherwise with the same probability. The
+    counts (a, b, n − a − b) are trinomial if it is there, and if it is elsewhere they have the density
 
     (α·a + γ·b + (n − a − b))/n = 1 − ((1 − α)a − (γ − 1)b)/n
 
-    with respect to that. Both hockey sticks are the means of a positive part linear in a: over a, given b, a
-    binomial's partial mean, over b a sum.
+    with respect to that. Both hockey-stick divergences are the means of a positive part linear in a. Over a, given b,
+    it is a partial mean of a binomial distribution; over b it is a sum.
 
     Parameters
     ----------
@@ -382,7 +383,7 @@ class CrowdRatioDelta:
     up_ratio, still_ratio : float
         α and γ.
     apart : float
-        Probability that the device, elsewhere, answers what nobody there ever does: γs where s = 0.
+        Probability that the device, if elsewhere, gives an answer that no device there ever gives: γs where s = 0.
     queries : int
         T: by basic composition, T·δ(ε/T).
     """
@@ -396,7 +397,7 @@ class CrowdRatioDelta:
     queries: int = 1
 
     def __call__(self, epsilon: float) -> float:
-        """Return δ for one query, within 1e-15 and at least uⁿ where α = 0; a bound for more."""
+        """Return δ for one query, accurate to 1e-15 and at least uⁿ where α = 0; a bound for more queries."""
         epsilon = min(check_epsilon(epsilon) / self.queries, CROWD_RATIO_LARGEST_EPSILON)
         n, factor = self.crowd, math.exp(epsilon)
         first, masses = window(n, self.still)
@@ -421,7 +422,7 @@ class CrowdRatioDelta:
 
     @property
     def epsilon(self) -> float:
-        """The least ε at δ = 0: the density is α where all answer up, γ where all are still."""
+        """The least ε at δ = 0: the density is α where all answer up, γ where all answer still."""
         if self.up_ratio == 0.0 or self.apart > 0.0:
             return math.inf
         return self.queries * max(-math.log(self.up_ratio), math.log(self.still_ratio))

@@ -13,7 +13,7 @@ from mechanisms.privacy.random_sampling import population_privacy
 from mechanisms.privacy.released import worst_crowd_delta
 from mechanisms.privacy.view import ReleasedDifferences
 
-# Local maxima looked at together.
+# Local maxima evaluated at once.
 CHUNK = 256
 
 
@@ -25,7 +25,7 @@ def resampled_privacy(*, epsilon: float, delta: float, sampling: float, to: floa
     Parameters
     ----------
     epsilon, delta : float
-        ε₁ ≥ 0 and δ₁, of the mechanism with each device in it with probability β₁.
+        ε₁ ≥ 0 and δ₁, of the mechanism when each device is sampled with probability β₁.
     sampling, to : float
         β₁ and β₂, in (0, 1].
 
@@ -47,7 +47,7 @@ def strongly_safe_delta(*, k: int, sampling: float, epsilon: float) -> float:
 
     d = max over n ≥ ⌈k/γ − 1⌉ of P[Bin(n, β) > γn], γ = (e^ε − 1 + β)/e^ε. The tail rises with n while
     ⌊γn⌋ + 1 = j stays the same, so its local maxima are at n_j = ⌈j/γ⌉ − 1, j = k, k + 1…; the greatest is not
-    always the first. Chernoff's exp(−n·KL(γ‖β)) bounds all that follow, and ends the search.
+    always the first. Chernoff's bound exp(−n·KL(γ‖β)) holds for all later ones and ends the search.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def strongly_safe_delta(*, k: int, sampling: float, epsilon: float) -> float:
         raise ParameterError("epsilon", f"must be at least −ln(1 − sampling) = {least_epsilon(beta):g}", epsilon)
     gamma = 1.0 - (1.0 - beta) * math.exp(-epsilon)
     if gamma == 1.0:
-        return 0.0  # more than all of n
+        return 0.0  # the event needs more than n successes
     away = gamma * math.log(gamma / beta) + (1.0 - gamma) * math.log((1.0 - gamma) / (1.0 - beta))
     greatest, j = 0.0, k
     while True:
@@ -88,13 +88,13 @@ def strongly_safe_delta(*, k: int, sampling: float, epsilon: float) -> float:
 
 
 def least_epsilon(sampling: float) -> float:
-    """Return −ln(1 − β), the least ε that LQS theorem 5 speaks of."""
+    """Return −ln(1 − β), the least ε for which LQS theorem 5 holds."""
     return -math.log1p(-sampling)
 
 
 @dataclass(frozen=True)
 class StronglySafeDelta:
-    """LQS theorem 5 as a function of ε; 1 below the ε at which it begins.
+    """The δ of LQS theorem 5 as a function of ε; 1 below the least ε of the theorem.
 
     Parameters
     ----------
@@ -119,11 +119,11 @@ class StronglySafeDelta:
 
 
 def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
-    """Return what LQS theorem 5 says of suppressed differences, whatever the crowd: to stand beside the exact worst.
+    """Return the claim of LQS theorem 5 about suppressed differences, for any crowd, to compare with the exact worst.
 
     Publishing only the differences, and dropping those below k, is the strongly safe k-anonymization of the
-    grid of cells after sampling with β = π_s: each sampled device is its cell, and the cells were fixed
-    without looking.
+    grid of cells after sampling with β = π_s: each sampled device is mapped to its cell, and the cells were fixed
+    without looking at the devices.
 
     Parameters
     ----------
@@ -149,10 +149,10 @@ Form = Literal["worst crowd", "theorem 6", "chosen on the sample"]
 def safe_delta(*, k: int, sampling: float, epsilon: float, choice_epsilon: float) -> float:
     """Return the δ of ε₁-safe k-anonymization after sampling: d(k, β, ε − ε₁) (LQS theorem 6).
 
-    The map g is chosen by an ε₁-differentially private mechanism, which adds ε₁ to the ε of theorem 5. The paper's
-    proof has that mechanism look at all devices, before sampling: so must the implementation. Given the sample,
-    as definitions 3 and 6 read together, g and the count it is applied to depend on one another and the theorem
-    fails: see `sampled_choice_delta`.
+    The map g is chosen by an ε₁-differentially private mechanism, which adds ε₁ to the ε of theorem 5. In the paper's
+    proof that mechanism sees all devices, before sampling, and an implementation must do the same. If it sees the
+    sample, as definitions 3 and 6 together can be read, g and the count it is applied to depend on each other and the
+    theorem fails: see `sampled_choice_delta`.
 
     Parameters
     ----------
@@ -180,19 +180,19 @@ def safe_delta(*, k: int, sampling: float, epsilon: float, choice_epsilon: float
 def sampled_choice_delta(*, k: int, sampling: float, epsilon: float, choice_epsilon: float, options: int) -> float:
     """Return a δ that holds where g was chosen by looking at the sample: options · d(k, β, ε − 2ε₁).
 
-    Derived here. Let g be drawn with probability p(T) from the sample T, j of the device's n in its group under g.
-    Of the other samples with j and with j − 1 of the group, pair one that has one more device u with one that has
-    not: p(T + t) ≤ e^ε₁ p(T) ≤ e^2ε₁ p(T + u). So the ratio of seeing (g, j) with the device t to without is at
-    most e^2ε₁ · n(1 − β)/(n − j), that of theorem 5 with 2ε₁ added, and never below 1 − β; suppressed outputs lie
-    between 1 − β and e^ε₁. What is not within e^ε is that some g was drawn with j > γn, j ≥ k: for each of the
-    options at most d.
+    Derived here. Let g be drawn with probability p(T) from the sample T, which holds j of the n devices in the device's
+    group under g. Of the samples of the other devices with j and with j − 1 of the group, pair one that has one more
+    device u with one that does not: p(T + t) ≤ e^ε₁ p(T) ≤ e^2ε₁ p(T + u). So the likelihood ratio of (g, j) with the
+    device t to without it is at most e^2ε₁ · n(1 − β)/(n − j), that of theorem 5 with 2ε₁ added, and never below 1 − β.
+    The ratio of suppressed outputs lies between 1 − β and e^ε₁. Only if some g is drawn with j > γn, j ≥ k is the ratio
+    not within e^ε; for each of the options this has probability at most d.
 
     Parameters
     ----------
     k, sampling, epsilon, choice_epsilon
         As in `safe_delta`, with ε at least 2ε₁ − ln(1 − β).
     options : int
-        Maps that g is chosen from; at least 1. Of one map nothing is chosen, and nothing added.
+        Number of maps that g is chosen from; at least 1. With one map nothing is chosen, and nothing is added to ε.
     """
     options = check_integer("options", options, at_least=1)
     spent = 0.0 if options == 1 else 2.0 * _check_choice(choice_epsilon)
@@ -205,7 +205,7 @@ def sampled_choice_delta(*, k: int, sampling: float, epsilon: float, choice_epsi
 
 @dataclass(frozen=True)
 class SafeDelta:
-    """δ(ε) of suppressed counts under a map that was itself chosen privately; 1 below the ε where it begins.
+    """δ(ε) of suppressed counts under a map that was itself chosen privately; 1 below the least ε at which it holds.
 
     Parameters
     ----------
@@ -218,9 +218,9 @@ class SafeDelta:
     form : {"worst crowd", "theorem 6", "chosen on the sample"}
         The exact worst crowd at ε − ε₁; the paper's d there; or `sampled_choice_delta`.
     options : int
-        Maps chosen from; 1 spends no ε₁.
+        Number of maps to choose from; with 1 no ε₁ is spent.
     crowd : int
-        Devices known to be in the cell with the one in question: under a coarser map there are as many or more.
+        Devices known to be in the cell, the device in question included. Under a coarser map there are as many or more.
     queries : int
         T: by basic composition, T·δ(ε/T).
     """
@@ -246,14 +246,14 @@ class SafeDelta:
 
     @property
     def spent(self) -> float:
-        """What of ε the choice takes in one release: nothing of one option, twice ε₁ if it saw the sample."""
+        """ε spent on the choice in one release: 0 with one option, 2ε₁ if the choice saw the sample, otherwise ε₁."""
         if self.options == 1:
             return 0.0
         return self.choice_epsilon * (2.0 if self.form == "chosen on the sample" else 1.0)
 
 
 def safe_claim(curve: SafeDelta) -> PrivacyClaim:
-    """Return the claim of a curve: no finite ε at δ = 0, since all n sampled of a crowd of n ≥ k tell, and its δ."""
+    """Return the claim of a curve: its δ, and no finite ε at δ = 0, since all n of a crowd of n ≥ k may be sampled."""
     basis = {
         "worst crowd": "ε₁ for choosing the level, composed with the exact worst crowd of the suppressed counts",
         "theorem 6": "LQS theorem 6, β = π_s, whatever the crowd",

@@ -1,4 +1,4 @@
-"""Claims of mechanisms whose reports distinguish any two truths equally, of their shares, and of one round alone."""
+"""Claims about mechanisms whose reports distinguish any two truths equally, about shares, and about one round."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, Shares, Shuffled, View
 
-# Queries over which the walk of losses is convolved exactly, in under a second; beyond, it is bounded.
+# Queries for which the sum of losses is convolved exactly, in under a second; for more, δ is bounded.
 EXACT_QUERIES = 2**12
 
 
@@ -21,13 +21,13 @@ EXACT_QUERIES = 2**12
 class MirrorDelta:
     """The exact δ(ε) over T queries of the pair P = (a, b, rest), Q = (b, a, rest), b = a·e^−ε₁.
 
-    Each query adds ε₁, −ε₁ or nothing to the loss. Where it ends at mε₁, Q is e^−mε₁ times as likely as P, so
-    δ(ε) = Σ_m P(m)·[1 − e^(ε − mε₁)]₊; P and Q mirror each other, so both directions are alike.
+    Each query adds ε₁, −ε₁ or nothing to the loss. Where the total loss is mε₁, Q is e^−mε₁ times as likely as P, so
+    δ(ε) = Σ_m P(m)·[1 − e^(ε − mε₁)]₊. P and Q mirror each other, so both directions have the same δ.
 
     Parameters
     ----------
     telling : float
-        a, the probability of what speaks for the truth.
+        a, the probability of the outputs that are e^ε₁ times as likely under P as under Q.
     epsilon : float
         ε₁ of one query.
     queries : int
@@ -47,7 +47,7 @@ class MirrorDelta:
 
     @property
     def pair(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-        """One query's P and Q."""
+        """P and Q of one query."""
         other = self.telling * math.exp(-self.epsilon)
         rest = max(0.0, 1.0 - self.telling - other)
         return (self.telling, other, rest), (other, self.telling, rest)
@@ -60,7 +60,10 @@ class MirrorDelta:
 
 @lru_cache(maxsize=256)
 def convolved(masses: tuple[float, ...], times: int) -> NDArray[np.float64]:
-    """Return the law of the sum of independent draws, each i with masses[i], by direct convolution: no tail is lost."""
+    """Return the distribution of the sum of independent draws, each i with masses[i].
+
+    Direct convolution loses no tail.
+    """
     law = np.array(masses)
     if times > 1:
         half = convolved(masses, times // 2)
@@ -70,26 +73,27 @@ def convolved(masses: tuple[float, ...], times: int) -> NDArray[np.float64]:
 
 
 def mirror_claim(*, telling: float, epsilon: float, queries: int, source: str) -> PrivacyClaim:
-    """Return the claim of a view in which any two truths' laws are a mirrored pair, or a garbling of it.
+    """Return the claim of a view in which any two truths give a mirrored pair or a post-processing of it.
 
-    Two different truths at a query are told apart by the pair, two equal ones not at all, so any two journeys
-    are at most as far apart as two that differ at every query; those are T independent draws of the pair.
+    The pair distinguishes two different truths at a query; two equal truths are not distinguished. So any two journeys
+    (a device's truths at all queries) are distinguished at most as well as two that differ at every query; those are T
+    independent draws of the pair.
 
     Parameters
     ----------
     telling : float
-        Probability, in one query, of outputs e^ε times as likely under the truth as under the other.
+        Probability, in one query, of outputs e^ε times as likely under the truth as under the other truth.
     epsilon : float
         ε of one query.
     queries : int
         T.
     source : str
-        Where the pair comes from.
+        Source of the pair, for the basis.
 
     Returns
     -------
     PrivacyClaim
-        Exact: ε·T at δ = 0, and δ in closed form; beyond 4,096 queries δ is a bound.
+        Exact: ε·T at δ = 0, and δ in closed form; for more than 4,096 queries δ is a bound.
     """
     curve = MirrorDelta(telling, epsilon, queries)
     if queries == 1:
@@ -103,18 +107,18 @@ def mirror_claim(*, telling: float, epsilon: float, queries: int, source: str) -
 
 
 def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
-    """Return what additive shares show: nothing short of all of them, and with all of them the reports.
+    """Return the claim of additive shares: fewer than all of them reveal nothing, and all of them reveal the reports.
 
-    Any servers − 1 shares of a report are independent and uniform whatever the report is, so fewer than all
-    tell nothing at all, to anyone with any means of computing. What is published of the sums is another view
+    Any servers − 1 shares of a report are independent and uniform for every report, so fewer than all reveal nothing,
+    even to an adversary with unlimited computing power. What is published of the sums is another view
     (`ReleasedDifferences`, `ReleasedCounts`).
 
     Parameters
     ----------
     view : Shares
-        Who pools, and over how many queries.
+        The colluding servers, and the number of queries.
     linked : PrivacyClaim
-        Of all reports of the device, over as many queries: all the shares together are those.
+        Claim of all reports of the device over the same queries; all the shares together are those reports.
     """
     if view.colluding < view.servers:
         basis = (
@@ -128,8 +132,8 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
 def one_round_claim(view: View, report: Callable[[int], PrivacyClaim]) -> PrivacyClaim:
     """Return the claim of any view of a one-round mechanism.
 
-    A device's only report is also all there is to link. Published counts are made from it and from what does
-    not hang on its truth, other devices' reports, so they tell at most what it tells.
+    A device has only one report, so linking reveals nothing more. Published counts are made from it and from other
+    devices' reports, which do not depend on its truth, so they reveal at most what it reveals.
 
     Parameters
     ----------
@@ -152,7 +156,7 @@ def one_round_claim(view: View, report: Callable[[int], PrivacyClaim]) -> Privac
 
 
 def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
-    """Return what published counts tell, from what the device's reports tell that they are made of."""
+    """Return the claim of published counts, from the claim of the device's reports that they are made of."""
     if report.curve is None or not math.isfinite(report.epsilon):
         return PrivacyClaim.unknown("A report has no finite ε, and what published counts hide of it is not computed.")
     basis = f"Counts are made from the report without its truth, so they tell at most as much. {report.basis}"

@@ -1,8 +1,8 @@
-"""Views: what a party sees. Privacy is stated per view and never as one ε.
+"""Views: what an observer sees. Privacy is stated for each view, never as a single ε.
 
-Every view is over a number of queries. Over several, the reports (or releases) of one device in all of them
-are taken together, and its neighbour is the same device with any other cells at the same moments. One exception is
-stated in the claims: what Sampling Privacy publishes is claimed of a device in its cell or outside every cell.
+Every view covers a number of queries. With several queries, the reports (or releases) of one device in all of them
+are taken together. The neighbour is the same device with arbitrary other cells at the same times. The claims state one
+exception: a claim about what Sampling Privacy publishes compares a device in its cell with a device outside every cell.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mechanisms.parameter import ParameterError, check_integer
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One device's report of one round, as a server of that round sees it.
+    """One device's report in one round, as a server of that round sees it.
 
     Parameters
     ----------
@@ -33,13 +33,13 @@ class Report:
 
     @property
     def name(self) -> str:
-        """``report_round_1``, ``report_round_2`` and so on."""
+        """Name of the view: ``report_round_1``, ``report_round_2`` and so on."""
         return f"report_round_{self.round}"
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedReports:
-    """All of one device's reports to a query, known to be one device's: colluding servers, or one of all rounds."""
+    """All reports of one device to a query, linked: the view of colluding servers or of one server of all rounds."""
 
     queries: int = 1
 
@@ -49,26 +49,26 @@ class LinkedReports:
 
     @property
     def name(self) -> str:
-        """``linked_reports``."""
+        """Name of the view: ``linked_reports``."""
         return "linked_reports"
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedDifferences:
-    """The published differences of two rounds' counts over the real cells; everybody else's cell is known.
+    """The published differences of two rounds' counts over the real cells; the cells of all other devices are known.
 
     Parameters
     ----------
     crowd : int, optional
-        Devices counted in the cell in both rounds, the one in question included. None, which needs a `k`: whatever
-        crowd is worst.
+        Devices counted in the cell in both rounds, the device in question included. None means the worst crowd and
+        requires `k`.
     k : int, optional
-        Differences below it are suppressed; none are, by default.
+        Differences below `k` are suppressed. By default no difference is suppressed.
     queries : int
         Queries whose differences are published, with this crowd in each.
     other_crowd : int, optional
-        Devices in the cell where the device may be instead, itself included; by default it is outside every
-        cell instead.
+        Devices in the alternative cell of the device, the device itself included. By default the alternative is
+        outside every cell.
     """
 
     crowd: int | None = None
@@ -92,23 +92,23 @@ class ReleasedDifferences:
 
     @property
     def name(self) -> str:
-        """``released_differences``."""
+        """Name of the view: ``released_differences``."""
         return "released_differences"
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedCounts:
-    """The published counts of every round, all outputs; everybody else's cell is known.
+    """The published counts of every round, for all outputs; the cells of all other devices are known.
 
     Parameters
     ----------
     crowd : int
-        Devices counted in the cell, the one in question included.
+        Devices counted in the cell, the device in question included.
     queries : int
         Queries whose counts are published, with these numbers of devices in each.
     counted : int, optional
-        Devices counted in all cells and outside, the one in question included; by default as many as the mechanism
-        expects. It matters where every device adds a share of the noise.
+        Devices counted in all cells and outside, the device in question included; by default the number that the
+        mechanism expects. It has an effect where every device adds a share of the noise.
     """
 
     crowd: int
@@ -124,13 +124,13 @@ class ReleasedCounts:
 
     @property
     def name(self) -> str:
-        """``released_counts``."""
+        """Name of the view: ``released_counts``."""
         return "released_counts"
 
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """The reports of one round by all devices, each query's in an order of its own that is independent of them.
+    """The reports of all devices in one round, put in a random order in each query, independently of the reports.
 
     Parameters
     ----------
@@ -154,18 +154,18 @@ class Shuffled:
 
     @property
     def name(self) -> str:
-        """``shuffled_round_1``, ``shuffled_round_2`` and so on."""
+        """Name of the view: ``shuffled_round_1``, ``shuffled_round_2`` and so on."""
         return f"shuffled_round_{self.round}"
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The secret shares of one device's reports that some of the servers hold.
+    """The secret shares of one device's reports that a coalition of servers holds.
 
     Parameters
     ----------
     colluding, servers : int
-        Servers that pool their shares, of all the servers.
+        Number of servers that pool their shares, and number of all servers.
     queries : int
         Queries whose shares are pooled.
     """
@@ -184,7 +184,7 @@ class Shares:
 
     @property
     def name(self) -> str:
-        """``shares``."""
+        """Name of the view: ``shares``."""
         return "shares"
 
 

@@ -1,4 +1,4 @@
-"""What may be done to an unbiased estimate afterwards, at the price of bias; and combining several queries."""
+"""Refinement of an unbiased estimate, at the price of bias, and combination of several queries."""
 
 from mechanisms.refinement.combination import Combination, combine, minimum_variance_weights, spread, variance_law
 from mechanisms.refinement.projections import (

@@ -1,4 +1,4 @@
-"""Linear combination of several queries' estimates of least variance, and the variance of an estimate."""
+"""Linear combination of several queries' estimates with least variance, and the variance of an estimate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ COMBINE = Properties(
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """What several queries say together.
+    """The combined estimate of several queries, and its weights.
 
     Parameters
     ----------
     estimate : RefinedEstimate
         Unbiased if no cell's count changed over the queries; `std_error` and the interval are for that case.
     weights : (queries, cells) float64
-        Of each query's estimate; each cell's sum to 1.
+        Weight of each query's estimate; the weights of each cell sum to 1.
     """
 
     estimate: RefinedEstimate
     weights: NDArray[np.float64]
 
     def drift(self, truth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the bias, (cells,), if (queries, cells) `truth` held: Σ w_t·Y_t − Y_T.
+        """Return the bias, (cells,), for true counts `truth`, (queries, cells): Σ w_t·Y_t − Y_T.
 
         Exact, given the weights.
         """
@@ -42,20 +42,20 @@ class Combination:
 
 
 def minimum_variance_weights(variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights that sum to 1 and leave least variance to a sum of uncorrelated estimates.
+    """Return the weights, summing to 1, for which a sum of uncorrelated estimates has least variance.
 
-    w_t = (1/s_t²)/Σ(1/s_u²): the best linear unbiased estimator of one number seen several times (Gauss-Markov;
+    w_t = (1/s_t²)/Σ(1/s_u²): the best linear unbiased estimator of one number estimated several times (Gauss-Markov;
     by Lagrange, 2·w_t·s_t² is the same for all t).
 
     Parameters
     ----------
     variance : (queries, cells) float64
-        s²; 0 for an exact estimate, infinite for one that says nothing.
+        s²; 0 for an exact estimate, infinite for one without information.
 
     Returns
     -------
     (queries, cells) float64
-        Exact estimates share all the weight; those that say nothing have none, unless there are no others.
+        Exact estimates share all the weight. Estimates without information have none, unless there are no others.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def minimum_variance_weights(variance: NDArray[np.float64]) -> NDArray[np.float6
     if not (s2 >= 0).all():
         raise ParameterError("variance", "must not be negative", float(s2[~(s2 >= 0)][0]))
     least = s2.min(axis=0)
-    # In units of the least, so that a very small or large variance has a reciprocal.
+    # In units of the least variance, so that a very small or large variance has a finite reciprocal.
     with np.errstate(divide="ignore", invalid="ignore"):
         informative = np.where(least > 0, least / s2, np.where(s2 == 0, 1.0, 0.0))
     share = np.where(np.isinf(least), 1.0, informative)
@@ -77,22 +77,22 @@ def minimum_variance_weights(variance: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def combine(counts: NDArray[np.float64], laws: Sequence[QuadraticVariance], *, asked: int) -> Combination:
-    """Combine the estimates of several queries, the last of which is the one asked about.
+    """Combine the estimates of several queries into one estimate for the last query.
 
-    **Independence.** Given the truth, the queries' errors are independent where every query tosses fresh coins. A
-    mechanism that keeps bits from query to query errs alike in all of them, so that its errors neither average out
-    nor have the variance stated here: it does not belong in here.
+    **Independence.** Given the truth, the errors of the queries are independent where every query uses fresh
+    randomness. A mechanism that keeps bits from query to query makes the same errors in all of them. Its errors neither
+    average out nor have the variance stated here, so its estimates must not be combined in this way.
 
-    **Which variance.** The variance of an estimate hangs on the count it estimates. Weights by each estimate's own
-    estimated variance prefer estimates that came out low, and are biased: for Sampling Privacy, whose variance is
-    Y(1−π_s)/π_s, they make a harmonic mean of the estimates, which is too low by about (1−π_s)/π_s·(T−1)/T vehicles
-    in busy cells. So all queries' variances are taken at one pooled count of the cell, the mean of the T
-    estimates within 0 and `asked`. Then w_t depends on estimates only through how the ratios of the variances depend
-    on Y; where the queries have one law, or laws in proportion, not at all, and the combination is exactly
-    unbiased for a count that stays.
+    **Which variance.** The variance of an estimate depends on the count it estimates. Weights by each estimate's own
+    estimated variance prefer low estimates and are biased. For Sampling Privacy, whose variance is
+    Y(1−π_s)/π_s, they give a harmonic mean of the estimates, which is too low by about (1−π_s)/π_s·(T−1)/T vehicles
+    in busy cells. So the variances of all queries are taken at one pooled count of the cell, the mean of the T
+    estimates within 0 and `asked`. Then w_t depends on the estimates only through the dependence of the variances'
+    ratios on Y. Where the queries have the same variance law, or proportional ones, it does not depend on the
+    estimates, and the combination is exactly unbiased for a constant count.
 
-    **Drift.** A count that changes makes it biased for the last query's, by `Combination.drift`; neither standard
-    error nor interval knows of that.
+    **Drift.** If the count changes, the combination is biased for the count of the last query, by `Combination.drift`.
+    Neither the standard error nor the interval includes this bias.
 
     Parameters
     ----------
@@ -106,12 +106,12 @@ def combine(counts: NDArray[np.float64], laws: Sequence[QuadraticVariance], *, a
     Returns
     -------
     Combination
-        `std_error` at the pooled count, and a score interval, for a count that stayed.
+        With `std_error` at the pooled count and a score interval, both for a constant count.
 
     Raises
     ------
     ParameterError
-        If there is not one law a query.
+        If there is not one law for each query.
     """
     asked = check_integer("asked", asked, at_least=0)
     x = np.asarray(counts, dtype=np.float64)
@@ -142,7 +142,7 @@ def spread(weights: NDArray[np.float64], std_error: NDArray[np.float64]) -> NDAr
 def _law_of_sum(
     weights: NDArray[np.float64], laws: Sequence[QuadraticVariance], heard: NDArray[np.bool_]
 ) -> QuadraticVariance:
-    """Return Σ w_t²·Var_t as a function of the count; queries in which nothing was heard have no weight."""
+    """Return Σ w_t²·Var_t as a function of the count; queries in which nothing was received have no weight."""
     parts = [(w * w, law) for w, law, said in zip(weights, laws, heard, strict=True) if said]
     return QuadraticVariance(
         constant=np.sum([share * law.constant for share, law in parts], axis=0),
@@ -151,19 +151,19 @@ def _law_of_sum(
     )
 
 
-# How far from a quadratic rounding may leave a variance, as a share of it.
+# Greatest deviation of a variance from a quadratic that counts as rounding, as a share of the variance.
 ROUNDING = 1e-9
 
 Theory: TypeAlias = Callable[[Counts], NDArray[np.float64]]
-"""From the (cells + 1,) truth to the standard error in each cell, for what one query's channel did."""
+"""Function from the (cells + 1,) truth to the standard error in each cell, given the channel of one query."""
 
 
 def variance_law(theory: Theory, *, cells: int, devices: int) -> QuadraticVariance:
     """Return Var(Ŷ) = a + bY + cY² of each cell.
 
-    An aggregator knows the mechanism, whom each round asked and how many it counted, so its theory; what it does not
-    know is Y. The theory, exact at every truth, is asked at Y = 0, m and 2m in as many cells at once as there are
-    devices for, and its answer at 3m is checked against the quadratic.
+    An aggregator knows the mechanism, the devices asked in each round and the number of devices counted. So it knows
+    the theory, but it does not know Y. The theory, exact at every truth, is evaluated at Y = 0, m and 2m in as many
+    cells at once as the number of devices allows. Its value at 3m is checked against the quadratic.
 
     Parameters
     ----------
@@ -176,19 +176,19 @@ def variance_law(theory: Theory, *, cells: int, devices: int) -> QuadraticVarian
     Returns
     -------
     QuadraticVariance
-        Coefficients (cells,); a is infinite where nothing was heard.
+        Coefficients (cells,); a is infinite where nothing was received.
 
     Raises
     ------
     ParameterError
-        If there is no theory (NaN), or the variance is no quadratic.
+        If there is no theory (NaN), or the variance is not quadratic.
     """
     check_integer("cells", cells, at_least=1)
     check_integer("devices", devices, at_least=0)
     constant = _variance(theory, 0, cells=cells, devices=devices)
     if devices == 0 or np.isinf(constant).any():
         return QuadraticVariance(constant, np.zeros(cells), np.zeros(cells))
-    if devices == 1:  # at Y = 0 and 1 a line is as good
+    if devices == 1:  # Y is 0 or 1 only, so a line suffices
         return QuadraticVariance(constant, _variance(theory, 1, cells=cells, devices=1) - constant, np.zeros(cells))
     step = max(1, devices // (2 * cells))
     once, twice = (_variance(theory, each, cells=cells, devices=devices) for each in (step, 2 * step))

@@ -17,15 +17,15 @@ CLIP = Properties(
 
 
 def clip(estimate: Estimate, *, asked: int) -> RefinedEstimate:
-    """Put counts below 0 at 0 and counts above the devices asked at those.
+    """Set counts below 0 to 0 and counts above the number of devices asked to that number.
 
-    **Never worse.** The truth Y is in [0, N]. A count x in it stays. One below 0 goes to 0, and 0 − Y is nearer to
-    0 than x − Y, since x < 0 ≤ Y; above N likewise. So |clip(x) − Y| ≤ |x − Y| in every cell, whatever the coins
-    were, and every error measure that grows with |error| (RMSE, mean absolute error, the largest error) is at most
-    what it was. The bias is paid for by that: an estimate that was right on average is now too high on average
-    where it could fall below 0 (`clipped_normal`, `clipped_law`).
+    **Never worse.** The truth Y is in [0, N]. A count x in this range is unchanged. A count below 0 becomes 0, and 0 −
+    Y is nearer to 0 than x − Y, since x < 0 ≤ Y; the same holds above N. So |clip(x) − Y| ≤ |x − Y| in every cell, for
+    every random outcome, and every error measure that grows with |error| (RMSE, mean absolute error, the largest error)
+    never increases. The price is bias: an estimate that was right on average is now too high on average where it could
+    fall below 0 (`clipped_normal`, `clipped_law`).
 
-    **Interval.** The unrefined interval, which lies within [0, N] already: it holds the truth as often as before.
+    **Interval.** It is the unrefined interval, which already lies within [0, N], so its coverage is unchanged.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def clip(estimate: Estimate, *, asked: int) -> RefinedEstimate:
 
 @dataclass(frozen=True, eq=False)
 class ClippedMoments:
-    """The bias and the root mean square error of clipped estimates, each of one shape."""
+    """The bias and the root mean square error of clipped estimates, arrays of one shape."""
 
     bias: NDArray[np.float64]
     rmse: NDArray[np.float64]
 
 
 def clipped_normal(truth: ArrayLike, std_error: ArrayLike, *, asked: float) -> ClippedMoments:
-    """Return the moments of an estimate of normal law after `clip`, exactly.
+    """Return the exact moments of a normally distributed estimate after `clip`.
 
     With X ~ N(Y, s²), a = −Y/s, b = (N − Y)/s, φ and Φ the standard normal density and distribution, the error
     of the clipped estimate is s·Z for Z in (a, b), −Y below and N − Y above, so
@@ -67,8 +67,9 @@ def clipped_normal(truth: ArrayLike, std_error: ArrayLike, *, asked: float) -> C
     bias = s(φ(a) − φ(b)) − Y·Φ(a) + (N − Y)·Φ(−b),
     mean square = s²(Φ(b) − Φ(a) + aφ(a) − bφ(b)) + Y²·Φ(a) + (N − Y)²·Φ(−b).
 
-    An estimate from counts is not normal: near an occupancy of 0 this is an approximation, and for Sampling Privacy
-    on an ideal channel, which never estimates below 0, it is a wrong one. `clipped_law` is exact for every law.
+    An estimate from counts is not normal. Near an occupancy of 0 this is an approximation, and for Sampling Privacy
+    on an ideal channel, which never estimates below 0, it is wrong. `clipped_law` is exact for every discrete
+    distribution.
 
     Parameters
     ----------
@@ -98,12 +99,12 @@ def clipped_normal(truth: ArrayLike, std_error: ArrayLike, *, asked: float) -> C
 
 
 def clipped_law(values: ArrayLike, masses: ArrayLike, *, truth: float, asked: float) -> ClippedMoments:
-    """Return the moments of an estimate of any discrete law after `clip`, exactly.
+    """Return the exact moments of an estimate with any discrete distribution after `clip`.
 
     Parameters
     ----------
     values, masses : (outcomes,) float
-        What may be estimated, and with what probability.
+        Possible estimates, and their probabilities.
     truth, asked : float
         Y and N.
 
@@ -128,7 +129,7 @@ Total = Literal["estimated", "asked"]
 
 
 def total_of(count: NDArray[np.float64], total: Total, *, asked: int) -> float:
-    """Return the sum that refined counts shall have.
+    """Return the sum that refined counts must have.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def total_of(count: NDArray[np.float64], total: Total, *, asked: int) -> float:
     Raises
     ------
     ParameterError
-        If `total` is neither, or `asked` no such number.
+        If `total` is neither, or `asked` is not such a number.
     """
     asked = check_integer("asked", asked, at_least=0)
     if total == "asked":
@@ -156,7 +157,7 @@ def total_of(count: NDArray[np.float64], total: Total, *, asked: int) -> float:
 def project_onto_simplex(values: ArrayLike, total: float) -> NDArray[np.float64]:
     """Return the point of {p ≥ 0, Σp = total} nearest to `values`.
 
-    By the conditions of Karush, Kuhn and Tucker it is p = max(x − τ, 0) for the one τ that gives it its sum. With
+    By the conditions of Karush, Kuhn and Tucker it is p = max(x − τ, 0) for the one τ that gives the required sum. With
     x sorted downwards, ρ is the last place at which x_ρ exceeds (x_1 + … + x_ρ − total)/ρ, and that quotient at ρ
     is τ (Duchi, Shalev-Shwartz, Singer, Chandra: Efficient Projections onto the ℓ1-Ball for Learning in High
     Dimensions, ICML 2008, fig 1). O(V log V); equal values stay equal to the last bit.
@@ -186,7 +187,7 @@ def project_onto_simplex(values: ArrayLike, total: float) -> NDArray[np.float64]
         raise ParameterError("total", "must be finite and at least 0", total)
     if total == 0.0:
         return np.zeros_like(x)
-    # A common shift changes nothing of the projection, and keeps large values from swallowing a small total.
+    # A common shift does not change the projection, and large values no longer absorb a small total by rounding.
     shifted = x - x.max()
     downwards = np.sort(shifted)[::-1]
     thresholds = (np.cumsum(downwards) - total) / np.arange(1, len(x) + 1)
@@ -196,20 +197,20 @@ def project_onto_simplex(values: ArrayLike, total: float) -> NDArray[np.float64]
 
 
 def simplex(estimate: Estimate, *, asked: int, total: Total = "estimated") -> RefinedEstimate:
-    """Project an estimate onto the counts that are possible and have the total.
+    """Project an estimate onto the non-negative counts that have the total.
 
     It is also the least squares estimate under these constraints, CLS of Wang, Lopuhaä-Zwakenberg, Li, Skoric and
     Li (Locally Differentially Private Frequency Estimation with Consistency, NDSS 2020); see `norm_sub` for when
     that paper's Norm-Sub is the same.
 
-    **Never worse, or not.** Projection onto a convex set brings a point nearer to everything in the set. With
-    total = "asked" and every device asked in some cell the truth is in it, so the sum of squared errors over the
-    cells is never above the unrefined estimate's, whatever the coins were. With total = "estimated" the set hangs
-    on the coins. The error along (1, …, 1) stays; across it, the set is that of the truth's own sum scaled about
-    its centre. So the same holds where the estimates' sum is at least the truth's, and need not where it is below:
-    x = (−1, 1) for Y = (0, 10) becomes (0, 0).
+    **When it is never worse.** Projection onto a convex set brings a point nearer to every point of the set. With
+    total = "asked" and every device asked in some cell, the truth is in the set. So the sum of squared errors over the
+    cells is never above that of the unrefined estimate, for every random outcome. With total = "estimated" the set
+    depends on the random outcome. The error along (1, …, 1) is unchanged. Orthogonal to it, the set is the one for the
+    truth's own sum, scaled about its centre. So the same holds where the sum of the estimates is at least the true sum.
+    It need not hold where the sum is below: x = (−1, 1) for Y = (0, 10) becomes (0, 0).
 
-    **Interval.** The unrefined one, which holds the truth as often as before; the refined count may lie outside it.
+    **Interval.** It is the unrefined interval, with unchanged coverage; the refined count may lie outside it.
 
     Parameters
     ----------
@@ -240,29 +241,29 @@ def simplex(estimate: Estimate, *, asked: int, total: Total = "estimated") -> Re
 
 
 def refined_to_total(estimate: Estimate, count: NDArray[np.float64], properties: Properties) -> RefinedEstimate:
-    """Return refined counts beside the unrefined interval; their standard error is not known."""
+    """Return refined counts with the unrefined interval; their standard error is not known."""
     unknown = np.full(len(estimate), np.nan)
     interval = unrefined_interval(estimate.interval)
     return RefinedEstimate(count, unknown, estimate.lower, estimate.upper, interval, properties)
 
 
 def norm_sub(estimate: Estimate, *, asked: int, total: Total = "estimated") -> RefinedEstimate:
-    """Put negative counts to 0, spread what is too much or too little evenly over the positive ones, and repeat.
+    """Set negative counts to 0, spread the surplus or deficit evenly over the positive ones, and repeat.
 
-    Norm-Sub as its authors' published code does it (Wang, Lopuhaä-Zwakenberg, Li, Skoric and Li: Locally
+    This is Norm-Sub as in its authors' published code (Wang, Lopuhaä-Zwakenberg, Li, Skoric and Li: Locally
     Differentially Private Frequency Estimation with Consistency, NDSS 2020); where no count is positive, the total
     is spread over all cells.
 
     **When it is the simplex projection.** Let P be the sum of the positive counts.
 
-    - P ≥ total: always. Each step takes an amount off every count that is still positive and puts what fell below
-      0 to 0, so the end is max(x − τ, 0) with τ ≥ 0 and the right sum; and that is the projection, since τ is
+    - P ≥ total: always. Each step subtracts an amount from every count that is still positive and sets those that fall
+      below 0 to 0. So the result is max(x − τ, 0) with τ ≥ 0 and the required sum. That is the projection, since τ is
       unique. (A count that was not positive is 0 in both.)
-    - P < total: one step ends it, with δ = (total − P)/(number of positive counts) on top of every positive count,
-      and 0 for the others. The projection adds its own τ' to those others too, so the two are the same only if no
+    - P < total: one step suffices. It adds δ = (total − P)/(number of positive counts) to every positive count and sets
+      the others to 0. The projection adds its own τ' to those others too, so the two are the same only if no
       other count exceeds −δ.
 
-    With total = "estimated" they are therefore one method: the sum of all counts is at most P, and so is its clipped
+    With total = "estimated" the two are therefore the same: the sum of all counts is at most P, and so is its clipped
     value. (A sum below 0 gives zeros in both.) With total = "asked" they may differ.
 
     Parameters
@@ -277,7 +278,7 @@ def norm_sub(estimate: Estimate, *, asked: int, total: Total = "estimated") -> R
     Returns
     -------
     RefinedEstimate
-        Of unknown standard error, beside the unrefined interval; the count may lie outside it.
+        Of unknown standard error, with the unrefined interval; the count may lie outside it.
     """
     count = norm_sub_counts(estimate.count, total_of(estimate.count, total, asked=asked))
     return refined_to_total(estimate, count, _properties("norm_sub", total))
@@ -296,10 +297,10 @@ def norm_sub_counts(count: NDArray[np.float64], total: float) -> NDArray[np.floa
 
 
 def norm_mul(estimate: Estimate, *, asked: int, total: Total = "estimated") -> RefinedEstimate:
-    """Put negative counts to 0 and multiply the others by the one factor that gives them the total.
+    """Set negative counts to 0 and multiply the others by the one factor that gives them the total.
 
-    Norm-Mul of Wang and others (NDSS 2020). It shrinks busy cells by a share, where `norm_sub` takes the same
-    amount from all: its bias in a busy cell grows with the cell. Where no count is positive, the total is spread
+    Norm-Mul of Wang and others (NDSS 2020). It reduces busy cells by a share, whereas `norm_sub` subtracts the same
+    amount from all; so its bias in a busy cell grows with the count. Where no count is positive, the total is spread
     over all cells.
 
     Parameters
@@ -314,12 +315,12 @@ def norm_mul(estimate: Estimate, *, asked: int, total: Total = "estimated") -> R
     Returns
     -------
     RefinedEstimate
-        Of unknown standard error, beside the unrefined interval; the count may lie outside it.
+        Of unknown standard error, with the unrefined interval; the count may lie outside it.
     """
     wanted = total_of(estimate.count, total, asked=asked)
     clipped = np.maximum(estimate.count, 0.0)
     largest = float(clipped.max())
-    # By the largest first, so that the sum of the smallest of numbers is no 0.
+    # Division by the largest first, so that the sum of very small counts is not rounded to 0.
     shares = clipped / largest if largest > 0 else np.ones_like(clipped)
     count: NDArray[np.float64] = shares * (wanted / float(shares.sum()))
     return refined_to_total(estimate, count, _properties("norm_mul", total))

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from mechanisms.parameter import ParameterError
 
 NeverWorse = Literal["in each cell", "over all cells", "not promised"]
-"""Where the error is never above the unrefined estimate's, whatever the coins were."""
+"""Where the error is never above that of the unrefined estimate, for every random outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What a refinement promises of its result, for every input.
+    """Properties that a refinement guarantees for its result, for every input.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class Properties:
     non_negative : bool
         Whether no count is negative.
     total : {"asked", "estimated"} or None
-        What the counts sum to: the devices asked, the sum of the unrefined estimates, or nothing in particular.
+        Sum of the counts: the devices asked, the sum of the unrefined estimates, or None for no fixed sum.
     ordered : bool
-        Whether no two cells change places.
+        Whether the order of the cells by count is kept.
     never_worse : {"in each cell", "over all cells", "not promised"}
         Where the error (absolute, or the sum of its squares) is never above the unrefined estimate's.
     """
@@ -47,15 +47,15 @@ class RefinedEstimate:
     Parameters
     ----------
     count : (cells,) float64
-        Finite; biased, if `properties` says so.
+        Finite; biased, if `properties` states so.
     std_error : (cells,) float64
-        The standard deviation, NaN where nobody knows it. It says nothing of a bias.
+        The standard deviation, NaN where it is not known. It does not include bias.
     lower, upper : (cells,) float64
-        Ends of an interval that is as good as `interval` says; the count may lie outside it.
+        Ends of an interval with the coverage that `interval` implies; the count may lie outside it.
     interval : str
-        How the interval was made, and of what.
+        The method of the interval, and the estimate it was made from.
     properties : Properties
-        What the refinement promises.
+        The properties that the refinement guarantees.
 
     Raises
     ------
@@ -96,5 +96,5 @@ class RefinedEstimate:
 
 
 def unrefined_interval(interval: str) -> str:
-    """Name the interval of an estimate that was refined, and whose interval was kept."""
+    """Return the name of the interval of a refined estimate that keeps the unrefined interval."""
     return f"{interval}, unrefined"
