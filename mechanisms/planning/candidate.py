@@ -157,7 +157,7 @@ def _unknown_last(epsilon: float) -> float:
 
 @contextmanager
 def unwarned() -> Iterator[None]:
-    """Suppress `ParameterWarning` while mechanisms are made: a search tries parameters that the papers advise against."""
+    """Suppress `ParameterWarning` while mechanisms are made: a search tries parameters that papers advise against."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ParameterWarning)
         yield

@@ -235,7 +235,9 @@ def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDe
 
 
 def margin(told: ViewBound, epsilon: float, delta: float, *, fixed: bool = False) -> float:
-    """Return `ViewBound.margin`, evaluating the cheapest bounds first; a margin of at most 0 may be another such number.
+    """Return `ViewBound.margin`, evaluating the cheapest bounds first.
+
+    If (ε, δ) is proved to hold, the value may differ from `ViewBound.margin`, but it is at most 0 too.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def _warner(target: Target, _: Shape, log_odds: float) -> Candidate:
 
 
 def best_coins(target: Target) -> Candidate | None:
-    """Return the best randomized response; its probabilities of Yes are the best of all randomizers with two answers."""
+    """Return the best randomized response; its probabilities of Yes are the best for any randomizer of two answers."""
     return find_best(_coins, COIN, target, _coin_shapes(target))
 
 

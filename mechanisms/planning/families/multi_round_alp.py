@@ -36,10 +36,10 @@ def _cancelling(target: Target, shape: Shape, shift: float) -> Candidate:
 
 
 def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
-    """Return a candidate whose dial mixes the moves of Yes-holders from those of No-holders and another distribution.
+    """Return a candidate whose dial mixes the moves of Yes-holders from No-holders' moves and another distribution.
 
-    At dial 0 both hold the same distribution and the answers reveal nothing. The shape is s; then n₁, n₂ and c of
-    No-holders; then y₁, y₂ and c_Y of Yes-holders at dial 1.
+    At dial 0 Yes-holders and No-holders have the same distribution, so the answers reveal nothing. The shape is s; then
+    n₁, n₂ and c of No-holders; then y₁, y₂ and c_Y of Yes-holders at dial 1.
     """
     shift, no_second, no_rest, onward, second, rest, onward_yes = shape
     no_third, third = (1.0 - no_second) * no_rest, (1.0 - second) * rest
@@ -58,7 +58,7 @@ def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
 
 
 def _first_attempt_shapes(target: Target) -> list[Shape]:
-    """Return shapes to start from: No-holders that never move, and the probabilities of the best randomized response."""
+    """Return shapes to start from: No-holders that never move, and the best randomized response's probabilities."""
     yes, no = best_yes_laws(target)
     return [(0.0, 0.5), (max(0.0, 1.0 + math.log10(no / yes) / 12.0), 0.5)]
 
