@@ -1,7 +1,6 @@
 """Tabular protocols: the probability of each answer in each round, by kind of device, in exact fractions.
 
-`Protocol` holds the table. `tallies` and its companions give the expectation and the covariance of the published
-counts.
+`Protocol` is the table. `Tallies` computes the expectation and the covariance of the published counts.
 """
 
 import math

@@ -62,7 +62,7 @@ class AffineEstimator:
         return estimates
 
     def contribution(self, vectors: NDArray[np.int64], *, devices: int) -> NDArray[np.float64]:
-        """Return the contribution of each of (n, rounds, *tally_shape) reports, (n, cells), with an equal share of b."""
+        """Return the contribution of each of (n, rounds, *tally_shape) reports, (n, cells), with 1/`devices` of b."""
         added: NDArray[np.float64] = vectors.reshape(len(vectors), -1) @ self.matrix + self.constant / devices
         return added
 

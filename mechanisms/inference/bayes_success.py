@@ -121,7 +121,8 @@ def sampled_posterior(
 def sampled_guess_success(mechanism: SamplingPrivacy, rounds: Sequence[int] | None, prior: ArrayLike) -> float:
     """Return the success of the best guess of whether a device was sampled: Σ of the larger of the two masses.
 
-    The sum is over what can be observed. The two masses are its joint probabilities with "sampled" and "not sampled".
+    The sum is over all observations. The two masses are the joint probabilities of an observation with "sampled" and
+    with "not sampled".
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def sampled_guess_success(mechanism: SamplingPrivacy, rounds: Sequence[int] | No
 def _masses(
     mechanism: SamplingPrivacy, prior: NDArray[np.float64], seen: tuple[int, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return P(value, sampled) and P(value, blank), (V + 1,) each, and the mass that surely shows a blank."""
+    """Return P(value, sampled) and P(value, blank), (V + 1,) each, and the mass of linked pairs that must be blanks."""
     blanks, sampling = mechanism.blanks, mechanism.sampling
     if seen == (1,):
         sampled = np.zeros_like(blanks)
