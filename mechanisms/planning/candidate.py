@@ -99,7 +99,7 @@ class Candidate:
         return self._margin(0.0 if target.epsilon is None else target.epsilon, fixed=self.rough)
 
     def holds(self, epsilon: float) -> bool:
-        """Whether ε is proved to hold at the target's δ."""
+        """Return whether ε is proved to hold at the target's δ."""
         return self._margin(epsilon) <= 0.0
 
     def _margin(self, epsilon: float, *, fixed: bool = False) -> float:

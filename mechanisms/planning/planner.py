@@ -106,7 +106,7 @@ def _why_none(family: Family, target: Target) -> str:
 
 
 def _remark(family: Family, found: Candidate) -> str | None:
-    """Return a remark on a plan that meets its privacy target but errs by more than the occupancy; else None."""
+    """Return a remark on a plan that meets its privacy target, if its error is at least the occupancy; else None."""
     target = found.target
     if target.error is not None or found.std_error < max(target.expected, 1):
         return None

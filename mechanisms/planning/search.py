@@ -387,7 +387,8 @@ class Family:
     finish : callable, optional
         Makes the mechanism from a target and parameters, if the search uses a sketch of it.
     guess : callable
-        Returns the best value of the dial, if the search of another family has found it; else None.
+        Returns the best value of the dial, if the search of another family has found it; else None. It is used if the
+        target is met there.
     pointless : callable
         Returns why the candidate found is no better than a simpler mechanism, as a sentence; None if it is better.
     """
