@@ -1,4 +1,4 @@
-"""A small privacy algebra: from the table of a protocol to its tallies, estimators, error and claims, exactly."""
+"""Exact analysis of protocols given as tables: their tallies, estimators, standard errors and privacy claims."""
 
 from mechanisms.algebra.claims import WorstPairDelta, protocol_claim, released_claim
 from mechanisms.algebra.estimator import Estimator, NotEstimable, best_estimator

@@ -22,7 +22,7 @@ Masses: TypeAlias = tuple[float, ...]
 
 @dataclass(frozen=True)
 class WorstPairDelta:
-    """δ(ε) of several pairs of worlds, the greatest over pairs and both directions, as a function of ε.
+    """The function δ(ε) that is the greatest over several pairs of distributions and both directions.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class WorstPairDelta:
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[Sequence[Fraction], Sequence[Fraction]]]) -> "WorstPairDelta":
-        """Round exact masses to floats, equal ones alike."""
+        """Return the function for pairs of exact masses, converted to floats; equal masses stay equal."""
         return cls(tuple((tuple(map(float, p)), tuple(map(float, q))) for p, q in pairs))
 
     def __call__(self, epsilon: float) -> float:
@@ -43,25 +43,25 @@ class WorstPairDelta:
 
     @property
     def epsilon(self) -> float:
-        """The least ε at δ = 0, infinite where some world shows what another cannot."""
+        """The least ε at δ = 0; infinite if some outcome is possible under only one distribution of a pair."""
         return max((pair_epsilon(p, q) for p, q in self.pairs), default=0.0)
 
 
 def protocol_claim(protocol: Protocol, view: View) -> PrivacyClaim:
-    """Return the exact claim of one report, or of all of a device's reports linked, over all pairs of kinds.
+    """Return the exact claim about one report, or about all of a device's reports linked, over all pairs of kinds.
 
     Parameters
     ----------
     protocol : Protocol
     view : View
-        `Report` or `LinkedReports`; of others nothing is claimed here. What publishing counts or estimates
-        tells is `released_claim`.
+        `Report` or `LinkedReports`; for other views the claim is unknown. For published counts or estimates use
+        `released_claim`.
 
     Returns
     -------
     PrivacyClaim
-        Exact for one query. Over T, a device's kind may be any other at each query: ε is T times that of one
-        query, and δ a bound.
+        Exact for one query. Over T queries, a device's kind may differ from query to query: ε is T times that of one
+        query, and δ is a bound.
     """
     if isinstance(view, Report):
         if view.round > protocol.rounds:
@@ -79,7 +79,7 @@ def protocol_claim(protocol: Protocol, view: View) -> PrivacyClaim:
         return PrivacyClaim.exact(epsilon, curve, f"{basis}.")
     if epsilon == 0.0:
         return PrivacyClaim.exact(0.0, ConstantDelta(0.0), f"{basis}: all alike, in any number of queries.")
-    # The pair may be another one, or the same the other way round, at each query.
+    # The worst pair, or its direction, may differ from query to query.
     arrays = [(np.array(p), np.array(q)) for p, q in curve.pairs]
     p, q = dominating_pair([*arrays, *((q, p) for p, q in arrays)])
     return PrivacyClaim.bound(
@@ -89,25 +89,25 @@ def protocol_claim(protocol: Protocol, view: View) -> PrivacyClaim:
     )
 
 
-# Sums over devices, and how often they happen, both as whole numbers over a common denominator.
+# Sums over devices, and their probabilities, both as integers over a common denominator.
 Vector: TypeAlias = tuple[int, ...]
 Outcomes: TypeAlias = dict[Vector, int]
 LARGEST_OUTCOMES = 100_000
 
 
 def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[str, int]) -> PrivacyClaim:
-    """Return the exact claim of published counts, or of published estimates, for one population, by enumeration.
+    """Return the exact claim about published counts, or published estimates, of one population, by enumeration.
 
-    Neighbours: one device of a kind that is there becomes any other kind, and everyone else's kind is known.
-    What is published is a sum over devices, so its law is a convolution of their laws.
+    Neighbouring populations: one device, of a kind that is present, changes to any other kind. The kinds of all other
+    devices are known. What is published is a sum over devices, so its distribution is the convolution of theirs.
 
     Parameters
     ----------
     released : Tallies or sequence of Estimator
-        The whole vector of counts, or the estimates together (which publish what their counts' combinations
-        tell and no more).
+        The whole vector of counts, or the estimates together (which reveal only these combinations of the counts).
     population : mapping of kind to int
-        Devices of each kind, the one in question included; few, since every outcome is listed.
+        Number of devices of each kind, including the one that changes. The numbers must be small, since every outcome
+        is enumerated.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[
     Raises
     ------
     ParameterError
-        If nobody is there, or more than 100,000 outcomes are possible.
+        If the population is empty, or more than 100,000 outcomes are possible.
     """
     protocol, each, whole = _laws_of_one(released)
     devices = protocol.check_population(population)
@@ -140,7 +140,7 @@ def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[
 
 
 def _laws_of_one(released: Tallies | Sequence[Estimator]) -> tuple[Protocol, dict[str, Outcomes], int]:
-    """Return the law of what one device of each kind adds, and the denominator of its probabilities."""
+    """Return the protocol, the distribution of one device's contribution by kind, and the common denominator."""
     protocol, add = _released(released)
     vectors = {answers: add(answers) for answers in protocol.answers}
     unit = math.lcm(*(value.denominator for vector in vectors.values() for value in vector))
@@ -156,7 +156,7 @@ def _laws_of_one(released: Tallies | Sequence[Estimator]) -> tuple[Protocol, dic
 
 
 def _released(released: Tallies | Sequence[Estimator]) -> tuple[Protocol, Callable[[Answers], tuple[Fraction, ...]]]:
-    """Return the protocol and what a device's answers add to what is published."""
+    """Return the protocol, and a function from a device's answers to its contribution to what is published."""
     if isinstance(released, Tallies):
         counts = released.counts
         return released.protocol, lambda answers: tuple(Fraction(answers in count.answers) for count in counts)
@@ -167,7 +167,7 @@ def _released(released: Tallies | Sequence[Estimator]) -> tuple[Protocol, Callab
 
 
 def _convolve(each: Mapping[str, Outcomes], devices: Mapping[str, int]) -> Outcomes:
-    """Return the law of what all these devices add together."""
+    """Return the distribution of the sum of all these devices' contributions."""
     nothing = (0,) * len(next(iter(next(iter(each.values())))))
     total: Outcomes = {nothing: 1}
     for kind, n in devices.items():
@@ -177,7 +177,7 @@ def _convolve(each: Mapping[str, Outcomes], devices: Mapping[str, int]) -> Outco
 
 
 def _add(one: Outcomes, other: Outcomes) -> Outcomes:
-    """Return the law of the sum of two independent vectors."""
+    """Return the distribution of the sum of two independent vectors."""
     total: Outcomes = {}
     for a, p in one.items():
         for b, q in other.items():

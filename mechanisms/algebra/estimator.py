@@ -1,7 +1,7 @@
 """Linear unbiased estimators of a tabular protocol: the one of least variance, or a proof that none exists.
 
-The equations are solved exactly over fractions. Where they contradict each other, the proof is a pair of populations
-with different counts and equal expected tallies.
+The equations are solved exactly over fractions. If they contradict each other, the proof is a pair of populations
+with different targets and equal expected tallies.
 """
 
 import math
@@ -18,13 +18,13 @@ Target: TypeAlias = str | Mapping[str, Number]
 
 @dataclass(frozen=True, eq=False)
 class Estimator:
-    """Σ a_c·C_c over counts, unbiased for Σ t_k·n_k whatever the populations n_k.
+    """A linear estimator Σ a_c·C_c over counts, unbiased for Σ t_k·n_k for all populations n_k.
 
-    Every count is a sum over devices, so the estimate is one too: a device that answers x *contributes* f(x),
-    the coefficients of the counts x is in. Unbiased means E_k f = t_k for each kind k; devices being
-    independent, the variance is Σ n_k·Var_k f, linear in the populations.
+    Every count is a sum over devices, so the estimate is one too: a device that answers x *contributes* f(x), the sum
+    of the coefficients of the counts that contain x. Unbiased means E_k f = t_k for each kind k. Devices are
+    independent, so the variance is Σ n_k·Var_k f, linear in the populations.
 
-    Made by `best_estimator`, or by `from_coefficients` from a formula somebody printed.
+    Made by `best_estimator`, or by `from_coefficients` from a published formula.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Estimator:
     coefficients: Mapping[str, Fraction]
 
     def __post_init__(self) -> None:
-        """Check that it is unbiased."""
+        """Check that the estimator is unbiased."""
         for kind, wanted in self.target.items():
             mean = self._mean(kind, power=1)
             if mean != wanted:
@@ -49,12 +49,12 @@ class Estimator:
 
     @classmethod
     def from_coefficients(cls, tallies: Tallies, target: Target, coefficients: Mapping[str, Number]) -> "Estimator":
-        """Take an estimator as printed; counts left out have coefficient 0.
+        """Return an estimator with given coefficients; counts that are not given have coefficient 0.
 
         Raises
         ------
         ParameterError
-            If it is biased (naming a kind and its expectation), or a label or kind is unknown.
+            If it is biased (the message states a kind and its expectation), or a label or kind is unknown.
         """
         for label in coefficients:
             if label not in tallies.labels:
@@ -63,39 +63,39 @@ class Estimator:
         return cls(tallies, resolve_target(tallies.protocol, target), values)
 
     def __str__(self) -> str:
-        """Write it as a formula."""
+        """Return the estimator as a formula."""
         terms = [(value, label) for label, value in self.coefficients.items() if value]
         text = "".join(f" {'−' if value < 0 else '+'} {abs(value)}·{label}" for value, label in terms)
         return text.removeprefix(" + ").strip() or "0"
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol it belongs to."""
+        """The protocol whose counts are used."""
         return self.tallies.protocol
 
     def contribution(self, answers: Answers) -> Fraction:
-        """Return f(x): what a device adds to the estimate by answering x over all rounds."""
+        """Return f(x), the contribution to the estimate of a device that answers x over all rounds."""
         return sum(
             (self.coefficients[count.label] for count in self.tallies.counts if answers in count.answers), Fraction(0)
         )
 
     def estimate(self, counts: Mapping[str, int]) -> Fraction:
-        """Return the estimate from observed counts, every one of them by label."""
+        """Return the estimate from observed counts, given by label; all counts are required."""
         if set(counts) != set(self.coefficients):
             raise ParameterError("counts", f"must be given for each of {list(self.coefficients)}", list(counts))
         return sum((value * counts[label] for label, value in self.coefficients.items()), Fraction(0))
 
     def variance_by_kind(self) -> dict[str, Fraction]:
-        """Return Var_k f, what one device of each kind adds to the variance: 0 where error does not grow with it."""
+        """Return Var_k f, the contribution of one device of each kind to the variance; 0 if the error does not grow."""
         return {kind: self._mean(kind, power=2) - self._mean(kind, power=1) ** 2 for kind in self.protocol.kinds}
 
     def variance(self, population: Mapping[str, int]) -> Fraction:
-        """Return the exact variance of the estimate for these devices of each kind."""
+        """Return the exact variance of the estimate for this number of devices of each kind."""
         each = self.variance_by_kind()
         return sum((n * each[kind] for kind, n in self.protocol.check_population(population).items()), Fraction(0))
 
     def std_error(self, population: Mapping[str, int]) -> float:
-        """Return the standard error of the estimate for these devices of each kind."""
+        """Return the standard error of the estimate for this number of devices of each kind."""
         return math.sqrt(self.variance(population))
 
     def _mean(self, kind: str, *, power: int) -> Fraction:
@@ -105,7 +105,7 @@ class Estimator:
 
 
 def resolve_target(protocol: Protocol, target: Target) -> dict[str, Fraction]:
-    """Return t_k of every kind: 1 for the one named and 0 for others, or as the mapping says."""
+    """Return t_k of every kind: 1 for the named kind and 0 for the others, or as in the mapping (0 if missing)."""
     given: Mapping[str, Number] = {target: 1} if isinstance(target, str) else target
     for kind in given:
         protocol.check_kind("target", kind)
@@ -119,7 +119,7 @@ ONE = Fraction(1)
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Why A·x = b has no solution: weights y of the equations with yᵀA = 0 and yᵀb = 1.
+    """The proof that A·x = b has no solution: weights y of the equations with yᵀA = 0 and yᵀb = 1.
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ class Contradiction:
 def solve(rows: Sequence[Row], right: Row) -> tuple[Fraction, ...] | Contradiction:
     """Return one x with A·x = b, or the contradiction, by Gauss-Jordan elimination without rounding.
 
-    Columns that depend on earlier ones get 0: of several solutions, the one that uses the first unknowns.
+    Unknowns whose columns depend on earlier columns are 0, so of several solutions the one in the first unknowns is
+    returned.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def solve(rows: Sequence[Row], right: Row) -> tuple[Fraction, ...] | Contradicti
         b.
     """
     unknowns, equations = len(rows[0]), len(rows)
-    # Behind b, the identity: what is done to it says how each row came out of the equations.
+    # The columns after b start as the identity; they record how each row is combined from the equations.
     table = [
         [*row, b, *(ONE if i == j else ZERO for j in range(equations))]
         for i, (row, b) in enumerate(zip(rows, right, strict=True))
@@ -170,20 +171,20 @@ def solve(rows: Sequence[Row], right: Row) -> tuple[Fraction, ...] | Contradicti
     return tuple(solution)
 
 
-# Devices of a kind that toss their coins (no answers), or that all answer alike.
+# Devices of a kind whose answers are random (None), or fixed to the same answers.
 Group: TypeAlias = tuple[str, Answers | None]
 
 
 @dataclass(frozen=True, eq=False)
 class NotEstimable:
-    """A direction in which the populations change, and the target with them, but no expected tally does.
+    """The proof that no estimator exists: a change of the populations that changes the target but no expected tally.
 
-    Without demands on the error the direction d is one of populations: M·d = 0 and t·d ≠ 0. An estimator is
-    unbiased only if aᵀM = tᵀ, whence t·d = aᵀM·d = 0: there is none. Where the error was not to grow with some
-    kind, each of its devices would have to contribute exactly t_k whatever it answers, so devices of it that
-    all answer alike may stand in the direction too.
+    Without conditions on the error, the direction d is one of populations: M·d = 0 and t·d ≠ 0. An estimator is
+    unbiased only if aᵀM = tᵀ, which would give t·d = aᵀM·d = 0, a contradiction. If the error must not grow with some
+    kind, each of its devices must contribute exactly t_k for all its answers. Then the direction may also have devices
+    of this kind with fixed answers.
 
-    Checked when made: the certificate proves itself.
+    The proof is checked when the object is made.
 
     Parameters
     ----------
@@ -191,9 +192,9 @@ class NotEstimable:
     target : mapping of kind to Fraction
         t_k.
     direction : mapping of (kind, answers or None) to Fraction
-        How many more devices of the kind, tossing their coins, or all answering so.
+        The change in the number of devices of the kind, with random answers (None) or with these fixed answers.
     steady : tuple of str
-        Kinds with which the error was not to grow.
+        Kinds with which the error must not grow.
     """
 
     tallies: Tallies
@@ -202,7 +203,7 @@ class NotEstimable:
     steady: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the proof."""
+        """Check that the direction changes the target and no expected tally."""
         for kind, answers in self.direction:
             if answers is not None and (kind not in self.steady or answers not in self.tallies.protocol.law(kind)):
                 raise ParameterError("direction", "must fix answers only a device of a steady kind gives", answers)
@@ -213,21 +214,21 @@ class NotEstimable:
             raise ParameterError("direction", "must change the target", "0")
 
     def __bool__(self) -> bool:
-        """There is no estimator."""
+        """Return False, because there is no estimator."""
         return False
 
     def __str__(self) -> str:
-        """Name the two worlds."""
+        """Return a sentence that states the two populations."""
         one, other = (" + ".join(f"{n} {_name(group)}" for group, n in w.items()) or "nobody" for w in self.worlds())
         return f"not estimable: {one} and {other} expect the same tallies"
 
     @property
     def target_change(self) -> Fraction:
-        """What the direction adds to the target, t·d ≠ 0."""
+        """The change of the target along the direction, t·d ≠ 0."""
         return sum((self.target[kind] * n for (kind, _), n in self.direction.items()), Fraction(0))
 
     def tally_change(self) -> dict[str, Fraction]:
-        """Return what the direction adds to each expected tally, by label: 0, all of them."""
+        """Return the change of each expected tally along the direction, by label; all are 0."""
         return {
             count.label: sum(
                 (
@@ -245,7 +246,7 @@ class NotEstimable:
         }
 
     def worlds(self) -> tuple[dict[Group, int], dict[Group, int]]:
-        """Return two whole populations that expect the same tallies, and differ in the target."""
+        """Return two populations of whole devices with equal expected tallies and different targets."""
         scale = math.lcm(*(n.denominator for n in self.direction.values()))
         whole = {group: int(n * scale) for group, n in self.direction.items()}
         common = math.gcd(*whole.values())
@@ -270,31 +271,31 @@ def best_estimator(
 ) -> Estimator | NotEstimable:
     """Return the linear unbiased estimator of least variance, or the proof that none exists.
 
-    Unbiased for every population means aᵀM = tᵀ: possible if and only if the target t is in the row space of
-    the map M from populations to expected tallies. With S the covariance of the tallies for the assumed
-    population, generalised least squares minimises aᵀSa under it, which is the linear system S·a + M·λ = 0,
-    Mᵀ·a = t, solved over fractions. S may be singular (the outputs of a round sum to N): the system still
-    has a solution, and of several equally good ones the one that leaves out the last counts is returned.
+    Unbiased for every population means aᵀM = tᵀ. This is possible if and only if the target t is in the row space of
+    the map M from populations to expected tallies. With S the covariance of the tallies for the assumed population,
+    generalised least squares minimises aᵀSa under this condition. That is the linear system S·a + M·λ = 0, Mᵀ·a = t,
+    solved over fractions. S may be singular (the outputs of a round sum to N), but the system still has a solution; of
+    several equally good ones, the one that does not use the last counts is returned.
 
-    An error that does not grow with a kind means that each of its devices contributes exactly t_k whatever it
-    answers: more linear equations, one for each answer it can give.
+    An error that does not grow with a kind means that each of its devices contributes exactly t_k for all its answers.
+    This adds one linear equation for each answer that the kind can give.
 
     Parameters
     ----------
     tallies : Tallies
-        What may be used.
+        The counts that the estimator may use.
     target : str or mapping of kind to number
         The kind whose devices are to be counted, or the weight t_k of each kind's count.
     population : mapping of kind to int, optional
-        For which the variance is to be least; one device of each kind by default. The estimator is unbiased
-        for all others too.
+        The population for which the variance is minimised; one device of each kind by default. The estimator is
+        unbiased for all other populations too.
     steady : collection of str
         Kinds whose variance coefficient must be 0 ("constant error").
 
     Returns
     -------
     Estimator or NotEstimable
-        The second is false.
+        A `NotEstimable` is false as a truth value.
 
     Raises
     ------
@@ -317,13 +318,13 @@ def best_estimator(
     blank = [ZERO] * len(rows)
     system = [[*s, *(row[i] for row in rows)] for i, s in enumerate(covariance)] + [[*row, *blank] for row in rows]
     solution = solve(system, [ZERO] * len(covariance) + right)
-    # A convex quadratic has its least value on a plane, so this one does not contradict itself.
+    # A convex quadratic has a minimum on an affine subspace, so this system is not contradictory.
     values = () if isinstance(solution, Contradiction) else solution[: len(covariance)]
     return Estimator(tallies, wanted, dict(zip(tallies.labels, values, strict=True)))
 
 
 def _row(tallies: Tallies, group: Group) -> tuple[Fraction, ...]:
-    """Return what a device of the group adds to each count in expectation, (counts,)."""
+    """Return the expected contribution of one device of the group to each count, (counts,)."""
     kind, answers = group
     if answers is None:
         return tallies.per_device(kind)

@@ -1,7 +1,6 @@
 """Tabular protocols: the probability of each answer in each round, by kind of device, in exact fractions.
 
-`Protocol` holds the table. `tallies` and its companions give the expectation and the covariance of the published
-counts.
+`Protocol` is the table. `Tallies` computes the expectation and the covariance of the published counts.
 """
 
 import math
@@ -16,15 +15,15 @@ Number: TypeAlias = int | float | Fraction | str
 
 
 def exact(field: str, value: object) -> Fraction:
-    """Return a number as the fraction it was written as.
+    """Return a number as the fraction that was written.
 
-    Rank decisions, and whether a variance is 0, hang on equalities that rounding would break. A float is
-    taken as the shortest decimal that prints it, so 0.45 is 9/20; a third is ``Fraction(1, 3)`` or ``"1/3"``.
+    The rank of a matrix, and whether a variance is 0, depend on equalities that rounding would break. A float is
+    taken as the shortest decimal that represents it, so 0.45 is 9/20; a third is ``Fraction(1, 3)`` or ``"1/3"``.
 
     Raises
     ------
     ParameterError
-        If it is no finite number.
+        If the value is not a finite number.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | str):
         raise ParameterError(field, "must be a number, or a fraction such as '1/3'", value)
@@ -54,13 +53,14 @@ Law: TypeAlias = Mapping[Answers, Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A face of the die that is thrown before the truth is looked at.
+    """One outcome of the categorical draw that a device makes before it uses its truth.
 
     Parameters
     ----------
     probability : Fraction, int, float or str
     answers : mapping of kind to answers
-        What a device of each kind then answers: an output for each round, or a str in a one-round protocol.
+        The answers of a device of each kind for this outcome: an output for each round, or a str in a one-round
+        protocol.
     """
 
     probability: Number
@@ -69,19 +69,19 @@ class Face:
 
 @dataclass(frozen=True, eq=False)
 class Protocol:
-    """Kinds of devices, rounds, outputs, and for each kind the joint law of its answers over all rounds.
+    """A protocol as a table: for each kind of device, the joint distribution of its answers over all rounds.
 
-    Made by `from_faces` or `from_laws`. Devices answer independently of each other, and a device's law hangs
-    on its own kind only, not on how many others there are. Which face gives which kind's answer (the coupling
-    of kinds) does not matter: nothing below is about one device under two truths at once.
+    Made by `from_faces` or `from_laws`. Devices answer independently of each other. A device's distribution depends
+    only on its own kind, not on the number of other devices. Which outcome of the draw gives which kind's answer (the
+    coupling of kinds) does not matter, because no result depends on one device under two truths at once.
 
     Parameters
     ----------
     name : str
     outputs : tuple of tuple of str
-        The outputs of each round, in the order tallies list them.
+        The outputs of each round, in the order of the tallies.
     laws : mapping of kind to {answers: Fraction}
-        Only answers of positive probability, and they sum to exactly 1.
+        Only answers of positive probability; the probabilities sum to exactly 1.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Protocol:
     laws: Mapping[str, Law]
 
     def __post_init__(self) -> None:
-        """Check that every law is a distribution over the outputs."""
+        """Check that the answers of every kind have a probability distribution over the outputs."""
         if not self.laws:
             raise ParameterError("laws", "must hold at least one kind of device", self.laws)
         if not self.outputs:
@@ -108,20 +108,20 @@ class Protocol:
     def from_faces(
         cls, name: str, faces: Iterable[Face], *, outputs: Sequence[Sequence[str]] | None = None
     ) -> "Protocol":
-        """Add up the faces that give a kind the same answers.
+        """Return the protocol of a categorical draw; outcomes that give a kind the same answers are added up.
 
         Parameters
         ----------
         name : str
         faces : iterable of Face
-            Every face says what every kind answers; their probabilities sum to exactly 1.
+            The outcomes of the draw. Each has the answers of every kind; their probabilities sum to exactly 1.
         outputs : sequence of sequence of str, optional
-            Of each round; in order of appearance by default.
+            The outputs of each round; in order of appearance by default.
 
         Raises
         ------
         ParameterError
-            If a probability is none, they do not sum to 1, or a face leaves out a kind or a round.
+            If a probability is invalid, the probabilities do not sum to 1, or a face lacks a kind or a round.
         """
         faces = tuple(faces)
         kinds = list(dict.fromkeys(kind for face in faces for kind in face.answers))
@@ -143,7 +143,10 @@ class Protocol:
         *,
         outputs: Sequence[Sequence[str]] | None = None,
     ) -> "Protocol":
-        """Take each kind's joint law as it is: {answers: probability}, a str for the answer of a single round."""
+        """Return the protocol of given joint distributions, {answers: probability} for each kind.
+
+        In a one-round protocol, the answer may be a str.
+        """
         exact_laws: dict[str, Law] = {}
         for kind, law in laws.items():
             pairs = {_answers(given): exact_probability(f"laws[{kind!r}]", p) for given, p in law.items()}
@@ -156,7 +159,7 @@ class Protocol:
         return cls(name, tuple(tuple(round_) for round_ in outputs), exact_laws)
 
     def __repr__(self) -> str:
-        """Name and sizes."""
+        """Return the name and the sizes."""
         outputs = " × ".join(str(len(round_)) for round_ in self.outputs)
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         return f"Protocol({self.name!r}, {len(self.kinds)} kinds, {rounds} of {outputs} outputs)"
@@ -168,20 +171,20 @@ class Protocol:
 
     @property
     def rounds(self) -> int:
-        """Answers a device gives."""
+        """Number of answers that a device gives."""
         return len(self.outputs)
 
     @property
     def answers(self) -> tuple[Answers, ...]:
-        """What a device of some kind can answer over all rounds."""
+        """All answers over all rounds that a device of some kind can give."""
         return tuple(dict.fromkeys(answers for law in self.laws.values() for answers in law))
 
     def law(self, kind: str) -> Law:
-        """Return the joint law of a kind."""
+        """Return the joint distribution of a kind's answers over all rounds."""
         return self.laws[self.check_kind("kind", kind)]
 
     def round_law(self, kind: str, round: int) -> dict[str, Fraction]:  # noqa: A002 - the paper's word
-        """Return the law of a kind's answer in one round, from 1: every output of it, 0 included."""
+        """Return the distribution of a kind's answer in one round, from 1, with every output, also of probability 0."""
         check_integer("round", round, at_least=1, at_most=self.rounds)
         law = dict.fromkeys(self.outputs[round - 1], Fraction(0))
         for answers, probability in self.law(kind).items():
@@ -189,24 +192,24 @@ class Protocol:
         return law
 
     def probability(self, kind: str, event: Collection[Answers]) -> Fraction:
-        """Return the probability that a device of this kind answers within the event."""
+        """Return the probability that the answers of a device of this kind are in the event."""
         return sum((p for answers, p in self.law(kind).items() if answers in event), Fraction(0))
 
     def check_kind(self, field: str, kind: str) -> str:
-        """Return the kind if the protocol has it."""
+        """Return the kind; raise `ParameterError` if the protocol does not have it."""
         if kind not in self.laws:
             raise ParameterError(field, f"must be one of {list(self.laws)}", kind)
         return kind
 
     def check_population(self, population: Mapping[str, int]) -> dict[str, int]:
-        """Return the number of devices of every kind; a kind left out has none."""
+        """Return the number of devices of every kind, 0 for a kind that is not given."""
         for kind in population:
             self.check_kind("population", kind)
         return {kind: check_integer(f"population[{kind!r}]", population.get(kind, 0), at_least=0) for kind in self.laws}
 
 
 def _answers(given: str | Sequence[str]) -> Answers:
-    """Return answers as a tuple, one output a round."""
+    """Return answers as a tuple, one output per round."""
     return (given,) if isinstance(given, str) else tuple(given)
 
 
@@ -215,14 +218,14 @@ ASKED = "N"
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many devices answered within a set.
+    """The number of devices whose answers are in a set.
 
     Parameters
     ----------
     label : str
         ``C2[1]`` for output 1 in round two, ``C[0,1]`` for 0 then 1, ``N`` for the devices asked.
     answers : frozenset of answers
-        The answers over all rounds that it counts.
+        The set of answers over all rounds that are counted.
     """
 
     label: str
@@ -233,9 +236,9 @@ class Count:
 class Tallies:
     """The counts that an estimator may use, made by `by_round` or `linked`.
 
-    Every one is a sum over devices, so for n_k devices of kind k its expectation is Σ n_k·P_k(answers), and
-    the covariance of two is Σ n_k·(P_k(A ∩ B) − P_k(A)·P_k(B)): one multinomial a kind, the joint law of its
-    answers making the covariance across rounds.
+    Every count is a sum over devices. For n_k devices of kind k its expectation is Σ n_k·P_k(answers), and the
+    covariance of two counts is Σ n_k·(P_k(A ∩ B) − P_k(A)·P_k(B)). This is one multinomial per kind; the joint
+    distribution of the answers determines the covariance across rounds.
 
     Parameters
     ----------
@@ -248,22 +251,21 @@ class Tallies:
     counts: tuple[Count, ...]
 
     def __post_init__(self) -> None:
-        """Refuse two counts of one name, or none at all."""
+        """Raise `ParameterError` if there is no count or two have the same label."""
         if not self.counts or len(set(self.labels)) != len(self.counts):
             raise ParameterError("counts", "must be at least one, with distinct labels", list(self.labels))
 
     @classmethod
     def by_round(cls, protocol: Protocol, *, silent: Collection[str] = (), asked: bool = False) -> "Tallies":
-        """Count every output of every round, rounds apart: what servers publish that do not link reports.
+        """Return the counts of every output of every round, as published by servers that do not link reports.
 
         Parameters
         ----------
         protocol : Protocol
         silent : collection of str
-            Outputs that nobody can count, such as not answering.
+            Outputs that cannot be counted, such as not answering.
         asked : bool
-            Whether the number of devices asked, N, is known beside them. A round without silent outputs tells
-            it anyway.
+            Whether the number of devices asked, N, is known too. A round without silent outputs reveals it anyway.
         """
         counts = [
             Count(f"C{r + 1}[{output}]", frozenset(a for a in protocol.answers if a[r] == output))
@@ -275,21 +277,21 @@ class Tallies:
 
     @classmethod
     def linked(cls, protocol: Protocol, *, asked: bool = False) -> "Tallies":
-        """Count every combination of answers: what a server can that links a device's reports."""
+        """Return the counts of every combination of answers, as known to a server that links a device's reports."""
         counts = [Count(f"C[{','.join(answers)}]", frozenset([answers])) for answers in protocol.answers]
         return cls(protocol, (*counts, *_asked(protocol, asked=asked)))
 
     def __repr__(self) -> str:
-        """Protocol and labels."""
+        """Return the protocol's name and the labels."""
         return f"Tallies({self.protocol.name!r}, {', '.join(self.labels)})"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the counts."""
+        """The labels of the counts."""
         return tuple(count.label for count in self.counts)
 
     def only(self, *labels: str) -> "Tallies":
-        """Return the tallies with these counts alone, in this order; N is there for the asking."""
+        """Return the tallies with these counts only, in this order; N may always be chosen."""
         known = {count.label: count for count in (*self.counts, *_asked(self.protocol, asked=True))}
         for label in labels:
             if label not in known:
@@ -297,7 +299,7 @@ class Tallies:
         return Tallies(self.protocol, tuple(known[label] for label in labels))
 
     def per_device(self, kind: str) -> tuple[Fraction, ...]:
-        """Return what one device of a kind adds to each count in expectation, (counts,): a column of the map M."""
+        """Return the expected contribution of one device of a kind to each count, (counts,): a column of the map M."""
         return tuple(self.protocol.probability(kind, count.answers) for count in self.counts)
 
     def expected(self, population: Mapping[str, int]) -> dict[str, Fraction]:
@@ -306,7 +308,7 @@ class Tallies:
         Parameters
         ----------
         population : mapping of kind to int
-            Devices of each kind.
+            Number of devices of each kind.
         """
         devices = self.protocol.check_population(population)
         columns = {kind: self.per_device(kind) for kind in devices}
@@ -316,7 +318,7 @@ class Tallies:
         }
 
     def covariance(self, population: Mapping[str, int]) -> tuple[tuple[Fraction, ...], ...]:
-        """Return the covariance of the counts, (counts, counts), exactly."""
+        """Return the exact covariance of the counts, (counts, counts)."""
         devices = {kind: n for kind, n in self.protocol.check_population(population).items() if n}
         columns = {kind: self.per_device(kind) for kind in devices}
 
@@ -330,5 +332,5 @@ class Tallies:
 
 
 def _asked(protocol: Protocol, *, asked: bool) -> tuple[Count, ...]:
-    """Return the count of everybody, which has no variance, if it is known."""
+    """Return the count of all devices, which has no variance, if it is known."""
     return (Count(ASKED, frozenset(protocol.answers)),) if asked else ()

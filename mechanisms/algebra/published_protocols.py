@@ -1,4 +1,4 @@
-"""The protocols of the Sampling Privacy and Anonymized Local Privacy papers, and their rivals, as tables."""
+"""Tables of the protocols of the papers on Sampling Privacy and Anonymized Local Privacy, and of other mechanisms."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,10 +12,10 @@ SILENT = "∅"
 
 
 def toy_one(*, sampling: Number) -> Protocol:
-    """Answer 1 with π_s and nothing otherwise, whatever the truth (SP sec 3.2, eq 1).
+    """Return the protocol that answers 1 with π_s and nothing otherwise, for any truth (SP sec 3.2, eq 1).
 
-    The paper's reason why it cannot be estimated is one equation with two unknowns. The table says more: both
-    kinds have one law, so no further count would help, nor N.
+    The paper states that nothing can be estimated, because there is one equation with two unknowns. The table shows
+    more: both kinds have the same distribution, so no further count would help, not even N.
     """
     sampled = exact_probability("sampling", sampling)
     law = {"1": sampled, SILENT: 1 - sampled}
@@ -23,7 +23,10 @@ def toy_one(*, sampling: Number) -> Protocol:
 
 
 def toy_two(*, sampling: Number, first_coin: Number, second_coin: Number) -> Protocol:
-    """Answer with π_s: heads on the first coin the truth, else what the second coin says (SP sec 3.3, eqs 2-5)."""
+    """Return two-coin randomized response after sampling (SP sec 3.3, eqs 2-5).
+
+    A device answers with probability π_s: the truth if its first coin shows heads, else the result of the second coin.
+    """
     sampled = exact_probability("sampling", sampling, above_zero=True)
     first, second = exact_probability("first_coin", first_coin), exact_probability("second_coin", second_coin)
     faces = [
@@ -36,7 +39,7 @@ def toy_two(*, sampling: Number, first_coin: Number, second_coin: Number) -> Pro
 
 
 def randomized_response(*, first_coin: Number, second_coin: Number) -> Protocol:
-    """Two coins: heads on the first, say the truth; else say what the second says (SP sec 3.3 with π_s = 1)."""
+    """Return the protocol of two coins: heads on the first, the truth; else the second coin (SP sec 3.3, π_s = 1)."""
     first, second = exact_probability("first_coin", first_coin), exact_probability("second_coin", second_coin)
     faces = [
         Face(first, {NO: "0", YES: "1"}),
@@ -47,14 +50,16 @@ def randomized_response(*, first_coin: Number, second_coin: Number) -> Protocol:
 
 
 def warner(*, truthful: Number) -> Protocol:
-    """Say the truth with this probability, its opposite otherwise (Warner 1965)."""
+    """Return the protocol that answers the truth with this probability, its opposite otherwise (Warner 1965)."""
     honest = exact_probability("truthful", truthful)
     faces = [Face(honest, {NO: "0", YES: "1"}), Face(1 - honest, {NO: "1", YES: "0"})]
     return Protocol.from_faces("Warner's randomized response", faces, outputs=[("0", "1")])
 
 
 def binary_sampling_privacy(*, sampling: Number, blank_zero: Number | None = None) -> Protocol:
-    """Two rounds about one cell, kinds "no" and "yes" (SP eqs 6-11): S → 0, 0 → 0, 1 → 1, then S → the truth.
+    """Return Sampling Privacy about one cell, in two rounds with kinds "no" and "yes" (SP eqs 6-11).
+
+    Round one: S → 0, 0 → 0, 1 → 1. Round two: S → the truth; a device that is not sampled repeats its answer.
 
     Parameters
     ----------
@@ -83,21 +88,21 @@ def sampling_privacy(
     blank: Number | Sequence[Number] | None = None,
     refresh: Number = 0,
 ) -> Protocol:
-    """Two rounds about all cells (SP eqs 12-16), kinds "outside", "cell 1", …, with refresh ours.
+    """Return Sampling Privacy about all cells, in two rounds with kinds "outside", "cell 1", … (SP eqs 12-16).
 
     Round one: S → 0, v → v. Round two: S → the true cell, and an unsampled device repeats its blank, or, with
-    probability ρ, throws it anew: v with π_v/(1 − π_s).
+    probability ρ, draws it anew: v with π_v/(1 − π_s). This refresh is not in the paper.
 
     Parameters
     ----------
     cells : int
-        V, few: the linked table has (V + 1)² entries with refresh.
+        V; it must be small, because the linked table has (V + 1)² entries with refresh.
     sampling : number
         π_s, in (0, 1].
     blank_zero : number, optional
         π_0.
     blank : number or (cells,) sequence, optional
-        π_v. Without either all blanks are equal; with one, the other takes what is left.
+        π_v. If neither is given, all blanks are equal; if only one is given, the other gets the remaining probability.
     refresh : number
         ρ, 0 by default: the paper's protocol.
     """
@@ -145,16 +150,16 @@ ONE, TWO, THREE = "⊥1", "⊥2", "⊥3"
 def sampling_and_noise(
     *, sampling: Number, sampling_no: Number | None = None, says: Literal["noise", "value"] = "noise"
 ) -> Protocol:
-    """Say something with π_s, else ⊥ (ALP eq 2): "value", as the equation stands, or "noise", as the text does.
+    """Return the protocol that answers with π_s, else ⊥: "value" as in ALP eq 2, or "noise" as in the paper's text.
 
     Parameters
     ----------
     sampling : number
         π_s of Yes-holders.
     sampling_no : number, optional
-        π_s of No-holders; the same by default, which for "noise" is SP's toy 1.
+        π_s of No-holders; the same by default, which for "noise" is `toy_one`.
     says : {"noise", "value"}
-        Whether a sampled No-holder says Yes, or No.
+        Whether a sampled No-holder answers Yes ("noise") or No ("value").
     """
     yes = exact_probability("sampling", sampling)
     no = yes if sampling_no is None else exact_probability("sampling_no", sampling_no)
@@ -167,7 +172,7 @@ def sampling_and_noise(
 def plausible_deniability(
     *, sampling: Number, first_coin: Number, second_coin: Number, sampling_no: Number | None = None
 ) -> Protocol:
-    """Two coins after sampling, a rate for each kind (ALP eqs 3-4): SP's toy 2 where the rates agree."""
+    """Return two-coin randomized response with a sampling rate per kind (ALP eqs 3-4): `toy_two` for equal rates."""
     yes = exact_probability("sampling", sampling)
     no = yes if sampling_no is None else exact_probability("sampling_no", sampling_no)
     first, second = exact_probability("first_coin", first_coin), exact_probability("second_coin", second_coin)
@@ -189,13 +194,13 @@ def anonymized_local(
     second_coin: Number,
     third_coin: Number,
 ) -> Protocol:
-    """Answer Yes, No or ⊥, each kind with its own rates and coins: the paper's mechanism (ALP eqs 6-7).
+    """Return the paper's mechanism: Yes, No or ⊥, with rates and coins for each kind (ALP eqs 6-7).
 
     Parameters
     ----------
     sampling_yes_one, sampling_yes_two : number
-        π_Y1 and π_Y2, the shares of Yes-holders that answer by the first and by the second coin; their sum at
-        most 1.
+        π_Y1 and π_Y2, the shares of Yes-holders that answer by the first and by the second coin; their sum is at most
+        1.
     sampling_no : number
         π_No, the share of No-holders that answers, by the third coin.
     first_coin, second_coin, third_coin : number
@@ -215,10 +220,10 @@ def anonymized_local(
 
 
 def anonymized_first_attempt(*, base: Number, shift_yes: Number, shift_no: Number) -> Protocol:
-    """Two answers over two outputs, the noise not yet cancelled (ALP sec VI, eqs 28-31).
+    """Return the protocol of two answers over two outputs whose noise does not cancel yet (ALP sec VI, eqs 28-31).
 
-    One die for both answers, its faces laid side by side as the equations list them: ⊥1 in A below π_⊥1 + π_k,
-    ⊥1 in B below π_⊥1 − π_k, for π_k = π_Y or π_N.
+    Both answers use one uniform draw, with the probabilities in the order of the equations: ⊥1 in A if it is below
+    π_⊥1 + π_k, and ⊥1 in B if it is below π_⊥1 − π_k, for π_k = π_Y or π_N.
 
     Parameters
     ----------
@@ -238,16 +243,17 @@ def anonymized_first_attempt(*, base: Number, shift_yes: Number, shift_no: Numbe
 
 
 def anonymized_cancelling(*, shift: Number, stay: Sequence[Number] | None = None) -> Protocol:
-    """Two answers over three outputs: shifted Yes-holders go ⊥1 → ⊥3, shifted No-holders ⊥2 → ⊥3 (ALP sec VII).
+    """Return the protocol of two answers over three outputs whose noise cancels (ALP sec VII).
 
-    The reading of eqs 36-39 under which 40-45 hold; rows sum to one only if π_Y = π_N, the `shift`.
+    Shifted Yes-holders answer ⊥1 and then ⊥3, shifted No-holders ⊥2 and then ⊥3. This is the reading of eqs 36-39
+    under which eqs 40-45 hold; rows sum to 1 only if π_Y = π_N, the `shift`.
 
     Parameters
     ----------
     shift : number
         π_Y = π_N.
     stay : (3,) sequence of number, optional
-        π_⊥1, π_⊥2, π_⊥3, what the others answer both times; equal by default.
+        π_⊥1, π_⊥2, π_⊥3, the probabilities of the answer that the others give both times; equal by default.
     """
     moved = exact_probability("shift", shift)
     shares = zip((ONE, TWO, THREE), _stay(moved, stay), strict=True)
@@ -267,24 +273,24 @@ def anonymized_deniable(
     onward_yes: Number = 0,
     stay: Sequence[Number] | None = None,
 ) -> Protocol:
-    """Plausible deniability with three answers A, B, C over three outputs (ALP sec VII-B, in a fixed reading).
+    """Return plausible deniability with three answers A, B, C over three outputs (ALP sec VII-B, in a fixed reading).
 
-    A share s of everybody is shifted and answers ⊥1 in A. In B shifted Yes-holders move to ⊥2 and ⊥3 with y₁
-    and y₂, shifted No-holders with n₁ and n₂. In C a fraction c of the No-holders moved to ⊥3 moves on to ⊥2.
-    Everybody else answers the same three times.
+    A share s of all devices is shifted and answers ⊥1 in A. In B, shifted Yes-holders move to ⊥2 and ⊥3 with y₁ and
+    y₂, shifted No-holders with n₁ and n₂. In C, a fraction c of the No-holders that moved to ⊥3 moves on to ⊥2. All
+    other devices give the same answer three times.
 
     Parameters
     ----------
     shift : number
         s.
     yes_second, yes_third, no_second, no_third : number
-        y₁, y₂, n₁, n₂: of the shifted.
+        y₁, y₂, n₁, n₂, the probabilities of shifted devices.
     onward : number
         c.
     onward_yes : number
-        The same fraction of Yes-holders, 0 in the paper: above it, no answer is a No-holder's alone.
+        The same fraction for Yes-holders, 0 in the paper. If it is positive, no answers come from No-holders only.
     stay : (3,) sequence of number, optional
-        What the unshifted answer; equal by default.
+        The probabilities of the unshifted devices' answers, summing to 1 − s; equal by default.
     """
     moved = exact_probability("shift", shift)
     moves = ((NO, no_second, no_third, onward, "onward"), (YES, yes_second, yes_third, onward_yes, "onward_yes"))
@@ -306,7 +312,7 @@ def anonymized_deniable(
 
 
 def _stay(moved: Fraction, stay: Sequence[Number] | None) -> tuple[Fraction, ...]:
-    """Return what the devices that are not shifted answer, three probabilities summing to 1 − shift."""
+    """Return the probabilities of the unshifted devices' answers, three numbers that sum to 1 − shift."""
     if stay is None:
         return ((1 - moved) / 3,) * 3
     shares = tuple(exact_probability("stay", share) for share in stay)

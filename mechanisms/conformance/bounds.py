@@ -1,22 +1,22 @@
-"""Deviations that chance explains at a stated level, from exact theory and not from a large-sample limit."""
+"""Bounds of random deviations at a stated level, valid for finite samples and not only in the large-sample limit."""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-# The commonest outcomes that are compared one by one; the rest are compared in groups.
+# Number of most frequent outcomes that are compared one by one; the rest are compared in groups.
 COMMON = 12
 SAME_LAW_COMPARISONS = COMMON + 2
-# What a range seen in a sample is widened by, before a bound is made to rest on it.
+# A range observed in a sample is multiplied by this before a bound uses it.
 WIDER = 2.0
 
 
 def mean_interval(values: NDArray[np.float64], *, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return bounds of the means of columns, both right with probability 1 − alpha a column.
+    """Return bounds of the means of columns, both valid with probability 1 − alpha per column.
 
-    The empirical Bernstein bound (Maurer and Pontil 2009, theorem 4), for independent rows of any bounded law;
-    the range is taken as twice the one seen.
+    The empirical Bernstein bound (Maurer and Pontil 2009, theorem 4), for independent rows of any bounded distribution;
+    its range is assumed to be twice the observed one.
 
     Parameters
     ----------
@@ -37,16 +37,16 @@ def mean_interval(values: NDArray[np.float64], *, alpha: float) -> tuple[NDArray
 
 
 def mean_reach(deviations: NDArray[np.float64], variance: NDArray[np.float64], *, alpha: float) -> NDArray[np.float64]:
-    """Return how far the means of columns may lie from 0, by Bernstein's bound with the variance of theory.
+    """Return how far the means of columns may lie from 0, by Bernstein's bound with the theoretical variance.
 
     Parameters
     ----------
     deviations : (n, columns) float64
-        Independent rows, from their supposed mean.
+        Independent rows, less their stated mean.
     variance : (columns,) float64
-        Of one row, as theory has it.
+        Theoretical variance of one row.
     alpha : float
-        A column.
+        Level of each column.
     """
     return _bernstein(len(deviations), variance, WIDER * _greatest(deviations), alpha)
 
@@ -54,32 +54,32 @@ def mean_reach(deviations: NDArray[np.float64], variance: NDArray[np.float64], *
 def square_reach(
     deviations: NDArray[np.float64], variance: NDArray[np.float64], *, step: NDArray[np.float64], alpha: float
 ) -> NDArray[np.float64]:
-    """Return how far the mean squares of columns may lie from the variance of theory.
+    """Return how far the mean squares of columns may lie from the theoretical variance.
 
-    A sum of independent terms of which none exceeds `step` has an excess kurtosis of at most step²/σ²; samples
-    without replacement come a little above, so four times that is granted.
+    A sum of independent terms of which none exceeds `step` has an excess kurtosis of at most step²/σ². Samples without
+    replacement may slightly exceed this, so four times the bound is allowed.
 
     Parameters
     ----------
     deviations : (n, columns) float64
-        Independent rows, from their mean.
+        Independent rows, less their mean.
     variance : (columns,) float64
-        σ² of one row, as theory has it.
+        σ², the theoretical variance of one row.
     step : (columns,) float64
-        The most one device moves a value.
+        The greatest change of a value by one device.
     alpha : float
-        A column.
+        Level of each column.
     """
     spread = variance * (2.0 * variance + 4.0 * step**2)
     return _bernstein(len(deviations), spread, WIDER * _greatest(deviations) ** 2, alpha)
 
 
 def same_law(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """Return how likely two samples of outcomes are under one law: the least p-value, times the comparisons made.
+    """Return a p-value for two samples of one distribution: the least p-value times the number of comparisons.
 
-    One half of each chooses events: each of the commonest outcomes, and the two sets of outcomes that either sample
-    made more often. The other tests each, exactly: given how often both samples made an event together, how
-    often the one did is hypergeometric if they have one law.
+    One half of each sample chooses events: each of the most frequent outcomes, and the two sets of outcomes that are
+    more frequent in one sample or in the other. The other halves test each event exactly. Given how often both samples
+    together have an event, the number in one of them is hypergeometric if both have the same distribution.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def same_law(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     Returns
     -------
     float
-        At most 1; below any α with probability α at most, if the laws are the same.
+        At most 1; below any α with probability at most α, if the distributions are the same.
     """
     from scipy.stats import hypergeom  # noqa: PLC0415 - half a second, for this test only
 
@@ -114,14 +114,14 @@ def same_law(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
 def wilson_interval(
     hits: NDArray[np.int64], trials: int, *, alpha: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return approximate bounds of probabilities, each wrong about as often as `alpha` (Wilson 1927, eq 3).
+    """Return approximate bounds of probabilities, each wrong with probability of about `alpha` (Wilson 1927, eq 3).
 
-    Cheap: for choosing what exact bounds then test.
+    They are fast to compute, and choose the events that exact bounds then test.
 
     Parameters
     ----------
     hits : (n,) int64
-        Of `trials`.
+        Number of hits out of `trials`.
     trials : int
         At least 1.
     alpha : float
@@ -129,7 +129,7 @@ def wilson_interval(
     Returns
     -------
     lower, upper : (n,) float64
-        The upper ones are above 0.
+        The upper bounds are above 0.
     """
     squared = 2.0 * math.log(1.0 / alpha)
     middle = hits + squared / 2.0
@@ -140,14 +140,14 @@ def wilson_interval(
 
 
 def row_keys(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a key a row, (n,) int64: rows with one key are one outcome.
+    """Return one key per row, (n,) int64: rows with the same key are the same outcome.
 
-    A random linear map modulo 2⁶⁴. Two different rows share a key with probability 2⁻⁶³ or so; if they do, they are
-    merged, which no test above minds.
+    The key is a random linear map modulo 2⁶⁴. Two different rows have the same key with probability of about 2⁻⁶³. Then
+    they are merged into one outcome, which does not invalidate any test.
     """
     flat = np.ascontiguousarray(rows.reshape(len(rows), -1), dtype=np.int64)
     odd = np.random.default_rng(flat.shape[1]).integers(-(2**63), 2**63 - 1, flat.shape[1]) | 1
-    # An odd constant multiplied in at the end keeps keys of keys from cancelling.
+    # The constant keeps keys of keys from cancelling.
     keys: NDArray[np.int64] = (flat @ odd) ^ np.int64(0x5851F42D4C957F2D)
     return keys
 

@@ -1,4 +1,4 @@
-"""Checks of privacy claims: well formed, consistent, and never below what samples of reports or of a crowd prove."""
+"""Checks of privacy claims: well formed, consistent, and not below what samples of reports or of a crowd prove."""
 
 import itertools
 import math
@@ -19,7 +19,8 @@ from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDiffe
 EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0)
 KINDS = ("exact", "bound", "infinite", "unknown")
 ROUNDING = 1e-9
-# An event that tells with certainty is looked for where it should be seen this often, and is one if seen so often.
+# An event that distinguishes with certainty must be found if it is expected EXPECTED_HITS times, and counts as found
+# from LEAST_HITS occurrences on.
 EXPECTED_HITS = 500
 LEAST_HITS = 30
 
@@ -29,9 +30,12 @@ Sample = Callable[[], Mapping[History, Keys]]
 
 
 def check_claims_are_sound(trial: Harness, findings: Findings) -> None:
-    """Expect one story of each claim: its kind, its ε, a δ in [0, 1] that never rises; seeing more tells no less."""
+    """Expect each claim to be consistent: its kind, its ε, and a δ in [0, 1] that does not increase with ε.
+
+    The claim about a view that contains another view must not be smaller.
+    """
     others: list[View] = [ReleasedCounts(2), ReleasedDifferences(2), Shuffled(1, 10), Shares(1, 2), Shares(2, 2)]
-    # Reports of a round the mechanism does not have are a view too: nothing is known of them.
+    # A report of a round that the mechanism does not have is a view too, with an unknown claim.
     views: list[View] = [*_views(trial), Report(trial.rounds + 1), *others]
     claims = {view: trial.mechanism.claim(view) for view in views}
     grid = [*np.linspace(0.0, 8.0, 17).tolist(), math.inf]
@@ -59,8 +63,8 @@ def check_claims_are_sound(trial: Harness, findings: Findings) -> None:
 
 
 def check_claims_hold(trial: Harness, findings: Findings) -> None:
-    """Expect no claim about reports below what an event chosen among some devices proves among the others."""
-    # Views that show the same reports follow one another and share a sample.
+    """Expect no claim about reports below the bound that an event chosen on one part of a sample proves on the rest."""
+    # Views of the same reports are consecutive and share a sample.
     sample = lru_cache(maxsize=1)(partial(_report_keys, trial))
     claims = _claimed(trial, findings).items()
     expect_claims_hold(
@@ -69,7 +73,7 @@ def check_claims_hold(trial: Harness, findings: Findings) -> None:
 
 
 def check_infinite_claims_tell(trial: Harness, findings: Findings) -> None:
-    """Expect to find, where no finite ε is claimed, an event that one truth makes and another never does."""
+    """Expect, for every claim of infinite ε, an event that is possible for one truth and impossible for another."""
     infinite = {view: claim for view, claim in _claimed(trial, findings).items() if claim.kind == "infinite"}
     if not infinite:
         findings.skip("no view of reports is claimed infinite")
@@ -90,17 +94,17 @@ def check_infinite_claims_tell(trial: Harness, findings: Findings) -> None:
 
 
 def expect_claims_hold(trial: Harness, findings: Findings, claims: Sequence[tuple[Any, Mapping[str, Sample]]]) -> None:
-    """Audit claims from below, each by samples of several names.
+    """Compare claims with lower bounds of ε and δ, each from one or several named samples.
 
-    Every ordered pair of a sample's histories is a candidate. The first two parts of the sample choose the pair and
-    the event, the others test that event, so only that comparison counts.
+    Every ordered pair of a sample's histories is a candidate. The first two parts of the sample choose the pair and the
+    event, and the other parts test that event. So only this comparison counts for the level.
     """
     if not claims:
         findings.skip("nothing is claimed")
         return
     alpha = trial.alpha(findings, sum(len(samples) for _, samples in claims) * (len(EPSILONS) + 1))
     for claim, samples in claims:
-        # Where ε is finite, δ is looked at below it; at or above it, δ = 0 is what the bound of ε tests.
+        # If ε is finite, δ is checked below it. At or above it δ is 0, which the bound of ε tests.
         finite = math.isfinite(claim.epsilon)
         at = [claim.epsilon * share for share in (0.0, 0.25, 0.5, 0.75, 0.9)] if finite else EPSILONS
         claimed = {epsilon: claim.delta(epsilon) for epsilon in at}
@@ -124,17 +128,17 @@ def expect_claims_hold(trial: Harness, findings: Findings, claims: Sequence[tupl
 
 @dataclass(frozen=True, eq=False)
 class PairSample:
-    """Two histories' outcomes: an exact audit, and approximate bounds to compare it with other pairs' beforehand.
+    """The outcomes of two histories: an exact audit, and approximate bounds to select the pair before the audit.
 
     Parameters
     ----------
     one, other : tuple of int
         The histories.
     low, high : (events,) float64
-        Of the sets of outcomes with the greatest ratios in the first part: about the least probability under `one` and
-        the greatest under `other`, by the second part.
+        For the sets of outcomes with the greatest ratios in the first part of the sample: approximate lower bounds of
+        their probability under `one` and upper bounds under `other`, from the second part.
     audit : PairAudit
-        The first two parts choose, the others test.
+        The first two parts of the sample choose the event, the others test it.
     """
 
     one: History
@@ -145,16 +149,16 @@ class PairSample:
 
     @property
     def histories(self) -> str:
-        """Both histories, for messages."""
+        """Both histories as text, for messages."""
         return f"{self.one} and {self.other}"
 
     def approximate_delta(self, epsilon: float) -> float:
-        """Return about the δ(ε) that the audit will prove."""
+        """Return an approximation of the δ(ε) that the audit will prove."""
         return float((self.low - math.exp(epsilon) * self.high).max())
 
 
 def pair_audits(keys: Mapping[History, Keys], *, parts: int, alpha: float) -> list[PairSample]:
-    """Return an audit of every ordered pair of histories, their samples split into equal parts."""
+    """Return an audit of every ordered pair of histories, with their samples split into equal parts."""
     outcomes = np.unique(np.concatenate([np.unique(shown) for shown in keys.values()]))
     counts = {}
     for history, shown in keys.items():
@@ -164,7 +168,7 @@ def pair_audits(keys: Mapping[History, Keys], *, parts: int, alpha: float) -> li
     for one, other in itertools.permutations(counts, 2):
         p, q = counts[one], counts[other]
         known = (p[:2] + q[:2]).any(axis=0)
-        # Outcomes seen in the test alone are in no event: one outcome stands for all of them.
+        # Outcomes that occur only in the test part are in no event, so they are merged into one.
         p, q = (np.column_stack([n[:, known], n[:, ~known].sum(axis=1)]) for n in (p, q))
         order = np.argsort(-(p[0] + 0.5) / (q[0] + 0.5), kind="stable")
         low, _ = wilson_interval(np.cumsum(p[1, order]), int(p[1].sum()), alpha=alpha)
@@ -174,7 +178,7 @@ def pair_audits(keys: Mapping[History, Keys], *, parts: int, alpha: float) -> li
 
 
 def _views(trial: Harness) -> list[View]:
-    """Return what one server sees of a device, and all of them together."""
+    """Return the views of a device's reports: each round alone, and all rounds linked, for each number of queries."""
     views: list[View] = []
     for queries in range(1, trial.queries + 1):
         views += [Report(r + 1, queries=queries) for r in range(trial.rounds)]
@@ -183,12 +187,12 @@ def _views(trial: Harness) -> list[View]:
 
 
 def _shown(trial: Harness, view: Report | LinkedReports | Any) -> tuple[tuple[int, ...], int]:
-    """Return the rounds, from 0, whose reports a view shows, and its queries."""
+    """Return the rounds, from 0, whose reports a view contains, and its number of queries."""
     return (view.round - 1,) if isinstance(view, Report) else tuple(range(trial.rounds)), view.queries
 
 
 def _claimed(trial: Harness, findings: Findings) -> dict[View, Any]:
-    """Return the claims of those views that are not unknown, and say which are."""
+    """Return the claims that are not unknown, by view, and note the views with unknown claims."""
     claims = {view: trial.mechanism.claim(view) for view in _views(trial)}
     unknown = [_name(view) for view, claim in claims.items() if claim.kind == "unknown"]
     if unknown:
@@ -197,10 +201,10 @@ def _claimed(trial: Harness, findings: Findings) -> dict[View, Any]:
 
 
 def _report_keys(trial: Harness, rounds: tuple[int, ...], queries: int) -> dict[History, Keys]:
-    """Return what devices of each history show of themselves in some rounds, a key each.
+    """Return the reports of some rounds by devices of each history, as one key per device.
 
-    A history is the cell at each query: staying anywhere, and going between two cells either way. A device keeps
-    its memory from query to query.
+    A history is a device's cell at each query. The histories are those that stay in one audited cell, and those that
+    move between two cells in either direction. A device keeps its memory from query to query.
     """
     rng = trial.generator(f"claims {rounds} {queries}")
     histories: list[History] = [(cell,) * queries for cell in trial.audited]
@@ -223,7 +227,7 @@ def _report_keys(trial: Harness, rounds: tuple[int, ...], queries: int) -> dict[
 
 
 def _sees_more(more: View, one: View) -> bool:
-    """Whether one view holds all of another."""
+    """Return whether the view `more` contains all of the view `one`."""
     if more.queries < one.queries or not isinstance(one, Report | LinkedReports):
         return False
     return isinstance(more, LinkedReports) or (
@@ -232,7 +236,7 @@ def _sees_more(more: View, one: View) -> bool:
 
 
 def _expect_no_less(findings: Findings, one: Any, more: Any, fault: str) -> None:
-    """Expect a claim of more to be no smaller than an exact claim of less."""
+    """Expect the claim about a larger view to be no smaller than an exact claim about a view that it contains."""
     if getattr(one, "delta_kind", "bound") != "exact" or "unknown" in (one.kind, more.kind):
         return
     low = [epsilon for epsilon in EPSILONS if more.delta(epsilon) < one.delta(epsilon) - 1e-6]
@@ -249,9 +253,9 @@ MOST_ANSWERS = 1_000_000
 
 
 def check_releases_hold(trial: Harness, findings: Findings) -> None:
-    """Expect no claim about small crowds' published counts or shuffled reports below what simulated crowds prove.
+    """Expect no claim about published counts or shuffled reports of small crowds below what simulated crowds prove.
 
-    Over several queries, devices keep their memory, one of them moves and the others stay.
+    Over several queries devices keep their memory; one device moves and the others stay.
     """
     views: list[View] = []
     for queries in range(1, trial.queries + 1):
@@ -274,7 +278,7 @@ def check_releases_hold(trial: Harness, findings: Findings) -> None:
             name = f"{view!r}, cell {cell}"
             samples[name] = partial(_keys, publish, view, cell)
             if isinstance(view, ReleasedCounts):
-                # Where noise makes many outcomes, what is published of the cell alone may prove more.
+                # If noise causes many outcomes, the published count of the cell alone may prove more.
                 samples[f"{name} alone"] = partial(_keys, publish, view, cell, trial.columns.index(_index(trial, cell)))
         audits.append((claim, samples))
     expect_claims_hold(trial, findings, audits)
@@ -283,7 +287,7 @@ def check_releases_hold(trial: Harness, findings: Findings) -> None:
 def _keys(
     publish: Callable[[View, int], dict[History, NDArray[np.int64]]], view: View, cell: int, index: int | None = None
 ) -> dict[History, Keys]:
-    """Return a key for all that is published in each world, or for one index of the tallies."""
+    """Return keys of what is published for each history: all of it, or one index of the tallies."""
     return {
         history: row_keys(seen if index is None else seen[:, :, :, index])
         for history, seen in publish(view, cell).items()
@@ -291,12 +295,13 @@ def _keys(
 
 
 def _published(trial: Harness, view: Any, cell: int) -> dict[History, NDArray[np.int64]]:
-    """Return what is published of crowds in a cell, (crowds, queries, …), for each history of one device of them.
+    """Return what is published about crowds in a cell, (crowds, queries, …), for each history of one of their devices.
 
-    In each query the device is in the cell or outside every cell; or, if shuffled in a single one, in another cell.
+    In each query this device is in the cell or outside every cell. For a shuffled view of a single query, it may also
+    be in another cell.
     """
     crowd = view.devices if isinstance(view, Shuffled) else view.crowd
-    # Noise that many devices make together needs that many; those beyond the crowd are outside every cell.
+    # Distributed noise needs the mechanism's number of devices; those beyond the crowd are outside every cell.
     devices = crowd if isinstance(view, Shuffled) else max(crowd, int(getattr(trial.mechanism, "devices", 0)))
     truth = np.zeros(devices, dtype=np.int32)
     truth[:crowd] = cell
@@ -321,7 +326,7 @@ def _published(trial: Harness, view: Any, cell: int) -> dict[History, NDArray[np
 
 
 def _seen(trial: Harness, view: Any, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what a view shows of one query's (crowds, devices, rounds, *tally_shape) reports, a row a crowd."""
+    """Return what a view reveals of one query's (crowds, devices, rounds, *tally_shape) reports, one row per crowd."""
     if isinstance(view, Shuffled):
         reports = vectors[:, :, view.round - 1]
         keys = row_keys(reports.reshape(-1, *reports.shape[2:])).reshape(reports.shape[:2])
@@ -329,7 +334,7 @@ def _seen(trial: Harness, view: Any, vectors: NDArray[np.int64]) -> NDArray[np.i
     counts: NDArray[np.int64] = vectors.sum(axis=1)
     if isinstance(view, ReleasedCounts):
         return counts
-    # Over the real cells: all outputs but the first, or each cell's last, which is its Yes.
+    # Over the real cells: all outputs but the first, or the last output of each cell, which is Yes.
     difference = counts[:, 1] - counts[:, 0]
     difference = difference[:, 1:] if len(trial.shape) == 1 else difference[..., -1]
     published: NDArray[np.int64] = difference if view.k is None else np.where(difference < view.k, 0, difference)
@@ -337,5 +342,5 @@ def _seen(trial: Harness, view: Any, vectors: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _index(trial: Harness, cell: int) -> int:
-    """Return where a cell stands in the tally, whether or not outside has a place before it."""
+    """Return the index of a cell in the tally, which may or may not have an entry for outside before it."""
     return cell - 1 if trial.shape[0] == trial.cells else cell

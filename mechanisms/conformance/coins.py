@@ -16,7 +16,7 @@ ONE = 17
 
 
 def check_answers_draw_nothing(trial: Harness, findings: Findings) -> None:
-    """Expect that answering leaves the generator of the coins, and numpy's own, as they were."""
+    """Expect that answering does not change the state of the coins' generator or of numpy's global one."""
     rng = trial.generator("draw nothing")
     for devices in (FEW, 1):
         truth = rng.integers(0, trial.cells + 1, devices).astype(np.int32)
@@ -71,7 +71,7 @@ def check_early_rounds_are_blind(trial: Harness, findings: Findings) -> None:
 
 
 def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
-    """Expect that what a method gives hangs on its arguments only, whatever was called before."""
+    """Expect that a method's result depends only on its arguments, not on earlier calls."""
     mechanism, rng = trial.mechanism, trial.generator("hidden state")
     one, two = (rng.integers(0, trial.cells + 1, FEW).astype(np.int32) for _ in range(2))
     seeds = rng.integers(0, 2**31, 2)
@@ -108,7 +108,7 @@ def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
 
 
 def check_nothing_is_written_on(trial: Harness, findings: Findings) -> None:
-    """Expect that memory, coins, truths, reports and counts stay as they were: only what is returned is new."""
+    """Expect that no method modifies its arguments: memory, coins, truths, reports and counts stay unchanged."""
     mechanism, rng = trial.mechanism, trial.generator("written on")
     memory = mechanism.enrol(FEW, rng=rng)
     held = _snapshot(memory)
@@ -135,7 +135,7 @@ def check_nothing_is_written_on(trial: Harness, findings: Findings) -> None:
 
 
 def check_devices_toss_their_own(trial: Harness, findings: Findings) -> None:
-    """Expect that devices of one batch are as independent as devices that toss alone, and answer by the same law."""
+    """Expect that devices of one batch are as independent as single devices, and have the same distribution."""
     lags = {"neighbours": 1, "devices 64 apart": 64, "devices half a batch apart": trial.calls // 2}
     truths = (0, trial.cells)
     alpha = trial.alpha(findings, len(lags) * len(truths) * SAME_LAW_COMPARISONS) * SAME_LAW_COMPARISONS
@@ -167,7 +167,7 @@ def _place(cell: int) -> str:
 
 
 def _snapshot(thing: Any) -> bytes:
-    """Return the bytes of something, or none if it cannot be pickled."""
+    """Return the pickled bytes of an object, or empty bytes if it cannot be pickled."""
     try:
         return pickle.dumps(thing)
     except Exception:  # noqa: BLE001 - what cannot be pickled is compared by what it does only

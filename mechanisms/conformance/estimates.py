@@ -1,4 +1,4 @@
-"""Checks of estimates against theory: bias, standard error, coverage, and the law of sampled counts."""
+"""Checks of estimates against theory: bias, standard error, coverage, and the distribution of sampled counts."""
 
 from typing import Any
 
@@ -22,9 +22,10 @@ JOINT = "exact joint"
 
 
 def check_sample_law(trial: Harness, findings: Findings) -> None:
-    """Expect one law of few devices' counts, whole or cell by cell, from sample_counts and from reports.
+    """Expect that counts from sample_counts and from reports have one distribution, jointly or for each cell.
 
-    Few devices have few outcomes, so that everything a joint law says is seen: between outputs, cells and rounds.
+    Few devices are used, because they have few outcomes: the comparison then covers the whole joint distribution over
+    outputs, cells and rounds.
     """
     mechanism, rng = trial.mechanism, trial.generator("sample law")
     joint = getattr(mechanism, "sample_law", None) == JOINT
@@ -55,20 +56,22 @@ def _outcomes(counts: NDArray[np.int64], part: int | None) -> NDArray[np.int64]:
     return row_keys(counts if part is None else counts[:, :, part])
 
 
-# Intervals say 95 %. Exact ones cover at least that; scores about that, where many devices' noise adds up.
+# Intervals are stated for 95 %. Exact ones cover at least that; score intervals approximately, if the noise of many
+# devices adds up.
 NOMINAL = 0.95
 SCORE_SLACK = 0.05
 FEWER = 400
-# A thorough check's crowd, of which so many reports arrive.
+# The crowd of a thorough check, and the numbers of its reports that arrive.
 LARGE = 240
 ARRIVED = (LARGE, 2 * LARGE // 3)
 LARGE_SLACK = 0.02
-# By how much the mean of variances at estimates may differ from the variance at the truth, in large crowds.
+# In large crowds, the mean of the variances stated with estimates may differ from the variance at the truth by this
+# share.
 PLUG_IN_SLACK = 0.02
 
 
 def check_no_bias(trial: Harness, findings: Findings) -> None:
-    """Expect that what each device adds to a cell's estimate is 1 on average if it is there, else 0."""
+    """Expect that a device's contribution to a cell's estimate is 1 on average if it is in the cell, else 0."""
     if _nothing_to_estimate(trial, findings):
         return
     if trial.contributions is None:
@@ -90,7 +93,7 @@ def check_no_bias(trial: Harness, findings: Findings) -> None:
 
 
 def check_standard_error(trial: Harness, findings: Findings) -> None:
-    """Expect the stated variance of what devices add, for each truth, and that it adds up over a mixed crowd."""
+    """Expect the stated variance of devices' contributions for each truth, and its sum in a mixed crowd."""
     if _nothing_to_estimate(trial, findings) or _no_theory(trial, findings):
         return
     if trial.contributions is None:
@@ -121,7 +124,7 @@ def check_standard_error(trial: Harness, findings: Findings) -> None:
 
 
 def check_loss(trial: Harness, findings: Findings) -> None:
-    """Expect that the estimate stays unbiased with the stated error where a random part of the reports is lost."""
+    """Expect that the estimate stays unbiased, with the stated error, if a random part of the reports is lost."""
     if _nothing_to_estimate(trial, findings):
         return
     rng = trial.generator("loss")
@@ -142,10 +145,11 @@ def check_loss(trial: Harness, findings: Findings) -> None:
 
 
 def check_intervals(trial: Harness, findings: Findings) -> None:
-    """Expect the coverage that intervals state; of score intervals within five per cent, where noise is near normal.
+    """Expect the stated coverage of intervals; for score intervals within five per cent, if noise is near normal.
 
-    A thorough check looks at large crowds too, with and without loss: there score intervals must be within two per
-    cent, and the standard errors of the estimates must be those of theory, or not too small if none is stated.
+    A thorough check also uses large crowds, with and without loss. There the coverage of score intervals must be within
+    two per cent. The standard errors of the estimates must agree with theory, or must not be too small if the mechanism
+    states no `std_error`.
     """
     if _nothing_to_estimate(trial, findings):
         return
@@ -196,7 +200,7 @@ def _expect_coverage(
     alpha: float,
     where: str,
 ) -> None:
-    """Expect that the estimates of one crowd cover it as often as they state; score intervals, less `slack`."""
+    """Expect that the intervals of one crowd's estimates have the stated coverage, less `slack` for score intervals."""
     covered = np.stack([(e.lower <= crowd[1:]) & (crowd[1:] <= e.upper) for e in estimates]).sum(axis=0)
     kind = getattr(estimates[0], "interval", "score")
     judged = np.ones(len(covered), dtype=np.bool_)
@@ -211,7 +215,7 @@ def _expect_coverage(
 
 
 def check_sampled_estimates(trial: Harness, findings: Findings) -> None:
-    """Expect the truth as the mean of estimates from sample_counts, and the stated error, in crowds small and huge."""
+    """Expect unbiased estimates with the stated error from sample_counts, in small and very large crowds."""
     if _nothing_to_estimate(trial, findings):
         return
     rng, populations = trial.generator("sampled estimates"), trial.populations()
@@ -220,7 +224,8 @@ def check_sampled_estimates(trial: Harness, findings: Findings) -> None:
     for name, crowd in populations.items():
         repeats = max(100, trial.calls // 24)
         counts = np.stack([trial.mechanism.sample_counts(crowd, rng=rng) for _ in range(repeats)])
-        # The map found from reports holds for counts that devices can make together; drawn cell by cell they need not.
+        # The map fitted to reports holds for counts that devices can cause jointly. Counts drawn for each cell
+        # separately need not be such counts.
         joint = getattr(trial.mechanism, "sample_law", None) == JOINT
         estimates = _estimates(trial, counts, asked, trial.ideal if joint else None)
         theory = trial.mechanism.std_error(crowd) if trial.states_theory else None
@@ -248,7 +253,7 @@ def compare_moments(
     alpha: float,
     where: str,
 ) -> None:
-    """Compare (repeats, cells) estimates with the truth, and their spread with the standard error of theory."""
+    """Compare (repeats, cells) estimates with the truth, and their spread with the theoretical standard error."""
     off = estimates - true_counts[1:]
     if theory is None:
         lower, upper = mean_interval(off, alpha=alpha)
@@ -257,7 +262,7 @@ def compare_moments(
             findings.fault(f"the estimate of cell {v + 1} is off by {off[:, v].mean():.3g} {where}")
         return
     variance = theory**2
-    # Where nothing is known of single devices, the kurtosis of a sum of few is granted.
+    # If the contribution of single devices is not known, allow for the kurtosis of a sum of few of them.
     step = np.where(np.isfinite(step), step, 2.0 * theory)
     mean, square = off.mean(axis=0), (off**2).mean(axis=0)
     mean_most = mean_reach(off, variance, alpha=alpha)
@@ -273,7 +278,7 @@ def compare_moments(
 
 
 def _check_queries(trial: Harness, findings: Findings, *, variances: bool) -> None:
-    """Compare whole queries of every population, for estimates that are no affine map."""
+    """Compare whole queries of every population, for estimates that are not an affine map of the counts."""
     rng, populations = trial.generator("whole queries"), trial.populations()
     alpha = trial.alpha(findings, 2 * len(populations) * trial.cells)
     for name, crowd in populations.items():

@@ -6,19 +6,19 @@ from typing import Any, Literal
 
 Status = Literal["passed", "failed", "skipped"]
 
-# Faults a check spells out; of more, only the number is said.
+# Number of faults that a check lists; for the rest, only the number is stated.
 SPELLED_OUT = 4
 
 
 class ConformanceError(ValueError):
-    """A mechanism that does not keep its promises: every failed check and why, in `report`."""
+    """Raised if a mechanism fails a check; `report` has every failed check and the reason."""
 
     def __init__(self, report: "ConformanceReport") -> None:
         super().__init__(report)
         self.report = report
 
     def __str__(self) -> str:
-        """Name the mechanism and each failed check."""
+        """Return the mechanism and each failed check as text."""
         failed = "\n".join(f"- {result.name}: {result.detail}" for result in self.report.failures)
         return (
             f"{self.report.mechanism} fails {len(self.report.failures)} of {len(self.report.results)} checks:\n{failed}"
@@ -27,18 +27,18 @@ class ConformanceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check found.
+    """The result of one check.
 
     Parameters
     ----------
     name : str
-        Of the check, as in the list of `mechanisms.conformance`.
+        Name of the check, as in the table of `mechanisms.conformance.runner`.
     status : {"passed", "failed", "skipped"}
-        "skipped" where the check does not apply or could not be run; never for a fault.
+        "skipped" if the check does not apply or could not be run; never for a fault.
     detail : str
-        What is wrong, or what was left out and why; empty where there is nothing to say.
+        What is wrong, or what was left out and why; may be empty.
     figures : mapping of str to float, int or str
-        What was measured: comparisons, the level of each, the worst of them.
+        Measured numbers: comparisons, the level of each, the worst of them.
     """
 
     name: str
@@ -52,7 +52,7 @@ class CheckResult:
         return self.status != "failed"
 
     def join(self, other: "CheckResult", where: str) -> "CheckResult":
-        """Return one result of two runs of a check; what the other adds follows `where`."""
+        """Return one combined result of two runs of a check; details of the other run follow `where`."""
         failed = [status for status in (self.status, other.status) if status == "failed"]
         status: Status = "failed" if failed else self.status
         details = [self.detail] if self.detail else []
@@ -70,20 +70,20 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class ConformanceReport:
-    """What every check found about one mechanism.
+    """The results of all checks of one mechanism.
 
     Parameters
     ----------
     mechanism : str
-        The mechanism, as it writes itself.
+        The mechanism's `repr`.
     seed : int
-        Of everything drawn.
+        Seed of all random numbers.
     level : float
-        Greatest probability that a mechanism that keeps every promise fails any check.
+        Greatest probability that a correct mechanism fails any check.
     results : tuple of CheckResult
-        In the order they were run.
+        In the order in which the checks were run.
     cells : tuple of int
-        Numbers of cells at which they were run; none if nothing could be.
+        Numbers of cells at which the checks were run; empty if none could be run.
     """
 
     mechanism: str
@@ -104,7 +104,7 @@ class ConformanceReport:
 
     @property
     def comparisons(self) -> int:
-        """Statistical comparisons made, all checks together."""
+        """Number of statistical comparisons made by all checks together."""
         return sum(int(result.figures.get("comparisons", 0)) for result in self.results)
 
     def __getitem__(self, name: str) -> CheckResult:
@@ -115,7 +115,7 @@ class ConformanceReport:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        """Say verdict, each check and what is wrong, a line each."""
+        """Return the verdict, then each check with its faults and notes, one line each."""
         verdict = "passes" if self.passed else f"fails {len(self.failures)} of {len(self.results)} checks"
         width = max((len(result.name) for result in self.results), default=0)
         lines = [f"  {r.status:<7}  {r.name:<{width}}  {r.detail}".rstrip() for r in self.results]
@@ -127,7 +127,7 @@ class ConformanceReport:
             raise ConformanceError(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return the report as plain values for JSON."""
         return {
             "mechanism": self.mechanism,
             "passed": self.passed,
@@ -143,7 +143,7 @@ class ConformanceReport:
 
 
 class Findings:
-    """What a check writes down while it runs."""
+    """Record of the faults, notes and figures of a check while it runs."""
 
     def __init__(self) -> None:
         self.faults: list[str] = []
@@ -152,27 +152,27 @@ class Findings:
         self.applies = True
 
     def expect(self, holds: object, fault: str) -> bool:
-        """Write down a fault unless something holds; return whether it does."""
+        """Record a fault unless the condition holds; return whether it holds."""
         if not holds:
             self.fault(fault)
         return bool(holds)
 
     def fault(self, text: str) -> None:
-        """Write down a fault."""
+        """Record a fault."""
         self.faults.append(text)
 
     def note(self, text: str) -> None:
-        """Write down what a reader should know though it is no fault."""
+        """Record a remark that is not a fault, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def skip(self, why: str) -> None:
-        """Write down that the check does not apply."""
+        """Record that the check does not apply, and why."""
         self.applies = False
         self.note(why)
 
     def result(self, name: str) -> CheckResult:
-        """Return what was written down."""
+        """Return the result of the check from what was recorded."""
         faults = self.faults[:SPELLED_OUT]
         if len(self.faults) > SPELLED_OUT:
             faults.append(f"and {len(self.faults) - SPELLED_OUT} more")

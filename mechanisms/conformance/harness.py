@@ -1,4 +1,4 @@
-"""Harness of the checks: devices in batches, a random stream for each check, estimates as affine maps."""
+"""Harness of the checks: batches of devices, a random stream for each check, and estimates as affine maps."""
 
 import zlib
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from mechanisms.conformance.findings import Findings
 from mechanisms.local.mechanism import Coins, Counts, Truth, Vectors
 
-# Queries on which the map is tried, beside those from which it is found.
+# Queries on which the map is tested, in addition to those from which it is fitted.
 TRIED = 24
 TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class AffineEstimator:
-    """Ŷ = A·counts + b for given numbers asked and counted.
+    """The affine map Ŷ = A·counts + b of an estimator, for given numbers of devices asked and counted.
 
-    Counts obey relations (a round's outputs sum to its devices), so A and b are not unique; on counts that devices
-    can make, and on what one device adds to them, they are.
+    Counts satisfy linear relations (a round's outputs sum to its devices), so A and b are not unique. Their values on
+    counts that devices can cause, and on the contribution of one device, are unique.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class AffineEstimator:
 
     @classmethod
     def fit(cls, trial: "Harness", counted: tuple[int, ...], asked: tuple[int, ...]) -> "AffineEstimator | None":
-        """Find the map from the estimates of random crowds, try it on others, and return it if it is right."""
+        """Fit the map to the estimates of random crowds and test it on others; return None if it does not fit them."""
         size = trial.rounds * int(np.prod(trial.shape))
         rng = trial.generator("affine")
         queries = 2 * size + 2 * TRIED
         truth = rng.integers(0, trial.cells + 1, max(asked) * queries).astype(np.int32)
-        # A few kinds of crowd, for a map found on mixtures only may be off at the edges.
+        # Some crowds have all devices in one place: a map fitted to mixtures only may be wrong at the extremes.
         truth[: max(asked) * TRIED] = np.repeat(rng.integers(0, trial.cells + 1, TRIED), max(asked))
         vectors = trial.vectors(truth, rng=rng).reshape(queries, max(asked), trial.rounds, -1)
         rows = np.stack([vectors[:, :heard, r].sum(axis=1) for r, heard in enumerate(counted)], axis=1)
@@ -62,18 +62,19 @@ class AffineEstimator:
         return estimates
 
     def contribution(self, vectors: NDArray[np.int64], *, devices: int) -> NDArray[np.float64]:
-        """Return what each of (n, rounds, *tally_shape) reports adds, (n, cells), a crowd's b shared out equally."""
+        """Return the contribution of each of (n, rounds, *tally_shape) reports, (n, cells), with 1/`devices` of b."""
         added: NDArray[np.float64] = vectors.reshape(len(vectors), -1) @ self.matrix + self.constant / devices
         return added
 
 
-# Checks that compare samples; each may spend an equal share of the level.
+# Number of checks that compare samples; each has an equal share of the level.
 STATISTICAL_CHECKS = 9
-# Devices of one simulated query, where whole queries are repeated.
+# Devices in one simulated query, in checks that repeat whole queries.
 CROWD = 24
-# One device's encodings are held densely, and every cell's estimate is compared.
+# Limited because encodings are held densely, and every cell's estimate is compared.
 MOST_CELLS = 16
-# Claims are audited for every cell of so many. Reports about more have so many outcomes that samples prove little.
+# Claims are audited for every cell up to this number. With more cells, reports have so many outcomes that samples
+# prove little.
 MOST_AUDITED = 4
 # Numbers of encodings held at a time, 64 MB.
 HELD = 1 << 23
@@ -81,20 +82,20 @@ HELD = 1 << 23
 
 @dataclass(frozen=True)
 class Harness:
-    """A mechanism, how hard to look at it, and what its devices say.
+    """A mechanism under test, the sample sizes of its checks, and the simulated reports of its devices.
 
     Parameters
     ----------
     mechanism : LocalMechanism
-        Of whatever type: it may lack what a protocol asks for.
+        An object of any type: it may lack members of the interface.
     seed : int
-        Of everything drawn.
+        Seed of all random numbers.
     level : float
         Probability of any false alarm.
     devices : int
-        Devices of each truth whose reports are drawn, where distributions are compared.
+        Number of devices of each truth whose reports are drawn to compare distributions.
     queries : int
-        Queries over which claims are audited: 1 and, if more, 2.
+        Greatest number of queries over which claims are audited: 1, or 2 for one query and two.
     thorough : bool
         Whether intervals and stated errors are also compared in larger crowds.
     """
@@ -108,17 +109,17 @@ class Harness:
 
     @property
     def cells(self) -> int:
-        """V."""
+        """The number of cells V."""
         return int(self.mechanism.cells)
 
     @property
     def rounds(self) -> int:
-        """Answers a device gives per query."""
+        """Number of answers that a device gives per query."""
         return int(self.mechanism.rounds)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one round's tally."""
+        """The shape of one round's tally."""
         return tuple(self.mechanism.tally_shape)
 
     @property
@@ -129,27 +130,27 @@ class Harness:
 
     @property
     def columns(self) -> list[int]:
-        """Where the audited truths stand in a tally; everything, if it has no place for each cell."""
+        """Indices of the audited truths in a tally; all indices, if the tally has no entry for each cell."""
         if self.shape[0] == self.cells:
             return [cell - 1 for cell in self.audited if cell]
         return list(self.audited if self.shape[0] == self.cells + 1 else range(self.shape[0]))
 
     @property
     def calls(self) -> int:
-        """Devices, but no more than 40,000: for what calls the mechanism once for each of so many."""
+        """Number of devices, at most 40,000: for checks that call the mechanism once per device or crowd."""
         return min(self.devices, 40_000)
 
     @property
     def repeats(self) -> int:
-        """Queries repeated, where whole queries are."""
+        """Number of repetitions in checks that repeat whole queries."""
         return max(200, self.devices // 12)
 
     def generator(self, name: str) -> np.random.Generator:
-        """Return the generator of this name: the same one each time, and independent of every other name's."""
+        """Return the generator of this name: the same at each call, and independent of those of other names."""
         return np.random.default_rng(np.random.SeedSequence((self.seed, zlib.crc32(name.encode()))))
 
     def alpha(self, findings: Findings, comparisons: int) -> float:
-        """Return the level of each of a check's comparisons, all the check will make, and write both down."""
+        """Return the level of each comparison of a check that makes this number in all; record both in the figures."""
         alpha = self.level / STATISTICAL_CHECKS / max(comparisons, 1)
         findings.figures["comparisons"] = comparisons
         findings.figures["alpha"] = alpha
@@ -160,14 +161,14 @@ class Harness:
         return self.mechanism.toss(self.mechanism.enrol(devices, rng=rng), rng=rng)
 
     def answers(self, truth: Truth, coins: Coins) -> Vectors:
-        """Return every round's encoded reports, (n, rounds, *tally_shape) int64, of devices that stay."""
+        """Return every round's encoded reports, (n, rounds, *tally_shape) int64, of devices that do not move."""
         return self._reports([truth] * self.rounds, coins)
 
     def vectors(self, truth: Truth, *, rng: np.random.Generator) -> Vectors:
         """Return the answers of newly enrolled devices, (n, rounds, *tally_shape) int64.
 
-        At the moment of `truth_round` they are in the cells `truth`, at each other round's in random cells. A device
-        takes its cell at the first round whose report depends on it, and answers the later rounds about that cell.
+        At the round `truth_round` they are in the cells `truth`, at the other rounds in random cells. A device takes
+        its cell at the first round whose report depends on it, and answers the later rounds about that cell.
         """
         coins = self.toss(len(truth), rng=rng)
         if self.rounds == 1:
@@ -194,21 +195,21 @@ class Harness:
         return int(self.mechanism.truth_round)
 
     def batches(self, devices: int, *, of: int = 1) -> list[int]:
-        """Return sizes, multiples of `of`, of batches that hold `devices` in all and whose encodings fit `HELD`."""
+        """Return the sizes, multiples of `of`, of batches with `devices` in all, whose encodings fit `HELD`."""
         most = max(HELD // (self.rounds * int(np.prod(self.shape))) // of, 1) * of
         return [min(most, devices - start) for start in range(0, devices, most)]
 
     def crowds(self, truth: Truth, repeats: int, *, rng: np.random.Generator) -> Vectors:
-        """Return the answers of a crowd asked many times over, (repeats, n, rounds, *tally_shape) int64."""
+        """Return the answers of a crowd in repeated queries, (repeats, n, rounds, *tally_shape) int64."""
         vectors = self.vectors(np.tile(truth, repeats), rng=rng)
         return vectors.reshape(repeats, len(truth), *vectors.shape[1:])
 
     def counts(
         self, truth: Truth, repeats: int, *, rng: np.random.Generator, counted: tuple[int, ...] | None = None
     ) -> Vectors:
-        """Return the counts of a crowd asked many times over, (repeats, rounds, *tally_shape) int64.
+        """Return the counts of a crowd in repeated queries, (repeats, rounds, *tally_shape) int64.
 
-        Of each round, `counted` randomly chosen reports arrive; all, by default.
+        Of each round, `counted` randomly chosen reports arrive; all by default.
         """
         found = []
         for devices in self.batches(repeats * len(truth), of=len(truth)):
@@ -222,17 +223,17 @@ class Harness:
         return np.concatenate(found)
 
     def fit(self, *, counted: tuple[int, ...] | None = None) -> AffineEstimator | None:
-        """Return the estimate of a crowd as an affine map of its counts, or nothing if it is none."""
+        """Return the estimate of a crowd as an affine map of its counts, or None if it is not affine."""
         return AffineEstimator.fit(self, counted or (CROWD,) * self.rounds, (CROWD,) * self.rounds)
 
     @cached_property
     def ideal(self) -> AffineEstimator | None:
-        """The affine map on an ideal channel."""
+        """The affine map on an ideal channel, where all reports arrive."""
         return self.fit()
 
     @cached_property
     def contributions(self) -> list[NDArray[np.float64]] | None:
-        """What each device adds to the estimate of each cell, by truth 0…V: (n, cells) each; None if not affine."""
+        """Contributions of devices to each cell's estimate, for truths 0…V, (n, cells) each; None if not affine."""
         if self.ideal is None:
             return None
         rng = self.generator("contributions")
@@ -244,7 +245,7 @@ class Harness:
 
     @cached_property
     def step(self) -> NDArray[np.float64]:
-        """The most one device was seen to move the estimate of each cell, (cells,)."""
+        """The greatest observed range of one device's contribution to the estimate of each cell, (cells,)."""
         if self.contributions is None:
             return np.full(self.cells, np.nan)
         step: NDArray[np.float64] = np.max([np.ptp(values, axis=0) for values in self.contributions], axis=0)
@@ -252,7 +253,7 @@ class Harness:
 
     @cached_property
     def why_no_estimate(self) -> str:
-        """Why there is nothing to estimate, where the mechanism says so by raising NotEstimableError; else empty."""
+        """The reason that there is no estimate, if the mechanism raises NotEstimableError; else empty."""
         zeros = np.zeros((self.rounds, *self.shape), dtype=np.int64)
         none = (0,) * self.rounds
         try:
@@ -266,11 +267,11 @@ class Harness:
 
     @cached_property
     def states_theory(self) -> bool:
-        """Whether the mechanism states its standard error from the truth."""
+        """Whether the mechanism has `std_error`, its standard error given the truth."""
         return callable(getattr(self.mechanism, "std_error", None))
 
     def populations(self) -> dict[str, Counts]:
-        """Return crowds of different make-up by name, (cells + 1,) int64 each, CROWD devices in all."""
+        """Return the true counts of different crowds by name, (cells + 1,) int64 each, with `CROWD` devices in all."""
         outside, full, mixed = (np.zeros(self.cells + 1, dtype=np.int64) for _ in range(3))
         outside[0] = full[1] = CROWD
         mixed[: min(4, self.cells + 1)] = [12, 3, 6, 3][: min(4, self.cells + 1)]
@@ -279,5 +280,5 @@ class Harness:
 
 
 def truth_of(true_counts: Counts) -> Truth:
-    """Return the devices outside and in each cell, one by one, (n,) int32."""
+    """Return the truth of each device, (n,) int32, for these counts of devices outside and in each cell."""
     return np.repeat(np.arange(len(true_counts), dtype=np.int32), true_counts)

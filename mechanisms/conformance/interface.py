@@ -1,4 +1,4 @@
-"""Checks of a mechanism's attributes, shapes and dtypes, and that bad inputs are refused with a message."""
+"""Checks of a mechanism's attributes, shapes and dtypes, and that bad inputs raise an error with a message."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ SOME = 57
 
 
 def check_attributes(mechanism: Any, findings: Findings) -> None:
-    """Expect every attribute there and of the right kind."""
+    """Expect every attribute to exist and to be of the right kind."""
     missing = [name for name in REQUIRED if not hasattr(mechanism, name)]
     findings.expect(not missing, f"lacks {', '.join(missing)}")
     absent = [name for name in OPTIONAL if not hasattr(mechanism, name)]
@@ -54,7 +54,7 @@ def _expect_integer(findings: Findings, name: str, value: object, *, least: int,
 
 
 def check_reports(trial: Harness, findings: Findings) -> None:
-    """Expect sound reports, encodings and tallies of a batch, of one device, and of none."""
+    """Expect valid reports, encodings and tallies of a batch, of one device, and of no device."""
     mechanism, rng = trial.mechanism, trial.generator("reports")
     for devices in (SOME, 1, 0):
         truth = rng.integers(0, trial.cells + 1, devices).astype(np.int32)
@@ -79,7 +79,7 @@ def check_reports(trial: Harness, findings: Findings) -> None:
 
 
 def check_estimates(trial: Harness, findings: Findings) -> None:
-    """Expect sound estimates, stated errors and sampled counts, for a crowd, for one device, and for none."""
+    """Expect valid estimates, stated errors and sampled counts for a crowd, for one device, and for no device."""
     mechanism, rng = trial.mechanism, trial.generator("estimates")
     for devices in (SOME, 1, 0):
         truth = rng.integers(0, trial.cells + 1, devices).astype(np.int32)
@@ -104,7 +104,7 @@ def check_estimates(trial: Harness, findings: Findings) -> None:
 def _check_estimate(
     trial: Harness, findings: Findings, counts: Any, counted: tuple[int, ...], asked: tuple[int, ...]
 ) -> None:
-    """Expect four arrays that belong together, from one query's counts."""
+    """Expect four arrays that are consistent with each other, from one query's counts."""
     where = f"with {counted[0]} of {asked[0]} devices heard"
     estimate = trial.mechanism.estimate(counts, counted=counted, asked=asked)
     for name in ("count", "std_error", "lower", "upper"):
@@ -136,12 +136,12 @@ def _expect_floats(findings: Findings, name: str, array: Any, cells: int) -> boo
 
 DEVICES = 9
 
-# What is called, and the call.
+# A description of the call, and the call.
 Attempt = tuple[str, Callable[[], Any]]
 
 
 def check_bad_inputs_are_refused(trial: Harness, findings: Findings) -> None:
-    """Expect a ValueError or TypeError with some message of each bad input; none passes in silence."""
+    """Expect a ValueError or TypeError with a message for each bad input."""
     for what, call in (*_answers(trial), *_tallies(trial), *_estimates(trial)):
         try:
             call()
@@ -154,7 +154,7 @@ def check_bad_inputs_are_refused(trial: Harness, findings: Findings) -> None:
 
 
 def _answers(trial: Harness) -> list[Attempt]:
-    """Wrong truths and rounds."""
+    """Return calls with wrong truths and rounds."""
     mechanism, rng = trial.mechanism, trial.generator("bad truths")
     truth = np.zeros(DEVICES, dtype=np.int32)
     coins = trial.toss(DEVICES, rng=rng)
@@ -181,7 +181,7 @@ def _answers(trial: Harness) -> list[Attempt]:
 
 
 def _tallies(trial: Harness) -> list[Attempt]:
-    """Wrong masks."""
+    """Return calls with wrong masks."""
     mechanism, rng = trial.mechanism, trial.generator("bad masks")
     reports = mechanism.answer(1, np.zeros(DEVICES, dtype=np.int32), trial.toss(DEVICES, rng=rng))
     masks = {
@@ -192,7 +192,7 @@ def _tallies(trial: Harness) -> list[Attempt]:
 
 
 def _estimates(trial: Harness) -> list[Attempt]:
-    """Wrong counts, totals and truths counted."""
+    """Return calls with wrong counts, numbers of devices, and true counts."""
     mechanism, rng = trial.mechanism, trial.generator("bad counts")
     counts = np.zeros((trial.rounds, *trial.shape), dtype=np.int64)
     nine, attempts = (DEVICES,) * trial.rounds, []
@@ -217,5 +217,5 @@ def _estimates(trial: Harness) -> list[Attempt]:
 
 
 def _later(method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
-    """Return a call still to be made."""
+    """Return a function that makes the call later."""
     return lambda: method(*arguments, **keywords)

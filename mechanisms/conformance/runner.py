@@ -1,36 +1,37 @@
-"""Runs every check on a mechanism, one of this project's or a user's: `check_mechanism`.
+"""Run of all conformance checks on a mechanism, of this project or a user's own: `check_mechanism`.
 
-All checks run at two numbers of cells, because a fault may show at one of them only. They are, in order:
+All checks run at two numbers of cells, because a fault may occur at one of them only. The table lists, in order, the
+fault that each check finds, or what it checks:
 
 ===================== ==============================================================================================
 attributes            a method or attribute missing or of the wrong kind
 reports               shapes and dtypes of reports, encodings and tallies; a batch of one, an empty batch
 estimates             shapes and dtypes of estimates, standard errors and sampled counts
-answer_draws_nothing  an answer that draws: coins come before truth
-others_stay           a report that hangs on another device's truth
+answer_draws_nothing  an answer that draws random numbers: all coins must be drawn before the truth is known
+others_stay           a report that depends on another device's truth
 early_rounds          a `truth_round` that is not the first whose reports depend on the truth
-hidden_state          an answer, a toss or an estimate that hangs on earlier calls
-nothing_written_on    memory, coins, truths or counts changed in passing
-own_coins             devices that share coins, or answer in a batch by another law than alone
-no_bias               an estimate that is off on average
-standard_error        a stated standard error that is not the estimate's
-loss                  bias or a wrong standard error where reports are lost
-intervals             intervals that cover too rarely
-sampled_estimates     sample_counts with another mean or variance, in small crowds and huge ones
-sample_law            sample_counts and reports that differ in the law stated, joint or cell by cell
-claims_sound          a claim at odds with itself, or smaller than that of somebody who sees less
-claims_hold           an ε or δ claimed of reports below what samples prove
-infinite_claims       an ε claimed infinite though nothing tells
-releases_hold         an ε or δ claimed of published counts or shuffled reports below what samples prove, devices that
-                      keep their memory from query to query included
+hidden_state          an answer, a toss or an estimate that depends on earlier calls
+nothing_written_on    memory, coins, truths or counts that a method modifies
+own_coins             devices that share coins, or have another distribution in a batch than alone
+no_bias               a biased estimate
+standard_error        a stated standard error that is not that of the estimate
+loss                  bias or a wrong standard error if reports are lost
+intervals             intervals with too low a coverage
+sampled_estimates     sample_counts with another mean or variance, in small and in very large crowds
+sample_law            sample_counts and reports that differ in the stated distribution, joint or of each cell
+claims_sound          a claim that is inconsistent, or smaller than the claim about a view that contains less
+claims_hold           an ε or δ claimed for reports below what samples prove
+infinite_claims       an ε claimed infinite although no event distinguishes two truths with certainty
+releases_hold         an ε or δ claimed for published counts or shuffled reports below what samples prove, also for
+                      devices that keep their memory from query to query
 bad_inputs            a wrong truth, round, mask, count or total that raises no ValueError or TypeError with a message
 ===================== ==============================================================================================
 
 A mechanism must have `cells`, `rounds`, `truth_round`, `tally_shape`, `enrol`, `toss`, `answer`, `encode`, `tally`,
-`estimate`, `sample_counts` and `claim`. `std_error` of the truth, `sample_law`, `batch` and `warnings` may be absent:
-then what hangs on them is left out, and said. One whose `estimate` raises a ``NotEstimableError`` (a ValueError)
-is not asked for estimates. One whose published counts are only private among N devices says so in `devices`: then
-crowds are filled up to N with devices outside every cell.
+`estimate`, `sample_counts` and `claim`. `std_error` given the truth, `sample_law`, `batch` and `warnings` may be
+absent: then the checks that depend on them are left out, and the report states it. If `estimate` raises a
+``NotEstimableError`` (a ValueError), estimates are not checked. A mechanism whose published counts are private only
+among N devices states N in `devices`: then crowds are filled up to N with devices outside every cell.
 """
 
 import dataclasses
@@ -74,7 +75,7 @@ DEVICES = 40_000
 QUICK = 5
 THOROUGH = 50
 LEAST_DEVICES = 2_000
-# Cells of the second size: the more, unless the first has as many.
+# Cells of the second instance: MORE_CELLS, unless the first instance has at least as many.
 FEW_CELLS, MORE_CELLS = 3, 10
 
 CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
@@ -113,45 +114,45 @@ def check_mechanism(
     thorough: bool = False,
     raise_failures: bool = True,
 ) -> ConformanceReport:
-    """Check everything a mechanism promises, and raise or return every failure, not only the first.
+    """Run all checks on a mechanism, and raise or return every failure, not only the first.
 
     Parameters
     ----------
     mechanism : LocalMechanism or callable
-        An instance with at most 16 cells; or a class or function that makes one, called with `cells`. A second one has
-        10 cells, or 3 if the first has 10 or more: of an instance that is a dataclass, it is a copy with other `cells`.
-        Where it cannot be made, `attributes` says why.
+        An instance with at most 16 cells; or a class or function that makes one, called with `cells`. A second instance
+        has 10 cells, or 3 if the first has 10 or more. If the first is given as an instance of a dataclass, the second
+        is a copy with other `cells`. If it cannot be made, the result of `attributes` states why.
     cells : int
-        Of the first instance, where `mechanism` makes it.
+        Number of cells of the first instance, if `mechanism` makes it.
     seed : int
-        Of everything drawn: the same seed gives the same report.
+        Seed of all random numbers: the same seed gives the same report.
     level : float
-        Greatest probability that a mechanism that keeps every promise fails, all comparisons of all checks together.
-        Each statistical check has an equal share, split equally over its comparisons; the figures say how many.
+        Greatest probability that a correct mechanism fails, over all comparisons of all checks together. Each
+        statistical check has an equal share, split equally over its comparisons; the figures state their number.
     devices : int
-        Devices of each truth whose reports are drawn where laws are compared, at least 2,000: the more, the smaller the
-        faults that are found. A fifth of them are drawn at the second size.
+        Number of devices of each truth whose reports are drawn to compare distributions, at least 2,000. More devices
+        reveal smaller faults. At the second number of cells a fifth of them are drawn.
     queries : int
-        Queries over which claims are audited: 1, or 2 for those over two queries as well.
+        Queries over which claims are audited: 1, or 2 to audit claims over two queries as well.
     sizes : int
-        Numbers of cells at which everything is checked, 1 or 2.
+        How many numbers of cells the checks are run at, 1 or 2.
     quick : bool
-        A fifth of the devices, one query, one size.
+        Use a fifth of the devices, one query and one number of cells.
     thorough : bool
-        50 times the devices, and intervals and standard errors of larger crowds too, with and without loss: a
-        minute or several.
+        Use 50 times the devices, and check intervals and standard errors of larger crowds too, with and without loss.
+        This takes one minute or several.
     raise_failures : bool
-        Raise if any check fails; else return the report whatever it says.
+        Raise an error if any check fails; if False, always return the report.
 
     Returns
     -------
     ConformanceReport
-        What each check found.
+        The result of each check.
 
     Raises
     ------
     ConformanceError
-        If a check fails, with all of them and the `report`.
+        If a check fails; it states all failed checks and has the `report`.
     ParameterError
         If `level`, `devices`, `queries` or `sizes` is out of range, or both `quick` and `thorough` are given.
 
@@ -173,7 +174,7 @@ def check_mechanism(
         devices, queries, sizes = max(LEAST_DEVICES, devices // QUICK), 1, 1
     if thorough:
         devices *= THOROUGH
-    # A mechanism may be callable too; its class has an `answer`, and that of a class or a function has none.
+    # A mechanism may be callable too. Its type has an `answer`; the type of a class or a function has none.
     makes = callable(mechanism) and not hasattr(type(mechanism), "answer")
     first = mechanism(cells=cells) if makes else mechanism
     attributes = Findings()
@@ -197,7 +198,7 @@ def check_mechanism(
 
 
 def _resize(make: Callable[..., Any] | None, first: Any, findings: Findings) -> Any:
-    """Return the mechanism with another number of cells; or None, with the reason among the findings."""
+    """Return the mechanism with another number of cells, or None with the reason among the findings."""
     cells = MORE_CELLS if first.cells < MORE_CELLS else FEW_CELLS
     try:
         second = make(cells=cells) if make else dataclasses.replace(first, cells=cells)
@@ -215,7 +216,7 @@ def _resize(make: Callable[..., Any] | None, first: Any, findings: Findings) -> 
 
 
 def _run(name: str, check: Callable[[Harness, Findings], None], trial: Harness) -> CheckResult:
-    """Run one check; whatever the mechanism raises in it is a fault like another."""
+    """Run one check; an exception that the mechanism raises is recorded as a fault."""
     findings = Findings()
     try:
         check(trial, findings)
@@ -225,7 +226,7 @@ def _run(name: str, check: Callable[[Harness, Findings], None], trial: Harness) 
 
 
 def _write(mechanism: Any) -> str:
-    """Return the mechanism as it writes itself, in one line."""
+    """Return the mechanism's `repr` in one line, or the name of its type if `repr` raises an error."""
     try:
         return " ".join(repr(mechanism).split())
     except Exception:  # noqa: BLE001 - a user's mechanism may raise anything

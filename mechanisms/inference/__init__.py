@@ -1,4 +1,4 @@
-"""What a coalition can infer from a device's reports, how often its best guess is right, and what forgers can move."""
+"""Inference of a device's cell from its reports, success of the best guess, and the effect of forged reports."""
 
 from mechanisms.inference.bayes_success import guess_success, protocol_matrix, sampled_guess_success, sampled_posterior
 from mechanisms.inference.dropout import dropped_others_success, dropped_target_success

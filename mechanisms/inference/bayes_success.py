@@ -1,4 +1,4 @@
-"""Bayes success: how often the best guess from one query's reports is right, of the cell and of being sampled."""
+"""Bayes success: how often the best guess of the cell, or of being sampled, from one query's reports is right."""
 
 import math
 from collections.abc import Sequence
@@ -18,20 +18,26 @@ from mechanisms.privacy.sampling_privacy import linked_blanks
 
 
 def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike) -> float | None:
-    """Return the expected success of the best guess from these rounds' reports, exactly, or None.
+    """Return the exact expected success of the best guess of the cell from these rounds' reports, or None.
 
-    In O(V log V): for values by their own law (Sampling Privacy, refreshed or not, round by round and linked, k-ary
-    randomized response, no privacy), for bits and questions as the expected maximum of independent evidence, for
-    subset selection by the first member in order of the prior, for Hadamard response by halving. For local hashing
-    with more than one cell None: buckets of three symbols are not independent and their joint law has no short form
-    (`simulated_guess_success` states an error). The order of `rounds` does not matter.
+    The computation takes O(V log V). The method depends on the mechanism:
+
+    - Reports that are one value (Sampling Privacy, with or without refresh, each round alone and both linked; k-ary
+      randomized response; no privacy): a closed form from the distribution of the values.
+    - Bits and binary queries: the expected maximum of independent evidence.
+    - Subset selection: by the first member of the subset in descending order of the prior.
+    - Hadamard response: by halving the set of outputs.
+    - Local hashing with more than one cell: None. The buckets of three symbols are not independent, and their joint
+      distribution has no short form. `simulated_guess_success` estimates the success with a standard error.
+
+    The order of `rounds` does not matter.
 
     Parameters
     ----------
     mechanism : LocalMechanism or Protocol
-        Or a protocol as a table: its prior is over its kinds, in order.
+        A `Protocol` is a table: its prior is over its kinds, in order.
     rounds : sequence of int, optional
-        The rounds seen, linked; all, if None.
+        The rounds observed, linked; all, if None.
     prior : (cells + 1,) float64
         q_0 (outside) … q_V.
 
@@ -45,13 +51,13 @@ def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike
     NoLikelihoodError
         If the mechanism has no likelihood.
     ParameterError
-        If a round or the prior is none.
+        If a round does not exist or the prior is not a distribution.
     """
     if isinstance(mechanism, Protocol):
         return best_guess_success(protocol_matrix(mechanism, rounds), prior)
     q = check_prior(prior, mechanism.cells)
     found = law_of(mechanism, rounds).guess_success(q, 1)
-    # Never below the guess without reports, but for rounding.
+    # The exact value is at least that of the guess without reports; rounding may put it below.
     return None if found is None else max(found, float(q.max()))
 
 
@@ -76,10 +82,11 @@ def protocol_matrix(protocol: Protocol, rounds: Sequence[int] | None = None) -> 
 def sampled_posterior(
     mechanism: Any, reports: Sequence[Any], prior: ArrayLike, rounds: Sequence[int] | None = None
 ) -> NDArray[np.float64]:
-    """Return P(the die said S | a device's reports of these rounds).
+    """Return P(the device was sampled | its reports of these rounds).
 
-    Round one tells of the die and not of the place: 0 comes of S with π_s and of a blank with π_0. In round two, and
-    linked, value v comes of S with π_s·q_v. Reports that no device sends leave π_s.
+    "Sampled" means that the device's categorical draw is S. Round one depends on the draw and not on the cell: report
+    0 has probability π_s by sampling and π_0 as a blank. In round two, and with linked rounds, value v has probability
+    π_s·q_v by sampling. Reports that no device sends leave the prior probability π_s.
 
     Parameters
     ----------
@@ -91,12 +98,12 @@ def sampled_posterior(
     Returns
     -------
     (n,) or (n, cells) float64
-        One die a device; in the binary form one a cell.
+        One probability per device; for `BinarySamplingPrivacy`, which draws once per cell, one per device and cell.
 
     Raises
     ------
     NoLikelihoodError
-        If the mechanism samples nobody.
+        If the mechanism does not sample.
     """
     q = check_prior(prior, mechanism.cells)
     seen = check_rounds(rounds, mechanism.rounds)
@@ -112,7 +119,10 @@ def sampled_posterior(
 
 
 def sampled_guess_success(mechanism: SamplingPrivacy, rounds: Sequence[int] | None, prior: ArrayLike) -> float:
-    """Return how often the best guess of whether a device was sampled is right: Σ of the larger of both masses.
+    """Return the success of the best guess of whether a device was sampled: Σ of the larger of the two masses.
+
+    The sum is over all observations. The two masses are the joint probabilities of an observation with "sampled" and
+    with "not sampled".
 
     Parameters
     ----------
@@ -131,7 +141,7 @@ def sampled_guess_success(mechanism: SamplingPrivacy, rounds: Sequence[int] | No
 def _masses(
     mechanism: SamplingPrivacy, prior: NDArray[np.float64], seen: tuple[int, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return with what probability each value comes of S and of a blank, (V + 1,) each, and what shows a blank."""
+    """Return P(value, sampled) and P(value, blank), (V + 1,) each, and the mass of linked pairs that must be blanks."""
     blanks, sampling = mechanism.blanks, mechanism.sampling
     if seen == (1,):
         sampled = np.zeros_like(blanks)
@@ -146,7 +156,7 @@ def _masses(
 def _of_values(
     mechanism: SamplingPrivacy, reports: Sequence[Any], prior: NDArray[np.float64], seen: tuple[int, ...]
 ) -> NDArray[np.float64]:
-    """Return the posterior of one die a device."""
+    """Return the posterior of being sampled, with one draw per device."""
     sampled, blank, _ = _masses(mechanism, prior, seen)
     total = sampled + blank
     share = np.divide(sampled, total, out=np.full_like(total, mechanism.sampling), where=total > 0.0)
@@ -155,7 +165,7 @@ def _of_values(
     if len(seen) == 2:
         first = read_values(reports[seen.index(1)], outputs=len(blank))
         found = np.where(first > 0, 0.0, found)
-    # What no device sends tells nothing.
+    # A report that no device sends is no evidence: the prior remains.
     impossible = np.isneginf(law_of(mechanism, seen).log_likelihood(reports).max(axis=1))
     return np.where(impossible, mechanism.sampling, found)
 
@@ -163,7 +173,7 @@ def _of_values(
 def _of_bits(
     mechanism: BinarySamplingPrivacy, reports: Sequence[Any], prior: NDArray[np.float64], seen: tuple[int, ...]
 ) -> NDArray[np.float64]:
-    """Return the posterior of one die a cell: that of a cell the device is in, and of any other, by where it is."""
+    """Return the posterior of being sampled, with one draw per cell, averaged over the posterior of the cell."""
     zero, one, sampling = mechanism.faces
     after = posterior(law_of(mechanism, seen).log_likelihood(reports), prior)[:, 1:]
     elsewhere = sampling / (sampling + zero)

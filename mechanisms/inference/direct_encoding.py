@@ -24,19 +24,20 @@ MOST_WORK = 2e9
 def best_of_counts(
     prior: NDArray[np.float64], masses: NDArray[np.float64], rest: float, sampling: float, queries: int
 ) -> float | None:
-    """Return Σ over T values of max_t q_t·Π m·(1 + π_s/m_t)^(times t was given), values of mass 0 left out.
+    """Return Σ over T values of max_t q_t·Π m·(1 + π_s/m_t)^(times t was reported), without values of mass 0.
 
-    The counts are a multinomial, which is independent Poisson counts given their sum T. So the greatest q_t·r_t^n
-    over all truths is found as `expected_best` does, but with the polynomial of every truth's count, up to z^T, in the
-    place of its distribution function: a product tree over the truths, and one path of it for every (truth, count)
-    in ascending order of its value. All terms are positive, so nothing is lost.
+    The counts of the values are multinomial, which is the distribution of independent Poisson counts given their sum
+    T. So the expected greatest q_t·r_t^n over all truths is computed as in `expected_best`, but each truth's
+    distribution function is replaced by the generating polynomial of its count, up to z^T. A product tree over the
+    truths holds the polynomials, and each (truth, count), in ascending order of its value, updates one path of the
+    tree. All terms are positive, so no digits are lost by cancellation.
 
     Parameters
     ----------
     prior, masses : (truths,) float64
         q and m.
     rest : float
-        Mass of what says nothing.
+        Mass of reports that carry no evidence.
     sampling : float
         π_s.
     queries : int
@@ -45,7 +46,7 @@ def best_of_counts(
     Returns
     -------
     float or None
-        None where it would take too long.
+        None if more than `MOST_WORK` multiplications would be needed.
     """
     total = float(masses.sum()) + rest
     if total <= 0.0:
@@ -62,7 +63,7 @@ def best_of_counts(
         poisson = np.where(counts == 0, 0.0, counts * log_rates) - rates[:, np.newaxis] - log_factorial
         ratio = np.log1p(sampling / masses)[:, np.newaxis]
         value = np.log(prior)[:, np.newaxis] + np.where(counts == 0, 0.0, counts * ratio)
-    # Mass 0: given by its own devices only, and those outcomes are counted elsewhere.
+    # Mass 0: only devices with that truth report the value, and `guess_success` counts those outcomes.
     value[masses == 0.0, 1:] = -np.inf
     at_sum = queries * math.log(queries) - queries - log_factorial[queries]
     scale = queries * math.log(total) - at_sum
@@ -87,7 +88,7 @@ def _climb(
     values: NDArray[np.float64],
     floor: float,
 ) -> float:  # pragma: no cover - compiled
-    """Fill the tree, then add the levels one by one, each with what all other truths can be at most."""
+    """Fill the tree, then sum over the levels: the value of each times P(no other truth's value exceeds it)."""
     size, top = tree.shape[0] // 2, tree.shape[1] - 1
     for node in range(size - 1, 0, -1):
         for i in range(top + 1):
@@ -116,24 +117,24 @@ def _climb(
     return success
 
 
-# A report that is as likely from every truth.
+# A report that is equally likely for every truth.
 NOTHING = -2
 
 
 @dataclass(frozen=True, eq=False)
 class OwnValueLaw:
-    """What is seen is a value with P(v | t) = m_v + π_s·[v = t], or something that says nothing.
+    """The law of a report that is a value with P(v | t) = m_v + π_s·[v = t], or that carries no evidence.
 
     Parameters
     ----------
     masses : (V + 1,) float64
         m_0…m_V.
     rest : float
-        Probability of what says nothing; Σm + rest + π_s = 1.
+        Probability of a report without evidence; Σm + rest + π_s = 1.
     sampling : float
         π_s.
     read : callable
-        What is seen of each device, (n,) int64: a value, NOTHING, or INVALID.
+        Maps the reports to one observation per device, (n,) int64: a value, NOTHING, or INVALID.
     """
 
     masses: NDArray[np.float64]
@@ -148,7 +149,7 @@ class OwnValueLaw:
 
     @classmethod
     def of_sampling(cls, mechanism: SamplingPrivacy, rounds: Sequence[int]) -> "OwnValueLaw":
-        """Return the law of round one, of round two, or of both linked, in whatever order they come (SP eqs 12-16)."""
+        """Return the law of round one, of round two, or of both linked, in any order (SP eqs 12-16)."""
         blanks, sampling = mechanism.blanks, mechanism.sampling
         if tuple(rounds) == (1,):
             first = blanks.copy()
@@ -166,14 +167,14 @@ class OwnValueLaw:
         return cls(pairs, float(blanks[1:].sum() + blanks[0] - pairs.sum()), sampling, read)
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
-        """Return log P(what is seen | truth) up to a constant a row, (n, V + 1)."""
+        """Return log P(observation | truth) up to a constant per row, (n, V + 1)."""
         seen = self.read(reports)
         logs = np.zeros((len(seen), len(self.masses)))
         values = np.flatnonzero(seen >= 0)
         own = seen[values]
         common = self.masses[own]
         logs[seen == INVALID] = -np.inf
-        # Given by its own devices only, or by nobody.
+        # Common mass 0: only devices with that truth report the value, or no device does.
         logs[values[common == 0.0]] = -np.inf
         with np.errstate(divide="ignore"):
             gain = np.log1p(self.sampling / np.where(common > 0.0, common, 1.0))
@@ -185,8 +186,9 @@ class OwnValueLaw:
     def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
         """Return the exact success from T queries' reports with fresh coins.
 
-        One query: rest·max q + Σ_v max(q_v(m_v + π_s), m_v·max_{u≠v} q_u). More: what a truth's own devices alone
-        give, at least once with 1 − (1 − π_s)^T, and the counts of the rest.
+        One query: rest·max q + Σ_v max(q_v(m_v + π_s), m_v·max_{u≠v} q_u). Several queries: a value of mass 0, which
+        only devices with that truth report, is reported at least once with probability 1 − (1 − π_s)^T; the other
+        values contribute through their counts (`best_of_counts`).
         """
         if self.sampling == 0.0:
             return float(prior.max())
@@ -201,7 +203,7 @@ class OwnValueLaw:
 
 
 def _read_pairs(first: NDArray[np.int64], second: NDArray[np.int64], mechanism: SamplingPrivacy) -> NDArray[np.int64]:
-    """Return the second value where the first is 0; a blank first says nothing; INVALID if no device gives the pair."""
+    """Return the second value if the first is 0, NOTHING after a blank first, INVALID if no device sends the pair."""
     blanks, refresh = mechanism.blanks, mechanism.refresh
     same = (first == second) & (refresh < 1.0)
     again = (blanks[np.maximum(second, 0)] > 0.0) & (refresh > 0.0)

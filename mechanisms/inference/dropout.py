@@ -1,4 +1,4 @@
-"""Drop-out between rounds: what the remaining tallies reveal when all other devices, or the target, are left out."""
+"""Drop-out between rounds: what the remaining tallies reveal if all other devices, or the target, are missing."""
 
 import math
 from typing import Any, Literal, get_args
@@ -25,29 +25,31 @@ def dropped_others_success(
     released: Released = "counts",
     first_round: int = 1,
 ) -> float:
-    """Return how often the best guess of the target's cell is right when everybody else is dropped, exactly.
+    """Return the exact success of the best guess of the target's cell if all other devices drop out.
 
-    The games. Everyone is asked both rounds of one query of two-round Sampling Privacy; the adversary makes all but
-    the target drop out, and sees only what is released, whole counts of both rounds or their differences C₂ − C₁ over
-    the real cells.
+    Every device is asked in both rounds of one query of two-round Sampling Privacy. The adversary makes all devices
+    but the target drop out. It observes only what is released: the counts of both rounds, or their differences
+    C₂ − C₁ over the real cells.
 
-    - ``first_round=1``: the others are in neither tally, because pairing removes who was heard in one round only, or
-      because they were never asked. The counts are the target's two reports: as `guess_success` of the linked rounds.
-      Of the differences, a pair (w, w) leaves only zeros, whatever w is, so (0, 0) no longer stands out: without
-      refresh π_s(1 − q_0) + max(q_0, (1 − π_s)·max_{u≠0} q_u).
+    - ``first_round=1``: the others are in neither tally, because pairing removes devices that answered in one round
+      only, or because they were never asked. The counts are then the target's two reports, and the success is that of
+      `guess_success` with linked rounds. In the differences, a pair (w, w) leaves only zeros for every w, so (0, 0)
+      cannot be distinguished from the others: without refresh the success is
+      π_s(1 − q_0) + max(q_0, (1 − π_s)·max_{u≠0} q_u).
     - ``first_round=N``: the tally of round one has all N devices, that of round two the target alone (no pairing). So
-      round two shows its report v, and round one hides it among N: C₁ is one multinomial whatever the truth, and
-      P(its first report was w | C₁) is C₁,w/N. The others' places do not matter, known or not: round one is answered
-      without them. From N = 1, the linked reports, the success falls to that of round two alone.
+      round two reveals its report v, and round one hides its first report among N: C₁ has the same multinomial
+      distribution for every truth, and P(its first report was w | C₁) is C₁,w/N. The others' cells do not matter,
+      known or not, because the answers of round one do not depend on them. The success falls from that of linked
+      reports at N = 1 towards that of round two alone.
 
     Parameters
     ----------
     mechanism : SamplingPrivacy
-        Refreshed or not.
+        With or without refresh.
     prior : (cells + 1,) float64
     released : {"counts", "differences"}
     first_round : int
-        Devices in the tally of round one, with the target; more than one with counts only.
+        Number of devices in the tally of round one, including the target; must be 1 if differences are released.
 
     Returns
     -------
@@ -56,9 +58,9 @@ def dropped_others_success(
     Raises
     ------
     NoLikelihoodError
-        If the mechanism is another.
+        If the mechanism is not two-round Sampling Privacy.
     ParameterError
-        If a value is out of range, or differences are asked for with others in round one.
+        If a value is out of range, or differences are released with others in round one.
     """
     q = _check(mechanism, prior)
     devices = check_integer("first_round", first_round, at_least=1)
@@ -79,19 +81,21 @@ def dropped_target_success(
     others: ArrayLike | None = None,
     k: int | None = None,
 ) -> float | None:
-    """Return how often the best guess of the target's cell is right when it alone drops out of round two, exactly.
+    """Return the exact success of the best guess of the target's cell if it alone drops out of round two.
 
-    The games, all with differences C₂ − C₁ over the real cells released.
+    The differences C₂ − C₁ over the real cells are released. `compared` selects what the adversary compares.
 
-    - ``compared="nothing"``: one release, from which the target's second report is missing. What is left of it is its
-      first report, which is made without the truth: the success is max q, the prior's, whoever the others are.
-    - ``compared="same_reports"``: the same query is released twice, of everybody and of everybody but the target, whom
-      pairing removes. The others' parts are the same and cancel: the difference of the two is the target's own, as
-      when everybody else is dropped. What hides it is only that nobody publishes twice.
-    - ``compared="known_others"``: the release with the target is set beside one, of another query with fresh coins,
-      without it, and everyone else stays where they are known to be: the second tells nothing the adversary does not
-      know, and the first is the view `ReleasedDifferences`. If the others are *not* known this is an upper bound, and
-      max q a lower one.
+    - ``compared="nothing"``: one release, from which the target's second report is missing. It contains only the
+      target's first report, which does not depend on the truth. So the success is that of the prior, max q, for any
+      other devices.
+    - ``compared="same_reports"``: the same query is released twice, once for all devices and once for all devices but
+      the target, which pairing removes. The others' parts are equal and cancel: the difference of the two releases is
+      the target's own difference, as if all others had dropped out. The target is protected only if no query is
+      published twice.
+    - ``compared="known_others"``: the adversary compares the release with the target and a release of another query,
+      with fresh coins and without the target. All other devices stay in cells that the adversary knows. So the second
+      release adds no information, and the first is the view `ReleasedDifferences`. If the others are *not* known,
+      this value is an upper bound, and max q a lower one.
 
     Parameters
     ----------
@@ -100,14 +104,14 @@ def dropped_target_success(
     prior : (cells + 1,) float64
     compared : {"nothing", "same_reports", "known_others"}
     others : (cells,) int, optional
-        Devices in each cell without the target; for "known_others".
+        Number of devices in each cell without the target; for "known_others".
     k : int, optional
-        Differences below it are suppressed; for "known_others".
+        Differences below k are suppressed; for "known_others".
 
     Returns
     -------
     float or None
-        None where `known_others_guess_success` is.
+        None where `known_others_guess_success` returns None.
     """
     q = _check(mechanism, prior)
     if compared not in get_args(Compared):
@@ -124,7 +128,7 @@ def dropped_target_success(
 
 
 def _check(mechanism: Any, prior: ArrayLike) -> NDArray[np.float64]:
-    """Refuse other mechanisms, and return the prior."""
+    """Return the checked prior; raise `NoLikelihoodError` for a mechanism other than Sampling Privacy."""
     if not isinstance(mechanism, SamplingPrivacy):
         raise NoLikelihoodError(type(mechanism).__name__, "drop-out is worked out for two-round Sampling Privacy only.")
     return check_prior(prior, mechanism.cells)
@@ -141,7 +145,7 @@ def _from_linked(mechanism: SamplingPrivacy, prior: NDArray[np.float64]) -> floa
 def _from_own_differences(mechanism: SamplingPrivacy, prior: NDArray[np.float64]) -> float:
     """Return the success from e_v − e_w over the real cells, for the target's pair of reports (w, v).
 
-    +1 at v alone is the pair (0, v); −1 somewhere shows a refreshed blank; nothing at all is any (w, w).
+    A +1 at v alone is the pair (0, v). A −1 in any cell reveals a refreshed blank. All zeros are a pair (w, w).
     """
     blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
     again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
@@ -156,12 +160,13 @@ def _from_own_differences(mechanism: SamplingPrivacy, prior: NDArray[np.float64]
 
 
 def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], devices: int) -> float:
-    """Return the success from the target's second report and N devices' first reports added up.
+    """Return the success from the target's second report and the sum of N devices' first reports.
 
-    With p the law of a first report, P(C₁ with the target's w) = P(C₁)·C₁,w/(N·p_w). So for a second report v, truth t
-    has weight q_t·(π_s[t = v]·C₀/(N·p_0) + K) with K = (1 − ρ)·π_v·C_v/(N·p_v) + ρ·b_v·(1 − π_s·C₀/(N·p_0)), the
-    blanks' part, and what is to be averaged is max(q_v(X + K), g_v·K) = g_v·K + [q_v·X − (g_v − q_v)K]₊, X the first
-    term and g_v the greatest other prior. E[K] is P(v from a blank), and only cells with q_v < g_v need a sum.
+    With p the distribution of a first report, P(C₁ with the target's w) = P(C₁)·C₁,w/(N·p_w). So for a second report
+    v, truth t has weight q_t·(X·[t = v] + K). Here X = π_s·C₀/(N·p_0), and the part of the blanks is
+    K = (1 − ρ)·π_v·C_v/(N·p_v) + ρ·b_v·(1 − π_s·C₀/(N·p_0)). With g_v the greatest other prior, the success is the
+    mean of max(q_v(X + K), g_v·K) = g_v·K + [q_v·X − (g_v − q_v)K]₊. E[K] is P(v from a blank), and only cells with
+    q_v < g_v need a sum.
     """
     blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
     again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
@@ -179,7 +184,7 @@ def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], d
     for (q, g, blank, redrawn, is_zero), times in zip(*rows, strict=True):
         share = min(blank / (1.0 - zero), 1.0) if zero < 1.0 else 0.0
         if not is_zero and _surely_positive(q, g, share, refresh * redrawn, mechanism, trials[0], devices):
-            # [q_v·X − (g_v − q_v)·K] on average, X and K having the means π_s and π_v.
+            # The mean of q_v·X − (g_v − q_v)·K, where X and K have the means π_s and π_v.
             success += float(times) * (q * sampling - (g - q) * blank)
             continue
         redrawn_part = refresh * redrawn * (1.0 - sampling * told)
@@ -198,7 +203,7 @@ def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], d
 def _surely_positive(
     q: float, g: float, share: float, redrawn: float, mechanism: SamplingPrivacy, trials: float, devices: int
 ) -> bool:
-    """Return whether q_v·X exceeds (g_v − q_v)·K wherever C₀ is likely: where it is least, C_v being greatest."""
+    """Return whether q_v·X exceeds (g_v − q_v)·K for all likely C₀: checked at the least C₀ and the greatest C_v."""
     told = (devices - trials) / (devices * (float(mechanism.blanks[0]) + mechanism.sampling))
     room = q * mechanism.sampling * told - (g - q) * redrawn * (1.0 - mechanism.sampling * told)
     most = trials * share + _reach(np.array(trials * share), share)
@@ -206,7 +211,7 @@ def _surely_positive(
 
 
 def _reach(mean: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return how far from its mean a binomial is but for 1e-17 (Bernstein, as in `window`)."""
+    """Return a distance from the mean that a binomial exceeds with at most `LEFT_OUT` (Bernstein, as in `window`)."""
     rarity = math.log(2.0 / LEFT_OUT)
     reach: NDArray[np.float64] = rarity / 3.0 + np.sqrt(rarity * rarity / 9.0 + 2.0 * mean * (1.0 - share) * rarity)
     return reach
@@ -220,7 +225,7 @@ def _positive_part(
     if slope == 0.0 or share == 0.0:
         return found
     last = np.minimum(np.floor(room / slope), trials)
-    # Where C is surely below `last`, or surely above, there is nothing to sum up.
+    # Where C is almost surely below `last`, or above it, the mean has a closed form.
     mean = trials * share
     reach = _reach(mean, share)
     found = np.where(last >= mean + reach, room - slope * mean, 0.0)
@@ -233,7 +238,7 @@ def _positive_part(
 
 
 def _up_to(c: NDArray[np.float64], n: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return P[Bin(n, share) ≤ c] for whole c ≥ −1, 1 from c = n on."""
+    """Return P[Bin(n, share) ≤ c] for integers c ≥ −1; it is 1 for c ≥ n."""
     inside = bdtr(np.clip(c, 0.0, np.maximum(n, 0.0)), np.maximum(n, 0.0).astype(np.int64), share)
     found: NDArray[np.float64] = np.where(c >= n, 1.0, inside)
     return found

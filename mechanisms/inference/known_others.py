@@ -1,4 +1,4 @@
-"""Published differences when all other devices are known: what they reveal about the remaining one."""
+"""What published differences reveal about one device if the cells of all other devices are known."""
 
 import math
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ def difference_log_ratio(
     """Return ln P(D | the target is in the cell)/P(D | it is not) of a cell's published differences.
 
     D is Bin(n, β) with the target and Bin(n − 1, β) without, β = π_s (`released_differences_delta`), so the ratio is
-    n(1 − β)/(n − D), and +∞ at D = n. Below k all differences are one output, "suppressed", with the ratio
+    n(1 − β)/(n − D), and +∞ at D = n. All differences below k are one output, "suppressed", with the ratio
     P[Bin(n, β) < k]/P[Bin(n − 1, β) < k] = 1 − β·P[Bin(n − 1, β) = k − 1]/P[Bin(n − 1, β) < k].
 
     Parameters
     ----------
     differences : (…) int
-        What was published; with k, anything below k stands for "suppressed". Numbers that neither can cause (forged
-        ones, or noise after loss) tell nothing: 0.
+        The published differences; with k, any number below k stands for "suppressed". Numbers that are impossible in
+        both cases (from forged reports, or after message loss) are no evidence: their logarithm is 0.
     crowd : (…) int
-        n, devices in the cell with the target there, at least 1; broadcast with the differences.
+        n, the number of devices in the cell including the target, at least 1; broadcast with the differences.
     sampling : float
         β = π_s, in (0, 1].
     k : int, optional
@@ -40,7 +40,7 @@ def difference_log_ratio(
     Returns
     -------
     (…) float64
-        −∞ and +∞ where one of the two cannot be.
+        −∞ or +∞ where one of the two cases is impossible.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def _suppressed_log_ratio(n: Whole, beta: float, k: int) -> NDArray[np.float64]:
     """Return ln P[Bin(n, β) < k]/P[Bin(n − 1, β) < k]."""
     below, at = mass_up_to(k - 1, n - 1, beta), mass_at(k - 1, n - 1, beta)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Where both are 0 to a double, the tail below k − 1 is geometric: its share is 1 less the ratio of neighbours.
+        # Where both underflow to 0, the tail below k − 1 is geometric: the share is 1 less the ratio of neighbours.
         fall = (k - 1) * (1.0 - beta) / (beta * np.maximum(n - k + 1.0, 1.0))
         share = np.where(below > 0.0, at / below, np.clip(1.0 - fall, 0.0, 1.0))
         found: NDArray[np.float64] = np.log1p(-beta * share)
@@ -77,19 +77,20 @@ def _suppressed_log_ratio(n: Whole, beta: float, k: int) -> NDArray[np.float64]:
 def difference_guess_success(
     *, crowd: ArrayLike, sampling: float, prior: float = 0.5, k: int | None = None
 ) -> NDArray[np.float64]:
-    """Return how often the best guess from a cell's difference of whether the target was in it is right, exactly.
+    """Return the exact success of the best guess, from a cell's published difference, of whether the target is in it.
 
-    Σ_D max(q·P(D), (1 − q)·Q(D)). The ratio rises with D, so the best guess is "in the cell" from some D on:
-    D ≥ n − n(1 − β)q/(1 − q). At q = ½ it is ½(1 + TV) and TV = δ(0) of `released_differences_delta`.
+    The success is Σ_D max(q·P(D), (1 − q)·Q(D)), with P(D) if the target is in the cell and Q(D) if not. The ratio
+    increases with D, so the best guess is "in the cell" from a threshold on: D ≥ n − n(1 − β)q/(1 − q). At q = ½ the
+    success is ½(1 + TV), where the total variation distance TV is δ(0) of `released_differences_delta`.
 
     Parameters
     ----------
     crowd : (…) int
-        n, devices in the cell with the target there, at least 1.
+        n, the number of devices in the cell including the target, at least 1.
     sampling : float
         β = π_s, in (0, 1].
     prior : float
-        q, the probability that it was there, in [0, 1].
+        q, the prior probability that the target is in the cell, in [0, 1].
     k : int, optional
         Differences below it are suppressed; none are, by default.
 
@@ -106,7 +107,8 @@ def difference_guess_success(
     odds = q / (1.0 - q) if q < 1.0 else math.inf
     with np.errstate(invalid="ignore"):
         threshold = np.ceil(n - n * (1.0 - beta) * odds) if odds < math.inf else np.zeros(n.shape)
-    # Rounding of the threshold is made good by trying its neighbours; suppressed differences are on one side together.
+    # The threshold may be off by one from rounding, so its neighbours are tried. Suppressed differences are one output,
+    # so all of them are on one side of it.
     found = np.maximum(np.full(n.shape, q), 1.0 - q)
     for step in (-1.0, 0.0, 1.0):
         start = np.clip(threshold + step, least, np.maximum(n + 1, least))
@@ -121,14 +123,15 @@ def known_others_log_likelihood(
 ) -> Logs:
     """Return log P(all cells' differences | the target's cell), up to a constant, (V + 1,).
 
-    Differences of different cells are independent given everyone's cell, and the target changes that of its own only.
+    Given the cells of all devices, the differences of the cells are independent. The target changes only the
+    difference of its own cell.
 
     Parameters
     ----------
     differences : (V,) int
-        As published; with k, anything below it stands for "suppressed".
+        As published; with k, any number below k stands for "suppressed".
     others : (V,) int
-        Devices known to be in each cell, without the target.
+        Number of devices known to be in each cell, without the target.
     sampling : float
         β = π_s.
     k : int, optional
@@ -140,21 +143,22 @@ def known_others_log_likelihood(
     told = np.isposinf(logs)
     if not told.any():
         return logs
-    # More than one cell full: no single target does that.
+    # Only the target can make a difference full, and it is in one cell: two full differences are impossible.
     return np.where(told & (told.sum() == 1), 0.0, -np.inf)
 
 
 def known_others_guess_success(
     *, others: ArrayLike, sampling: float, prior: ArrayLike, k: int | None = None
 ) -> float | None:
-    """Return how often the best guess of the target's cell from all published differences is right, exactly.
+    """Return the exact success of the best guess of the target's cell from all published differences.
 
-    A full difference, D = n, gives it away, with q_v·βⁿ; the rest is the expected maximum of independent evidence.
+    A full difference, D = n, reveals the cell with certainty; its probability is q_v·βⁿ. The rest of the success is
+    the expected maximum of independent evidence.
 
     Parameters
     ----------
     others : (V,) int
-        Devices known to be in each cell, without the target.
+        Number of devices known to be in each cell, without the target.
     sampling : float
         β = π_s, in (0, 1].
     prior : (V + 1,) float64
@@ -164,7 +168,7 @@ def known_others_guess_success(
     Returns
     -------
     float or None
-        None where there are more than four million devices.
+        None if there are more than four million devices and cells together (`LARGEST_LEVELS`).
     """
     known = _whole("others", others)
     q = check_prior(prior, known.size)
@@ -195,16 +199,16 @@ def known_others_guess_success(
 
 @dataclass(frozen=True, eq=False)
 class OwnReportMasses:
-    """Probabilities of what is read of a device's two reports, with what the device adds to its cell's difference.
+    """Joint probabilities of a device's observed reports and of the device's contribution to its cell's difference.
 
-    It adds 1 if it is in the cell and sampled, and nothing else: blanks are the same in both rounds.
+    The contribution is 1 if the device is in the cell and sampled, and 0 otherwise: blanks are the same in both rounds.
 
     Parameters
     ----------
     inside_one, inside_none : (…) float64
-        P(what is read, and it adds 1 | it is in the cell), and the same with 0.
+        P(observed reports, contribution 1 | the device is in the cell), and the same with contribution 0.
     outside : (…) float64
-        P(what is read | it is outside every cell).
+        P(observed reports | the device is outside every cell).
     """
 
     inside_one: NDArray[np.float64]
@@ -217,7 +221,8 @@ class OwnReportMasses:
     ) -> "OwnReportMasses":
         """Return the probabilities of reports of two-round Sampling Privacy without refresh.
 
-        A sampled device reports 0, then its cell, or 0 again outside; another one reports its blank twice.
+        A sampled device reports 0, then its cell, or 0 again if it is outside. A device that is not sampled reports
+        the same blank twice.
 
         Parameters
         ----------
@@ -226,7 +231,7 @@ class OwnReportMasses:
         cell : (n,) int
             The cell in question, 1…V.
         first, second : (n,) int or None
-            The reports of rounds one and two, None where they are not read.
+            The reports of rounds one and two; None if they are not observed.
         """
         place = _whole("cell", cell)
         blanks, sampling = mechanism.blanks, mechanism.sampling
@@ -245,8 +250,8 @@ class OwnReportMasses:
     def log_ratio(self, difference_ratio: ArrayLike | None, *, sampling: float) -> NDArray[np.float64]:
         """Return ln P(reports and difference | in the cell)/P(… | outside), (…) float64.
 
-        The others' difference is independent of the device's reports. With them alone, D − 1 is ρ times as likely as D;
-        `difference_log_ratio` is ln(βρ + 1 − β).
+        The other devices' part of the difference is independent of the device's reports. For the others alone, D − 1
+        is ρ times as likely as D, and `difference_log_ratio` is ln(βρ + 1 − β).
 
         Parameters
         ----------
@@ -275,10 +280,10 @@ def own_reports_guess_success(
     k: ArrayLike | None = None,
     published: bool = True,
 ) -> NDArray[np.float64]:
-    """Return how often the best guess is right of whether a device is in a cell or outside, at even odds, exactly.
+    """Return the exact success, at even prior odds, of the best guess of whether a device is in a cell or outside.
 
-    Its evidence is the device's own reports of some rounds, and the cell's published difference, of which the part of
-    all devices is known that are neither the device nor one of the crowd.
+    The evidence is the device's own reports of some rounds and the cell's published difference. The part of this
+    difference that comes from devices other than the device and its crowd is known.
 
     Parameters
     ----------
@@ -287,9 +292,9 @@ def own_reports_guess_success(
     cell : (n,) int
         The cell, 1…V.
     crowd : (n,) int
-        Devices in the cell with the device there, those left out of which the coalition knows all; at least 1.
+        Number of devices in the cell including the device, without those whose part the coalition knows; at least 1.
     rounds
-        Which reports of the device are read: (), (1,), (2,) or (1, 2).
+        Which reports of the device are observed: (), (1,), (2,) or (1, 2).
     k : (n,) int, optional
         Differences below it are suppressed; none are, by default.
     published
@@ -327,9 +332,9 @@ def own_reports_guess_success(
 def _best_mass(
     own: OwnReportMasses, n: Whole, beta: float, least: NDArray[Any], *, published: bool
 ) -> NDArray[np.float64]:
-    """Return Σ_D max(P(reports, D | in the cell), P(reports, D | outside)) for what is read of the reports.
+    """Return Σ_D max(P(reports, D | in the cell), P(reports, D | outside)) for the observed reports.
 
-    The ratio rises with D, so the best guess is "in the cell" from some D on.
+    The ratio increases with D, so the best guess is "in the cell" from a threshold on.
     """
     inside = own.inside_one + own.inside_none
     found = np.maximum(inside, own.outside)

@@ -36,22 +36,22 @@ from mechanisms.local.unary_encoding import UnaryEncoding
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.discrete_laplace import PartialNoise
 
-# Entries beyond which the ratio of neighbours is taken from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².
+# Beyond this entry the ratio of neighbouring masses is computed from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².
 TABLED = 4_096
-# Mass of the noise's tails that is left out where success is summed.
+# Noise values with less mass than this are left out of the sum for the success.
 LEFT_OUT = 1e-18
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseLaw:
-    """Entry v of a vector is a noise of law f, or 1 and that noise where v is the truth.
+    """The law of a vector whose entries are noise of distribution f, plus 1 in the entry of the true cell.
 
     Parameters
     ----------
     cells : int
         V.
     noise : PartialNoise
-        f: of one device, so at most whole.
+        f, the noise of one device: a share of the whole noise, at most 1.
     """
 
     cells: int
@@ -63,7 +63,7 @@ class NoiseLaw:
         return cls(mechanism.cells, PartialNoise(mechanism.epsilon / mechanism.sensitivity, 1.0 / mechanism.devices))
 
     def log_ratio(self, entries: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return ln f(x − 1)/f(x) of entries x: positive for x ≥ 1, and minus that of 1 − x elsewhere."""
+        """Return ln f(x − 1)/f(x) of entries x: positive for x ≥ 1, elsewhere the negative of its value at 1 − x."""
         away = np.where(entries >= 1, entries, 1 - entries)
         law = self.noise.masses(TABLED + 1)[0]
         usable = int(np.count_nonzero(law > 1e-290))
@@ -73,7 +73,7 @@ class NoiseLaw:
         return np.where(entries >= 1, 1.0, -1.0) * np.where(away <= len(table), near, limit)
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
-        """Return ln f(x_t − 1)/f(x_t) for a truth t in a cell, 0 outside, (n, V + 1)."""
+        """Return ln f(x_t − 1)/f(x_t) for each truth t that is a cell, and 0 for outside, (n, V + 1)."""
         vectors = reports[0]
         if isinstance(vectors, SparseVectors):
             vectors = vectors.to_dense()
@@ -83,9 +83,10 @@ class NoiseLaw:
         return logs
 
     def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
-        """Return the success from one vector: the best of independent evidence, tails of 1e-18 left out.
+        """Return the success from one vector, the expected maximum of independent evidence, or None.
 
-        None for several queries, or for noise so wide that the tails are far.
+        Noise values of mass below `LEFT_OUT`, 1e-18, are left out. None for several queries, or if the noise is so
+        wide that too many values would remain.
         """
         law, _ = self.noise.masses(TABLED)
         reach = int(np.count_nonzero(law > LEFT_OUT))
@@ -97,12 +98,12 @@ class NoiseLaw:
         return None if found is None else min(found, 1.0)
 
 
-# Floats of a batch of rows: 32 MB, and a few times that while they are worked out.
+# Floats in a batch of rows: 32 MB, and a few times that during the computation.
 BATCH_FLOATS = 2**22
 
 
 class PluginLaw:
-    """The law of a mechanism that brings its own `log_likelihood(reports, rounds)`.
+    """The law of a mechanism that has its own method `log_likelihood(reports, rounds)`.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ class PluginLaw:
         self.rounds = tuple(rounds)
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
-        """Return what the mechanism says, if it has the right shape and no NaN."""
+        """Return the mechanism's own log-likelihood; raise `ParameterError` for a wrong shape, NaN or +∞."""
         logs = np.asarray(self.mechanism.log_likelihood(reports, self.rounds), dtype=np.float64)
         shape = (len(reports[0]), self.mechanism.cells + 1)
         if logs.shape != shape or np.isnan(logs).any() or np.isposinf(logs).any():
@@ -124,7 +125,7 @@ class PluginLaw:
         return logs
 
     def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - as every law
-        """Return None: what the best guess comes to is not known beforehand."""
+        """Return None: the success has no known closed form."""
         return None
 
 
@@ -132,12 +133,12 @@ class PluginLaw:
 def report_law(mechanism: Any, rounds: Sequence[int]) -> ReportLaw:
     """Return the law of a mechanism's reports of some rounds; `report_law.register` adds a kind of mechanism.
 
-    A mechanism with a method `log_likelihood(reports, rounds)` needs no registration, whatever it is derived from.
+    A mechanism with a method `log_likelihood(reports, rounds)` needs no registration, whatever its base class.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said what it is.
+        If no law is registered for the mechanism and it has no such method.
     """
     if callable(getattr(mechanism, "log_likelihood", None)):
         return PluginLaw(mechanism, rounds)
@@ -206,35 +207,37 @@ def _(mechanism: DistributedLaplace, rounds: Sequence[int]) -> ReportLaw:  # noq
 
 
 def law_of(mechanism: Any, rounds: Sequence[int] | None) -> ReportLaw:
-    """Return the law of the reports of checked rounds; the mechanism's own `log_likelihood` comes first."""
+    """Return the law of the reports of these rounds, checked; the mechanism's own `log_likelihood` has precedence."""
     seen = check_rounds(rounds, mechanism.rounds)
     own = callable(getattr(mechanism, "log_likelihood", None))
     return PluginLaw(mechanism, seen) if own else report_law(mechanism, seen)
 
 
 def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int] | None = None) -> Logs:
-    """Return log P(a device's reports of these rounds | its truth), up to a constant a row.
+    """Return log P(a device's reports of these rounds | its truth), up to a constant per row.
 
-    One round alone is its marginal law; several are linked: their joint law. A truth from which the reports cannot
-    come has −∞; so has every truth where no device sends them (forged reports, or part of the shares).
+    One round alone has its marginal distribution; several rounds are linked and have their joint distribution. A truth
+    for which the reports are impossible has −∞. All truths have −∞ if no device sends such reports (forged reports,
+    or a partial sum of shares).
 
     Parameters
     ----------
     mechanism : LocalMechanism
     reports : sequence of Reports, or of (n, *tally_shape) int64 or uint64
-        One entry a round of `rounds`, rows of all belonging together; plain, or the encodings shares add up to.
+        One entry per round of `rounds`; row i is the same device in all. Plain reports, or the encodings that are the
+        sum of the shares.
     rounds : sequence of int, optional
         Which rounds these are, from 1; all by default.
 
     Returns
     -------
     (n, cells + 1) float64
-        All of it is held: for many devices and cells use `guess_cells`, or slices of the reports.
+        The whole array is in memory: for many devices and cells use `guess_cells`, or slices of the reports.
 
     Raises
     ------
     NoLikelihoodError
-        If the mechanism has none.
+        If the mechanism has no likelihood.
     ParameterError
         If rounds and reports do not fit.
     """
@@ -247,7 +250,7 @@ def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int]
 
 
 def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
-    """Return reports, one entry a round, all of the same devices."""
+    """Return the reports as a tuple, one entry per round; raise `ParameterError` if the devices differ in number."""
     if not isinstance(reports, list | tuple) or len(reports) != rounds:
         found = len(reports) if isinstance(reports, list | tuple) else type(reports).__name__
         raise ParameterError("reports", f"must be a list with one entry a round, {rounds}", found)
@@ -257,6 +260,6 @@ def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
 
 
 def batches(rows: int, cells: int) -> Iterator[slice]:
-    """Return slices of the rows so small that cells + 1 floats a row stay within a batch."""
+    """Return slices of the rows, such that cells + 1 floats per row fit into `BATCH_FLOATS`."""
     step = max(1, BATCH_FLOATS // (cells + 1))
     return (slice(start, start + step) for start in range(0, rows, step))

@@ -1,4 +1,4 @@
-"""Likelihood of several queries' reports of a device that stays in one cell, and the Bayes success by simulation."""
+"""Likelihood and Bayes success, exact or simulated, over several queries of a device that stays in one cell."""
 
 import math
 from collections.abc import Sequence
@@ -24,20 +24,21 @@ def repeated_log_likelihood(
     *,
     memoised: bool = True,
 ) -> Logs:
-    """Return log P(a device's reports of T queries | the one truth it had in all), up to a constant a row.
+    """Return log P(a device's reports of T queries | its truth, the same in all queries), up to a constant per row.
 
-    Coins are fresh in every query, so the logarithms add up; but `LongitudinalUnary` keeps its permanent bits, and
-    given those its bits are independent: of T bits about a cell only how many are 1 matters.
+    Coins are fresh in every query, so the logarithms of the queries are added. The exception is `LongitudinalUnary`,
+    which keeps its permanent bits. Given the permanent bits, its reported bits are independent, so only the number of
+    ones among the T bits about a cell matters.
 
     Parameters
     ----------
     mechanism : LocalMechanism
     queries : sequence of sequences of Reports
-        For each query its rounds' reports, as `log_likelihood` takes them; rows of all queries belong together.
+        For each query the reports of its rounds, as `log_likelihood` takes them; row i is the same device in all.
     rounds : sequence of int, optional
-        The rounds seen of every query.
+        The rounds observed of every query; all, if None.
     memoised : bool
-        Whether a mechanism that keeps bits kept them over these queries. False if it drew them anew each time.
+        Whether a mechanism with permanent bits kept them over these queries. False if it drew them anew each time.
 
     Returns
     -------
@@ -46,9 +47,9 @@ def repeated_log_likelihood(
     Raises
     ------
     NoLikelihoodError
-        If the mechanism has none.
+        If the mechanism has no likelihood.
     ParameterError
-        If there is no query, or they differ in devices.
+        If there is no query, or the queries differ in the number of devices.
     """
     seen = check_rounds(rounds, mechanism.rounds)
     if len(queries) < 1:
@@ -77,26 +78,32 @@ def repeated_guess_success(
     linked: bool = True,
     memoised: bool = True,
 ) -> float | None:
-    """Return the expected success of the best guess of where a device was in T queries, exactly, or None.
+    """Return the exact expected success of the best guess of a device's cell from T queries, or None.
 
-    Exact for Sampling Privacy (linked: the truth is shown once sampled in a real cell, 1 − (1 − π_s)^T, and the rest is
-    what zeros tell), refreshed and round two alone too, k-ary randomized response, bits and questions with fresh
-    coins, and memoised bits. None for subset selection, Hadamard response, local hashing and Laplace shares, and where
-    the exact sum would take more than a few seconds: `simulated_guess_success` states an error.
+    Exact for these mechanisms:
+
+    - Sampling Privacy, with or without refresh, linked rounds or round two alone. With linked rounds a device in a
+      real cell reveals it as soon as it is sampled once, with probability 1 − (1 − π_s)^T; the remaining evidence is
+      in the zeros.
+    - k-ary randomized response.
+    - Bits and binary queries with fresh coins, and memoised bits.
+
+    None for subset selection, Hadamard response, local hashing and Laplace shares, and where the exact sum would take
+    more than a few seconds. `simulated_guess_success` estimates the success with a standard error.
 
     Parameters
     ----------
     mechanism : LocalMechanism
     rounds : sequence of int, optional
-        The rounds seen of each query, linked; all, if None.
+        The rounds observed of each query, linked; all, if None.
     prior : (cells + 1,) float64
     queries : int
         T, at least 1.
     linked : bool
-        Whether reports of different queries are known to be one device's. If not, only one query's reports are
+        Whether reports of different queries are known to come from one device. If not, only one query's reports are
         attributed to it, and T does not matter.
     memoised : bool
-        Whether a mechanism that keeps bits kept them.
+        Whether a mechanism with permanent bits kept them over the queries.
     """
     times = check_integer("queries", queries, at_least=1)
     if times == 1 or not linked:
@@ -114,19 +121,19 @@ def repeated_guess_success(
 
 
 def keeps_bits(mechanism: Any, *, memoised: bool) -> bool:
-    """Return whether reports of several queries share permanent bits."""
+    """Return whether a device's reports of several queries depend on the same permanent bits."""
     return memoised and isinstance(mechanism, LongitudinalUnary)
 
 
 def _kept_bits(mechanism: LongitudinalUnary) -> MemoisedBits:
-    """Return the law of a kept bit and its flips."""
+    """Return the distribution of a permanent bit and of its flipped reports."""
     return MemoisedBits(mechanism.true_kept, mechanism.false_kept, mechanism.flip, mechanism.cells)
 
 
 def _memoised(mechanism: LongitudinalUnary, reports: Sequence[Any]) -> NDArray[np.float64]:
-    """Return the logarithms from how many of T bits about each cell are 1.
+    """Return the log-likelihood from the number of ones among the T bits about each cell.
 
-    With R = (1 − f)/f, c ones of T come with p₁·f^T·R^c + (1 − p₁)·f^T·R^(T−c), up to the number of orders.
+    With R = (1 − f)/f, c ones of T have probability p₁·f^T·R^c + (1 − p₁)·f^T·R^(T−c), up to the binomial coefficient.
     """
     bits = [read_answers(report, cells=mechanism.cells, outputs=2) for report in reports]
     ones = np.sum([np.maximum(b, 0) for b in bits], axis=0)
@@ -144,17 +151,17 @@ def _memoised(mechanism: LongitudinalUnary, reports: Sequence[Any]) -> NDArray[n
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSuccess:
-    """A success rate and how far chance may have moved it.
+    """A simulated success of the best guess and its standard error.
 
     Parameters
     ----------
     success : float
-        The mean over simulated devices of the posterior probability of their best guess: unbiased, and of less variance
-        than counting hits.
+        The mean over simulated devices of the posterior probability of the best guess. It is unbiased, and its variance
+        is smaller than that of the fraction of correct guesses.
     std_error : float
         Its standard error, from the sample.
     trials : int
-        Devices simulated.
+        Number of simulated devices.
     """
 
     success: float
@@ -171,17 +178,17 @@ def simulated_guess_success(
     rng: np.random.Generator,
     queries: int = 1,
 ) -> SimulatedSuccess:
-    """Simulate devices that answer T queries from one place each, and return how sure the best guess of it is.
+    """Estimate the success of the best guess by simulating devices that answer T queries from one cell each.
 
     Parameters
     ----------
     mechanism : LocalMechanism
-        Any with a likelihood; what it keeps between queries it keeps.
+        Any mechanism with a likelihood. Permanent bits, if it has them, are kept over the queries.
     rounds : sequence of int, optional
-        The rounds seen of each query, linked; all, if None.
+        The rounds observed of each query, linked; all, if None.
     prior : (cells + 1,) float64
     trials : int
-        At least 2.
+        Number of simulated devices, at least 2.
     rng : numpy.random.Generator
     queries : int
         T.
@@ -189,7 +196,7 @@ def simulated_guess_success(
     Raises
     ------
     NoLikelihoodError
-        If the mechanism has none.
+        If the mechanism has no likelihood.
     """
     trials = check_integer("trials", trials, at_least=2)
     queries = check_integer("queries", queries, at_least=1)

@@ -1,4 +1,4 @@
-"""Poisoning: well-formed forged reports, and how far corrupted vehicles can move the estimate of a cell."""
+"""Poisoning: forged reports, and how far corrupted vehicles can move the estimate of a cell with them."""
 
 import math
 from collections.abc import Sequence
@@ -27,19 +27,19 @@ from mechanisms.parameter import ParameterError, check_integer
 
 
 def contribution(mechanism: Any, encodings: NDArray[np.int64], cell: int) -> float:
-    """Return what one device adds to the estimate of a cell, on an ideal channel.
+    """Return the contribution of one device to the estimate of a cell, on an ideal channel.
 
-    Every estimator is the sum over devices of such a number (it is affine in the counts, with an offset in proportion
-    to the devices), so it is the estimate from that device alone. An honest device's has mean 1 in the cell and 0
-    elsewhere, the estimator being unbiased.
+    Every estimator is the sum of the contributions of all devices, because it is affine in the counts with an offset
+    proportional to the number of devices. So a contribution is the estimate from that device alone. As the estimator
+    is unbiased, an honest device's contribution has mean 1 in the cell and 0 elsewhere.
 
     Parameters
     ----------
     mechanism : LocalMechanism
     encodings : (rounds, *tally_shape) int64
-        What the device had counted in every round.
+        What is counted for the device in every round.
     cell : int
-        From 1.
+        The cell, from 1.
 
     Raises
     ------
@@ -51,34 +51,34 @@ def contribution(mechanism: Any, encodings: NDArray[np.int64], cell: int) -> flo
 
 
 def forged_reports(mechanism: Any, cell: int, devices: int = 1, *, deflate: bool = False) -> tuple[Any, ...]:
-    """Return well-formed reports, one batch a round, that raise (or lower) a cell's estimate as much as one can.
+    """Return the well-formed reports, one batch per round, that raise (or lower) a cell's estimate the most.
 
-    Well-formed is what passes a check of the format, such as a proof that an encoding is one-hot: each round's report
-    for itself is one that some honest device could send. All combinations of the few reports that can matter to the
-    cell are tried, and the estimator says which is best; the first of equals is taken.
+    Reports are well-formed if they pass a check of the format, such as a proof that an encoding is one-hot: each
+    round's report by itself is one that some honest device could send. All combinations of the few reports that can
+    matter to the cell are tried and compared by the estimator. Among equals the first is returned.
 
     Parameters
     ----------
     mechanism : LocalMechanism
-        For a mechanism of another kind, `candidate_reports.register` says which reports can matter.
+        For a mechanism of another kind, register the reports that can matter with `candidate_reports.register`.
     cell : int
-        From 1.
+        The cell, from 1.
     devices : int
-        How many devices send them.
+        The number of devices that send the reports.
     deflate : bool
-        Whether the estimate is to be lowered.
+        Whether to lower the estimate instead of raising it.
 
     Returns
     -------
     tuple of Reports
-        One entry a round.
+        One entry per round.
 
     Raises
     ------
     NotEstimableError
         If the mechanism has no estimator.
     NoLikelihoodError
-        If nobody has said which reports matter, or there is no greatest (Laplace shares).
+        If no candidate reports are registered for the mechanism, or no report is the greatest (Laplace shares).
     """
     _, chosen = best_forgery(mechanism, cell, deflate=deflate)
     rows = np.zeros(check_integer("devices", devices, at_least=0), dtype=np.int64)
@@ -93,7 +93,7 @@ def best_forgery(mechanism: Any, cell: int, *, deflate: bool = False) -> tuple[f
     best: tuple[float, tuple[Any, ...]] | None = None
     for picks in product(range(len(candidates)), repeat=mechanism.rounds):
         found = contribution(mechanism, np.stack([encoded[i] for i in picks]), cell)
-        # Rounding must not decide between equals.
+        # Contributions that are equal up to rounding count as ties, so that the first is kept.
         if best is None or (best[0] - found if deflate else found - best[0]) > 1e-9 * (1.0 + abs(found)):
             best = found, tuple(candidates[i] for i in picks)
     if best is None:
@@ -103,7 +103,7 @@ def best_forgery(mechanism: Any, cell: int, *, deflate: bool = False) -> tuple[f
 
 @singledispatch
 def candidate_reports(mechanism: Any, cell: int) -> Sequence[Any]:  # noqa: ARG001 - what every kind needs
-    """Return one-device reports among which, in every round, the best for this cell is."""
+    """Return reports of one device that include, for every round, the best forgery for this cell."""
     raise NoLikelihoodError(type(mechanism).__name__, "nobody has said which of its reports matter to a cell.")
 
 
@@ -151,8 +151,8 @@ def _(mechanism: SubsetSelection, cell: int) -> Sequence[Any]:
 
 @candidate_reports.register
 def _(mechanism: LocalHashing, cell: int) -> Sequence[Any]:  # noqa: ARG001 - even and odd are all
-    # A function with a = 2⁶³ puts even symbols into bucket 0 and odd ones half the range apart; so a report supports
-    # every other cell as well, which is as good an inflation of each of them.
+    # A hash function with a = 2⁶³ puts even symbols into bucket 0 and odd ones half the range away. So a report
+    # supports every second cell, and inflates each of these as much as a report for that cell alone.
     seeds = np.array([[1 << 63, 0]], dtype=np.uint64)
     odd = (int(mechanism.buckets or 2) * (1 << 31)) >> 32
     return [HashedReports(seeds, np.array([place], dtype=np.int32)) for place in (0, odd)]
@@ -163,22 +163,22 @@ def _(mechanism: DistributedLaplace, cell: int) -> Sequence[Any]:  # noqa: ARG00
     raise NoLikelihoodError(type(mechanism).__name__, "its vectors hold any integer, so none is the greatest.")
 
 
-# Encodings whose entries are asked one by one for their weight: beyond, another round of thought is needed.
+# `crafted_encodings` evaluates the estimator once per entry; for more entries than this it raises an error.
 MOST_ENTRIES = 2_048
 
 
 @dataclass(frozen=True, slots=True)
 class Inflation:
-    """What corrupted vehicles add to a cell's estimate, beyond what they would have added honestly.
+    """The change of a cell's estimate by corrupted vehicles, compared with their honest reports.
 
     Parameters
     ----------
     corrupted : int
-        m, vehicles that send what they like.
+        m, the number of vehicles that send arbitrary reports.
     per_vehicle : float
-        What one adds, in vehicles; infinite where nothing bounds it.
+        The contribution of each, in vehicles; infinite if it is not bounded.
     inside : int
-        How many of them are truly in the cell, and would have been counted there on average once each.
+        How many of them are truly in the cell. Each would honestly contribute 1 on average.
     """
 
     corrupted: int
@@ -191,7 +191,7 @@ class Inflation:
         return self.corrupted * self.per_vehicle - self.inside if self.corrupted else 0.0
 
     def share(self, population: int) -> float:
-        """Return the change as a share of the N devices asked: m/N times `per_vehicle`, less what is honest."""
+        """Return the change as a share of the N devices asked: (m·`per_vehicle` − `inside`)/N."""
         return self.vehicles / check_integer("population", population, at_least=1)
 
 
@@ -206,26 +206,31 @@ def inflation(
 ) -> Inflation:
     """Return the largest change of a cell's estimate that m corrupted vehicles can cause.
 
-    Honest format: the best of well-formed reports (`forged_reports`), by evaluating the estimator. Sampling Privacy:
-    1/π_s a vehicle, with 0 (or any other cell) in round one and the cell in round two, which an honest sampled device
-    could have sent. A pure protocol: (1 − q)/(p − q), a report that supports the cell, where an honest device elsewhere
-    adds 0 on average. Vectors under Laplace shares may hold any integer: infinite even so.
+    Honest format (`crafted` is False): the best of the well-formed reports (`forged_reports`), found by evaluating the
+    estimator.
 
-    Crafted: encodings of any form, as secret shares hide them from servers that check nothing. Every entry may be as
-    large as the modulus allows: infinite, or with `magnitude` M the sum of the weights of all entries, M each in size.
-    A robust deployment refuses these, and what is left is the honest format.
+    - Sampling Privacy: 1/π_s per vehicle, with 0 (or any other cell) in round one and the cell in round two, which an
+      honest sampled device could have sent.
+    - A pure protocol: (1 − q)/(p − q) per vehicle, with a report that supports the cell. An honest device elsewhere
+      contributes 0 on average.
+    - Laplace shares: infinite, because a well-formed vector may hold any integer.
+
+    Crafted: encodings of any form, which secret shares hide from servers that do not check them. Every entry may be as
+    large as the modulus allows, so the change is infinite. With `magnitude` M, every entry is ±M, and a vehicle
+    contributes M times the sum of the absolute weights of all entries. A robust deployment rejects crafted encodings,
+    so only the honest format remains.
 
     Parameters
     ----------
     mechanism : LocalMechanism
     cell : int
-        From 1.
+        The cell, from 1.
     corrupted : int
         m.
     crafted : bool
         Whether encodings need not be well-formed.
     magnitude : int, optional
-        The largest absolute value of an entry of a crafted encoding; nothing bounds it by default.
+        The largest absolute value of an entry of a crafted encoding; unbounded by default.
     inside : int
         How many of the corrupted are truly in the cell.
 
@@ -238,7 +243,7 @@ def inflation(
     NotEstimableError
         If the mechanism has no estimator.
     NoLikelihoodError
-        If nobody has said which of a plug-in's reports matter.
+        If no candidate reports are registered for a plug-in.
     """
     cell = check_integer("cell", cell, at_least=1, at_most=mechanism.cells)
     m = check_integer("corrupted", corrupted, at_least=0)
@@ -255,9 +260,9 @@ def inflation(
 
 
 def crafted_encodings(mechanism: Any, cell: int, magnitude: int) -> Any:
-    """Return the encodings (rounds, *tally_shape) int64, entries within ±magnitude, that raise a cell's estimate most.
+    """Return the encodings with entries within ±magnitude that raise a cell's estimate the most.
 
-    Entries that do not matter to the cell are 0.
+    They have shape (rounds, *tally_shape) and dtype int64. Entries that do not affect the cell are 0.
 
     Parameters
     ----------
@@ -279,12 +284,12 @@ def crafted_encodings(mechanism: Any, cell: int, magnitude: int) -> Any:
 
 
 def _crafted(mechanism: Any, cell: int, magnitude: int) -> float:
-    """Return what the best crafted encodings add."""
+    """Return the contribution of the best crafted encodings."""
     return contribution(mechanism, crafted_encodings(mechanism, cell, magnitude), cell)
 
 
 def _places(mechanism: Any, cell: int) -> list[tuple[int, ...]]:
-    """Return the entries of encodings that can matter to a cell: its own row, or all where outputs are shared."""
+    """Return the indices of encodings that can affect a cell: its own row, or all if cells share the outputs."""
     shape = mechanism.tally_shape
     rounds = range(mechanism.rounds)
     if len(shape) == 2:

@@ -10,19 +10,20 @@ from mechanisms.inference.likelihood import batches, check_reports, law_of
 from mechanisms.inference.report_law import check_prior, check_rounds
 from mechanisms.parameter import ParameterError
 
-# Posteriors nearer than this to the greatest are equal to it: they differ by rounding.
+# Posteriors within this relative distance of the greatest are ties: they differ only by rounding.
 TIED = 1e-12
 
 
 def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64]:
-    """Return P(truth | reports), (n, truths) float64, by Bayes.
+    """Return P(truth | reports), (n, truths) float64, by Bayes' theorem.
 
-    Reports that no truth of positive prior can send (forged, or a partial sum of shares) leave the prior as it was.
+    Reports that are impossible for every truth of positive prior (forged, or a partial sum of shares) leave the prior
+    unchanged.
 
     Parameters
     ----------
     log_likelihood : (n, truths) float64
-        Up to a constant a row; −∞ for what cannot be.
+        Up to a constant per row; −∞ for impossible reports.
     prior : (truths,) float64
 
     Raises
@@ -47,10 +48,10 @@ def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64
 
 
 def best_guess(posterior: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int32]:
-    """Return the likeliest truth of each row, (n,) int32.
+    """Return the most probable truth of each row, (n,) int32.
 
-    Ties, posteriors within 1e-12 of the greatest, go to the lowest truth without `rng`, to any of them alike with it:
-    the expected success is the same, and only what a run shows of an even posterior differs.
+    Ties are posteriors within 1e-12 of the greatest. Without `rng` the lowest tied truth is returned; with `rng` one of
+    them is drawn uniformly. The expected success is the same; only the guesses of a single run differ.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def guess_cells(
     *,
     rng: np.random.Generator | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the best guess of every device's cell and its posterior probability, a batch of rows at a time.
+    """Return the best guess of every device's cell and its posterior probability, computed in batches of rows.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def guess_cells(
         As `log_likelihood` takes them.
     prior : (cells + 1,) float64
     rng : numpy.random.Generator, optional
-        Breaks ties; the lowest cell does without.
+        Breaks ties at random; if None, the lowest tied cell is the guess.
 
     Returns
     -------

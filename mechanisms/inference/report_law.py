@@ -1,4 +1,4 @@
-"""Interface of report likelihoods, the observed reports they take, and the success of the best guess they give."""
+"""Interface of report likelihoods, checks of the observed reports, and the success of the best guess."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -18,19 +18,19 @@ class ReportLaw(Protocol):
     """The joint law of a mechanism's reports of some rounds, given each truth 0…V."""
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
-        """Return log P(a device's reports | truth), (n, V + 1), up to a constant a row; −∞ for what cannot be."""
+        """Return log P(a device's reports | truth), (n, V + 1), up to a constant per row; −∞ if impossible."""
 
     def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
-        """Return how often the best guess from T queries' reports is right, exactly, or None where that is unknown."""
+        """Return the exact success of the best guess from T queries' reports, or None if it is unknown."""
 
 
 def check_rounds(rounds: Sequence[int] | None, of: int) -> tuple[int, ...]:
-    """Return the rounds seen, from 1 and each once; all of them by default.
+    """Return the observed rounds, numbered from 1, each once; all of them by default.
 
     Raises
     ------
     ParameterError
-        If there is none, one comes twice, or the mechanism has no such round.
+        If the sequence is empty, repeats a round, or has a round that the mechanism does not have.
     """
     if rounds is None:
         return tuple(range(1, of + 1))
@@ -41,7 +41,7 @@ def check_rounds(rounds: Sequence[int] | None, of: int) -> tuple[int, ...]:
 
 
 def check_prior(prior: Any, cells: int) -> NDArray[np.float64]:
-    """Return a prior over outside and every cell, (cells + 1,) float64."""
+    """Return the checked prior over outside and every cell, (cells + 1,) float64."""
     q = check_distribution("prior", prior)
     if q.shape != (cells + 1,):
         raise ParameterError("prior", f"must hold outside and {cells} cells, shape {(cells + 1,)}", q.shape)
@@ -49,30 +49,30 @@ def check_prior(prior: Any, cells: int) -> NDArray[np.float64]:
 
 
 def greatest_other(prior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return for each truth the greatest prior among all others, (truths,); there are at least two."""
+    """Return for each truth the greatest prior among all others, (truths,); there must be at least two truths."""
     second, first = np.partition(prior, -2)[-2:]
     others = np.full(len(prior), first)
     others[int(prior.argmax())] = second
     return others
 
 
-# What no mechanism sends: an encoding that is not one, such as a sum of some of the shares only.
+# Stands for what no mechanism sends, for example a sum of only some of the shares, which is no valid encoding.
 INVALID = -1
 
 
 def read_values(reports: Any, *, outputs: int) -> NDArray[np.int64]:
-    """Return one value a device, (n,) int64 in 0…outputs − 1, or INVALID.
+    """Return one value per device, (n,) int64 in 0…outputs − 1, or INVALID.
 
     Parameters
     ----------
     reports : (n,) int32, or (n, outputs) int64 or uint64
-        Values, or encodings, which are one-hot where they are honest.
+        Values, or encodings; those of honest devices are one-hot.
     outputs : int
 
     Raises
     ------
     ParameterError
-        If they have another shape, or a value is out of range.
+        If the reports have another shape, or a value is out of range.
     """
     if isinstance(reports, np.ndarray) and reports.ndim == 2:
         return _place_of_one(check_vectors(reports, (outputs,)))
@@ -97,7 +97,7 @@ def read_answers(reports: Any, *, cells: int, outputs: int) -> NDArray[np.int64]
 
 
 def check_vectors(reports: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return encodings (n, *shape) of 64-bit integers, if they are just that."""
+    """Return the encodings, (n, *shape) of 64-bit integers; raise `ParameterError` for another dtype or shape."""
     if reports.dtype not in {np.dtype(np.int64), np.dtype(np.uint64)}:
         raise ParameterError("reports", "must be encodings of 64-bit integers", str(reports.dtype))
     if reports.shape[1:] != shape:
@@ -106,19 +106,19 @@ def check_vectors(reports: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]
 
 
 def _place_of_one(vectors: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where the last axis has its 1, INVALID where it is not one-hot."""
+    """Return the index of the 1 along the last axis, INVALID where the axis is not one-hot."""
     ones = vectors == 1
     fine = (ones.sum(axis=-1) == 1) & ((vectors == 0) | ones).all(axis=-1)
     return np.where(fine, ones.argmax(axis=-1), INVALID)
 
 
 class NoLikelihoodError(NotImplementedError):
-    """Nobody has said how likely these reports are from each truth, so no best guess can be made from them.
+    """Raised if the likelihood of a mechanism's reports is not defined, so that no best guess can be made from them.
 
     Parameters
     ----------
     mechanism : str
-        Which one.
+        Name of the mechanism's class.
     reason : str
         What is missing, as a sentence.
     """
@@ -129,11 +129,11 @@ class NoLikelihoodError(NotImplementedError):
         self.reason = reason
 
     def __str__(self) -> str:
-        """Mechanism and reason in one sentence."""
+        """Return the mechanism and the reason in one sentence."""
         return f"{self.mechanism} has no likelihood: {self.reason}"
 
 
-# Levels of all cells together beyond which sorting them takes too long or too much memory.
+# With more levels than this, over all cells, sorting takes too long or too much memory.
 LARGEST_LEVELS = 4_000_000
 
 
@@ -144,14 +144,15 @@ def expected_best(
     log_ratio: NDArray[np.float64],
     log_share: NDArray[np.float64],
 ) -> float:
-    """Return E[max(q_0, max_v q_v·R_v)], the R_v independent.
+    """Return E[max(q_0, max_v q_v·R_v)] for independent R_v.
 
-    Where evidence about different cells is independent, and tells nothing of a device outside, an observation x has
-    P(x | v) = P(x | 0)·R_v(x): R_v is the likelihood ratio of what it says about cell v. So the best guess is right
-    with Σ_x max_t q_t·P(x | t) = E_0[max(q_0, max_v q_v·R_v)], plus what only one truth can cause. The maximum is
-    distributed as the product of the cells' own distribution functions. Sorted from the greatest q_v·R_v down, every
-    level adds its value times the probability that it is the greatest, and nothing is subtracted: O(L log L) for L
-    levels in all, to the last digits.
+    If the evidence about different cells is independent, and truth v changes only the evidence about cell v, then an
+    observation x has P(x | v) = P(x | 0)·R_v(x), where R_v is the likelihood ratio of the evidence about cell v. So the
+    best guess is right with probability Σ_x max_t q_t·P(x | t) = E_0[max(q_0, max_v q_v·R_v)], plus the probability of
+    observations that are possible for one truth only. The distribution function of the maximum is the product of the
+    cells' distribution functions. The levels are sorted from the greatest q_v·R_v down, and each adds its value times
+    the probability that it is the greatest. Nothing is subtracted, so the result is exact up to rounding, in
+    O(L log L) for L levels in all.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def expected_best(
     prior : (cells,) float64
         q_1…q_V.
     cell : (levels,) int64
-        Which cell a level is of, from 0, ascending; every cell has at least one.
+        The cell of each level, from 0, ascending; every cell has at least one level.
     log_ratio : (levels,) float64
         ln R, ascending within a cell; −∞ for R = 0.
     log_share : (levels,) float64
@@ -185,7 +186,7 @@ def expected_best(
 
 
 def log_shares(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ln(mass of a level / mass of it and all below), (levels,), for one cell's levels in ascending order."""
+    """Return ln(mass of a level / mass of it and all lower ones), (levels,), for one cell's levels, ascending."""
     shares: NDArray[np.float64] = np.minimum(log_mass - np.logaddexp.accumulate(log_mass), 0.0)
     return shares
 
@@ -193,14 +194,14 @@ def log_shares(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
 def expected_best_alike(
     prior: NDArray[np.float64], log_ratio: NDArray[np.float64], log_mass: NDArray[np.float64]
 ) -> float | None:
-    """Return E[max(q_0, max_v q_v·R_v)] where the R_v have one law; None where there are too many levels.
+    """Return E[max(q_0, max_v q_v·R_v)] for R_v of the same distribution; None if there are too many levels.
 
     Parameters
     ----------
     prior : (cells + 1,) float64
         q_0…q_V.
     log_ratio, log_mass : (levels,) float64
-        ln R and ln P_0(R), in any order, of masses above 0.
+        ln R and ln P_0(R), in any order; all masses are positive.
     """
     cells, levels = len(prior) - 1, len(log_ratio)
     if cells * levels > LARGEST_LEVELS:

@@ -18,16 +18,17 @@ from mechanisms.local.subset_selection import SubsetSelection
 
 @dataclass(frozen=True, eq=False)
 class SupportLaw:
-    """What is seen supports some of the symbols 0…V, and is e^ε times as likely from each of those as from any other.
+    """The law of a report that supports some of the symbols 0…V, each e^ε times as likely to cause it as any other.
 
     Parameters
     ----------
     epsilon : float
         ε.
     read : callable
-        The support, (n, V + 1), of 0 and 1; a row with anything else is what no device sends.
+        Maps reports to their support, (n, V + 1), of 0 and 1; a row with another number is a report that no device
+        sends.
     success : callable
-        The success of the best guess from one report, given the prior; None where that is unknown.
+        Maps the prior to the success of the best guess from one report, or to None if it is unknown.
     """
 
     epsilon: float
@@ -42,16 +43,16 @@ class SupportLaw:
         return logs
 
     def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
-        """Return the exact success from one report; None for several, whose supports have no common law."""
+        """Return the exact success from one report; None for several, whose joint supports have no short form."""
         return self.success(prior) if queries == 1 else None
 
 
 def subset_law(mechanism: SubsetSelection) -> SupportLaw:
-    """Return the law of subset selection: a subset supports what it holds."""
+    """Return the law of subset selection: a subset supports its members."""
 
     def success(prior: NDArray[np.float64]) -> float:
-        # P(S | t) is p/C(k−1, d−1) if S holds t, (1 − p)/C(k−1, d) if not. With symbols in descending prior, what
-        # counts of S is its first member j: C(k−j, d−1) subsets have it.
+        # P(S | t) is p/C(k−1, d−1) if t is in S, (1 − p)/C(k−1, d) if not. With symbols in descending order of the
+        # prior, the best guess depends on S only by its first member j; C(k−j, d−1) subsets have this first member.
         k, d = mechanism.symbols, int(mechanism.size or 1)
         return _subset_success(np.sort(prior)[::-1], k, d, mechanism.true_yes, mechanism.epsilon)
 
@@ -59,7 +60,7 @@ def subset_law(mechanism: SubsetSelection) -> SupportLaw:
 
 
 def _subset_success(prior: NDArray[np.float64], k: int, d: int, holds: float, epsilon: float) -> float:
-    """Return Σ over subsets of the best of its first member and of the likeliest symbol of all."""
+    """Return Σ over subsets of the larger joint mass: that of the first member or of the most probable symbol."""
     first = np.arange(1, k - d + 2)
     log_subsets = _log_choose(k - first, d - 1) - _log_choose(k - 1, d - 1)
     best = np.maximum(prior[: k - d + 1], math.exp(-epsilon) * prior[0])
@@ -72,10 +73,10 @@ def _log_choose(n: Any, k: Any) -> Any:
 
 
 def hashing_law(mechanism: LocalHashing) -> SupportLaw:
-    """Return the law of local hashing: function and bucket support the symbols that fall into the bucket."""
+    """Return the law of local hashing: a hash function and a bucket support the symbols hashed into the bucket."""
 
     def success(prior: NDArray[np.float64]) -> float | None:
-        # Buckets of two symbols are independent, those of three are not: only one cell and outside are exact.
+        # The buckets of two symbols are independent, those of three are not: exact only for one cell and outside.
         if mechanism.cells > 1:
             return None
         p, most = mechanism.true_yes, float(prior.max())
@@ -95,7 +96,7 @@ def _support(mechanism: SubsetSelection | LocalHashing, reports: Any) -> NDArray
 
 
 def hadamard_law(mechanism: HadamardResponse) -> SupportLaw:
-    """Return the law of Hadamard response: an output supports the symbols whose set it is in."""
+    """Return the law of Hadamard response: an output supports the symbols whose set contains it."""
 
     def read(reports: Any) -> NDArray[Any]:
         values = read_values(reports, outputs=mechanism.outputs)
@@ -110,10 +111,10 @@ def hadamard_law(mechanism: HadamardResponse) -> SupportLaw:
 
 
 def _hadamard_success(prior: NDArray[np.float64], outputs: int, right: float) -> float:
-    """Return Σ over outputs of the best of the likeliest symbol of its side and of the likeliest of all.
+    """Return Σ over outputs of the larger joint mass: of the most probable supported symbol, or of the most probable.
 
-    Rows are visited in descending prior: each independent one halves the outputs still on no visited row's side, so
-    few are left after log₂K of them.
+    Symbols are visited in descending order of the prior. Each linearly independent row halves the set of outputs that
+    are in no visited symbol's set, so few outputs are left after log₂K of them.
     """
     order = np.argsort(-prior, kind="stable")
     left = np.arange(outputs)
@@ -129,7 +130,7 @@ def _hadamard_success(prior: NDArray[np.float64], outputs: int, right: float) ->
 
 
 def in_set(outputs: Any, symbols: Any) -> NDArray[np.bool_]:
-    """Return whether outputs are in the sets of symbols: bits common with row symbol + 1 are even in number."""
+    """Return whether outputs are in the sets of symbols: an even number of bits in common with row symbol + 1."""
     common = np.asarray(outputs) & (np.asarray(symbols) + 1)
     for shift in (16, 8, 4, 2, 1):
         common = common ^ (common >> shift)

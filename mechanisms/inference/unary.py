@@ -1,4 +1,4 @@
-"""Likelihood of answers about every cell that are independent between cells: bits and binary queries."""
+"""Likelihood of reports with one independent answer per cell: bits and binary queries."""
 
 import math
 from collections.abc import Sequence
@@ -12,24 +12,25 @@ from scipy.special import gammaln
 from mechanisms.inference.report_law import INVALID, LARGEST_LEVELS, Logs, expected_best_alike, read_answers
 from mechanisms.local.common.binary_query import Question
 
-# What log_ratio says of an answer that nobody gives.
+# The log_ratio of an answer that no device gives.
 NEVER = np.nan
-# How far rounding may set apart sums of the same probabilities.
+# Sums of the same probabilities differ by at most this, relatively, from rounding.
 ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class CellLaw:
-    """The joint law of some rounds' answers about one cell, for a device in it and for any other.
+    """The joint law of the answers of some rounds about one cell, for a device in it and for a device elsewhere.
 
     Parameters
     ----------
     cells : int
         V.
     outputs : tuple of int
-        How many outputs each seen round has.
+        Number of outputs of each observed round.
     yes, no : (codes,) float64
-        Probability of the answers, which are numbers in a mixed radix, the first round's digit first.
+        Probability of each combination of answers, in the cell and elsewhere. A combination is coded as a number in a
+        mixed radix, with the first round's answer as the leading digit.
     """
 
     cells: int
@@ -39,7 +40,7 @@ class CellLaw:
 
     @classmethod
     def of_bits(cls, cells: int, *, yes: float, not_yes: float, no: float) -> "CellLaw":
-        """Return the law of one round of bits: 1 with `yes` in the cell (0 with `not_yes`), with `no` elsewhere."""
+        """Return the law of one round of bits: P(1) is `yes` in the cell (P(0) is `not_yes`) and `no` elsewhere."""
         return cls(cells, (2,), np.array([not_yes, yes]), np.array([1.0 - no, no]))
 
     @classmethod
@@ -51,20 +52,20 @@ class CellLaw:
         laws = np.zeros((2, math.prod(outputs)))
         for law, given in zip(laws, (question.yes, question.no), strict=True):
             np.add.at(law, codes, np.array(given))
-        # Sums of the same shares in another order: what says nothing must say exactly nothing.
+        # Two sums of the same probabilities, in different orders, must have a ratio of exactly 1.
         alike = np.isclose(laws[0], laws[1], rtol=ROUNDING, atol=0.0)
         return cls(cells, outputs, laws[0], np.where(alike, laws[0], laws[1]))
 
     @property
     def log_ratio(self) -> NDArray[np.float64]:
-        """ln(yes/no) of every answer: +∞ where only a device in the cell gives it, NaN where nobody does."""
+        """ln(yes/no) of every answer: +∞ if only devices in the cell give it, NaN if no device does."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where((self.yes == 0.0) & (self.no == 0.0), NEVER, np.log(self.yes) - np.log(self.no))
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
-        """Return log P(answers | truth) up to a constant a row, (n, V + 1): the ratio of the truth's own cell.
+        """Return log P(answers | truth) up to a constant per row, (n, V + 1): the log ratio of the true cell's answer.
 
-        Where an answer about a cell is given by devices in it only, no other truth is possible.
+        If an answer about a cell is given only by devices in it, no other truth is possible.
         """
         codes = np.zeros((len(reports[0]), self.cells), dtype=np.int64)
         broken = np.zeros(len(codes), dtype=np.bool_)
@@ -85,10 +86,11 @@ class CellLaw:
         return logs
 
     def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
-        """Return the exact success from T queries with fresh coins: the best of independent evidence.
+        """Return the exact success from T queries with fresh coins: the expected maximum of independent evidence.
 
-        In T answers about a cell only how often each was given matters. An answer that a device in the cell alone
-        gives tells with certainty, and comes once at least with 1 − (1 − P)^T.
+        Of T answers about a cell only the number of times that each was given matters. Answers of total probability P
+        that only a device in the cell gives reveal it with certainty; at least one occurs with probability
+        1 − (1 − P)^T.
         """
         if np.array_equal(self.yes, self.no):
             return float(prior.max())
@@ -100,7 +102,7 @@ class CellLaw:
             ratio, mass = self.log_ratio[possible], np.log(self.no[possible])
         counts = compositions(queries, len(ratio))
         log_mass = log_multinomial(counts) + counts @ mass
-        # 0·(−∞) is 0 here: an answer that was not given says nothing.
+        # 0·(−∞) is 0 here: an answer that was not given is no evidence.
         terms = np.where(counts == 0, 0.0, ratio)
         log_ratio = (counts * np.where(np.isneginf(terms), 0.0, terms)).sum(axis=1)
         log_ratio[np.isneginf(terms).any(axis=1)] = -np.inf
@@ -110,7 +112,7 @@ class CellLaw:
 
 
 def compositions(total: int, parts: int) -> NDArray[np.int64]:
-    """Return all ways to give `total` to so many parts, in order, (ways, parts) int64."""
+    """Return all compositions of `total` into this number of non-negative parts, in order, (ways, parts) int64."""
     if parts == 1:
         return np.array([[total]])
     blocks = [
@@ -122,6 +124,6 @@ def compositions(total: int, parts: int) -> NDArray[np.int64]:
 
 
 def log_multinomial(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return ln of the number of orders in which the counts of each row can come, (ways,)."""
+    """Return the logarithm of the multinomial coefficient of each row of counts, (ways,)."""
     found: NDArray[np.float64] = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
     return found

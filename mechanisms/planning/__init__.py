@@ -1,4 +1,4 @@
-"""From a target to parameters that meet it, or the reason there are none."""
+"""Planning: find mechanism parameters that meet a target of privacy or error, or the reason that none do."""
 
 from mechanisms.planning.families import FAMILIES, family_names
 from mechanisms.planning.plan import Plan, PlannedClaim, Planning

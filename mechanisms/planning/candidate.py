@@ -18,14 +18,14 @@ from mechanisms.planning.view_bound import Claimant, ViewBound, margin, tell_onc
 from mechanisms.privacy.view import ReleasedDifferences
 
 LARGEST_EPSILON = 700.0
-# What an estimate that cannot be made scores: finite, as minimisers want it.
+# The score if there is no estimate: finite, because minimisers need finite scores.
 IMPOSSIBLE = 1e300
-# What an infinite ε scores: above every other.
+# The score of an infinite ε: above that of every finite one.
 INFINITE = 1e6
 
 
 class PlannableMechanism(Claimant, Protocol):
-    """As much of a mechanism as a plan needs."""
+    """The part of a mechanism's interface that planning uses."""
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return the standard error of every cell."""
@@ -33,26 +33,27 @@ class PlannableMechanism(Claimant, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A mechanism with its parameters, before a target.
+    """A mechanism with its parameters, to be compared with a target.
 
     Parameters
     ----------
-    mechanism : Planned
+    mechanism : PlannableMechanism
     target : Target
     parameters : mapping
-        As a scenario file gives them.
+        As in a scenario file.
     error : callable, optional
-        The root mean square error of a cell, where it is not the mechanism's own standard error.
+        Returns the root mean square error of a cell, if it is not the mechanism's own standard error.
     release : mapping, optional
-        What is done to the counts before they are published, as a scenario file gives it.
+        What is done to the counts before they are published, as in a scenario file.
     excess_kurtosis : float, optional
-        Of that error, where it is not that of the mechanism's estimate.
+        Excess kurtosis of that error, if it is not that of the mechanism's estimate.
     dial : float
-        Where the dial of its family stood.
+        The value of the family's dial.
     rough : bool
-        Whether what views tell may be computed roughly, as a search does (`mechanisms.planning.view_bound`).
+        Whether the bounds of views may be approximate, as in a search (`mechanisms.planning.view_bound`).
     cut_short : str, optional
-        If the search that found it was cut short: where, and how much it still found by then; a sentence.
+        If the search that found it was cut short: a sentence that states after how many candidates, and how much the
+        last ones improved the result.
     """
 
     mechanism: PlannableMechanism
@@ -67,7 +68,7 @@ class Candidate:
 
     @cached_property
     def std_error(self) -> float:
-        """The root mean square error of a cell of the target's occupancy; infinite where there is no estimate."""
+        """The root mean square error of a cell of the target's occupancy; infinite if there is no estimate."""
         if self.error is not None:
             return self.error()
         try:
@@ -84,42 +85,43 @@ class Candidate:
 
     @cached_property
     def told(self) -> tuple[ViewBound, ...]:
-        """What the views of the target tell."""
+        """The bounds of the target's views."""
         views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
         devices = self.target.population
         return tuple(tell_once(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
 
     @cached_property
     def excess(self) -> float:
-        """How far the goal is from met, 0 or less where it is: of privacy, or ln of the error over its limit."""
+        """The margin to the target, at most 0 if it is met: of privacy, or ln of the error over its limit."""
         target = self.target
         if target.error is not None:
             return math.log(self.std_error / target.error) if self.std_error > 0.0 else -math.inf
         return self._margin(0.0 if target.epsilon is None else target.epsilon, fixed=self.rough)
 
     def holds(self, epsilon: float) -> bool:
-        """Whether ε is proved to hold at the target's δ."""
+        """Return whether ε is proved to hold at the target's δ."""
         return self._margin(epsilon) <= 0.0
 
     def _margin(self, epsilon: float, *, fixed: bool = False) -> float:
-        """Return how far ε is from held at the target's δ, 0 or less where it is, in any of its views."""
+        """Return the greatest margin of (ε, the target's δ) over the target's views: at most 0 if it holds for all."""
         return max(margin(told, epsilon, self.target.delta, fixed=fixed) for told in self.told)
 
     def delta(self, epsilon: float) -> float:
-        """Return δ at this ε, the greatest of the target's views; NaN where not known."""
+        """Return δ at this ε, the greatest over the target's views; NaN if it is not known for one of them."""
         deltas = [told.delta(epsilon)[0] for told in self.told]
         return math.nan if any(math.isnan(delta) for delta in deltas) else max(deltas)
 
     @cached_property
     def epsilon(self) -> float:
-        """The least ε known at the target's δ; infinite where none is finite or known."""
+        """The least ε known at the target's δ; infinite if no finite one is known."""
         delta = self.target.delta
         if delta == 0.0:
             always = max((told.epsilon for told in self.told), default=math.nan, key=_unknown_last)
             return always if math.isfinite(always) else math.inf
         low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
         if not self.rough:
-            # A plan uses its target up; else the rough margin says about where it is, and a few exact ones are enough.
+            # A plan usually reaches the target's ε exactly. If not, the approximate ε is near the exact one, and a few
+            # exact evaluations around it are enough.
             if self.target.epsilon is not None and self.holds(high) and not self.holds(high * (1.0 - 1e-5)):
                 return high
             near = replace(self, rough=True).epsilon
@@ -139,7 +141,7 @@ class Candidate:
 
     @property
     def score(self) -> float:
-        """What is to be least: the error, or where that is given ε, and δ where none is finite."""
+        """The number to minimise: the error, or ε for an error target. An infinite ε scores by δ at ε = 1."""
         if self.target.error is None:
             return min(self.std_error, IMPOSSIBLE)
         if math.isfinite(self.epsilon):
@@ -149,13 +151,13 @@ class Candidate:
 
 
 def _unknown_last(epsilon: float) -> float:
-    """Order ε with the unknown above all."""
+    """Return a sort key for ε that puts NaN, which is unknown, last."""
     return math.inf if math.isnan(epsilon) else epsilon
 
 
 @contextmanager
 def unwarned() -> Iterator[None]:
-    """Make mechanisms without what their papers advise against being said: a plan carries it."""
+    """Suppress `ParameterWarning` while mechanisms are made: a search tries parameters that papers advise against."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ParameterWarning)
         yield

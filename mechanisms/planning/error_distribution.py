@@ -22,27 +22,29 @@ LEVEL = 0.95
 
 
 def error_interval(std_error: float, *, cells: int, excess: float = 0.0, level: float = LEVEL) -> tuple[float, float]:
-    """Return where the root mean square error of a simulation of so many cells falls with probability `level`.
+    """Return the interval that holds the root mean square error of a simulation with probability `level`.
 
-    Of R independent errors of variance σ² and excess kurtosis κ, their mean square has relative variance
-    (2 + κ)/R, that of a χ² of R/(1 + κ/2) degrees of freedom, which stands in for it: exactly for normal errors,
-    nearly for many cells. Below one degree, where a rare great error is all of σ, the χ² would put both ends at 0;
-    from 0 to σ/√((1 − level)/2) then holds whatever the errors' law (Markov's inequality).
+    For R independent errors of variance σ² and excess kurtosis κ, the mean square has relative variance (2 + κ)/R. A χ²
+    distribution with R/(1 + κ/2) degrees of freedom has the same relative variance and replaces it: exact for normal
+    errors, approximate for many cells. Below one degree of freedom, where σ comes mostly from rare large errors, both
+    ends of the χ² interval would be near 0. The interval from 0 to σ/√((1 − level)/2) is returned instead, which holds
+    for every distribution of the errors (Markov's inequality).
 
     Parameters
     ----------
     std_error : float
         σ.
     cells : int
-        R.
+        R, the number of simulated cells.
     excess : float
         κ, above −2.
     level : float
-        Probability of falling within.
+        The probability that the interval holds the error.
 
     Returns
     -------
     tuple of float
+        The lower and the upper end.
     """
     if std_error == 0.0 or not math.isfinite(std_error):
         return std_error, std_error
@@ -55,9 +57,9 @@ def error_interval(std_error: float, *, cells: int, excess: float = 0.0, level: 
 
 
 def excess_kurtosis(mechanism: object, target: Target) -> float:
-    """Return the excess kurtosis of the estimate of a cell of the target's occupancy; 0 where it is not known.
+    """Return the excess kurtosis of the estimate of a cell with the target's occupancy; 0 if it is not known.
 
-    Devices answer independently, so the fourth cumulants of what each adds to the estimate add up.
+    Devices answer independently, so the fourth cumulant of the estimate is the sum of those of their contributions.
     """
     return _excess(mechanism, target)
 
@@ -103,7 +105,9 @@ def _of_laplace(mechanism: DistributedLaplace, target: Target) -> float:
 
 
 def suppressed_excess(occupancy: int, *, sampling: float, k: int) -> float:
-    """Return the excess kurtosis, about 0, of the error of D/β if D ≥ k and 0 else, D ~ Bin(Y, β).
+    """Return the kurtosis less 3, with moments about 0, of the error of an estimate D/β suppressed to 0 if D < k.
+
+    D ~ Bin(Y, β) is the published difference. Moments are about 0 rather than the mean, because suppression is biased.
 
     Parameters
     ----------
@@ -126,7 +130,7 @@ def laplace_excess(alpha: float) -> float:
 
 
 def _of_refreshed(mechanism: SamplingPrivacy, target: Target) -> float:
-    """Return it of what a device's reports of cell 1 in both rounds add: second − λ·first."""
+    """Return the excess kurtosis with refresh, where a device contributes second − λ·first report of cell 1."""
     sampling, refresh, blank = mechanism.sampling, mechanism.refresh, float(mechanism.blanks[1])
     heard = ResponseCounts.from_truth(target.population, None, None, rounds=2, truth_round=2)
     weight = float(control_weight(mechanism.blanks[1:2], sampling=sampling, refresh=refresh, heard=heard)[0])
@@ -140,20 +144,20 @@ def _of_refreshed(mechanism: SamplingPrivacy, target: Target) -> float:
 
 
 def _of_answers(true_yes: float, false_yes: float, target: Target) -> float:
-    """Return it of a count of Yes answers, Bin(Y, p) + Bin(N − Y, q)."""
+    """Return the excess kurtosis of a count of Yes answers, Bin(Y, p) + Bin(N − Y, q)."""
     inside, outside = (_cumulants(np.array([0.0, 1.0]), np.array([1.0 - p, p])) for p in (true_yes, false_yes))
     return _together(inside, outside, target)
 
 
 def _cumulants(values: np.ndarray, law: np.ndarray) -> tuple[float, float]:
-    """Return the second and fourth cumulant of a variable."""
+    """Return the second and fourth cumulant of a discrete variable with these values and probabilities."""
     centred = values - values @ law
     second = float(centred**2 @ law)
     return second, float(centred**4 @ law) - 3.0 * second**2
 
 
 def _together(inside: tuple[float, float], outside: tuple[float, float], target: Target) -> float:
-    """Return the excess kurtosis of the sum over those in the cell and those who are not."""
+    """Return the excess kurtosis of the sum over devices in the cell and devices elsewhere."""
     there, elsewhere = target.expected, target.population - target.expected
     second, fourth = (there * a + elsewhere * b for a, b in zip(inside, outside, strict=True))
     return max(fourth / second**2, -2.0 + 1e-9) if second > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Plan: the parameters found for one mechanism and a target, or why there are none; and all mechanisms together."""
+"""Result of planning: the parameters found for each mechanism and a target, or the reason that there are none."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,23 @@ from mechanisms.planning.target import Target
 
 @dataclass(frozen=True)
 class PlannedClaim:
-    """What is proved about one view at the planned parameters, at one ε.
+    """A claim about one view at the planned parameters, for one pair of ε and δ.
 
     Parameters
     ----------
     view : str
-        As views are named.
+        The view's name.
     queries : int
     crowd, k, devices : int, optional
-        The view's parameters; None where it has none.
+        The view's parameters; None if it does not have them.
     epsilon : float
-        Infinite where no finite ε holds, NaN where none is known.
+        Infinite if no finite ε holds, NaN if none is known.
     delta : float
-        NaN where not known.
+        NaN if not known.
     kind : {"exact", "bound", "infinite", "unknown"}
-        How good the ε at δ = 0, or the δ at another ε, is.
+        The kind of the ε at δ = 0, or of the δ at another ε.
     basis : str
-        Why.
+        The reason for the claim.
     """
 
     view: str
@@ -42,7 +42,7 @@ class PlannedClaim:
     basis: str = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: null for what is infinite, as the kind says, or not known."""
+        """Return the JSON form: null for a number that is infinite or not known, which `kind` distinguishes."""
         return {
             "view": self.view,
             "queries": self.queries,
@@ -58,36 +58,37 @@ class PlannedClaim:
 
 @dataclass(frozen=True)
 class Plan:
-    """Parameters of one mechanism that meet a target, or why none do.
+    """Parameters of one mechanism that meet a target, or the reason that none do.
 
     Parameters
     ----------
     name : str
-        What the plan calls the mechanism: its kind, and which form of it.
+        Name of the mechanism's family: its kind, and which form of it.
     kind : str
         Its kind in a scenario file.
     meets : bool
         Whether these parameters meet the target.
     reason : str, optional
-        Why none do; or, if some do, what one should know of them.
+        Why no parameters meet the target; or, if some do, a remark on them.
     parameters : mapping
-        As a scenario file gives them; empty where none meet the target.
+        As in a scenario file; empty if none meet the target.
     release : mapping, optional
-        What is done before publishing, as a scenario file's ``[release]`` gives it; None for nothing.
+        What is done before publishing, as in a scenario file's ``[release]``; None for nothing.
     std_error : float
-        Root mean square error of a cell of the target's occupancy, in vehicles; NaN where there is no plan.
+        Root mean square error of a cell of the target's occupancy, in vehicles; NaN if no parameters meet the target.
     error_interval : (lower, upper) of float
-        Where that of a simulation of `target.simulated` cells falls with 95 %.
+        The interval that holds the error of a simulation of `target.simulated` cells with probability 95 %.
     excess_kurtosis : float
-        Of that error: how much heavier its tails are than a normal error's, which the interval allows for.
+        Excess kurtosis of that error, which widens the interval if the tails are heavier than normal.
     epsilon : float
-        The least ε known for the target's view, at the target's δ; infinite where none is, NaN without claims.
+        The least ε known for the target's view, at the target's δ; infinite if none is, NaN without claims.
     claims : sequence of PlannedClaim
-        About every view: ε at δ = 0, and δ at the target's ε.
+        Claims about every view: ε at δ = 0, and δ at the target's ε.
     cut_short : str, optional
-        If the search for these parameters was cut short: after how much work, and what the last of it improved.
+        If the search for these parameters was cut short: after how many candidates, and how much the last ones
+        improved the result.
     mechanism : object
-        The mechanism itself; None where there is no plan.
+        The mechanism itself; None if no parameters meet the target.
     """
 
     name: str
@@ -106,7 +107,7 @@ class Plan:
 
     @property
     def scenario(self) -> str | None:
-        """What to paste into a scenario file: ``[[mechanisms]]``, perhaps ``[release]``; None without a plan."""
+        """Text for a scenario file: ``[[mechanisms]]``, and ``[release]`` if there is one; None if not met."""
         if not self.meets:
             return None
         # Written table by table: one call would put arrays of small tables on one line.
@@ -149,7 +150,7 @@ class Planning:
 
     @property
     def best(self) -> Plan | None:
-        """The plan of least error; for an error, that of the least ε. None where no mechanism meets the target."""
+        """The plan of least error, or of least ε for an error target; None if no mechanism meets the target."""
         meeting = [plan for plan in self.plans if plan.meets]
         if self.target.error is None:
             return min(meeting, key=lambda plan: plan.std_error, default=None)
@@ -179,5 +180,5 @@ class Planning:
 
 
 def finite(number: float) -> float | None:
-    """Return the number, or None for what JSON has not."""
+    """Return the number, or None if it is infinite or NaN, which JSON cannot represent."""
     return float(number) if math.isfinite(number) else None

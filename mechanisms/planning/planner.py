@@ -15,27 +15,27 @@ from mechanisms.planning.target import Target
 from mechanisms.planning.view_bound import ViewBound, tell_once
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
 
-# A plan for an error shows δ at this ε where it has no finite one of its own.
+# A plan for an error target without a finite ε states δ at this ε.
 SHOWN_EPSILON = 1.0
 
 
 def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True) -> Planning:
     """Return, for every mechanism, the parameters that meet a target with the least error, or why none do.
 
-    For an error as target, the parameters that tell least: of least ε at the target's δ.
+    For an error target, return the parameters of least ε at the target's δ.
 
     Parameters
     ----------
     target : Target
     mechanisms : sequence of str
-        Names of families, or kinds; all by default.
+        Names of families, or kinds of mechanisms; all by default.
     claims : bool
-        Whether to work out what every other view tells too, and the least ε of the target's.
+        Whether to compute the claims about all views too, and the least ε of the target's view.
 
     Raises
     ------
     ParameterError
-        If there is no mechanism of a name.
+        If a name is neither a family nor a kind.
     """
     families = families_named(tuple(mechanisms))
     return Planning(target, tuple(_plan(family, target, claims=claims) for family in families))
@@ -77,7 +77,7 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
 
 
 def _finished(family: Family, found: Candidate) -> Candidate | None:
-    """Return the candidate with its mechanism in the place of a sketch, if it meets the target as the sketch did."""
+    """Return the candidate with a mechanism in place of its sketch, or None if that does not meet the target."""
     if family.finish is None:
         return found
     finished = replace(found, mechanism=family.finish(found.target, found.parameters))
@@ -85,7 +85,7 @@ def _finished(family: Family, found: Candidate) -> Candidate | None:
 
 
 def _why_none(family: Family, target: Target) -> str:
-    """Return why no setting of the dial meets the target, with the figure."""
+    """Return why no value of the dial meets the target, with the error or δ at the end of its range."""
     if target.error is not None:
         most = family.most_telling(target)
         least = math.inf if most is None else most.std_error
@@ -106,7 +106,7 @@ def _why_none(family: Family, target: Target) -> str:
 
 
 def _remark(family: Family, found: Candidate) -> str | None:
-    """Return what one should know of a plan that meets its target: whether its error leaves anything to see."""
+    """Return a remark on a plan that meets its privacy target, if its error is at least the occupancy; else None."""
     target = found.target
     if target.error is not None or found.std_error < max(target.expected, 1):
         return None
@@ -123,7 +123,7 @@ def _remark(family: Family, found: Candidate) -> str | None:
 
 
 def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
-    """Return what every view tells: ε at δ = 0, and δ at the target's ε."""
+    """Return two claims for every view: ε at δ = 0, and δ at the target's ε."""
     target = found.target
     epsilon = target.epsilon
     if epsilon is None:
@@ -137,12 +137,12 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
 
 
 def _at_none(told: ViewBound) -> float:
-    """Return the δ of the row of δ = 0: NaN where nothing is known."""
+    """Return 0, the δ of the first claim of a view, or NaN if nothing is known."""
     return math.nan if told.kind == "unknown" else 0.0
 
 
 def _views(found: Candidate) -> list[View]:
-    """Return every view of the mechanism, once."""
+    """Return every view of the mechanism, each once."""
     target, rounds = found.target, found.mechanism.rounds
     views: list[View] = [Report(round_, target.queries) for round_ in range(1, rounds + 1)]
     views.append(LinkedReports(target.queries))

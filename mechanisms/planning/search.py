@@ -1,4 +1,4 @@
-"""Search for a family's parameters: a root in its privacy parameter, and least error over its other parameters."""
+"""Search for a family's parameters: a root in its privacy parameter, and the least error over its other parameters."""
 
 import itertools
 import math
@@ -20,28 +20,28 @@ Shape: TypeAlias = tuple[float, ...]
 Make: TypeAlias = Callable[[Target, Shape, float], Candidate]
 Scale = Literal["log", "logit"]
 
-# Points a side of the grid over a shape of one number, and of two; over more, points of a Sobol sequence.
+# Grid points per axis for shapes of one number and of two; for more numbers, points of a Sobol sequence.
 GRID = {1: 17, 2: 7}
 SPREAD_POINTS = 256
-# The local search ends where its step is this, and counts only what is better by this share.
+# The local search ends when its step is this small, and accepts a shape only if its score is better by this share.
 LEAST_STEP, LEAST_GAIN = 5e-4, 1e-4
-# Where the search for a shape looks at no larger crowd: it costs time and changes no shape.
+# The search for a shape uses at most this crowd: a larger one costs time and does not change the best shape.
 SEARCHED_CROWD = 10_000
 DIGITS = 6
-# Candidates a search may look at: of views of one device and one query, and of others, which take milliseconds each.
+# Most candidates a search evaluates: for views of one device and one query, and for others (milliseconds each).
 MOST, MOST_SLOW = 2_000, 700
 
 
 @dataclass(frozen=True)
 class Dial:
-    """A dial: the greater, the more is told and the less the error.
+    """The range and scale of a family's privacy parameter, its dial: a greater value means less privacy and less error.
 
     Parameters
     ----------
     low, high : float
-        Its ends.
+        The ends of the range.
     scale : {"log", "logit"}
-        Logarithmic, or logistic for a probability, where both ends may be near.
+        Logarithmic, or logistic for a probability, which may be near 0 or near 1.
     """
 
     low: float
@@ -49,11 +49,11 @@ class Dial:
     scale: Scale = "log"
 
     def place(self, value: float) -> float:
-        """Return where on the scale a value is."""
+        """Return the place of a value on the scale: its logarithm or logit."""
         return math.log(value) if self.scale == "log" else float(logit(min(value, 1.0 - 1e-16)))
 
     def value(self, place: float) -> float:
-        """Return the value at a place, at the places of the ends the ends themselves, which doubles may miss."""
+        """Return the value at a place; at the places of the ends, the ends themselves without rounding error."""
         if place >= self.place(self.high):
             return self.high
         if place <= self.place(self.low):
@@ -62,7 +62,10 @@ class Dial:
         return min(max(exact, self.low), self.high)
 
     def rounded(self, value: float, *, up: bool | None) -> float:
-        """Return the value with few digits: up, down or the nearest, within a millionth of its distance to an end."""
+        """Return the value rounded to six significant digits: up, down, or to the nearest if `up` is None.
+
+        On the logistic scale, these are digits of the distance to the nearer of 0 and 1.
+        """
         size = min(value, 1.0 - value) if self.scale == "logit" else value
         if size <= 0.0:
             return value
@@ -88,7 +91,9 @@ def set_dial(
     near: float | None = None,
     least: float | None = None,
 ) -> Candidate | None:
-    """Turn the dial as far as the target allows: up for privacy, down for an error; None where nothing meets it.
+    """Set the dial as far as the target allows, or return None if no value meets the target.
+
+    For a privacy target this is the greatest value of the dial, for an error target the least.
 
     Parameters
     ----------
@@ -97,9 +102,10 @@ def set_dial(
     target : Target
     shape : tuple of float
     fine : bool
-        Round the dial towards the target, and check that it is met by what comes out; else good to search with.
+        If True, round the dial so that the target stays met, and check the rounded candidate against the target. If
+        False, the result is approximate, as a search needs it.
     near : float, optional
-        A value of the dial near to which the answer is expected.
+        A value of the dial near which the result is expected.
     least : float, optional
         A value of the dial that must be reached; the low end, if not given.
     """
@@ -129,7 +135,7 @@ def set_dial(
     if root is None:
         return None
     if not fine:
-        # δ may rise from 0 to its limit within a millionth: the root is then met on one side of it only.
+        # δ may rise from 0 to its limit within a millionth: the target is then met only on one side of the root.
         places = (-met * root + met * step for step in (0.0, 2e-5, 1e-4, 1e-2))
         place = next((place for place in places if rough(place) < 1e-3), -met * low)
         candidate = at(dial.value(place))
@@ -141,13 +147,14 @@ def set_dial(
 def last_met(
     excess: Callable[[float], float], low: float, high: float, *, near: float | None = None, tolerance: float
 ) -> float | None:
-    """Return the last place at which a rising function is 0 or less, to a tolerance; None where it is nowhere.
+    """Return the last place at which an increasing function is at most 0, to a tolerance, or None if there is none.
 
     Parameters
     ----------
     excess : callable
+        The function.
     low, high : float
-        Where places end.
+        The ends of the interval.
     near : float, optional
         Where to begin; at the ends, if not given.
     tolerance : float
@@ -178,7 +185,7 @@ def _set_exactly(
     *,
     back: float,
 ) -> Candidate | None:
-    """Return the candidate nearest to a root that meets the target, with few digits; None if none near does."""
+    """Return the candidate nearest to a root that meets the target, with a rounded dial; None if none near does."""
     value = dial.value(root)
     nearest = at(dial.rounded(value, up=None))
     if (excess := _excess(nearest)) <= 0.0:
@@ -195,7 +202,7 @@ def _set_exactly(
 
 
 def _excess(candidate: Candidate | None) -> float:
-    """Return how far a candidate is from the target, within ±60; 60 where its numbers leave what doubles hold."""
+    """Return a candidate's excess, clipped to ±60; 60 if there is no candidate or its numbers are out of range."""
     try:
         return 60.0 if candidate is None else max(min(candidate.excess, 60.0), -60.0)
     except ParameterError:
@@ -204,7 +211,7 @@ def _excess(candidate: Candidate | None) -> float:
 
 @lru_cache(maxsize=256)
 def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...]) -> Candidate | None:
-    """Return the best candidate over shapes, its dial set: of least error, or for an error of least ε.
+    """Return the best candidate over all shapes, with its dial set: of least error, or of least ε for an error target.
 
     Parameters
     ----------
@@ -212,14 +219,14 @@ def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...])
     dial : Dial
     target : Target
     starts : tuple of shapes
-        Numbers in [0, 1]. Beside these a grid is searched, if they are of one number or two; the best is then refined
-        step by step. Empty for a family without.
+        Shapes to start from, of numbers in [0, 1]. The search also tries the points of `spread_out`: a grid for shapes
+        of one or two numbers. It then refines the best shape step by step. Empty for a family without a shape.
 
     Returns
     -------
     Candidate or None
-        It says so if the search was cut short, after as many candidates on every machine. None where no shape is found
-        that meets the target.
+        Its `cut_short` is set if the search stopped at its limit, a number of candidates that is the same on every
+        machine. None if no shape is found that meets the target.
     """
     if not starts:
         return set_dial(make, dial, target, (), fine=True)
@@ -233,7 +240,7 @@ def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...])
 
 
 class Search:
-    """A search for the best shape: over a grid, then step by step, each shape only as far as it may be the best.
+    """A search for the best shape, over a grid and then step by step; shapes that cannot be the best are left early.
 
     Parameters
     ----------
@@ -241,7 +248,7 @@ class Search:
     dial : Dial
     goal : Target
     most : int
-        Candidates it may look at.
+        The greatest number of candidates to evaluate.
     """
 
     def __init__(self, make: Make, dial: Dial, goal: Target, most: int) -> None:
@@ -249,11 +256,11 @@ class Search:
         self.best: Candidate | None = None
         self.shape: Shape = ()
         self.cut_short: str | None = None
-        self._made: list[float] = []  # the best score as each candidate was looked at
+        self._made: list[float] = []  # the best score so far when each candidate was made
         self._tried: set[Shape] = set()
 
     def run(self, starts: tuple[Shape, ...]) -> None:
-        """Search from the starts."""
+        """Search from the given shapes, until the step is small enough or the limit of candidates is reached."""
         step = 0.5 / (GRID[len(starts[0])] - 1) if len(starts[0]) in GRID else 0.1
         try:
             for shape in (*starts, *spread_out(len(starts[0]))):
@@ -277,7 +284,10 @@ class Search:
             )
 
     def _around(self, step: float) -> Iterator[Shape]:
-        """Yield the shapes a step from the best, which may change meanwhile: in all directions, or along each axis."""
+        """Yield the shapes one step from the best, in all directions or along each axis.
+
+        The best shape may change during the iteration; the next shapes are then around the new one.
+        """
         size = len(self.shape)
         moves = (
             itertools.product((0.0, -1.0, 1.0), repeat=size)
@@ -288,7 +298,7 @@ class Search:
             yield tuple(x + step * y for x, y in zip(self.shape, move, strict=True))
 
     def _offer(self, shape: Shape) -> None:
-        """Take a shape, brought into the unit cube, if it is the best so far."""
+        """Clip a shape to the unit cube, evaluate it if it is new, and keep it if it is the best so far."""
         shape = tuple(min(max(x, 0.0), 1.0) for x in shape)
         if shape in self._tried:
             return
@@ -298,7 +308,7 @@ class Search:
             self.best, self.shape = rival, shape
 
     def _rival(self, shape: Shape) -> Candidate | None:
-        """Return a shape's candidate, its dial set roughly; None where it is seen early that it is not the best."""
+        """Return a shape's candidate with its dial set approximately, or None if it cannot be the best."""
         if self.best is None or self.best.score >= IMPOSSIBLE:
             return set_dial(self._counted, self.dial, self.goal, shape, fine=False)
         near, score = self.best.dial, self.best.score * (1.0 - LEAST_GAIN)
@@ -308,7 +318,7 @@ class Search:
             rival = set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=near)
             worse = rival is None or (score < INFINITE and not rival.holds(score))
             return None if worse else rival
-        # Where its error would be the best so far, it must keep the privacy.
+        # Set the dial where the error equals the best so far: to improve on it, the shape must meet the privacy there.
         goal = replace(self.goal, epsilon=None, error=score)
         as_good = set_dial(self.make, self.dial, goal, shape, fine=False, near=near)
         if as_good is None:
@@ -316,7 +326,7 @@ class Search:
         return set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=as_good.dial, least=as_good.dial)
 
     def _counted(self, target: Target, shape: Shape, value: float) -> Candidate:
-        """Make a candidate, if there may be one more."""
+        """Make a candidate; raise `_CutShortError` if the limit is reached."""
         if len(self._made) >= self.most:
             raise _CutShortError
         self._made.append(math.inf if self.best is None else self.best.score)
@@ -324,7 +334,7 @@ class Search:
 
 
 def spread_out(size: int) -> Iterator[Shape]:
-    """Return shapes all over the unit cube: a grid, or a sequence of which a fifth of the numbers are 0, a fifth 1."""
+    """Return shapes spread over the unit cube: a grid, or a Sobol sequence with a fifth of its numbers 0, a fifth 1."""
     if size in GRID:
         return itertools.product(np.linspace(0.0, 1.0, GRID[size]).tolist(), repeat=size)
     points = qmc.Sobol(size, scramble=False).random(SPREAD_POINTS)
@@ -332,7 +342,7 @@ def spread_out(size: int) -> Iterator[Shape]:
 
 
 class _CutShortError(Exception):
-    """A search has looked at all the candidates it may."""
+    """Raised when a search has evaluated its greatest number of candidates."""
 
 
 def _no_shape(target: Target) -> Sequence[Shape]:  # noqa: ARG001 - others look at it
@@ -353,31 +363,34 @@ def _not_pointless(target: Target, found: Candidate) -> str | None:  # noqa: ARG
 
 @dataclass(frozen=True)
 class Family:
-    """What a plan knows of a kind of mechanism.
+    """A family of mechanisms that can be planned: its parameters, and how to search them.
 
     Parameters
     ----------
     name : str
-        As a plan calls it.
+        Its name in a plan.
     kind : str
-        As a scenario file calls it.
+        Its kind in a scenario file.
     dial : Dial
+        Its privacy parameter.
     letter : str
-        What the dial is, in words and its letter: "the sampling probability π_s".
+        What the dial is, in words and its symbol: "the sampling probability π_s".
     makes : sequence of callable
-        Makes a candidate from a target, a shape and the dial; of several the best is taken.
+        Each makes a candidate from a target, a shape and a value of the dial; the best of all is used.
     starts : callable
-        Shapes a search starts from, given the target; none where there is nothing to choose, one where it is chosen.
+        Returns the shapes that a search starts from, given the target. Empty if the family has no shape; a single shape
+        is used without a search.
     refusal : callable
-        Why the family is not for a target at all, a sentence; None where it is.
+        Returns why the family does not apply to a target, as a sentence; None if it applies.
     reason : callable, optional
-        Why nothing meets a target, a sentence, given the target; None leaves it to what can be said of any.
+        Returns why no parameters meet a target, as a sentence; None for a general reason.
     finish : callable, optional
-        Makes the mechanism from a target and parameters, where a search looks at a sketch of it.
+        Makes the mechanism from a target and parameters, if the search uses a sketch of it.
     guess : callable
-        Where the dial stands best if the target is met there, as another family has shown; None if none has.
+        Returns the best value of the dial, if the search of another family has found it; else None. It is used if the
+        target is met there.
     pointless : callable
-        Why what was found is no better than a simpler mechanism, a sentence; None where it is.
+        Returns why the candidate found is no better than a simpler mechanism, as a sentence; None if it is better.
     """
 
     name: str
@@ -393,7 +406,7 @@ class Family:
     pointless: Callable[[Target, Candidate], str | None] = _not_pointless
 
     def best(self, target: Target) -> Candidate | None:
-        """Return the best candidate that meets the target; None where none does."""
+        """Return the best candidate that meets the target, or None."""
         guess = self.guess(target)
         if guess is not None:
             guessed = self.makes[0](target, (), guess)
@@ -412,11 +425,11 @@ class Family:
         return min(found, key=lambda candidate: candidate.score, default=None)
 
     def least_telling(self, target: Target) -> Candidate | None:
-        """Return the candidate with its dial at its low end: what remains, where nothing meets a target."""
+        """Return the candidate with its dial at the low end: the most private one."""
         return self._at(target, self.dial.low)
 
     def most_telling(self, target: Target) -> Candidate | None:
-        """Return the candidate with its dial at its high end."""
+        """Return the candidate with its dial at the high end: the least private one."""
         return self._at(target, self.dial.high)
 
     def _at(self, target: Target, value: float) -> Candidate | None:

@@ -1,4 +1,4 @@
-"""Target of a plan: the city, the view, and the privacy or the error to reach."""
+"""Target of a plan: the size of the city, the view, and the privacy or the error to reach."""
 
 import math
 import re
@@ -26,7 +26,7 @@ VIEWS = (
     "shuffled_round_2",
     "shuffled_round_3",
 )
-"""Views one can plan for. "report" and "shuffled" are the worst round; "released" is whatever a mechanism publishes."""
+"""Views to plan for. "report" and "shuffled" mean the worst round; "released" means what the mechanism publishes."""
 
 RELEASED = ("released", "released_differences", "released_counts")
 MOST_CELLS, MOST_DEVICES, MOST_QUERIES = 10**6, 10**12, 10**6
@@ -34,40 +34,40 @@ MOST_CELLS, MOST_DEVICES, MOST_QUERIES = 10**6, 10**12, 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A city, a view, and either the privacy that view must keep or the error a cell may have.
+    """The size of a city, a view, and either the privacy required of that view or the error allowed for a cell.
 
     Parameters
     ----------
     cells : int
-        The number of cells V.
+        V, the number of cells.
     population : int
-        N, devices asked.
+        N, the number of devices asked.
     occupancy : int, optional
-        Y, devices expected in a cell; by default N/(V + 1), devices spread evenly over the cells and outside, rounded
-        but at least 1.
+        Y, the number of devices expected in a cell. By default N/(V + 1), for devices spread evenly over the cells and
+        outside, rounded, but at least 1.
     view : str
-        One of `VIEWS`. A mechanism of one round gives its only report to whoever hears any round, and publishes its
-        counts where others publish differences.
+        One of `VIEWS`. For a mechanism of one round, the view of any round is its only report, and it publishes counts
+        where other mechanisms publish differences.
     epsilon : float, optional
-        ε the view must keep, with `delta`.
+        ε required of the view, with `delta`.
     delta : float
         δ, below 1. With `error`, the δ at which ε is compared.
     error : float, optional
-        The root mean square error a cell of `occupancy` may have, in vehicles.
+        The root mean square error allowed for a cell of `occupancy`, in vehicles.
     queries : int
-        T, queries seen together.
+        T, the number of queries observed together.
     crowd : int, optional
-        Devices in the cell, for released views; the occupancy by default, the worst of all where `k` is given.
+        Devices in the cell, for released views. By default the occupancy, or the worst crowd if `k` is given.
     k : int, optional
-        Published differences below it are suppressed.
+        Published differences below k are suppressed.
     simulated : int
-        Cells R of the simulation whose error an interval is for.
+        R, the number of cells of the simulation whose error the plan's interval is for.
 
     Raises
     ------
     ParameterError
-        If a value is out of range, both or neither of `epsilon` and `error` is given, or `crowd` or `k` goes with no
-        released view.
+        If a value is out of range, both or neither of `epsilon` and `error` is given, or `crowd` or `k` is given with a
+        view that is not released.
     """
 
     cells: int
@@ -83,7 +83,7 @@ class Target:
     simulated: int = 1000
 
     def __post_init__(self) -> None:
-        """Check every value, and what goes with what."""
+        """Check every value and their combination."""
         check_integer("cells", self.cells, at_least=1, at_most=MOST_CELLS)
         check_integer("population", self.population, at_least=1, at_most=MOST_DEVICES)
         check_integer("queries", self.queries, at_least=1, at_most=MOST_QUERIES)
@@ -98,7 +98,7 @@ class Target:
         self._check_crowd()
 
     def _check_goal(self) -> None:
-        """Refuse no goal, two goals, and a goal that is none."""
+        """Raise `ParameterError` unless exactly one of `epsilon` and `error` is given, with a valid value."""
         if self.epsilon is None and self.error is None:
             raise ParameterError("epsilon", "must be given where there is no error to meet", None)
         if self.epsilon is not None and self.error is not None:
@@ -113,7 +113,7 @@ class Target:
             raise ParameterError("error", "must be a finite number of vehicles above 0", self.error)
 
     def _check_crowd(self) -> None:
-        """Refuse a crowd or a threshold where nothing is released."""
+        """Raise `ParameterError` for a crowd or a threshold k with a view to which it does not apply."""
         for field in ("crowd", "k"):
             value = getattr(self, field)
             if value is None:
@@ -138,24 +138,24 @@ class Target:
 
     @cached_property
     def truth(self) -> Counts:
-        """The true counts (V + 1,): the occupancy in cell 1, everybody else outside; no other cell's error matters."""
+        """The true counts (V + 1,): the occupancy in cell 1, all other devices outside; only cell 1's error is used."""
         counts: NDArray[np.int64] = np.zeros(self.cells + 1, dtype=np.int64)
         counts[0], counts[1] = self.population - self.expected, self.expected
         return counts
 
     def small_crowd(self, most: int) -> "Target":
-        """Return the target with a crowd of at most so many."""
+        """Return the target with its crowd limited to `most`; unchanged without a released view or with k given."""
         if not self.view.startswith("released") or self.known_crowd <= most or self.k is not None:
             return self
         return replace(self, crowd=most)
 
     def views(self, *, rounds: int, differences: bool) -> tuple[View, ...]:  # noqa: PLR0911 - a return a kind of view
-        """Return the views of a mechanism that the target is about; it must be met in each.
+        """Return the views of a mechanism that the target refers to; the target must be met for each.
 
         Parameters
         ----------
         rounds : int
-            Answers a device gives per query.
+            Number of rounds per query.
         differences : bool
             Whether the mechanism publishes differences of two rounds' counts rather than its counts.
         """
@@ -180,5 +180,5 @@ class Target:
 
 
 def _is_number(value: object) -> bool:
-    """Whether it is a number that is not NaN."""
+    """Return whether a value is a number and not NaN."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)

@@ -1,6 +1,7 @@
 """Tightest proved bound for a view, direct or derived from other views, and its margin to a target (ε, δ).
 
-Margins may be approximate where a search evaluates hundreds. What a search finds is checked with the claim itself.
+A search evaluates hundreds of margins, which may be approximate. The result of a search is checked with the claim
+itself.
 """
 
 import math
@@ -22,28 +23,29 @@ from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDiffe
 
 
 class Claimant(Protocol):
-    """What makes claims: a mechanism, or as much of one as a search needs."""
+    """Interface of an object that makes claims: a mechanism, or the part of one that a search needs."""
 
     @property
     def rounds(self) -> int:
-        """Answers a device gives per query."""
+        """Number of answers that a device gives per query."""
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what is proved about whoever has this view."""
+        """Return what is proved about this view."""
 
 
 @dataclass(frozen=True)
 class ViewBound:
-    """What is proved about a view: the least of several bounds, the mechanism's own claim first.
+    """What is proved about a view: the least of several bounds, with the mechanism's own claim first.
 
     Parameters
     ----------
     view : View
-        Whose.
+        The view.
     own : PrivacyClaim
-        The mechanism's claim.
+        The mechanism's claim about it.
     made_from : sequence of PrivacyClaim
-        Claims of views of which this one is a function of them and of what does not hang on the device.
+        Claims about other views from which this one can be computed, together with data that do not depend on the
+        device. By post-processing each bounds this view.
     """
 
     view: View
@@ -52,17 +54,17 @@ class ViewBound:
 
     @property
     def epsilon(self) -> float:
-        """The least ε known at δ = 0; infinite where none is finite, NaN where not known."""
+        """The least ε known at δ = 0; infinite if no finite one holds, NaN if it is not known."""
         return self._always[0]
 
     @property
     def kind(self) -> ClaimKind:
-        """How good that ε is."""
+        """The kind of that ε: exact, bound, infinite or unknown."""
         return self._always[1]
 
     @property
     def _always(self) -> tuple[float, ClaimKind]:
-        """ε at δ = 0, and how good it is."""
+        """ε at δ = 0, and its kind."""
         if self.own.kind == "infinite":
             return math.inf, "infinite"
         finite = min((c.epsilon for c in self.made_from if math.isfinite(c.epsilon)), default=math.inf)
@@ -71,7 +73,7 @@ class ViewBound:
         return (finite, "bound") if math.isfinite(finite) else (math.nan, "unknown")
 
     def delta(self, epsilon: float) -> tuple[float, str]:
-        """Return the least δ known at this ε, and how good it is; NaN and "unknown" where none is known."""
+        """Return the least δ known at this ε, and its kind; NaN and "unknown" if none is known."""
         own = self.own.delta(epsilon)
         if self.own.delta_kind == "exact":
             return own, "exact"
@@ -81,11 +83,14 @@ class ViewBound:
         return min(known, key=lambda pair: pair[0], default=(math.nan, "unknown"))
 
     def meets(self, epsilon: float, delta: float) -> bool:
-        """Whether (ε, δ) is proved to hold."""
+        """Return whether (ε, δ) is proved to hold."""
         return self.margin(epsilon, delta) <= 0.0
 
     def margin(self, epsilon: float, delta: float, *, most: float = 50.0) -> float:
-        """Return how far (ε, δ) is from held, 0 or less where it is proved: ε too much, or ln of δ over its limit."""
+        """Return the margin of (ε, δ): at most 0 if it is proved, else the excess of ε, or ln of δ over its limit.
+
+        The margin is clipped to ±`most`.
+        """
         always = self.epsilon
         if always <= epsilon:  # false for NaN
             return max(always - epsilon, -most)
@@ -98,7 +103,7 @@ class ViewBound:
 
     @property
     def basis(self) -> str:
-        """Why: the own claim's sentence, or why another bounds it."""
+        """The reason: that of the mechanism's own claim, and that of the claim which bounds it, if any."""
         if not self.made_from or self.own.delta_kind == "exact":
             return self.own.basis
         return f"{self.own.basis} At most what it is made from tells: {self.made_from[0].basis}"
@@ -107,10 +112,10 @@ class ViewBound:
 def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
     """Return what is proved about a view of a mechanism.
 
-    Published counts and differences are sums over all the devices asked, so they are a function of the shuffled reports
-    of all devices. For a mechanism of one round its own claim of these bounds them. For one of several rounds the
-    linked reports of a device are one report of a randomizer, and hiding among the clones bounds them
-    (`shuffled_claim`). Where the mechanism's own claim is exact nothing needs bounding.
+    Published counts and differences are sums over all devices asked, so they are a function of the shuffled reports of
+    all devices. For a mechanism of one round, its own claim about the shuffled reports bounds them. For a mechanism of
+    several rounds, the linked reports of a device are one report of a randomizer, and amplification by shuffling, with
+    clones, bounds them (`shuffled_claim`). If the mechanism's own claim is exact, no other bound is needed.
 
     Parameters
     ----------
@@ -118,7 +123,7 @@ def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
         One of several rounds must draw new coins in every query: its queries are composed as independent releases.
     view : View
     devices : int
-        N, devices asked.
+        N, the number of devices asked.
     """
     own = mechanism.claim(view)
     if own.delta_kind == "exact":
@@ -138,25 +143,25 @@ def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[Privac
         yield linked
 
 
-# Of queries that together may lose more than this, the numerical composition takes minutes and gigabytes: basic
-# composition then bounds δ alone.
+# For queries whose total privacy loss may exceed this, numerical composition takes minutes and gigabytes. Then only
+# basic composition bounds δ.
 LARGEST_COMPOSED = 200.0
-# Places of the grid of losses, and how many standard deviations it reaches either way.
+# Points of the grid of losses, and its half-width in standard deviations.
 PLACES, REACH = 2**12, 12.0
-# Between these a report's ε₀ is sought.
+# The range in which a report's ε₀ is searched.
 LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
 
 
 @dataclass(frozen=True)
 class RememberedDelta(ComposedDelta):
-    """The same δ(ε), computed once for each ε: claims of several views rest on one composition."""
+    """The same δ(ε), cached for each ε, because claims about several views use the same composition."""
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε."""
         return _remembered(self, epsilon)
 
     def compute(self, epsilon: float) -> float:
-        """Return it without looking it up."""
+        """Return the bound of δ without the cache."""
         return super().__call__(epsilon)
 
 
@@ -167,14 +172,14 @@ def _remembered(composed: RememberedDelta, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class RoughDelta(RememberedDelta):
-    """About the same δ(ε), in a millisecond: the losses on a coarser grid, their mean kept.
+    """Approximately the same δ(ε), computed in a millisecond with the losses on a coarser grid that keeps their mean.
 
-    They are rounded up to whole multiples of the interval as the exact composition rounds them, and then each is
-    divided between two neighbouring places of a grid as wide as the sum of all queries' losses is likely to be.
+    Losses are first rounded up to multiples of the interval, as in the exact composition. Each is then divided between
+    two neighbouring points of a grid that is as wide as the likely range of the sum of all queries' losses.
     """
 
     def compute(self, epsilon: float) -> float:
-        """Return about δ, the larger of both directions, and basic composition where that is less."""
+        """Return an approximation of δ: the larger of both directions, or basic composition if that is less."""
         p, q = np.array(self.p), np.array(self.q)
         return min(self.basic(epsilon), max(self._direction(p, q, epsilon), self._direction(q, p, epsilon)))
 
@@ -200,9 +205,9 @@ class RoughDelta(RememberedDelta):
 
 
 def tell_once(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
-    """Return what `bound_view` does, each composition evaluated once, or roughly.
+    """Return the result of `bound_view` with cached compositions, or approximate ones if `rough`.
 
-    What would take too long to compose is bounded by basic composition.
+    A composition that would take too long is bounded by basic composition.
     """
     told = bound_view(mechanism, view, devices=devices)
     kind = RoughDelta if rough else RememberedDelta
@@ -210,7 +215,7 @@ def tell_once(mechanism: Claimant, view: View, *, devices: int, rough: bool = Fa
 
 
 def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClaim:
-    """Return a claim with another kind of composition."""
+    """Return the claim with its composition replaced by another kind."""
     curve = claim.curve
     if isinstance(curve, PartialDelta) and curve.queries > 1:
         curve = curve.composed
@@ -230,15 +235,18 @@ def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDe
 
 
 def margin(told: ViewBound, epsilon: float, delta: float, *, fixed: bool = False) -> float:
-    """Return `Told.margin`, or where it is 0 or less another such number, by the cheapest of the bounds.
+    """Return `ViewBound.margin`, evaluating the cheapest bounds first.
+
+    If (ε, δ) is proved to hold, the value may differ from `ViewBound.margin`, but it is at most 0 too.
 
     Parameters
     ----------
-    told : Told
+    told : ViewBound
     epsilon, delta : float
     fixed : bool
-        Whether a search asks about this ε and δ only. δ among clones rises with a report's ε₀ and with nothing else
-        of a mechanism; the greatest ε₀ allowed is then found once, and how far above it ln ε₀ is takes δ's place.
+        Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only through
+        a report's ε₀, and increases with it. So the greatest ε₀ allowed is computed once, and the margin is how far
+        ln ε₀ is above it, instead of a margin of δ.
     """
     least = math.inf
     for claim in sorted((told.own, *told.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
@@ -255,7 +263,7 @@ def margin(told: ViewBound, epsilon: float, delta: float, *, fixed: bool = False
 
 @lru_cache(maxsize=256)
 def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) -> float:
-    """Return the greatest ε₀ of reports that among so many clones meet (ε, δ)."""
+    """Return the greatest ε₀ of a report for which shuffling among this number of devices meets (ε, δ)."""
 
     def excess(log_local: float) -> float:
         found = ClonesDelta(devices, math.exp(log_local), queries)(epsilon)

@@ -1,4 +1,4 @@
-"""Families of mechanisms a plan chooses among, one group a file."""
+"""Families of mechanisms that can be planned, one module per group."""
 
 from mechanisms.parameter import ParameterError
 from mechanisms.planning.families import binary_randomizers, frequency_oracles, multi_round_alp, releases, sampling
@@ -11,21 +11,23 @@ FAMILIES: tuple[Family, ...] = (
     *multi_round_alp.FAMILIES,
     *releases.FAMILIES,
 )
-"""Every family, in the order of a plan."""
+"""All families, in the order of a plan."""
 
 
 def family_names() -> tuple[str, ...]:
-    """Return the names, in order."""
+    """Return the names of all families, in order."""
     return tuple(family.name for family in FAMILIES)
 
 
 def families_named(names: tuple[str, ...] = ()) -> tuple[Family, ...]:
-    """Return the families of these names, or of a kind where no family has the name; all where none is given.
+    """Return the families of these names; all if no name is given.
+
+    A name that is no family's selects all families of that kind.
 
     Raises
     ------
     ParameterError
-        If there is none of a name.
+        If a name is neither a family nor a kind.
     """
     if not names:
         return FAMILIES

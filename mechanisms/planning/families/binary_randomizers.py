@@ -1,4 +1,4 @@
-"""Families of binary randomizers: randomized response about every cell, and its variants."""
+"""Families of binary randomizers: randomized response for every cell, and its variants."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from mechanisms.planning.target import Target
 
 COIN = Dial(1e-12, 1.0, "logit")
 FIRST = "the first coin π_1"
-# The second coin is searched between odds of e^−30 and e^30.
+# The second coin's probability is searched between odds of e^−30 and e^30.
 LEAST_LOG_ODDS, GREATEST_LOG_ODDS = -30.0, 30.0
 
 
@@ -36,24 +36,24 @@ def _warner(target: Target, _: Shape, log_odds: float) -> Candidate:
 
 
 def best_coins(target: Target) -> Candidate | None:
-    """Return the best randomized response; the laws of Yes that follow are the best for any two answers."""
+    """Return the best randomized response; its probabilities of Yes are the best for any randomizer of two answers."""
     return find_best(_coins, COIN, target, _coin_shapes(target))
 
 
 def best_second_coin(target: Target) -> float:
-    """Return its π_2."""
+    """Return π_2 of the best randomized response, or ½ if there is none."""
     found = best_coins(target)
     return 0.5 if found is None else float(found.parameters["second_coin"])
 
 
 def best_first_coin(target: Target) -> float | None:
-    """Return its π_1; None where there is none."""
+    """Return π_1 of the best randomized response, or None if there is none."""
     found = best_coins(target)
     return None if found is None else found.dial
 
 
 def best_yes_laws(target: Target) -> tuple[float, float]:
-    """Return with what probability a Yes-holder and a No-holder then say Yes."""
+    """Return P(Yes) of a device in the cell and of one elsewhere, for the best randomized response."""
     return _yes_laws(target, best_first_coin(target) or 0.5)
 
 
@@ -63,7 +63,7 @@ def _sampled(target: Target, _: Shape, first: float) -> Candidate:
 
 
 def _yes_laws(target: Target, first: float) -> tuple[float, float]:
-    """Return with what probability a Yes-holder and a No-holder say Yes."""
+    """Return P(Yes) of a device in the cell and of one elsewhere, for this first coin and the best second coin."""
     false_yes = (1.0 - first) * best_second_coin(target)
     return min(first + false_yes, 1.0), false_yes
 

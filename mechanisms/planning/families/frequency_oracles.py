@@ -26,7 +26,7 @@ def _by_epsilon(kind: Any) -> Make:
 
 
 def _between(least: int, most: int, share: float) -> int:
-    """Return a whole number at a share of the way on a logarithmic scale."""
+    """Return an integer between `least` and `most`, at a share of their distance on a logarithmic scale."""
     return min(most, max(least, round(float(least * (most / least) ** share))))
 
 
@@ -61,7 +61,7 @@ def _longitudinal(permanent: PermanentStep) -> Make:
 
 
 def _permanent_shapes(target: Target) -> list[Shape]:
-    """Return how far ε∞ is above ε₁: of one query only ε₁ tells."""
+    """Return shapes to start from, which set how far ε∞ is above ε₁; for one query only ε₁ matters."""
     return [(2 / 3,)] if target.queries == 1 else [(0.0,), (1.0,)]
 
 

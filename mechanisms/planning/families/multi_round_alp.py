@@ -15,7 +15,11 @@ SHIFT = Dial(1e-9, 1.0 - 1e-9, "logit")
 
 
 def _first_attempt(target: Target, shape: Shape, twice: float) -> Candidate:
-    """2π_Y is the dial; π_N is so many powers of ten below it, or 0; π_⊥1 is where the shape says between the ends."""
+    """Return a candidate whose dial is 2π_Y.
+
+    The first number of the shape sets how many powers of ten π_N is below π_Y; at 0, π_N is 0. The second sets π_⊥1
+    between its least and its greatest value.
+    """
     shift = twice / 2.0
     elsewhere = shift * 10.0 ** (-12.0 * (1.0 - shape[0])) if shape[0] > 0.0 else 0.0
     base = min(max(shift + shape[1] * (1.0 - twice), shift), 1.0 - shift)
@@ -32,10 +36,10 @@ def _cancelling(target: Target, shape: Shape, shift: float) -> Candidate:
 
 
 def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
-    """Return a candidate whose dial tilts Yes-holders' moves from those of No-holders to some of their own.
+    """Return a candidate whose dial mixes the moves of Yes-holders from No-holders' moves and another distribution.
 
-    With the former nothing is told. The shape is s; n₁, n₂ and c; and y₁, y₂ and c_Y at the far end, whose law is
-    mixed in.
+    At dial 0 Yes-holders and No-holders have the same distribution, so the answers reveal nothing. The shape is s; then
+    n₁, n₂ and c of No-holders; then y₁, y₂ and c_Y of Yes-holders at dial 1.
     """
     shift, no_second, no_rest, onward, second, rest, onward_yes = shape
     no_third, third = (1.0 - no_second) * no_rest, (1.0 - second) * rest
@@ -54,15 +58,15 @@ def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
 
 
 def _first_attempt_shapes(target: Target) -> list[Shape]:
-    """Return shapes to search from: No-holders who never move, and the two laws of the best randomized response."""
+    """Return shapes to start from: No-holders that never move, and the best randomized response's probabilities."""
     yes, no = best_yes_laws(target)
     return [(0.0, 0.5), (max(0.0, 1.0 + math.log10(no / yes) / 12.0), 0.5)]
 
 
 def _deniable_shapes(target: Target) -> list[Shape]:
-    """Return shapes to search from: two with answers of all kinds, and what is the best randomized response.
+    """Return shapes to start from: one equal to the best randomized response, and two in which all answers occur.
 
-    In that everybody moves to ⊥2, some in B and the others in C.
+    In the first, all devices move to ⊥2, some in B and the others in C.
     """
     _, no = best_yes_laws(target)
     response = (1.0, no, 1.0, 1.0, 1.0, 1.0, 1.0)
@@ -93,7 +97,7 @@ FAMILIES = (
         SHIFT,
         "the shift π_Y",
         (_cancelling,),
-        # Where rounds are seen apart, ⊥3 hides nobody.
+        # If rounds are observed separately, ⊥3 hides no device.
         starts=lambda target: [(0.0,)] if target.view.startswith(("report", "shuffled")) else [(1 / 3,)],
         refusal=suppressed_elsewhere,
         reason=_tells_by_moving,

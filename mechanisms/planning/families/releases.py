@@ -21,14 +21,14 @@ from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
 @dataclass(frozen=True)
 class TrustedServer:
-    """Devices that say where they are, and a server that publishes through a release.
+    """Devices that report their true cells, and a trusted server that publishes counts through a release.
 
     Parameters
     ----------
     cells : int
     release : CountRelease
     crowd : int, optional
-        Devices in the cell; whatever the crowd, if not given.
+        Devices in the cell; if None, claims hold for every crowd.
     """
 
     cells: int
@@ -37,7 +37,7 @@ class TrustedServer:
     rounds: int = 1
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells: the release's claim of what is published; the server itself hears all."""
+        """Return what is proved: the release's claim about published views, and no privacy for the server's views."""
         if isinstance(view, ReleasedCounts | ReleasedDifferences):
             return self.release.claim(crowd=self.crowd, queries=view.queries)
         return NoPrivacy(cells=self.cells).claim(view)
@@ -48,7 +48,7 @@ class TrustedServer:
 
 
 def suppression_threshold(target: Target, shape: Shape) -> int:
-    """Return k: the target's, or where the shape says on a logarithmic scale up to twice the occupancy."""
+    """Return k of the target, or else of the shape, on a logarithmic scale from 1 to twice the occupancy."""
     if target.k is not None:
         return target.k
     most = max(2, 2 * target.expected)
@@ -56,7 +56,7 @@ def suppression_threshold(target: Target, shape: Shape) -> int:
 
 
 def suppression_shapes(target: Target) -> list[Shape]:
-    """Return thresholds to search from; none where one is given."""
+    """Return shapes of thresholds to start from; empty if the target states k."""
     return [] if target.k is not None else [(x,) for x in np.linspace(0.0, 0.95, 14).tolist()]
 
 

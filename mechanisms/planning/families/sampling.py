@@ -1,4 +1,4 @@
-"""Families of Sampling Privacy: as published, refreshed, per cell, and with small differences suppressed."""
+"""Families of Sampling Privacy: as in the paper, refreshed, with suppressed small differences, and binary per cell."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ from mechanisms.privacy.view import View
 
 PROBABILITY = Dial(1e-12, 1.0, "logit")
 LETTER = "the sampling probability π_s"
-# The least share of the blanks that any of them keeps while their shape is searched.
+# The least share of the blanks' probability that each blank keeps while their distribution is searched.
 LEAST = 1e-6
 
 
 def suppressed_error(target: Target, sampling: float) -> Callable[[], float] | None:
-    """Return the error of a published difference over π_s where small ones are suppressed; None where none are."""
+    """Return a function for the error of a published difference over π_s with suppression; None without suppression."""
     k = target.k
     if k is None or target.view == "released_counts":
         return None
@@ -57,7 +57,7 @@ def _plain(target: Target, shape: Shape, sampling: float) -> Candidate:
 
 
 def _plain_shapes(target: Target) -> list[Shape]:
-    """Return where the blank 0 matters: to counts, which show how many blanks are not 0."""
+    """Return shares of blank 0 to start from; it matters only for counts, which reveal how many blanks are not 0."""
     return [(0.0,), (0.5,), (0.9,), (1.0,)] if target.view == "released_counts" else []
 
 
@@ -69,7 +69,7 @@ def _binary(target: Target, shape: Shape, sampling: float) -> Candidate:
 
 
 def _binary_shapes(target: Target) -> list[Shape]:
-    """Return shares of the blanks that are 0; of published differences they tell nothing."""
+    """Return shares of blank 0 to start from; published differences do not depend on it, so one is enough there."""
     return [(0.5,)] if target.view in {"released", "released_differences"} else [(0.5,), (0.99,), (0.999,)]
 
 
@@ -79,7 +79,7 @@ def _suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
 
 @dataclass(frozen=True)
 class RefreshedSketch:
-    """What a refreshed mechanism claims and errs, without the tables its devices need: for a search to try many.
+    """Claims and error of Sampling Privacy with refresh, without the tables for its devices, so that a search is fast.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class RefreshedSketch:
     rounds: int = 2
 
     def claim(self, view: View) -> PrivacyClaim:
-        """Return what a view tells."""
+        """Return what is proved about a view."""
         return sampling_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self.refresh)
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
@@ -115,7 +115,7 @@ def _refreshed(target: Target, shape: Shape, sampling: float) -> Candidate:
 
 
 def _finish_refreshed(target: Target, parameters: Mapping[str, Any]) -> SamplingPrivacy:
-    """Return the mechanism a sketch stands for."""
+    """Return the mechanism with the parameters of a sketch."""
     with unwarned():
         return SamplingPrivacy(cells=target.cells, **parameters)
 
@@ -129,7 +129,7 @@ def _not_refreshed(target: Target) -> str | None:
 
 
 def suppressed_elsewhere(target: Target) -> str | None:
-    """Return that suppression is planned of sampling_privacy, whose published differences are the same."""
+    """Return the refusal if k is given: suppression is planned for sampling_privacy, whose differences are the same."""
     if target.k is None:
         return None
     return "Its published differences have the law of sampling_privacy's; suppressing them is planned there."
@@ -144,7 +144,7 @@ def _not_suppressed(target: Target) -> str | None:
 
 
 def _no_better(target: Target, found: Candidate) -> str | None:
-    """Return why refresh is not worth it where it leaves the error, or the ε, as it was."""
+    """Return why refresh is not useful if it does not reduce the error, or ε; None if it does."""
     plain = find_best(_plain, PROBABILITY, target, tuple(_plain_shapes(target)))
     if plain is None or not plain.score <= found.score * 1.001:
         return None
