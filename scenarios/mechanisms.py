@@ -51,7 +51,7 @@ class SamplingPrivacy(MechanismSection):
 
     If `blank_zero` and `blank` are both omitted, all blanks are equally likely."""
     refresh: Probability = 0.0
-    """Probability that an unsampled device draws its blank anew in round two (``multi`` alone)."""
+    """Probability that an unsampled device draws a new blank in round two (``multi`` alone)."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
