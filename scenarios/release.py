@@ -18,7 +18,7 @@ Threshold = Annotated[int, Field(ge=1, le=MOST_K)]
 class _Context(dict[str, Any]):
     """Context of an error message; hashable, as the members of an optional field's union must be."""
 
-    __hash__ = object.__hash__  # type: ignore[assignment]  # dict declares itself unhashable
+    __hash__ = object.__hash__  # type: ignore[assignment]  # a dict says it has none
 
 
 class NoRelease(Section):

@@ -14,7 +14,7 @@ from scenarios.section import NotNegative, Positive, Section, ValidFields, rule,
 from scenarios.simulated_traffic import DrivenTraffic, SumoTraffic
 from scenarios.units import TimeUnit
 
-_EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - written and read back, without a zone
+_EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - written and read back, of no zone
 
 
 def _time_format(text: str) -> str:

@@ -184,7 +184,7 @@ class Manifest(BaseModel):
             raise ValueError(f"a folder is described once; twice there are {', '.join(twice)}")
         return self
 
-    def __iter__(self) -> Iterator[DataSet]:  # type: ignore[override]  # it iterates over data sets, not over fields
+    def __iter__(self) -> Iterator[DataSet]:  # type: ignore[override]  # one goes through data sets, not through fields
         """Iterate over the data sets."""
         return iter(self.dataset)
 
