@@ -1,4 +1,4 @@
-"""``[[attacks]]``: coalitions and what they try, and the rules between attacks and the other sections."""
+"""``[[attacks]]``: coalitions and their attacks, and the rules between attacks and the other sections."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,21 +13,21 @@ from scenarios.section import PARTY_PATTERN, Count, Name, Section, ValidFields, 
 TARGETS = 2_000
 MAGNITUDE = 1_000
 LARGEST_MAGNITUDE = 10**9
-"""So many such numbers from as many vehicles still add up without overflow."""
+"""Upper bound of `magnitude`: the sum of this number over as many vehicles does not overflow 64 bits."""
 VEHICLES = "vehicles:"
 
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
 
 
 class MemberSection(Section):
-    """A party that is in the coalition during some queries only."""
+    """A party that is a member of the coalition during some queries only."""
 
     party: Party
     """``"server:1"``, …, ``"mixer"``, ``"network"`` or ``"vehicles:N"``."""
     from_query: Count = 1
-    """The first query of each campaign of which the coalition has what the party received."""
+    """First query of each campaign for which the coalition has the messages the party received."""
     to_query: Count | None = None
-    """The last one; left out, the campaign's last."""
+    """Last such query. Default: the campaign's last."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -36,7 +36,7 @@ class MemberSection(Section):
 
 
 def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault for a last query before the first one."""
+    """Yield a fault if the last query comes before the first one."""
     if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
         yield RuleViolation(
             ("to_query",), f"must be at least from_query = {known.get('from_query') or 1}", known["to_query"]
@@ -53,39 +53,40 @@ Member = Annotated[
 
 
 class AttackSection(Section):
-    """What a coalition guesses, on some campaigns and mechanisms; it changes no estimate."""
+    """An attack by a coalition on some campaigns and mechanisms; it changes no estimate."""
 
     kind: str
     name: Name = Field(default="", json_schema_extra=without_default)
-    """Its name in key paths and results, no two alike; left out, the kind."""
+    """Unique name in key paths and results. Default: the kind."""
     coalition: Annotated[tuple[Member, ...], Field(strict=False)]
-    """The parties that pool what they received: ``"server:1"``, …, ``"mixer"``, ``"network"``, ``"vehicles:N"``; none:
-    whoever reads what is published. A party that is a member for some queries only is a table,
-    ``{party = "server:2", from_query = 3, to_query = 6}``."""
+    """The parties that pool the messages they received: ``"server:1"``, …, ``"mixer"``, ``"network"``,
+    ``"vehicles:N"``. An empty list is an observer who reads only what is published. A party that is a member for some
+    queries only is a table, ``{party = "server:2", from_query = 3, to_query = 6}``."""
     from_query: Count | None = None
-    """The first query of each campaign at which the coalition exists; left out, the campaign's first."""
+    """First query of each campaign at which the coalition exists. Default: the campaign's first."""
     to_query: Count | None = None
-    """The last one; left out, the campaign's last."""
+    """Last query of each campaign at which the coalition exists. Default: the campaign's last."""
     campaigns: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
-    """Names of the campaigns attacked; left out, every one that counts and has all the parties."""
+    """Names of the campaigns attacked. Default: every campaign that estimates counts and has all the parties."""
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
-    """Names of the mechanisms attacked; left out, all."""
+    """Names of the mechanisms attacked. Default: all."""
     targets: Count = TARGETS
-    """Devices attacked in each query, at most: a random sample of the vehicles asked, the same ones in every query."""
+    """Maximum number of devices attacked in each query: a random sample of the vehicles asked, the same ones in every
+    query."""
     prior: Literal["occupancy", "uniform"] = "occupancy"
-    """What the coalition knows beforehand: the share of its targets in each cell at that moment, more than an outsider
-    could; or nothing."""
+    """Prior of the coalition: the share of its targets in each cell at that moment, which is more than an outsider
+    could know; or a uniform distribution over the cells."""
     growing: bool = False
-    """Whether its first member attacks alone too, then the first two, and so on."""
+    """Whether the attack is also run by the first member alone, by the first two members, and so on."""
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Name it after its kind where it has no name."""
+        """Set the name to the kind if no name is given."""
         return {"name": str(given.get("kind")), **given}
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for what is named twice, and for a coalition that cannot grow."""
+        """Yield a fault for each name given twice, and for a coalition that cannot grow."""
         coalition = parties_of(known.get("coalition") or ())
         named = {key: known.get(key) or () for key in ("campaigns", "mechanisms", "asked")}
         for key, names in {"coalition": coalition, **named}.items():
@@ -101,65 +102,65 @@ class AttackSection(Section):
 
 
 class RoundOne(AttackSection):
-    """Guess where devices are from round one alone, and who was sampled."""
+    """Guess the cells of devices, and which devices were sampled, from round one alone."""
 
     kind: Literal["round_one"]
 
 
 class RoundTwo(AttackSection):
-    """Guess where devices are from round two alone."""
+    """Guess the cells of devices from round two alone."""
 
     kind: Literal["round_two"]
 
 
 class SpanningSection(AttackSection):
-    """An attack that can be on several campaigns together."""
+    """An attack that can use several campaigns together."""
 
     together: bool = False
     """Whether the coalition pools what its members received in all of the campaigns, over the same traffic. A party is
-    a member wherever a campaign has one of that name."""
+    a member in every campaign that has a party of that name."""
 
 
 class LinkRounds(SpanningSection):
-    """Guess where devices are from all rounds, linked where they can be."""
+    """Guess the cells of devices from all rounds, with the reports of a device linked where that is possible."""
 
     kind: Literal["link_rounds"]
 
 
 class Shares(AttackSection):
-    """Add up the shares that the coalition holds, and guess from the sum."""
+    """Add up the shares that the coalition holds, and guess the cells of devices from the sum."""
 
     kind: Literal["shares"]
 
 
 class KnownOthers(AttackSection):
-    """Guess from published differences whether a device is in a cell, where everyone else is known."""
+    """Guess from published differences whether a device is in a cell, given the cells of all other devices."""
 
     kind: Literal["known_others"]
     k: Count | None = None
-    """Differences below it are suppressed; left out, none are."""
+    """Differences below `k` are suppressed. Default: none are."""
 
 
 class Longitudinal(SpanningSection):
-    """Guess where devices are that stay in one place, from several queries."""
+    """Guess the cells of devices that stay in one cell, from several queries."""
 
     kind: Literal["longitudinal"]
     asked: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)]
-    """From how many of the first queries, of the campaign or of all campaigns together; a list, a row for each."""
+    """Numbers of first queries to guess from, of the campaign or of all campaigns together; one result row for each."""
 
 
 class Poisoning(AttackSection):
-    """Corrupted vehicles inflate a cell."""
+    """Corrupted vehicles inflate the estimate of a cell."""
 
     kind: Literal["poisoning"]
     cell: Count = 1
-    """Which cell, from 1."""
+    """Number of the inflated cell, from 1."""
     magnitude: Annotated[int, Field(ge=1, le=LARGEST_MAGNITUDE)] = MAGNITUDE
-    """The largest number a vehicle writes where servers cannot see what it writes."""
+    """Largest number a vehicle puts into a report that the servers cannot read."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a coalition without vehicles, and for fewer targets than are corrupted."""
+        """Yield a fault for a coalition without vehicles, and for fewer targets than corrupted vehicles."""
         yield from super().broken_rules(known)
         if not known.has("coalition"):
             return
@@ -173,11 +174,11 @@ class Poisoning(AttackSection):
 
 
 class DropOut(AttackSection):
-    """Devices are made to drop out between the rounds, and what is then released tells on the target."""
+    """Make devices drop out between the rounds, and guess the target's cell from what is then released."""
 
     kind: Literal["drop_out"]
     dropped: Literal["target", "others"]
-    """Who: the target alone, or everybody but the target."""
+    """The devices that drop out: the target alone, or all devices but the target."""
 
 
 KINDS = (
@@ -217,13 +218,13 @@ def parties_of(coalition: Iterable[Any]) -> tuple[str, ...]:
 
 
 def corrupted_in(coalition: Iterable[Any]) -> int:
-    """Return how many corrupted vehicles are in a coalition."""
+    """Return the number of corrupted vehicles in a coalition."""
     parties = parties_of(coalition)
     return sum(int(member.removeprefix(VEHICLES)) for member in parties if member.startswith(VEHICLES))
 
 
 MOST_ROUNDS = 3
-"""Rounds a mechanism may have; exactly how many, and so which servers are there, is seen when it is built."""
+"""Maximum number of rounds of a mechanism. The exact number, and so which servers exist, is known when it is built."""
 
 
 def broken_attack(
@@ -239,13 +240,13 @@ def broken_attack(
     Parameters
     ----------
     attack
-        Its valid fields.
+        Valid fields of the attack.
     campaigns, mechanisms
-        Of each, its valid fields.
+        Valid fields of each campaign and of each mechanism.
     aggregation
-        That of campaigns without their own.
+        Valid fields of the aggregation of campaigns without their own.
     traffic
-        Its valid fields.
+        Valid fields of the traffic section.
     """
     yield from _names(attack, "mechanisms", "mechanism", mechanisms)
     yield from _names(attack, "campaigns", "campaign", campaigns)
@@ -277,7 +278,7 @@ def _names(attack: ValidFields, key: str, what: str, items: Sequence[ValidFields
 
 
 def _meant(attack: ValidFields, campaigns: Sequence[ValidFields]) -> list[ValidFields]:
-    """Return the campaigns an attack names; all, if it names none."""
+    """Return the campaigns an attack names, or all campaigns if it names none."""
     named = attack.get("campaigns")
     return [campaign for campaign in campaigns if named is None or campaign.get("name") in named]
 
@@ -285,9 +286,9 @@ def _meant(attack: ValidFields, campaigns: Sequence[ValidFields]) -> list[ValidF
 def _parties(
     attack: ValidFields, coalition: Sequence[str], campaigns: Sequence[ValidFields], default: ValidFields
 ) -> Iterator[RuleViolation]:
-    """Yield a fault for each party that a campaign named has not, or, where none is named, no campaign has."""
+    """Yield a fault for each party that a named campaign lacks or, where none is named, that every campaign lacks."""
     if any("aggregation" not in campaign for campaign in campaigns):
-        return  # at fault itself
+        return  # the invalid aggregation has a fault of its own
     deployments = [
         (campaign.get("name"), default if campaign["aggregation"] is None else known_of(campaign["aggregation"]))
         for campaign in campaigns
@@ -341,7 +342,7 @@ def _there(deployment: ValidFields) -> str:
 
 
 def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[RuleViolation]:
-    """Yield a fault for each number of queries that a campaign named, or any where none is named, does not ask."""
+    """Yield a fault for each number of queries above that of a named campaign or, where none is named, of every one."""
     if not all(campaign.has("queries", "name") for campaign in campaigns):
         return
     most = max(campaign["queries"] for campaign in campaigns)

@@ -1,4 +1,4 @@
-"""``[[campaigns]]``, ``[population]`` and ``[claims]``: what is asked, who takes part, which ε are reported."""
+"""``[[campaigns]]``, ``[population]`` and ``[claims]``: queries, participating devices and the reported ε."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -29,49 +29,50 @@ SPEEDS = ("mean_speed", "median_speed")
 
 
 class Campaign(Section):
-    """A series of queries, each of two rounds. Rounds of one campaign do not overlap; touching is fine."""
+    """A series of queries, each of two rounds. Rounds of one campaign must not overlap, but may touch."""
 
     name: Name = "campaign"
-    """Its name in key paths and results; no two alike."""
+    """Unique name in key paths and results."""
     start_s: NotNegative
-    """When the first query asks its first round, seconds; warm-up is without queries."""
+    """Start of the first round of the first query, seconds. There are no queries during warm-up."""
     queries: Count = 1
-    """How many queries."""
+    """Number of queries."""
     every_s: Positive | None = None
-    """From one query to the next, seconds; needed where there are several."""
+    """Time from one query to the next, seconds; required if there are several queries."""
     round_gap_s: Positive = ROUND_GAP_S
-    """From the first round of a query to its second, seconds."""
+    """Time from the first round of a query to its second, seconds."""
     deadline_s: Positive = Field(default=ROUND_GAP_S, json_schema_extra=without_default)
-    """How long a round stays open after it is asked, seconds; left out, `round_gap_s`."""
+    """How long a round stays open after it is asked, seconds. Default: `round_gap_s`."""
     statistic: Literal["count", "mean_speed", "median_speed"] = "count"
-    """What is estimated in each cell: how many vehicles there are, or how fast they go.
+    """Statistic estimated in each cell: the number of vehicles, or their mean or median speed.
 
-    Speeds are told to a trusted server, so they take a mechanism of kind no_privacy."""
+    Devices report speeds to a trusted server, so speeds require a mechanism of kind no_privacy."""
     lower_mps: NotNegative | None = Field(default=None, json_schema_extra=without_default)
-    """Of speeds: the least a vehicle is taken to go, metres per second; left out, 0."""
+    """For speeds: lower bound of a vehicle's speed, metres per second. Default: 0."""
     upper_mps: Positive | None = None
-    """Of speeds: the most a vehicle is taken to go, metres per second; left out, the fastest link, rounded up."""
+    """For speeds: upper bound of a vehicle's speed, metres per second. Default: that of the fastest link, rounded
+    up."""
     min_vehicles: Count | None = Field(default=None, json_schema_extra=without_default)
-    """Of speeds: cells in which fewer vehicles tell theirs have no row; left out, 2."""
+    """For speeds: cells in which fewer vehicles report a speed have no row. Default: 2."""
     release: Release | None = None
-    """What is done before publishing, in place of the scenario's release."""
+    """Release of this campaign, in place of the scenario's release."""
     aggregation: Aggregation | None = None
-    """Who adds up its reports, in place of the scenario's aggregation."""
+    """Aggregation of this campaign's reports, in place of the scenario's aggregation."""
 
     @property
     def last_round_s(self) -> float:
-        """When the last round is asked, seconds from the start of the run."""
+        """Start of the last round, seconds from the start of the run."""
         return last_round_s(known_of(self))
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Let a round stay open until the next where no deadline is given, and fill in what speeds need."""
+        """Set the deadline to the next round if none is given, and fill in the defaults of campaigns of speeds."""
         speeds = {"lower_mps": 0.0, "min_vehicles": MIN_VEHICLES} if given.get("statistic") in SPEEDS else {}
         return {"deadline_s": given.get("round_gap_s", ROUND_GAP_S), **speeds, **given}
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for rounds that overlap, for several queries without an interval, and for wrong bounds."""
+        """Yield a fault for rounds that overlap, for several queries without an interval, and for invalid bounds."""
         yield from _speeds(known)
         several = known.has("queries") and known["queries"] > 1
         if several and "every_s" in known and known["every_s"] is None:
@@ -94,7 +95,7 @@ class Campaign(Section):
 
 
 def last_round_s(times: ValidFields) -> float:
-    """Return when the last round is asked, seconds from the start of the run."""
+    """Return the start of the last round, seconds from the start of the run."""
     waits = (times["queries"] - 1) * (times.get("every_s") or 0.0)
     return float(times["start_s"] + waits + times["round_gap_s"])
 
@@ -111,7 +112,7 @@ def _speeds(known: ValidFields) -> Iterator[RuleViolation]:
 
 
 MOST_OUTSIDE = 10**12
-"""Beyond it bytes no longer fit into 64 bits."""
+"""Maximum number of devices outside every cell; for more, numbers of bytes would not fit into 64 bits."""
 
 
 class Population(Section):
@@ -120,9 +121,10 @@ class Population(Section):
     participation: PositiveProbability = 1.0
     """Probability that a vehicle takes part, drawn once per vehicle."""
     outside: Annotated[WholeNumber, Field(ge=0, le=MOST_OUTSIDE)] = 0
-    """Devices that are asked too and are in no cell: the papers' No population."""
+    """Number of devices that are asked too and are in no cell: the papers' No population."""
     answers: Literal["auto", "reports", "counts"] = "auto"
-    """Answers drawn device by device, as counts in one go, or whichever does for what is asked."""
+    """Whether answers are drawn device by device, as counts of all devices at once, or (``auto``) device by device for
+    vehicles and as counts for devices outside every cell."""
 
 
 class Claims(Section):
@@ -133,4 +135,4 @@ class Claims(Section):
     queries: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1,)
     """Numbers of queries a device answers."""
     crowds: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 10, 100, 1000)
-    """Numbers of devices counted in a cell, for views whose privacy grows with the crowd."""
+    """Numbers of devices counted in a cell, for views whose privacy grows with that number."""

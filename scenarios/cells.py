@@ -14,10 +14,10 @@ HIGHEST = 40
 
 
 class Levels(Section):
-    """What all kinds of cells have in common."""
+    """Fields that all kinds of cells have in common."""
 
     level: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
-    """How often the cells are merged before anybody is counted, each time into blocks of about twice the side."""
+    """How many times the cells are merged before devices are counted, each time into blocks of about twice the side."""
 
 
 Scalar = str | int | float | bool
@@ -52,39 +52,39 @@ Wanted = Annotated[
     BeforeValidator(_values),
     WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "minItems": 1}]}),
 ]
-"""What a column must hold for a row to count: one value, or any of several."""
+"""What a column must hold for a row to be used: one value, or any of several."""
 
 
 class PlaceTable(Section):
-    """How a file of rows is to be read: text as ``.csv``, ``.tsv`` and ``.data``, gzipped or not, ARFF or Parquet."""
+    """How to read a file of rows: text as ``.csv``, ``.tsv`` and ``.data``, gzipped or not, ARFF or Parquet."""
 
     separator: Annotated[str, BeforeValidator(_separator)] | None = None
-    """Character between columns; left out, a tab in ``.tsv`` files and a comma in others."""
+    """Character between columns. Default: a tab in ``.tsv`` files and a comma in others."""
     header: bool = True
-    """Whether the first line names the columns; without it columns are known by number, from 1."""
+    """Whether the first line names the columns; if not, columns are referred to by number, from 1."""
     where: dict[str, Wanted] | None = None
-    """Which rows count: a column's name, or its number in quotes, and the value or values it must hold."""
+    """Rows to use: a column's name, or its number in quotes, and the value or values it must hold."""
 
 
 Texts = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False, min_length=1)]
 
 
 class RoadCells(Levels):
-    """Segments of road: every link a cell, or the two directions of a street together."""
+    """Road segments: each link is a cell, or the two directions of a street together are one."""
 
     kind: Literal["roads"]
     per: Literal["link", "road"] = "link"
-    """Whether each direction is a cell, or both together."""
+    """Whether each direction is a cell of its own, or both directions are one cell."""
     classes: Texts | None = None
-    """Only roads of these classes are cells; all else is outside."""
+    """Only roads of these classes are cells; all other roads are outside."""
     top: Count | None = None
-    """Only so many are cells: those that can carry the most vehicles an hour, of equals the longest."""
+    """Maximum number of cells: the segments that can carry the most vehicles per hour; among equals, the longest."""
     within_m: Positive = 30.0
-    """A vehicle known by coordinates alone is on the nearest segment no further off than this, metres."""
+    """A vehicle known by coordinates alone is on the nearest segment within this distance, metres."""
 
 
 class PlaceColumns(Section):
-    """Which column of a table of places holds what: our name = the file's, or its number."""
+    """Columns of a table of places: name in this schema = the file's name of the column, or its number."""
 
     name: Column
     """Name of the place."""
@@ -98,7 +98,7 @@ class PlaceColumns(Section):
     """Northing, metres in `crs`."""
 
     def mapping(self) -> dict[str, str | int]:
-        """Return our names and the file's, without those left out."""
+        """Return the columns that are given: name in this schema to the file's."""
         return self.model_dump(exclude_none=True)
 
     @classmethod
@@ -113,20 +113,21 @@ class PlaceColumns(Section):
 
 
 class _Places(PlaceTable, Levels):
-    """What stations and locations have in common."""
+    """Fields that stations and locations have in common."""
 
     names: Texts | None = None
-    """Only the places of these names are cells, in this order; left out, all of them."""
+    """Names of the places that are cells, in this order. Default: all places."""
     labels: dict[str, str] | None = None
-    """What to call places in the report: the name in the file, and the one to show."""
+    """Labels of places in the report: the name in the file, and the name to show."""
     crs: MetricCrs | None = None
     """Coordinate reference system of x and y: projected, in metres."""
     radius_m: Positive = 100.0
-    """A vehicle known by coordinates is at the nearest place no further off than this, metres; else at none."""
+    """A vehicle known by coordinates is at the nearest place within this distance, metres, and at none if all places
+    are further away."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless planar coordinates come with their reference system, and only they do."""
+        """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
         if "crs" not in known or not known.has("columns"):
             return
         if known["columns"].x is not None and known["crs"] is None:
@@ -136,33 +137,33 @@ class _Places(PlaceTable, Levels):
 
 
 class StationCells(_Places):
-    """What is near each station of a table; where several are near, at the nearest."""
+    """The surroundings of each station of a table; where several stations are near, the nearest counts."""
 
     kind: Literal["stations"]
     file: FileReference
     """Table of stations, one or more rows each."""
     columns: PlaceColumns
-    """Our names and the file's."""
+    """Columns of the table."""
 
 
 class LocationCells(_Places):
-    """Named locations: of a table, or those where the data owners of engine ``static`` are.
+    """Named locations: those of a table, or those where the data owners of engine ``static`` are.
 
-    An owner whose place has a name is in the location of that name; whoever is known by coordinates alone, as at
-    stations.
+    An owner whose place has a name is in the location of that name. An owner known by coordinates alone is assigned
+    to a location as it is to a station.
     """
 
     kind: Literal["locations"]
     file: FileReference | None = None
-    """Table of locations; left out, the places of the table of owners."""
+    """Table of locations. Default: the places of the table of owners."""
     columns: PlaceColumns | None = None
-    """Our names and the file's."""
+    """Columns of the table."""
     top: Count | None = None
-    """Only so many are cells: those with the most owners, of equals the first by name."""
+    """Maximum number of cells: the locations with the most owners; among equals, the first by name."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield what is wrong between the file and what is said of it."""
+        """Yield a fault for each conflict between `file` and the keys that describe it."""
         yield from super().broken_rules(known)
         if not all(key in known for key in ("file", "columns", "names", "top")):
             return
@@ -190,10 +191,10 @@ def _four(bounds: Any) -> Any:
 
 
 class _Windowed(Levels):
-    """Cells over the extent of the roads or of what was recorded, or over a window of it."""
+    """Cells over the extent of the roads or of the recorded positions, or over a window of it."""
 
     bounds: Annotated[Bounds, BeforeValidator(_four)] | None = None
-    """Window that is divided, [x_min, y_min, x_max, y_max]; the rest is outside every cell.
+    """Window that is divided into cells, [x_min, y_min, x_max, y_max]; the rest is outside every cell.
 
     Projected metres; in a generated city, metres from its south-west corner."""
 
@@ -220,7 +221,7 @@ class HexagonCells(_Windowed):
 
     kind: Literal["h3"]
     resolution: Annotated[int, Field(ge=0, le=15)]
-    """H3's resolution: a side is about 531 m at 8, 201 m at 9, 76 m at 10."""
+    """H3's resolution: the side of a cell is about 531 m at 8, 201 m at 9, 76 m at 10."""
 
 
 class GeographicCells(Levels):

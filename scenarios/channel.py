@@ -1,4 +1,4 @@
-"""``[channel]`` and ``[aggregation]``: what happens to a report on its way, and who adds up the reports."""
+"""``[channel]`` and ``[aggregation]``: transmission of reports, and the servers that add them up."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -20,7 +20,7 @@ from scenarios.section import (
 
 
 class ConstantLatency(Section):
-    """Every report takes equally long."""
+    """The same latency for every report."""
 
     kind: Literal["constant"]
     value_s: NotNegative
@@ -78,14 +78,14 @@ def _as_party(value: Any) -> Any:
 
 
 class Outage(Section):
-    """A server that hears nothing for a while."""
+    """A period during which a server receives nothing."""
 
     server: Annotated[str, BeforeValidator(_as_party), Field(pattern=SERVER_PATTERN)]
-    """Which: ``"server:1"``, ``"mixer"``, or its number."""
+    """The server: ``"server:1"``, ``"mixer"``, or the server's number."""
     from_s: NotNegative
-    """From when, seconds from the start of the run."""
+    """Start of the outage, seconds from the start of the run."""
     to_s: Positive
-    """Until when."""
+    """End of the outage, seconds from the start of the run."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -95,23 +95,24 @@ class Outage(Section):
 
 
 class Channel(Section):
-    """Between a device and its aggregator. The default is ideal: at once, and nothing lost."""
+    """The channel between a device and its aggregator. The default is ideal: no latency and no loss."""
 
     model_config = ConfigDict(json_schema_extra=_or_number)
 
     latency_s: Annotated[Latency, BeforeValidator(_as_table)] = ConstantLatency(kind="constant", value_s=0.0)
-    """How long a message takes: seconds, or a distribution."""
+    """Latency of a message: seconds, or a distribution."""
     loss: Probability = 0.0
-    """Probability that a message is lost, in both rounds; a report of shares is a message to each server."""
+    """Probability that a message is lost, in both rounds; a secret-shared report is one message to each server."""
     loss_one: Probability | None = None
-    """The same in round one, where it differs."""
+    """Probability of loss in round one, if it differs."""
     loss_two: Probability | None = None
-    """The same in round two, where it differs."""
+    """Probability of loss in round two, if it differs."""
     burst_s: NotNegative = 0.0
-    """Seconds that a device's link stays down when it is; 0: every report is lost independently of others."""
+    """How long a device's connection stays down once it is down, seconds; at 0, every report is lost independently of
+    others."""
     anonymous: bool = False
-    """Whether devices send over an anonymous channel: neither the network nor the party that receives a message can
-    then tell which device sent it."""
+    """Whether devices send over an anonymous channel: neither the network nor the party that receives a message then
+    learns which device sent it."""
     churn: Probability = 0.0
     """Probability that a device leaves between the rounds of a query."""
     duplicates: Probability = 0.0
@@ -128,7 +129,7 @@ class Channel(Section):
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for links that stay down, but are down more often in one round than in the other."""
+        """Yield a fault for bursts of loss with different probabilities of loss in the two rounds."""
         if not (known.has("burst_s", "loss") and known["burst_s"] > 0.0):
             return
         for name in ("loss_one", "loss_two"):
@@ -147,25 +148,25 @@ _CANNOT_PAIR = {
 
 
 class Aggregation(Section):
-    """Who adds up the reports."""
+    """The servers that add up the reports."""
 
     kind: Literal["trusted", "per_round", "shuffled", "secret_shared"] = "trusted"
-    """One server that sees every report; one a round; one behind a mixer that takes the names off; or several that
-    hold shares of each report."""
+    """One server that sees every report; one server for each round; one server behind a mixer that removes the
+    identities of devices; or several servers that hold shares of each report."""
     servers: Annotated[int, Field(ge=1, le=MOST_SHARES)] | None = Field(default=None, json_schema_extra=without_default)
-    """Servers among which reports are shared, 2 or more (``secret_shared`` alone); left out, 2."""
+    """Number of servers among which reports are shared, 2 or more (``secret_shared`` only). Default: 2."""
     paired: bool = False
-    """Whether only devices heard in every round are counted (``secret_shared`` and ``trusted``)."""
+    """Whether only devices received in every round are counted (``secret_shared`` and ``trusted``)."""
     robust: bool = False
-    """Whether devices prove that what they share is a report; where servers read reports it changes nothing."""
+    """Whether devices prove that what they share is a valid report; no effect where servers read reports."""
     handles: Literal["device", "query"] = Field(default="device", json_schema_extra=without_default)
-    """What reports are filed under: the device's number, or a one-time pseudonym, new in each query.
+    """Identifier under which servers store reports: the device's number, or a one-time pseudonym, new in each query.
 
-    Left out, the device's number; paired shares are filed under pseudonyms."""
+    Default: the device's number, and a pseudonym for paired shares."""
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Fill in the number of servers and the handles, which hang on the kind."""
+        """Fill in the number of servers and the handles, which depend on the kind."""
         shared = given.get("kind") == "secret_shared"
         servers = {"servers": FEWEST_SHARES} if shared and given.get("servers") is None else {}
         handles = "query" if shared and given.get("paired") is True else "device"

@@ -1,4 +1,4 @@
-"""Messages for validation errors of a scenario, in plain words."""
+"""Plain messages for the validation errors of a scenario."""
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
@@ -41,23 +41,23 @@ _WITH_CONTEXT: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def words_for(kind: str, message: str, context: Mapping[str, Any], received: Any) -> str:
-    """Put one validation error in plain words.
+    """Return a plain message for one validation error.
 
     Parameters
     ----------
     kind
         Type of the error, as the validator names it.
     message
-        The validator's own message, for a type that has no words here.
+        The validator's own message, for a type that has no message here.
     context
-        Bounds and choices that go with the type.
+        Bounds and choices that belong to the type.
     received
         The value refused.
 
     Returns
     -------
     str
-        The rule, to stand after a key path.
+        The rule, to be placed after a key path.
     """
     if kind in _PLAIN:
         return _PLAIN[kind]
@@ -72,7 +72,7 @@ def words_for(kind: str, message: str, context: Mapping[str, Any], received: Any
 
 
 def choice_words(context: Mapping[str, Any], received: Any) -> str:
-    """Say which values the key that tells the kinds of a section apart may have."""
+    """Return the message that lists the valid values of the key that selects the kind of a section."""
     choices = str(context["choices"]).split(", ")
     listed = ", ".join(f'"{choice}"' for choice in choices)
     or_else = f", or {context['or_else']}" if "or_else" in context else ""
@@ -80,6 +80,6 @@ def choice_words(context: Mapping[str, Any], received: Any) -> str:
 
 
 def suggestion(received: Any, known: Sequence[str]) -> str:
-    """Return a question that names the known text nearest to what was received, if any is near."""
+    """Return a question that names the known text closest to the one received, or "" if none is close."""
     near = difflib.get_close_matches(received, known, n=1) if isinstance(received, str) else []
     return f" (did you mean {near[0]}?)" if near else ""

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_LONGEST_VALUE = 240  # a path should be read whole
+_LONGEST_VALUE = 240  # long enough to show a path in full
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong with a scenario.
+    """One fault of a scenario.
 
     Parameters
     ----------
     path
-        Where, as a key path of the file: ``campaigns.rush.deadline_s``. Items of a list go by their name
-        where they have one, else by their index: ``campaigns[0]``. Empty for the file as a whole.
+        Key path in the file: ``campaigns.rush.deadline_s``. Items of a list are given by their name where they have
+        one, else by their index: ``campaigns[0]``. Empty for the file as a whole.
     rule
-        What should hold, in plain words.
+        The rule that should hold, in plain words.
     value
         The value received; ``None`` where there was none (TOML has no null).
     """
@@ -33,14 +33,14 @@ class Fault:
     value: Any = None
 
     def __str__(self) -> str:
-        """Write the fault on one line: where, the rule, the value received."""
+        """Write the fault on one line: key path, rule, value received."""
         where = f"{self.path}: " if self.path else ""
         received = "" if self.value is None else f"; got {written(self.value)}"
         return _one_line(f"{where}{self.rule}{received}")
 
 
 class RuleViolation(NamedTuple):
-    """A rule broken at a place inside a section, before that place is put in words."""
+    """A rule broken at a place inside a section, before that place is written as a key path."""
 
     at: tuple[str | int, ...]
     rule: str
@@ -53,9 +53,9 @@ class ScenarioError(ValueError):
     Parameters
     ----------
     source
-        The shipped name or the file it was read from.
+        The shipped name or the file that the scenario was read from.
     faults
-        Everything wrong with it, in the order of the file's sections.
+        All faults, in the order of the file's sections.
     """
 
     def __init__(self, source: str, faults: Iterable[Fault]) -> None:
@@ -66,12 +66,12 @@ class ScenarioError(ValueError):
         super().__init__("\n".join([heading, *(f"  {fault}" for fault in self.faults)]))
 
     def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, tuple[Fault, ...]]]:
-        """Pickle by source and faults, so that it can come back from another process."""
+        """Pickle by source and faults, so that another process can send the error back."""
         return type(self), (self.source, self.faults)
 
 
 def written(value: object) -> str:
-    """Write a value as one would in the file, on one line, cut to a readable length."""
+    """Write a value in the form it has in the file, on one line, cut to a readable length."""
     text = _toml(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
@@ -93,7 +93,7 @@ def _toml(value: object) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Escape what would break the line or not be seen, and cut words that no one reads to their end."""
+    """Escape characters that would break the line or be invisible, and cut very long words."""
     line = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
     return re.sub(rf"\S{{{_LONGEST_VALUE + 1},}}", lambda word: f"{word[0][: _LONGEST_VALUE - 1]}…", line)
 
@@ -106,12 +106,12 @@ def write_path(at: Sequence[str | int], raw: Any) -> str:
     at
         Keys and list indices from the root.
     raw
-        The file as parsed, which the names of list items are looked up in.
+        The file as parsed, in which the names of list items are looked up.
 
     Returns
     -------
     str
-        Keys joined by dots; an item of a list by its own name where it has one that no other item has.
+        Keys joined by dots; an item of a list is given by its own name if that name is unique in the list.
     """
     text = ""
     here = raw
@@ -134,7 +134,7 @@ def _own_name(items: list[Any], index: int) -> str | None:
 
 
 def item_names(items: list[Any], section: str) -> list[str | None]:
-    """Return what the items of a list are called, default names included; ``None`` for one without a name."""
+    """Return the names of the items of a list, default names included; ``None`` for an item without a name."""
     return [_name(item, section) for item in items]
 
 

@@ -28,7 +28,7 @@ def _unix_s(moment: datetime) -> float:
 
 
 class Fcd(Section):
-    """Where every vehicle is at regular moments. It is the simulator's truth: no mechanism protects it."""
+    """Positions of all vehicles at regular moments. They are the simulator's truth: no mechanism protects them."""
 
     every_s: Positive
     """Time between two moments, seconds."""
@@ -37,9 +37,9 @@ class Fcd(Section):
     from_s: NotNegative = 0.0
     """First moment, seconds of the run."""
     to_s: Positive | None = None
-    """No moment is later; left out, the end of the run."""
+    """Latest moment, seconds of the run. Default: the end of the run."""
     epoch: Annotated[str, AfterValidator(_moment)] = EPOCH
-    """Of ``kepler``, which knows dates only: what second 0 of the run is taken for, UTC where it names no zone."""
+    """For ``kepler``, which supports dates only: the date and time of second 0 of the run, UTC if without a zone."""
 
     @property
     def epoch_s(self) -> int:
@@ -48,7 +48,7 @@ class Fcd(Section):
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield what is wrong between moments and formats."""
+        """Yield a fault for each conflict between moments and formats."""
         if known.has("from_s", "to_s") and known["from_s"] > known["to_s"]:
             yield RuleViolation(("from_s",), f"must be at most to_s = {number(known['to_s'])}", known["from_s"])
         formats = known.get("formats") or ()
@@ -60,7 +60,7 @@ class Fcd(Section):
 
 
 def broken_fcd(fcd: ValidFields, heading: ValidFields) -> Iterator[RuleViolation]:
-    """Yield what is wrong between the moments and the run; paths start at the root."""
+    """Yield a fault for each conflict between the moments and the run; paths start at the root."""
     if not (heading.has("duration_s") and fcd.has("every_s", "from_s")):
         return
     duration = heading["duration_s"]

@@ -1,4 +1,4 @@
-"""Loader and writer of scenarios, shipped or the user's own."""
+"""Loader and writer of scenarios, shipped or written by the user."""
 
 import os
 import re
@@ -31,7 +31,7 @@ class Shipped(NamedTuple):
 
 
 def shipped() -> list[Shipped]:
-    """Return the scenarios that come with the package, by name; data they need may be absent."""
+    """Return the scenarios that come with the package, sorted by name; data that they need may be absent."""
     return [
         Shipped(name, path, tomllib.loads(path.read_text(encoding="utf-8"))["scenario"].get("description", ""))
         for name, path in _shipped_files().items()
@@ -53,15 +53,15 @@ def load(
     reference
         Name of a shipped scenario, a TOML file, or a scenario already read.
     overrides
-        Texts ``a.b=v``, or a mapping ``{"a.b": v}``, laid over the file before it is checked; see `apply_overrides`.
-        Over a scenario already read they give what they give over its file.
+        Texts ``a.b=v``, or a mapping ``{"a.b": v}``, applied to the file before it is checked; see `apply_overrides`.
+        Applied to a scenario already read, they give the same result as applied to its file.
     seed
-        In place of the scenario's own.
+        Seed in place of the scenario's own.
     allow_plugins
         Permit a run to import the classes the scenario names; reading it imports none.
     untrusted
         Refuse files outside the scenario's folder and ``CROWDVEIL_DATA``, engine ``sumo``, and, in a run, plug-ins.
-        Both are kept with the scenario; see `Permissions` for the environment variables.
+        Both permissions are kept with the scenario; see `Permissions` for the environment variables.
 
     Returns
     -------
@@ -71,9 +71,9 @@ def load(
     Raises
     ------
     ScenarioError
-        If anything is wrong with it, with every fault found.
+        If the scenario has a fault; the error carries every fault found.
     TypeError
-        If `reference` or `overrides` is of another kind.
+        If `reference` or `overrides` is of another type.
     """
     if isinstance(reference, Scenario):
         source, raw, folder = reference.name, reference.tables(), reference.folder
@@ -94,7 +94,7 @@ def load(
 
 
 def source_text(reference: str | os.PathLike[str]) -> str:
-    """Return the text of a scenario file, comments and all.
+    """Return the text of a scenario file, comments included.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def write_template(path: Path) -> None:
     Raises
     ------
     ScenarioError
-        If the name does not end in ``.toml``, or there is a file.
+        If the name does not end in ``.toml``, its folder does not exist, or the file exists already.
     """
     if path.suffix != ".toml":
         raise ScenarioError(str(path), [Fault("", "the name of the file must end in .toml", str(path))])
@@ -128,27 +128,28 @@ def write_template(path: Path) -> None:
     except OSError as error:
         if error.filename is not None:
             raise
-        path.unlink()  # it was made, and could not be filled
+        path.unlink()  # the file was created, but could not be written
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def dump(scenario: Scenario, *, folder: Path | None = None) -> str:
-    """Write a scenario as resolved.
+    """Return the TOML text of a resolved scenario.
 
     Parameters
     ----------
     folder
-        Where the text is to lie, so that it names files relative to it, but for those that share no folder with it.
+        Folder where the text will be stored. Files are named relative to it, except those that share no folder with
+        it.
 
     Returns
     -------
     str
-        TOML with every default filled in. Read from anywhere, or from `folder`, it gives an equal scenario.
+        TOML with every default filled in. Read from anywhere (with `folder`: from there), it gives an equal scenario.
     """
     tables = scenario.model_dump(by_alias=True, exclude_none=True)
     if folder is not None:
         tables |= {name: relative_to(tables[name], folder.resolve()) for name in WITH_FILES}
-    # A list of no tables would come first, as a key without a section.
+    # tomli_w would write an empty list of tables first, as a key outside every section.
     return tomli_w.dumps({key: value for key, value in tables.items() if value != ()})
 
 
@@ -180,7 +181,7 @@ def _file_of(reference: str | os.PathLike[str]) -> Path:
 
 
 def _is_text(reference: str) -> bool:
-    """Say whether a reference is what stands in a file, and no name of one."""
+    """Return whether a reference is the content of a scenario file rather than the name of one."""
     try:
         return "\n" in reference or bool(tomllib.loads(reference))
     except (ValueError, RecursionError):
@@ -198,6 +199,6 @@ def _parsed(path: Path, source: str) -> dict[str, Any]:
         fault = Fault("", f"the file is not UTF-8 text (byte {error.start})")
     except tomllib.TOMLDecodeError as error:
         fault = Fault("", f"the file is not valid TOML: {error}")
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, brackets without end
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, very deeply nested brackets
         fault = Fault("", f"the file cannot be parsed: {error}")
     raise ScenarioError(source, [fault])

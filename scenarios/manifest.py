@@ -1,4 +1,4 @@
-"""The manifest of data sets: what each file is, who owns it and how to get it."""
+"""Manifest of data sets: content, owner and source of each file."""
 
 import tomllib
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class DataSet:
 
 
 def manifest_path() -> Path:
-    """Return the manifest's file: beside this module once installed, else in the repository's ``data``."""
+    """Return the path of the manifest: beside this module once installed, else in the repository's ``data`` folder."""
     return _shipped("manifest.toml")
 
 
 def samples_path() -> Path:
-    """Return the folder of the samples made for this project, the one that ``data:samples`` means."""
+    """Return the folder of the samples made for this project, to which ``data:samples`` refers."""
     return _shipped("samples")
 
 
@@ -34,7 +34,7 @@ def _shipped(name: str) -> Path:
 
 
 def data_set(folder: str) -> DataSet | None:
-    """Return what the manifest says of `folder`, or ``None`` where it does not know it."""
+    """Return the manifest's entry of `folder`, or ``None`` if it has none."""
     tables = tomllib.loads(manifest_path().read_text(encoding="utf-8")).get("dataset", [])
     for table in tables:
         if table["folder"] == folder:

@@ -35,11 +35,11 @@ Blank = Annotated[
 
 
 class SamplingPrivacy(MechanismSection):
-    """Two rounds: all devices answer with blanks, then the sampled ones with the truth."""
+    """Two rounds: all devices answer with blanks, then the sampled devices answer with the truth."""
 
     kind: Literal["sampling_privacy"]
     name: Name = "sampling_privacy"
-    """Its name in key paths and results; no two alike."""
+    """Unique name in key paths and results."""
     form: Literal["multi", "binary"] = "multi"
     """One answer among all cells, or a yes/no answer for each cell."""
     sampling: PositiveProbability
@@ -47,15 +47,15 @@ class SamplingPrivacy(MechanismSection):
     blank_zero: Probability | None = None
     """Probability of the blank 0, "in no cell"."""
     blank: Blank | None = None
-    """Probability of each cell's blank: one number for all, or a list of them; in ``binary``, of face 1.
+    """Probability of each cell's blank: one number for all cells, or a list; in ``binary``, that of the blank 1.
 
-    Where `blank_zero` and `blank` are both left out, all blanks are equally likely."""
+    If `blank_zero` and `blank` are both omitted, all blanks are equally likely."""
     refresh: Probability = 0.0
-    """Probability that an unsampled device draws its blank anew in round two (``multi`` alone)."""
+    """Probability that an unsampled device draws a new blank in round two (``multi`` alone)."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for probabilities of one die that do not sum to one, or exceed it."""
+        """Yield a fault for probabilities of one categorical draw that do not sum to one, or exceed it."""
         if known.get("form") == "binary" and known.get("refresh"):
             yield RuleViolation(("refresh",), 'goes with form = "multi"', known["refresh"])
         if known.get("form") == "binary" and isinstance(known.get("blank"), tuple):
@@ -65,7 +65,7 @@ class SamplingPrivacy(MechanismSection):
 
     @property
     def silent_blank(self) -> bool:
-        """Whether a blank die never shows 0, as far as can be told before there are cells."""
+        """Whether a blank is never 0, as far as is known before the cells are built."""
         if self.blank_zero is not None:
             return self.blank_zero == 0
         whole_die = isinstance(self.blank, tuple) or (self.form == "binary" and self.blank is not None)
@@ -95,33 +95,34 @@ Estimator = Literal["yes", "no", "silent", "best"]
 
 
 class SamplingAndNoise(NamedByKind):
-    """Say something if sampled, else nothing (SP eq 1, ALP eq 2)."""
+    """Report only if sampled (SP eq 1, ALP eq 2)."""
 
     kind: Literal["sampling_and_noise"]
     sampling: PositiveProbability
     """Probability that a device in the cell is sampled."""
     sampling_no: Probability | None = None
-    """The same for a device that is not in it; left out, alike, and then nothing can be estimated."""
+    """Probability that a device not in the cell is sampled. Default: `sampling`, and then nothing can be estimated."""
     says: Literal["noise", "value"] = "noise"
-    """Whether whoever is sampled says Yes, or its own value."""
+    """Report of a sampled device: Yes (``noise``), or its own value."""
 
 
 class SampledResponse(NamedByKind):
-    """Say nothing unless sampled, then randomized response (SP eqs 2-5, ALP eqs 3-4)."""
+    """Report only if sampled, by randomized response (SP eqs 2-5, ALP eqs 3-4)."""
 
     kind: Literal["sampled_response"]
     sampling: PositiveProbability
     """Probability that a device in the cell is sampled."""
     first_coin: PositiveProbability
-    """Probability of the truth, once sampled."""
+    """Probability that a sampled device answers with the truth."""
     second_coin: Probability
-    """Probability of Yes otherwise."""
+    """Probability of Yes if it does not."""
     sampling_no: Probability | None = None
-    """Probability that a device not in the cell is sampled; left out, alike."""
+    """Probability that a device not in the cell is sampled. Default: `sampling`."""
     estimator: Estimator = "yes"
-    """The count to estimate from, or the best combination."""
+    """Count to estimate from (Yes, No or silent), or the combination of least variance (``best``)."""
     yes_share: Probability | None = None
-    """Share of devices in the cell at which the best combination is best; left out, evenly spread."""
+    """Share of devices in the cell at which ``best`` has the least variance. Default: 1/(V + 1), devices evenly spread
+    over the V cells and outside."""
 
 
 class AnonymizedLocal(NamedByKind):
@@ -141,9 +142,10 @@ class AnonymizedLocal(NamedByKind):
     third_coin: Probability
     """π_3."""
     estimator: Estimator = "best"
-    """The count to estimate from, or the best combination."""
+    """Count to estimate from (Yes, No or silent), or the combination of least variance (``best``)."""
     yes_share: Probability | None = None
-    """Share of devices in the cell at which the best combination is best; left out, evenly spread."""
+    """Share of devices in the cell at which ``best`` has the least variance. Default: 1/(V + 1), devices evenly spread
+    over the V cells and outside."""
 
 
 class AnonymizedFirstAttempt(NamedByKind):
@@ -165,7 +167,7 @@ class AnonymizedCancelling(NamedByKind):
     shift: PositiveProbability
     """π_Y = π_N."""
     stay: Stay | None = None
-    """π_⊥1, π_⊥2, π_⊥3; left out, equal."""
+    """π_⊥1, π_⊥2, π_⊥3. Default: equal."""
 
 
 class AnonymizedDeniable(NamedByKind):
@@ -173,7 +175,7 @@ class AnonymizedDeniable(NamedByKind):
 
     kind: Literal["anonymized_deniable"]
     shift: PositiveProbability
-    """s, the share that is shifted."""
+    """s, the share of devices that is shifted."""
     yes_second: Probability
     """y₁."""
     yes_third: Probability
@@ -187,30 +189,30 @@ class AnonymizedDeniable(NamedByKind):
     onward_yes: Probability = 0.0
     """c_Y; 0 in the paper."""
     stay: Stay | None = None
-    """π_⊥1, π_⊥2, π_⊥3 of those not shifted; left out, equal."""
+    """π_⊥1, π_⊥2, π_⊥3 of the devices that are not shifted. Default: equal."""
 
 
 PLUG_IN_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
 
 
 class NoPrivacy(MechanismSection):
-    """Every device says where it is: the baseline."""
+    """Every device reports its true cell: the baseline."""
 
     kind: Literal["no_privacy"]
     name: Name = "no_privacy"
-    """Its name in key paths and results; no two alike."""
+    """Unique name in key paths and results."""
 
 
 class RandomizedResponse(MechanismSection):
-    """Two coins, tossed for each cell as a yes/no question."""
+    """Randomized response with two coins, for each cell as a yes/no question."""
 
     kind: Literal["randomized_response"]
     name: Name = "randomized_response"
-    """Its name in key paths and results; no two alike."""
+    """Unique name in key paths and results."""
     first_coin: PositiveProbability = 0.8
     """Probability of answering with the truth."""
     second_coin: Probability = 0.2
-    """Probability of "yes" where the first coin said not to."""
+    """Probability of "yes" if the first coin does not select the truth."""
 
 
 class PlugIn(MechanismSection):
@@ -220,11 +222,11 @@ class PlugIn(MechanismSection):
 
     kind: Annotated[str, Field(pattern=PLUG_IN_PATTERN), trusted_only("its class would have to be imported")]
     name: Name = Field(default="", json_schema_extra=without_default)
-    """Its name in key paths and results, no two alike; left out, the name of the class."""
+    """Unique name in key paths and results. Default: the name of the class."""
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Name it after its class where it has no name."""
+        """Set the name to that of the class if no name is given."""
         return {"name": str(given.get("kind")).partition(":")[2], **given}
 
     @classmethod
@@ -246,7 +248,7 @@ def _not_finite(at: tuple[str | int, ...], value: Any) -> Iterator[RuleViolation
 
 
 def mechanism_tag(value: Any) -> str | None:
-    """Tell the kinds apart: a text with a colon names a plug-in."""
+    """Return the tag of a mechanism's kind; a kind with a colon names a plug-in."""
     tag = tag_by("kind")(value)
     return "<plug-in>" if tag is not None and ":" in tag else tag
 

@@ -24,21 +24,21 @@ class _RefusedError(Exception):
 
 
 def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
-    """Lay overrides over a parsed file, in their order, and return the faults of those that cannot be.
+    """Apply overrides to a parsed file, in their order, and return the faults of those that cannot be applied.
 
     Parameters
     ----------
     raw
         The file as parsed; changed in place.
     overrides
-        Texts ``a.b=v``, whose value is read as TOML, and taken as a text where it is none; or a mapping
-        ``{"a.b": v}``. The path is as in the file, with list items by name or index; tables on the way that are
-        missing are made.
+        Texts ``a.b=v``, whose value is parsed as TOML, or taken as text if it is not valid TOML; or a mapping
+        ``{"a.b": v}``. The path is as in the file, with list items given by name or index; missing tables along the
+        path are created.
 
     Raises
     ------
     TypeError
-        If they are neither.
+        If `overrides` is of another type.
     """
     faults = []
     for override in _listed(overrides):
@@ -51,7 +51,7 @@ def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
 
 
 def plain(value: Any) -> Any:
-    """Return a copy made of what TOML has: of mappings, lists, numpy's numbers and arrays, paths and sections."""
+    """Return a copy made of TOML types only, from mappings, lists, numpy numbers and arrays, paths and sections."""
     if isinstance(value, BaseModel):
         value = value.model_dump(by_alias=True, exclude_none=True)
     elif hasattr(value, "tolist"):
@@ -79,7 +79,7 @@ def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
         value = _value(right.strip())
     else:
         left, equals, value = override[0], "=", plain(override[1])
-    # Messages write the items of a list as mechanisms[0], so that form is read as well.
+    # Messages write the items of a list as mechanisms[0], so that form is accepted as well.
     path = [key.strip() for key in re.sub(r"\[(\d+)\]", r".\1", left).split(".")]
     if value is None:
         raise _RefusedError(Fault(left, "None is no value of a scenario; leave the key out"))
@@ -116,8 +116,8 @@ def _put(raw: dict[str, Any], path: list[str], value: Any) -> None:
 
 
 def _item(items: list[Any], path: list[str], done: int) -> tuple[int, int]:
-    """Return the index of the item meant, and how many parts of the path its name takes."""
-    names = item_names(items, path[done - 1])  # they may hold dots: the longest match is meant
+    """Return the index of the item that the path refers to, and how many parts of the path its name takes."""
+    names = item_names(items, path[done - 1])  # names may hold dots: the longest match is used
     for used in range(len(path) - done, 0, -1):
         wanted = ".".join(path[done : done + used])
         if names.count(wanted) == 1:

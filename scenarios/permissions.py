@@ -18,12 +18,12 @@ PLUGIN_REFUSAL = (
 
 @dataclass(frozen=True)
 class Permissions:
-    """What a scenario may do beyond being read.
+    """Permissions of a scenario.
 
     Attributes
     ----------
     allow_plugins
-        Import the classes it names as ``package.module:Class``.
+        Import the classes that the scenario names as ``package.module:Class``.
     untrusted
         Refuse plug-ins, files outside the scenario's folder and ``CROWDVEIL_DATA``, and engine ``sumo``.
     """
@@ -33,19 +33,19 @@ class Permissions:
 
     @classmethod
     def of(cls, source: str, *, allow_plugins: bool = False, untrusted: bool = False) -> "Permissions":
-        """Return the permissions asked for, together with those of the environment variables.
+        """Return the permissions given, combined with those of the environment variables.
 
         Parameters
         ----------
         source
-            Name of the scenario, for the message.
+            Name of the scenario, for the error message.
         allow_plugins, untrusted
             As given by the user; ``CROWDVEIL_ALLOW_PLUGINS=1`` and ``CROWDVEIL_UNTRUSTED=1`` have the same effect.
 
         Raises
         ------
         ScenarioError
-            If `allow_plugins` is given, and `untrusted` or its environment variable is too.
+            If `allow_plugins` is given together with `untrusted` or its environment variable.
         """
         untrusted = untrusted or os.environ.get(UNTRUSTED_VARIABLE, "0") not in {"", "0"}
         if allow_plugins and untrusted:
@@ -56,7 +56,7 @@ class Permissions:
 
 
 def trusted_only(words: str) -> AfterValidator:
-    """Return the check of a value that is refused where the scenario is untrusted; `words` end the message."""
+    """Return a validator that refuses a value if the scenario is untrusted; `words` end the message."""
 
     def check(value: str, info: ValidationInfo) -> str:
         if permissions_of(info).untrusted:
@@ -67,6 +67,6 @@ def trusted_only(words: str) -> AfterValidator:
 
 
 def permissions_of(info: ValidationInfo) -> Permissions:
-    """Return the permissions of the scenario that is validated."""
+    """Return the permissions of the scenario that is being validated."""
     permissions: Permissions = (info.context or {}).get("permissions", Permissions())
     return permissions

@@ -22,7 +22,7 @@ Kind = Literal["file", "folder"]
 
 
 class Reference(str):
-    """A checked reference to a file or folder, which tells it from any other text of a section."""
+    """A checked reference to a file or folder; the type distinguishes it from any other text of a section."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ _REFUSED = f"must not lead outside the scenario's folder and {DATA_VARIABLE}: it
 
 
 class _NoSuchFileError(Exception):
-    """Carries the rule a reference breaks, and where the data set it belongs to comes from."""
+    """Carries the rule that a reference breaks, and the source of the data set that it belongs to."""
 
     def __init__(self, words: str, origin: str = "") -> None:
         self.words, self.origin = words, origin
@@ -39,7 +39,7 @@ class _NoSuchFileError(Exception):
 
 
 def locate(reference: str) -> Path:
-    """Return the file a reference means.
+    """Return the file that a reference points to.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def locate(reference: str) -> Path:
     Raises
     ------
     ScenarioError
-        If there is no such file; for a ``data:`` reference the message says where it comes from.
+        If there is no such file; for a ``data:`` reference the message states where to get it.
     """
     try:
         return _find(reference, Path())
@@ -63,7 +63,7 @@ def locate(reference: str) -> Path:
 
 
 def locate_folder(reference: str) -> Path:
-    """Return the folder a reference means; as `locate`, of folders."""
+    """Return the folder that a reference points to; like `locate`, for folders."""
     try:
         return _find(reference, Path(), what="folder")
     except _NoSuchFileError as error:
@@ -71,17 +71,17 @@ def locate_folder(reference: str) -> Path:
 
 
 def files_of(value: Any) -> Iterator[tuple[str, Path]]:
-    """Go through the files that a checked section names, at whatever depth; of a folder, the files right in it.
+    """Iterate over the files that a checked section names, at any depth; for a folder, the files directly in it.
 
     Parameters
     ----------
     value
-        A section, or anything that a field of one holds; text counts only as a checked reference.
+        A section, or any value of a field of a section; text is used only if it is a checked reference.
 
     Yields
     ------
     tuple
-        The reference and the file: absolute paths, and ``data:FOLDER/FILE`` as it is.
+        The reference and the file. A reference is an absolute path, or ``data:FOLDER/FILE`` unchanged.
     """
     if isinstance(value, Reference):
         try:
@@ -99,11 +99,11 @@ def files_of(value: Any) -> Iterator[tuple[str, Path]]:
 
 
 def is_outside(path: Path, folder: Path) -> bool:
-    """Report whether a path leads out of a scenario's folder, the data folder and the samples, by name or by a link."""
+    """Return whether a path is outside the scenario's folder, the data folder and the samples, by name or by link."""
     data = os.environ.get(DATA_VARIABLE)
     roots = [root.absolute() for root in (folder, samples_path(), *([Path(data)] if data else []))]
     real = [os.path.realpath(root) for root in roots]
-    # The name is looked at first: on Windows, a mere look at a network path logs on to its server.
+    # The name is checked first: on Windows, merely accessing a network path logs on to its server.
     named = Path(os.path.normpath(path.absolute()))
     try:
         return not (
@@ -115,7 +115,7 @@ def is_outside(path: Path, folder: Path) -> bool:
 
 
 def relative_to(value: Any, folder: Path) -> Any:
-    """Return a dumped section whose absolute references start from `folder` instead, where they share a folder."""
+    """Return a dumped section with its absolute references made relative to `folder`, where they share a folder."""
     if isinstance(value, dict):
         return {key: relative_to(held, folder) for key, held in value.items()}
     if isinstance(value, tuple | list):
@@ -127,10 +127,10 @@ def relative_to(value: Any, folder: Path) -> Any:
 
 
 def file_names(sections: Iterable[Any], folder: Path) -> dict[str, str]:
-    """Return how a report names the files of checked sections, and the folders they lie in, by absolute path.
+    """Return the names, for a report, of the files of checked sections and of their folders, by absolute path.
 
-    A file is named by its reference if that is `data:…`, else relative to `folder` if it lies there, else by its last
-    parts, as many as no other file shares.
+    A file is named by its reference if that is `data:…`. Otherwise it is named relative to `folder` if it is there,
+    else by as many of its last path parts as make the name unique.
     """
     names: dict[str, str] = {}
     for reference, path in (file for section in sections for file in files_of(section)):
@@ -167,7 +167,7 @@ def _find_data(inside: str, what: Kind) -> Path:
     if len(parts) < shortest or ".." in Path(*parts).parts or Path(inside).anchor:
         raise _NoSuchFileError(f"must have the form data:FOLDER{'/FILE' if what == 'file' else ''}")
     if parts[0] == "samples" and _is_there(sample := samples_path().joinpath(*parts[1:]), what):
-        return sample  # they come with the package
+        return sample  # the samples come with the package
     root = os.environ.get(DATA_VARIABLE)
     if not root:
         words = f"needs the {what} {inside}, and {DATA_VARIABLE}, which names the folder of data sets, is not set"
@@ -222,7 +222,7 @@ def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
                 break
         else:
             return Reference(reference if reference.startswith(DATA_PREFIX) else path.resolve())
-    # Of several files of one data set, the first says where it comes from.
+    # Of several missing files of one data set, only the first message states where to get it.
     told: set[str] = context.get("told", set())
     words = missing.words if missing.origin in told else str(missing)
     told.add(missing.origin)
@@ -230,10 +230,10 @@ def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
 
 
 FileReference = Annotated[str, AfterValidator(_resolved_file)]
-"""A reference to a file that exists: made absolute, or ``data:FOLDER/FILE`` as it is."""
+"""A reference to an existing file: made absolute, or ``data:FOLDER/FILE`` unchanged."""
 
 FileOrFolderReference = Annotated[str, AfterValidator(_resolved_either)]
-"""A reference to a file or a folder that exists: made absolute, or ``data:…`` as it is."""
+"""A reference to an existing file or folder: made absolute, or ``data:…`` unchanged."""
 
 FolderReference = Annotated[str, AfterValidator(_resolved_folder)]
-"""A reference to a folder that exists: made absolute, or ``data:FOLDER`` and what is under it as it is."""
+"""A reference to an existing folder: made absolute, or ``data:FOLDER`` and paths under it unchanged."""

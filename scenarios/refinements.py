@@ -1,4 +1,4 @@
-"""``[[refinements]]``: estimates changed afterwards, in rows of their own that are marked as biased."""
+"""``[[refinements]]``: post-processing of estimates, in separate result rows that are marked as biased."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ class RefinementSection(Section):
 
     kind: str
     name: Name = Field(default="", json_schema_extra=without_default)
-    """Its name in key paths and results, no two alike; left out, the kind."""
+    """Unique name in key paths and results. Default: the kind."""
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
-    """Names of the mechanisms refined; left out, every one but the baselines without privacy."""
+    """Names of the mechanisms refined. Default: all except the baselines without privacy."""
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Name it after its kind where it has no name."""
+        """Set the name to the kind if no name is given."""
         return {"name": str(given.get("kind")), **given}
 
     @classmethod
@@ -35,7 +35,7 @@ class RefinementSection(Section):
 
 
 class Clip(RefinementSection):
-    """Counts below 0 become 0, counts above the devices asked those."""
+    """Counts below 0 become 0, and counts above the number of devices asked become that number."""
 
     kind: Literal["clip"]
 
@@ -44,34 +44,34 @@ class ToTotal(RefinementSection):
     """A refinement whose counts have a given sum."""
 
     total: Literal["estimated", "asked"] = "estimated"
-    """The sum of the unrefined estimates, within 0 and the devices asked; or all devices asked, which takes
-    every one of them to be in some cell."""
+    """The sum of the refined counts: that of the unrefined estimates, limited to between 0 and the number of devices
+    asked; or the number of devices asked, which assumes that every one of them is in some cell."""
 
 
 class NormSub(ToTotal):
-    """Counts below 0 become 0, then the same amount is taken off (or put on) all others, until the sum is right."""
+    """Counts below 0 become 0, then the same amount is subtracted from (or added to) all others, until the sum fits."""
 
     kind: Literal["norm_sub"]
 
 
 class NormMul(ToTotal):
-    """Counts below 0 become 0, and all others are multiplied by the factor that makes the sum right."""
+    """Counts below 0 become 0, and all others are multiplied by the factor that gives the required sum."""
 
     kind: Literal["norm_mul"]
 
 
 class Simplex(ToTotal):
-    """The nearest counts that are not below 0 and have the sum; the same as norm_sub where the total is estimated."""
+    """The nearest non-negative counts with the required sum; equal to norm_sub if the total is estimated."""
 
     kind: Literal["simplex"]
 
 
 class Combine(RefinementSection):
-    """The last queries' estimates together, each by the inverse of its variance."""
+    """Average of the last queries' estimates, each weighted by the inverse of its variance."""
 
     kind: Literal["combine"]
     window: Annotated[int, Field(ge=2)]
-    """How many queries, the one asked about included; the first ones have fewer."""
+    """Number of queries combined, the current one included; the first queries have fewer before them."""
 
 
 KINDS = ("clip", "norm_sub", "norm_mul", "simplex", "combine")

@@ -1,4 +1,4 @@
-"""``[release]``: what a trusted server does to counts or speeds before it publishes them, and which may go together."""
+"""``[release]``: how a trusted server protects counts or speeds before publication, and the valid combinations."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ Threshold = Annotated[int, Field(ge=1, le=MOST_K)]
 
 
 class _Context(dict[str, Any]):
-    """What a message is made of; hashable, as the members of an optional field's union must be."""
+    """Context of an error message; hashable, as the members of an optional field's union must be."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]  # a dict says it has none
 
 
 class NoRelease(Section):
-    """They are published as they are."""
+    """Publish counts or speeds unchanged."""
 
     kind: Literal["none"] = "none"
     sample: PositiveProbability = 1.0
-    """Share of a cell's vehicles whose speeds are used, drawn first: a simple random sample."""
+    """Share of a cell's vehicles whose speeds are used: a simple random sample drawn beforehand."""
 
 
 class _OfCounts(Section):
-    """What every release of counts says."""
+    """Fields that all releases of counts have in common."""
 
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
-    """Whose counts it publishes, by name; left out, those of all the mechanisms it can publish for."""
+    """Names of the mechanisms whose counts are published. Default: all the mechanisms that the release supports."""
 
 
 class Suppress(_OfCounts):
@@ -41,25 +41,25 @@ class Suppress(_OfCounts):
 
     kind: Literal["suppress"]
     k: Threshold
-    """Fewer sampled devices than this are not published."""
+    """Cells with fewer sampled devices than this are not published."""
     sampling: PositiveProbability | None = None
     """Probability that a device is sampled; required where the server holds exact counts.
 
-    Sampling Privacy's devices sample themselves: their own sampling is used."""
+    Devices of Sampling Privacy sample themselves: the mechanism's own sampling probability is used."""
 
 
 class Generalise(_OfCounts):
-    """Choose privately how coarse the cells must be, then sample and suppress (LQS theorem 6)."""
+    """Choose the coarseness of the cells privately, then sample and suppress (LQS theorem 6)."""
 
     kind: Literal["generalise"]
     k: Threshold
-    """Fewer sampled devices in a block of cells than this are not published."""
+    """Blocks of cells with fewer sampled devices than this are not published."""
     sampling: PositiveProbability | None = None
     """Probability that a device is sampled, as for ``suppress``."""
     epsilon: Positive
-    """Privacy spent on the choice, by the exponential mechanism."""
+    """ε spent on the choice, by the exponential mechanism."""
     levels: Annotated[int, Field(ge=1, le=MOST_LEVELS)]
-    """How often the side of a cell may be doubled; the cells themselves are a choice too."""
+    """How many times the side of a cell may be doubled; the original cells are one of the choices."""
 
 
 class Recode(_OfCounts):
@@ -67,7 +67,7 @@ class Recode(_OfCounts):
 
     kind: Literal["recode"]
     k: Threshold
-    """Least devices in a cluster."""
+    """Minimum number of devices in a cluster."""
 
 
 class Laplace(_OfCounts):
@@ -75,11 +75,12 @@ class Laplace(_OfCounts):
 
     kind: Literal["laplace"]
     epsilon: Positive
-    """Privacy of the release, sampling counted in."""
+    """ε of the release, including amplification by sampling."""
     sampling: PositiveProbability | None = None
-    """For counts: probability that a device is sampled first; left out, all are, or as many as sample themselves."""
+    """For counts: probability that a device is sampled beforehand. Default: all devices are used, or those that sample
+    themselves."""
     sample: PositiveProbability = 1.0
-    """For speeds: share of a cell's vehicles drawn first, a simple random sample."""
+    """For speeds: share of a cell's vehicles in a simple random sample drawn beforehand."""
 
 
 class SmoothMedian(_OfCounts):
@@ -87,11 +88,11 @@ class SmoothMedian(_OfCounts):
 
     kind: Literal["smooth_median"]
     epsilon: Positive
-    """Privacy of the release, sampling counted in."""
+    """ε of the release, including amplification by sampling."""
     delta: Annotated[float, Field(gt=0, lt=1)]
-    """Probability with which the limit may fail."""
+    """δ: the probability with which the limit ε may fail."""
     sample: PositiveProbability = 1.0
-    """Share of a cell's vehicles drawn first, a simple random sample."""
+    """Share of a cell's vehicles in a simple random sample drawn beforehand."""
 
 
 release_tag = tag_by("kind")
@@ -118,27 +119,27 @@ STATISTICS = {
     "mean_speed": ("none", "laplace"),
     "median_speed": ("none", "smooth_median"),
 }
-"""What a campaign may estimate, and the kinds of release that fit it."""
+"""Statistics of a campaign, and the kinds of release valid for each."""
 
 
 WHOLE = ("generalise", "recode")
-"""Kinds that publish nothing of what was heard only in part."""
+"""Kinds that publish only if all reports were received."""
 
 
 @dataclass(frozen=True)
 class Released:
-    """One campaign's release, with all that its rules look at.
+    """One campaign's release, with everything its rules depend on.
 
     Parameters
     ----------
     campaign, release
-        Their valid fields.
+        Valid fields of each.
     at
-        Where the release is written: in the campaign, or at the root, for all campaigns without their own.
+        Path of the release: in the campaign, or at the root for all campaigns without their own.
     mechanisms
-        Of each mechanism, its valid fields.
+        Valid fields of each mechanism.
     channel, aggregation
-        Their valid fields; the aggregation is the campaign's own, or the default one.
+        Valid fields of each; the aggregation is the campaign's own, or the default one.
     """
 
     campaign: ValidFields
@@ -154,7 +155,7 @@ class Released:
         return str(self.release["kind"])
 
     def obstacle(self, mechanism: ValidFields) -> str | None:
-        """Say why the release cannot publish this mechanism's counts; None where it can."""
+        """Return the reason why the release cannot publish this mechanism's counts, or None if it can."""
         why = None
         if mechanism["kind"] == "no_privacy":
             if self.kind in WHOLE and not self.everything_arrives():
@@ -172,7 +173,7 @@ class Released:
         return why
 
     def everything_arrives(self) -> bool:
-        """Whether the channel loses nothing and the deadline waits for all."""
+        """Return whether the channel loses no report and every report arrives before the deadline."""
         if any(self.channel.get(key) for key in ("loss", "loss_one", "loss_two", "churn", "outages")):
             return False
         latency = self.channel.get("latency_s")
@@ -181,7 +182,7 @@ class Released:
         return bool(latency.kind == "constant" and latency.value_s <= self.campaign.get("deadline_s", latency.value_s))
 
     def published(self) -> list[ValidFields]:
-        """Return the mechanisms whose counts, or speeds, it publishes."""
+        """Return the mechanisms whose counts or speeds the release publishes."""
         named = self.release.get("mechanisms")
         able = [mechanism for mechanism in self.mechanisms if self.obstacle(mechanism) is None]
         return able if named is None else [mechanism for mechanism in able if mechanism["name"] in named]
@@ -190,11 +191,11 @@ class Released:
 def broken_release(released: Released) -> Iterator[RuleViolation]:
     """Yield each broken rule of one campaign's release; paths start at the root."""
     if not all(mechanism.has("kind", "name") for mechanism in released.mechanisms):
-        return  # what cannot be told apart is at fault itself
+        return  # mechanisms without a valid kind or name have faults of their own
     release, at, statistic = released.release, released.at, released.campaign["statistic"]
     counted = statistic == "count"
     if not counted and not any(mechanism["kind"] == "no_privacy" for mechanism in released.mechanisms):
-        return  # the campaign's own fault
+        return  # reported as a fault of the campaign
     fitting = STATISTICS[statistic]
     if released.kind not in fitting:
         listed = " or ".join(f'"{kind}"' for kind in fitting)
@@ -268,18 +269,18 @@ def released_by(
     channel: ValidFields,
     aggregation: ValidFields,
 ) -> Released | None:
-    """Return a campaign's release, its own or the default one; None where a fault in it hides which.
+    """Return a campaign's release, its own or the default one, or None if a fault leaves it undetermined.
 
     Parameters
     ----------
     campaign
-        Its valid fields.
+        Valid fields of the campaign.
     index
-        Its place among the campaigns.
+        Index of the campaign in the list of campaigns.
     default
         The valid fields of ``[release]``.
     mechanisms, channel
-        Valid fields.
+        Valid fields of each.
     aggregation
         The valid fields of ``[aggregation]``, for campaigns without their own.
     """
@@ -294,5 +295,5 @@ def released_by(
     if servers is not None:
         aggregation = known_of(servers)
     elif campaign["statistic"] != "count":
-        aggregation = ValidFields()  # speeds are told to a trusted server
+        aggregation = ValidFields()  # speeds are reported to a trusted server
     return Released(campaign, release, at, mechanisms, channel, aggregation)

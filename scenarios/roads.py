@@ -18,14 +18,14 @@ CAPACITY_VPH = 1800.0
 
 
 _NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]", re.IGNORECASE)
-"""In a coordinate reference system that PROJ would open a file for."""
+"""Pattern of a coordinate reference system for which PROJ would open a file."""
 
 
 def _known_crs(crs: str) -> pyproj.CRS:
     if _NAMES_A_FILE.search(crs):
         raise rule('must not name a file, but a coordinate reference system, as "EPSG:32618"')
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyproj warns of deprecated ways to write one it understands
+        warnings.simplefilter("ignore")  # pyproj warns of deprecated notations that it understands
         try:
             return pyproj.CRS.from_user_input(crs)
         except pyproj.exceptions.CRSError:
@@ -47,11 +47,11 @@ def _any_crs(crs: str) -> str:
 MetricCrs = Annotated[str, AfterValidator(_metric)]
 """A projected coordinate reference system in metres."""
 AnyCrs = Annotated[str, AfterValidator(_any_crs)]
-"""A coordinate reference system of any units: what the coordinates of a file are in."""
+"""The coordinate reference system of a file's coordinates, in any units."""
 
 
 class NoRoads(Section):
-    """No roads: for vehicles whose places are known from elsewhere (engines ``trace`` and ``static``)."""
+    """No roads: for vehicles whose positions come from another source (engines ``trace`` and ``static``)."""
 
     source: Literal["none"]
 
@@ -63,9 +63,9 @@ class OsmRoads(Section):
     path: FileReference
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
     crs: MetricCrs | None = None
-    """System to project to; left out, the UTM zone of the network's middle."""
+    """Coordinate reference system to project to. Default: the UTM zone of the network's middle."""
     capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles an hour that can leave a link, per lane, where its class of road has no default of its own."""
+    """Vehicles per hour and lane that can leave a link whose class of road has no default of its own."""
 
 
 class SumoRoads(Section):
@@ -75,14 +75,14 @@ class SumoRoads(Section):
     path: FileReference
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
     vehicle_class: str = "passenger"
-    """Lanes that this SUMO vehicle class may use; others are left out."""
+    """SUMO vehicle class; lanes that it may not use are left out."""
     anchor: Place | None = None
-    """Where the origin of a network without a projection is on the globe; longitude 0, latitude 0 if left out."""
+    """Position on the globe of the origin of a network without a projection. Default: longitude 0, latitude 0."""
     keep: Literal["all", "strong"] = "all"
     """All links, or those of the largest part in which every node can be reached from every other; trips and routes
     of SUMO's own may begin and end outside it."""
     capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles an hour that can leave a link, per lane."""
+    """Vehicles per hour and lane that can leave a link."""
 
 
 class TntpRoads(Section):
@@ -94,20 +94,20 @@ class TntpRoads(Section):
     nodes: FileReference
     """Node file: TNTP text, or GeoJSON points with an ``id`` or ``node``."""
     flows: FileReference | None = None
-    """Published equilibrium flows, to hold the run's link volumes against."""
+    """Published equilibrium flows, with which the run's link volumes are compared."""
     length_unit: LengthUnit
     """Unit of the network's lengths."""
     time_unit: TimeUnit
     """Unit of the network's free-flow times."""
     crs: AnyCrs = "EPSG:4326"
-    """What the node coordinates are in, of any units; longitude and latitude if left out."""
+    """Coordinate reference system of the nodes, in any units. Default: longitude and latitude."""
     project_to: MetricCrs | None = None
-    """System to project to; left out, the UTM zone of the network's middle."""
+    """Coordinate reference system to project to. Default: the UTM zone of the network's middle."""
     capacity_hours: Positive = 1.0
-    """Hours that the file's capacities and trips are for."""
+    """Hours that the file's capacities and trips refer to."""
     capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles an hour and lane from which a link's lanes are guessed, as the file gives capacities of whole links;
-    and of a link whose capacity is 0."""
+    """Vehicles per hour and lane from which the number of lanes of a link is guessed, since the file gives capacities
+    of whole links; also the capacity of a link whose capacity is 0."""
     default_speed_mps: Positive = STREET_SPEED_MPS
     """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
 
@@ -119,24 +119,26 @@ class GmnsRoads(Section):
     path: FolderReference
     """Folder with node, link and, where links name their geometry, geometry tables (CSV, gzipped CSV or Parquet)."""
     crs: AnyCrs | None = None
-    """What the coordinates are in; left out, what the folder's config table says, else longitude and latitude, or a
-    plane in the unit of the lengths where they are no degrees."""
+    """Coordinate reference system of the coordinates. Default: that of the folder's config table, else longitude and
+    latitude, or a plane in the unit of the lengths if the coordinates are not degrees."""
     project_to: MetricCrs | None = None
-    """System to project to; left out, `crs` if that is one, else the UTM zone of the network's middle."""
+    """Coordinate reference system to project to. Default: `crs` if it is projected, else the UTM zone of the network's
+    middle."""
     length_unit: LengthUnit | None = None
-    """Unit of the links' ``length``; left out, what the config table says, else metres."""
+    """Unit of the links' ``length``. Default: that of the config table, else metres."""
     speed_unit: SpeedUnit | None = None
-    """Unit of the links' ``free_speed``; left out, what the config table says, else kilometres per hour."""
+    """Unit of the links' ``free_speed``. Default: that of the config table, else kilometres per hour."""
     modes: Annotated[tuple[str, ...], Field(strict=False)] = ("auto", "a", "all", "car", "c")
-    """Links whose ``allowed_uses`` name one of these are kept; those that name none are too."""
+    """Links whose ``allowed_uses`` name one of these modes, or name no mode at all, are kept."""
     default_speed_mps: Positive = STREET_SPEED_MPS
     """Free-flow speed of a link that has neither a speed nor a class of road with a known one."""
     default_lanes: Count = 1
-    """Lanes of a link that has none."""
+    """Number of lanes of a link for which the file gives none."""
     capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles an hour and lane of a link that has none."""
+    """Vehicles per hour and lane of a link for which the file gives no capacity."""
     keep: Literal["all", "strong"] | None = None
-    """All links, or only the largest part between whose places routes lead; left out, the latter unless we wrote it."""
+    """All links, or only the largest part in which every node can be reached from every other. Default: the latter,
+    unless this project wrote the network and kept all links."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -180,15 +182,15 @@ class Grid(Section):
     lanes: Count = 1
     """Lanes in each direction."""
     avenue_speed_mps: Positive | None = None
-    """Free-flow speed of avenues; left out, that of streets."""
+    """Free-flow speed of avenues, metres per second. Default: that of streets."""
     avenue_lanes: Count | None = None
-    """Lanes of avenues in each direction; left out, those of streets."""
+    """Lanes of avenues in each direction. Default: those of streets."""
     one_way: bool = False
-    """Avenues run one way, alternately north and south; streets stay two-way."""
+    """Whether avenues are one-way, alternately north and south; streets stay two-way."""
     capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles an hour that can leave a link, per lane."""
+    """Vehicles per hour and lane that can leave a link."""
     anchor: Place = Place()
-    """Where the south-west corner is on the globe."""
+    """Position of the south-west corner on the globe."""
 
     @property
     def spacings_m(self) -> tuple[float, float]:
@@ -200,13 +202,13 @@ class Grid(Section):
 
     @property
     def avenues(self) -> tuple[float, int]:
-        """Speed (metres per second) and lanes of avenues, those of streets where left out."""
+        """Speed (metres per second) and lanes of avenues; those of streets if omitted."""
         speed = self.speed_mps if self.avenue_speed_mps is None else self.avenue_speed_mps
         return speed, self.lanes if self.avenue_lanes is None else self.avenue_lanes
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield what is wrong between size, spacing and directions."""
+        """Yield a fault for each conflict between size, spacing and directions."""
         if known.has("rows", "columns"):
             rows, columns = known["rows"], known["columns"]
             if rows * columns < 2:
@@ -233,7 +235,7 @@ def _spacing(known: ValidFields) -> Iterator[RuleViolation]:
 
 
 class Columns(Section):
-    """Which column of the user's tables holds what: our name = the file's.
+    """Columns of the user's tables: name in this schema = the file's name of the column.
 
     Nodes: `node`, and `lon` with `lat` or `x` with `y`. Edges: the rest. Where several speed columns are
     named, each row takes the first of `speed_mps`, `speed_mph`, `speed_kph` that holds a positive number.
@@ -250,11 +252,11 @@ class Columns(Section):
     y: str | None = None
     """Northing, metres in `crs`."""
     from_: str = Field(alias="from")
-    """Node an edge starts at."""
+    """Node at which an edge starts."""
     to: str
-    """Node an edge ends at."""
+    """Node at which an edge ends."""
     length_m: str | None = None
-    """Length, metres; left out, the straight line between the nodes."""
+    """Length, metres. Default: the length of the straight line between the nodes."""
     speed_mps: str | None = None
     """Free-flow speed, metres per second."""
     speed_kph: str | None = None
@@ -264,12 +266,12 @@ class Columns(Section):
     lanes: str | None = None
     """Lanes in the direction of the edge."""
     capacity_vph: str | None = None
-    """Vehicles an hour that can leave the edge, per lane."""
+    """Vehicles per hour and lane that can leave the edge."""
     class_: str | None = Field(default=None, alias="class")
-    """Class of road, kept as it is."""
+    """Class of road, kept unchanged."""
 
     def mapping(self) -> dict[str, str]:
-        """Return our names and the file's, without those left out."""
+        """Return the columns that are given: name in this schema to the file's."""
         return self.model_dump(by_alias=True, exclude_none=True)
 
     @classmethod
@@ -290,21 +292,21 @@ class Tables(Section):
     nodes: FileReference
     """File of nodes: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
     edges: FileReference
-    """File of edges, likewise."""
+    """File of edges: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
     columns: Columns
-    """Our names and the files'."""
+    """Columns of both files."""
     crs: MetricCrs | None = None
     """Coordinate reference system of x and y: projected, in metres."""
     default_speed_mps: Positive = STREET_SPEED_MPS
-    """Free-flow speed of an edge whose row has none, metres per second."""
+    """Free-flow speed of an edge whose row gives none, metres per second."""
     default_lanes: Count = 1
-    """Lanes of an edge whose row has none."""
+    """Lanes of an edge whose row gives none."""
     capacity_vph: Positive = CAPACITY_VPH
-    """Vehicles an hour that can leave an edge whose row has none, per lane."""
+    """Vehicles per hour and lane that can leave an edge whose row gives no capacity."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless planar coordinates come with their reference system, and only they do."""
+        """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
         if "crs" not in known or not known.has("columns"):
             return
         if known["columns"].x is not None and known["crs"] is None:

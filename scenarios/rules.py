@@ -13,12 +13,12 @@ from scenarios.release import broken_release, released_by
 from scenarios.section import ValidFields, exceeds, known_of, number
 
 MOST_TICKS = 2**31 - 1
-"""Steps are numbered in 32 bits."""
+"""Maximum number of steps of a run: steps are numbered in 32 bits."""
 
 
 @dataclass(frozen=True)
 class Outline:
-    """The valid fields of the sections that rules look across."""
+    """The valid fields of all sections to which rules between sections apply."""
 
     heading: ValidFields
     traffic: ValidFields

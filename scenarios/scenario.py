@@ -25,18 +25,18 @@ from scenarios.traffic import Traffic
 
 
 class Heading(Section):
-    """What the scenario is called, and how long it runs. Times are seconds from the start of the run."""
+    """Name, seed and duration of a scenario. Times are seconds from the start of the run."""
 
     name: Name
-    """Its name in listings and results."""
+    """Name of the scenario in listings and results."""
     description: str = ""
-    """What it shows, in a sentence or two."""
+    """What the scenario shows, in a sentence or two."""
     seed: Whole = 1
     """Seed of every random choice: the same scenario and seed give the same numbers."""
     duration_s: Positive
     """Length of the run, warm-up included, seconds."""
     warmup_s: NotNegative = 0.0
-    """First part of the run, in which vehicles drive and nobody is asked, seconds."""
+    """First part of the run, in which vehicles drive and there are no queries, seconds."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -47,42 +47,42 @@ class Heading(Section):
 
 
 class Scenario(BaseModel):
-    """Everything one run is made of.
+    """The complete description of one run.
 
-    Made by `scenarios.load` from a file, or by `model_validate` from tables; both report every fault in plain words.
-    Frozen, and equal to another with the same values.
+    `scenarios.load` makes one from a file, and `model_validate` from tables; both report every fault in plain words.
+    Scenarios are frozen, and compare equal if they have the same values.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     scenario: Heading
-    """What it is called, and how long it runs."""
+    """Name, seed and duration."""
     roads: Roads
     """The road network."""
     cells: Cells
-    """How the city is divided."""
+    """The division of the city into cells."""
     traffic: Traffic
-    """The vehicles and what moves them."""
+    """The vehicles and the engine that moves them."""
     population: Population = Population()
-    """Who takes part."""
+    """The devices that take part."""
     campaigns: Annotated[tuple[Campaign, ...], Field(strict=False, min_length=1)]
-    """When vehicles are asked."""
+    """The campaigns: when vehicles are asked."""
     mechanisms: Annotated[tuple[Mechanism, ...], Field(strict=False, min_length=1)]
-    """What runs on the devices; all answer the same queries about the same traffic."""
+    """The mechanisms on the devices; all answer the same queries about the same traffic."""
     channel: Channel = Channel()
-    """What happens to reports on their way."""
+    """The transmission of reports: latency, loss and outages."""
     aggregation: Aggregation = Aggregation()
-    """Who adds up the reports."""
+    """The servers that add up the reports."""
     release: Release = NoRelease()
-    """What is done to the counts before they are published; a campaign may have a release of its own."""
+    """Processing of counts or speeds before publication; a campaign may have a release of its own."""
     refinements: Annotated[tuple[Refinement, ...], Field(strict=False)] = ()
-    """What is made of the estimates afterwards, in rows of their own."""
+    """Post-processing of the estimates, in separate result rows."""
     claims: Claims = Claims()
-    """For which parameters privacy is stated."""
+    """Parameters of the claims table."""
     attacks: Annotated[tuple[Attack, ...], Field(strict=False)] = ()
-    """What coalitions try; none changes an estimate."""
+    """Attacks by coalitions; none changes an estimate."""
     fcd: Fcd | None = None
-    """Where every vehicle is, written for other tools; left out, nothing is."""
+    """Export of all vehicles' positions for other tools. Default: no export."""
 
     _given: dict[str, Any] | None = PrivateAttr(default=None)
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -97,14 +97,14 @@ class Scenario(BaseModel):
         obj
             A mapping of sections; a `Scenario` is returned as it is.
         context
-            May hold ``folder``, which relative references to files start from; else the working directory.
+            May hold ``folder``, to which file references are relative; else they are relative to the working directory.
         options
-            As pydantic's.
+            Options of pydantic's `model_validate`.
 
         Raises
         ------
         ScenarioError
-            If anything is wrong, with every fault found.
+            If the scenario has a fault; the error carries every fault found.
         """
         from scenarios.validation import validate  # noqa: PLC0415  # it reads the fields of this class
 
@@ -119,13 +119,13 @@ class Scenario(BaseModel):
         raise ScenarioError("given as tables", checked)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Scenario":
-        """Copy the scenario with other sections.
+        """Return a copy of the scenario with some sections replaced.
 
         Raises
         ------
         TypeError
-            If `update` has a key that is no section, such as ``seed``: that is what `scenarios.load(scenario, seed=…)`
-            is for.
+            If `update` has a key that is not a section, such as ``seed``; use `scenarios.load(scenario, seed=…)` for
+            that.
         """
         unknown = [*(update or {}).keys() - type(self).model_fields.keys()]
         if unknown:
@@ -134,13 +134,13 @@ class Scenario(BaseModel):
         return super().model_copy(update=update, deep=deep)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Keep what the scenario was made of: keys left out there may follow from keys that are changed later."""
+        """Keep the tables the scenario was made of: omitted keys may depend on keys that are overridden later."""
         self._given = (context or {}).get("given")
         self._folder = Path((context or {}).get("folder", "")).absolute()
         self._permissions = (context or {}).get("permissions", Permissions())
 
     def __eq__(self, other: object) -> bool:
-        """Compare values, wherever they were read from."""
+        """Compare values; the source they were read from does not matter."""
         return isinstance(other, Scenario) and self.model_dump() == other.model_dump()
 
     def __hash__(self) -> int:
@@ -148,26 +148,26 @@ class Scenario(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """What relative references to files start from."""
+        """The folder to which file references are relative."""
         return self._folder
 
     @property
     def permissions(self) -> Permissions:
-        """What the scenario may do beyond being read."""
+        """The permissions of the scenario."""
         return self._permissions
 
     def files_outside(self) -> list[Path]:
-        """Return the files it names that are neither in its folder nor in ``CROWDVEIL_DATA``, links followed."""
+        """Return the files it names that are outside its folder and ``CROWDVEIL_DATA``, with links resolved."""
         files = (path for name in WITH_FILES for _, path in files_of(getattr(self, name)))
         return list(dict.fromkeys(path.resolve() for path in files if is_outside(path, self.folder)))
 
     def without_unpermitted(self) -> tuple["Scenario", list[str]]:
-        """Leave out the plug-ins that may not be imported, and whatever depends on them.
+        """Return the scenario without the plug-ins that may not be imported, and without everything that needs them.
 
         Returns
         -------
         scenario
-            What can be checked without them; it may have no mechanism.
+            The part that can be checked without them; it may have no mechanism.
         left_out
             Names of the mechanisms left out.
         """
@@ -182,16 +182,16 @@ class Scenario(BaseModel):
         update = {
             "mechanisms": kept,
             "refinements": tuple(one for one in refinements if one.mechanisms != ()),
-            # Which parties there are follows from the rounds of every mechanism.
+            # The parties depend on the number of rounds of every mechanism.
             "attacks": tuple(one for one in self.attacks if one.mechanisms and names.issuperset(one.mechanisms)),
             "channel": self.channel.model_copy(update={"outages": ()}),
         }
         return self.model_copy(update=update), [one.name for one in self.mechanisms if one.name not in names]
 
     def tables(self) -> dict[str, Any]:
-        """Return the tables the scenario was made of, to be changed and checked again.
+        """Return the tables from which the scenario was made, to be changed and checked again.
 
-        One made otherwise than from tables, or a copy with changes, is given with every default filled in.
+        If the scenario was not made from tables, or is a changed copy, every default is filled in.
         """
         from scenarios.validation import validate  # noqa: PLC0415  # it reads the fields of this class
 
@@ -227,7 +227,7 @@ class Scenario(BaseModel):
         return [released for released in each if released is not None]
 
     def warnings(self) -> list[str]:
-        """Return what is allowed but probably not meant, one sentence each."""
+        """Return a sentence for each setting that is allowed but probably not intended."""
         doubts = [
             f"mechanisms.{mechanism.name}.{words}"
             for mechanism in self.mechanisms
@@ -237,7 +237,7 @@ class Scenario(BaseModel):
         return [*doubts, *self.release_warnings()]
 
     def release_warnings(self) -> list[str]:
-        """Return what is known to be wrong with a release that may be chosen all the same."""
+        """Return the known weaknesses of releases that may be chosen nevertheless."""
         recoded = [released.campaign["name"] for released in self.released() if released.kind == "recode"]
         if not recoded:
             return []

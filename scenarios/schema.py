@@ -11,7 +11,7 @@ def schema() -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON Schema, draft 2020-12. Rules between keys (sums, rounds that overlap) are beyond it: `load`
+        JSON Schema, draft 2020-12. It does not express rules between keys (sums, rounds that overlap): `load`
         checks them.
     """
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}

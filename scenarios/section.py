@@ -32,18 +32,18 @@ def _is_whole(value: Any) -> bool:
 
 
 class ValidFields(dict[str, Any]):
-    """Those fields of a section that are valid in themselves, by name; ``None`` where left out."""
+    """The fields of a section that are valid by themselves, by name; ``None`` for omitted ones."""
 
     def has(self, *names: str) -> bool:
-        """Say whether every one of these fields is valid and was given, or has a default."""
+        """Return whether every one of these fields is valid and was given, or has a default."""
         return all(self.get(name) is not None for name in names)
 
 
 class Section(BaseModel):
     """A table of the file. Unknown keys, numbers in quotes, NaN and infinities are refused.
 
-    Rules between fields are stated once, in `broken_rules`, over whatever fields are valid. So they hold
-    for a section however it is made, and a fault in one field hides no rule about the others.
+    Rules between fields are stated once, in `broken_rules`, for the fields that are valid. They are therefore checked
+    however a section is made, and a fault in one field does not hide a broken rule about the others.
     """
 
     model_config = ConfigDict(
@@ -52,7 +52,7 @@ class Section(BaseModel):
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Fill in what follows from other keys, so that a dumped scenario shows it."""
+        """Fill in defaults that depend on other keys, so that a dumped scenario contains them."""
         return given
 
     @classmethod
@@ -72,7 +72,7 @@ class Section(BaseModel):
 
 
 class Place(Section):
-    """A place on the globe, WGS84 degrees; UTM, which roads are projected to, ends near the poles."""
+    """A place on the globe, WGS84 degrees. Latitudes are limited to the range of UTM, to which roads are projected."""
 
     lon: Annotated[float, Field(ge=-180, le=180)] = 0.0
     """Longitude, degrees east."""
@@ -86,7 +86,7 @@ def known_of(section: BaseModel) -> ValidFields:
 
 
 def refuse(breaches: list[RuleViolation]) -> None:
-    """Raise what pydantic turns into one validation error that carries all `breaches`, if there are any."""
+    """Raise one error with all `breaches`, if there are any, which pydantic turns into a validation error."""
     if breaches:
         rules = "; ".join(breach.rule for breach in breaches)
         raise PydanticCustomError("broken_rules", "{rules}", {"rules": rules, "breaches": breaches})
@@ -98,7 +98,7 @@ def rule(words: str) -> PydanticCustomError:
 
 
 def text_or_number(words: str) -> Callable[[Any], Any]:
-    """Return the check of a value that is text or a number, and no truth; `words` say the rule where it is neither."""
+    """Return a validator of values that are text or a number, but not a boolean; `words` state the rule."""
 
     def check(value: Any) -> Any:
         if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
@@ -109,10 +109,10 @@ def text_or_number(words: str) -> Callable[[Any], Any]:
 
 
 def tag_by(key: str) -> Callable[[Any], str | None]:
-    """Return the function that tells the members of a union apart by the text at `key`.
+    """Return the function that selects the member of a union by the text at `key`.
 
-    Tags stand in angle brackets, which no bare key of a TOML file does, so they can be told from keys in the
-    path of an error.
+    Tags are written in angle brackets, which a bare key of a TOML file cannot contain, so they can be distinguished
+    from keys in the path of an error.
     """
 
     def tag(value: Any) -> str | None:
@@ -123,37 +123,37 @@ def tag_by(key: str) -> Callable[[Any], str | None]:
 
 
 def without_default(schema: dict[str, Any]) -> None:
-    """Take the default out of a field's JSON Schema: it follows from another key."""
+    """Remove the default from a field's JSON Schema, because it depends on another key."""
     del schema["default"]
 
 
 def exceeds(left: float, right: float) -> bool:
-    """Compare two times, or two sums of probabilities, forgiving the last bits of their arithmetic."""
+    """Return whether `left` is above `right` by more than a rounding error; for times or sums of probabilities."""
     return left > right and not math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def number(value: float) -> str:
-    """Write a number in a message: shortest form, no trailing ``.0``."""
+    """Return a number as text for a message: shortest form, no trailing ``.0``."""
     return f"{value:.12g}"
 
 
 class MechanismSection(Section):
-    """A mechanism: its kind, its name in results, and what it is made with."""
+    """A mechanism: its kind, its name in results, and its parameters."""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the mechanism is made with: every key given or defaulted, but its name and kind."""
+        """Parameters of the mechanism: every key given or defaulted, except its name and kind."""
         return self.model_dump(exclude={"name", "kind"}, exclude_none=True)
 
 
 class NamedByKind(MechanismSection):
-    """A mechanism that goes by its kind where it is given no name."""
+    """A mechanism whose name is its kind if no name is given."""
 
     kind: str
     name: Name = Field(default="", json_schema_extra=without_default)
-    """Its name in key paths and results, no two alike; left out, the kind."""
+    """Unique name in key paths and results. Default: the kind."""
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Name it after its kind where it has no name."""
+        """Set the name to the kind if no name is given."""
         return {"name": str(given.get("kind")), **given}

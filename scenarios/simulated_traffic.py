@@ -12,13 +12,13 @@ from scenarios.references import FileReference
 from scenarios.section import NotNegative, Positive, Probability, Section, ValidFields, WholeNumber
 
 MOST_VEHICLES = 2**31 - 1
-"""Vehicles are numbered in 32 bits; whether memory suffices is known once the roads are."""
+"""Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""
 REROUTE_EVERY_S = 300.0
 REROUTE_SHARE = 0.1
 
 
 class Window(Section):
-    """A stretch of time in which a share of the vehicles departs, evenly."""
+    """A time interval in which a share of the vehicles departs, evenly distributed."""
 
     from_s: NotNegative
     """Start, seconds."""
@@ -29,7 +29,7 @@ class Window(Section):
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a stretch that ends before it starts."""
+        """Yield a fault for an interval that ends before it starts."""
         if known.has("from_s", "to_s") and known["from_s"] >= known["to_s"]:
             yield RuleViolation(("from_s",), f"must be before to_s = {known['to_s']:g}", known["from_s"])
 
@@ -74,28 +74,28 @@ Files = Annotated[
 
 
 class TripColumns(Section):
-    """Which column of a trip table holds what: our name = the file's. What is left out goes by the usual names."""
+    """Columns of a trip table: name in this schema = the file's. Omitted columns are found by their usual names."""
 
     origin: str | None = None
     """Zone or node where trips begin."""
     destination: str | None = None
     """Zone or node where trips end."""
     trips: str | None = None
-    """How many trips; in a table that has none, each row is one trip."""
+    """Number of trips; in a table without this column, each row is one trip."""
     departure_s: str | None = None
-    """When the trips of a row depart: seconds, HH:MM or HH:MM:SS."""
+    """Departure time of the trips of a row: seconds, HH:MM or HH:MM:SS."""
     from_s: str | None = None
-    """From when the trips of a row depart; goes with `to_s`."""
+    """Start of the interval in which the trips of a row depart; requires `to_s`."""
     to_s: str | None = None
-    """Until when the trips of a row depart, evenly."""
+    """End of the interval in which the trips of a row depart, evenly distributed."""
 
     def mapping(self) -> dict[str, str]:
-        """Return our names to the file's, of those that are given."""
+        """Return the columns that are given: name in this schema to the file's."""
         return {name: column for name, column in self.model_dump().items() if column is not None}
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield what is wrong between times."""
+        """Yield a fault for each conflict between the columns of times."""
         if known.has("from_s") != known.has("to_s") and "from_s" in known and "to_s" in known:
             yield RuleViolation(("from_s",), "from_s and to_s go together: give both or none", known["from_s"])
         if known.has("departure_s", "from_s"):
@@ -106,48 +106,55 @@ class DrivenTraffic(Section):
     """Vehicles that this simulator drives itself, trip by trip over the roads."""
 
     engine: Literal["fleet", "agents"] = "fleet"
-    """``fleet`` moves all vehicles in arrays; ``agents`` is one process a vehicle, the slow reference."""
+    """``fleet`` moves all vehicles in arrays; ``agents`` runs one process per vehicle, the slow reference."""
     vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
-    """Trips over the whole run, one a vehicle; left out, as many as the file of trips or table of zones has."""
+    """Number of vehicles over the whole run, each with one trip. Default: the number of trips in the file of trips or
+    the table of zones."""
     demand: Literal["uniform", "gravity", "trips"] = "uniform"
-    """Destinations: all alike, fewer the longer the way, or those of a file of trips."""
+    """Destinations: all equally likely, less likely the longer the route, or those of a file of trips."""
     gravity_scale_s: Positive = 600.0
     """Travel time over which ``gravity`` demand falls by a factor e, seconds."""
     zones: FileReference | None = None
-    """Of ``gravity`` demand: table of zones with what each produces and attracts; left out, nodes by their roads."""
+    """For ``gravity`` demand: table of zones with the trips that each produces and attracts. Default: nodes, weighted
+    by the lane-metres of their roads."""
     gravity_constraint: Literal["doubly", "singly"] = "doubly"
-    """Of ``gravity`` from zones: zones send out and receive what the table says, or only send it out."""
+    """For ``gravity`` demand from zones: whether both productions and attractions match the table, or only
+    productions."""
     trips: Files = None
     """Trips between nodes or zones, or vehicles with their routes: TNTP, GMNS, CSV, Parquet, SUMO routes."""
     trip_columns: TripColumns = TripColumns()
-    """What the columns of a CSV or Parquet table of trips are called."""
+    """Names of the columns of a CSV or Parquet table of trips."""
     share: Positive = 1.0
-    """Vehicles driven for each trip of the file or table: a tenth of them, or twice as many; without ``vehicles``."""
+    """Vehicles per trip of the file or table, such as 0.1 or 2; not together with ``vehicles``."""
     begin_s: NotNegative = 0.0
-    """Where the run starts on the clock of the file of trips and of ``profile``, seconds; earlier ones are left out."""
+    """Time at which the run starts, on the clock of the file of trips and of ``profile``, seconds; earlier trips are
+    left out."""
     undrivable: Literal["refuse", "leave_out"] = "refuse"
-    """Trips of a table between places that are not there, or that no path joins: an error, or left out and counted."""
+    """Treatment of trips between places that are not in the network, or that no path connects: an error, or left out
+    and counted."""
     departures: Departures = "uniform"
-    """When trips start, unless their file says: evenly over the run, around a peak, by shares in stretches of time."""
+    """Departure times of trips whose file gives none: evenly over the run, around a peak, by a profile, or by shares in
+    time intervals."""
     profile: FileReference | None = None
-    """Of ``departures = "profile"``: table of the share of trips by hour of the day, or by ``from_s`` and ``to_s``."""
+    """For ``departures = "profile"``: table of the share of trips by hour of the day, or by ``from_s`` and ``to_s``."""
     routing: Literal["free_flow", "reactive"] = "free_flow"
-    """Every trip takes the way that is shortest in time: on empty roads, or as they are at that time."""
+    """Whether every trip takes the fastest route on empty roads, or the fastest one at current travel times."""
     reroute_every_s: Positive | None = None
-    """Of ``reactive`` routing: how often travel times are measured and ways chosen anew, seconds; 300 if left out."""
+    """For ``reactive`` routing: interval at which travel times are measured and routes chosen again, seconds. Default:
+    300."""
     reroute_share: Probability | None = None
-    """Of ``reactive`` routing: share of the vehicles on their way that look for a quicker one each time, besides all
-    that are about to depart; 0.1 if left out."""
+    """For ``reactive`` routing: share of the driving vehicles that look for a faster route each time, in addition to
+    all that are about to depart. Default: 0.1."""
     step_s: Positive = 1.0
     """Tick of the engine, seconds."""
     stuck_s: NotNegative = 30.0
-    """A vehicle blocked for so long goes through beyond storage, and is counted, seconds."""
+    """A vehicle blocked for this long enters the next link although its storage is full, and is counted, seconds."""
     parked: Literal["silent", "answer"] = "silent"
     """Whether a vehicle that has arrived still answers queries."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield what is wrong between demand, vehicles and departures."""
+        """Yield a fault for each conflict between demand, vehicles and departures."""
         departures = known.get("departures")
         if isinstance(departures, tuple):
             total = math.fsum(window.share for window in departures)
@@ -164,7 +171,7 @@ class DrivenTraffic(Section):
 
 
 def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
-    """Yield what is wrong between the kind of demand, its files and how many vehicles there are."""
+    """Yield a fault for each conflict between the kind of demand, its files and the number of vehicles."""
     if not (known.has("demand") and all(key in known for key in ("vehicles", "trips", "zones"))):
         return
     from_file = known["demand"] == "trips" or known["zones"] is not None
@@ -184,7 +191,7 @@ def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
 
 
 def _broken_routing_rules(known: ValidFields) -> Iterator[RuleViolation]:
-    """Yield what is wrong between the kind of routing and what belongs to one kind only."""
+    """Yield a fault for each conflict between the kind of routing and the keys of one kind only."""
     for key in ("reroute_every_s", "reroute_share"):
         if known.get("routing") == "free_flow" and known.has(key):
             yield RuleViolation((key,), 'goes with routing = "reactive"', known[key])
@@ -199,35 +206,36 @@ _NEARLY_WHOLE = 1e-6
 
 
 class SumoTraffic(Section):
-    """Vehicles that SUMO drives, in a process of its own."""
+    """Vehicles driven by SUMO, in a separate process."""
 
     engine: Annotated[Literal["sumo"], trusted_only("SUMO reads whatever files its own files name")]
     config: FileReference | None = None
-    """A ``.sumocfg``, which names network, routes and options; or give ``routes``. Outputs it names are not kept."""
+    """A ``.sumocfg``, which names network, routes and options; or give ``routes``. Its output files are not kept."""
     net: FileReference | None = None
-    """Network, ``net.xml`` or ``net.xml.gz``; left out, that of ``[roads] source = "sumo"``."""
+    """Network, ``net.xml`` or ``net.xml.gz``. Default: that of ``[roads] source = "sumo"``."""
     routes: Annotated[tuple[FileReference, ...], Field(strict=False)] = ()
     """Route files: vehicles, trips and flows, as SUMO reads them."""
     additional: Annotated[tuple[FileReference, ...], Field(strict=False)] = ()
     """Additional files, read before the routes: vehicle types, stops, signals."""
     begin_s: NotNegative | None = None
-    """SUMO's time when the run begins, seconds; left out, the config's, or 0."""
+    """SUMO's time when the run begins, seconds. Default: the begin of the config, or 0."""
     seed: Annotated[int, Field(ge=0, le=MOST_SEED)] | None = None
-    """SUMO's seed; left out, drawn from the run's."""
+    """SUMO's seed. Default: drawn from the run's seed."""
     step_s: Positive = 1.0
-    """SUMO's step, whole milliseconds in seconds."""
+    """SUMO's step, seconds; a whole number of milliseconds."""
     mesoscopic: bool = False
-    """Whether SUMO runs its mesoscopic model: queues, as ours, instead of vehicles that follow one another."""
+    """Whether SUMO runs its mesoscopic model, with queues like engine ``fleet``, instead of car following."""
     teleport_s: NotNegative | None = None
-    """SUMO takes a vehicle that has stood for so long out and puts it in further on, seconds; 0 for never."""
+    """Time after which SUMO removes a vehicle that stands still and inserts it further along its route, seconds; 0 for
+    never."""
     parked: Literal["silent", "answer"] = "silent"
     """Whether a vehicle that has arrived still answers queries."""
     beside: Literal["fleet"] | None = None
-    """An engine that drives the same vehicles over the same roads afterwards, to hold its traffic against SUMO's."""
+    """An engine that drives the same vehicles over the same roads afterwards, to compare its traffic with SUMO's."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield what is wrong between the files, and times that SUMO cannot count."""
+        """Yield a fault for each conflict between the files, and for times that SUMO cannot represent."""
         if "config" in known and "routes" in known:
             files = [name for name in ("net", "routes", "additional") if known.get(name)]
             if known["config"] is not None and files:

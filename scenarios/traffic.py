@@ -1,4 +1,4 @@
-"""``[traffic]``: every engine's section, and those of recorded data: ``static`` and ``trace``."""
+"""``[traffic]``: the union of all engines' sections, and the sections of recorded data: ``static`` and ``trace``."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,7 +18,7 @@ _EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - written and read bac
 
 
 def _time_format(text: str) -> str:
-    # What is written and read back is the same only if year, month, day and time of day are all in it, once.
+    # A date written and read back is unchanged only if the format has year, month, day and time of day, each once.
     zone = text.replace("%z", "+0000").replace("%Z", "UTC")
     try:
         back = datetime.strptime(_EXAMPLE.strftime(zone), zone)  # noqa: DTZ007 - as above
@@ -30,12 +30,12 @@ def _time_format(text: str) -> str:
 
 
 TimeFormat = Annotated[str, AfterValidator(_time_format)]
-"""How dates with times of day are written, as ``strptime`` has it."""
+"""Format of dates with times of day, as for ``strptime``."""
 
 Word = Annotated[str, Field(min_length=1, max_length=40)]
 
 Called = Annotated[tuple[Word, Word], Field(strict=False)]
-"""One of them and several, as ["patient", "patients"]."""
+"""A noun in the singular and the plural, as ["patient", "patients"]."""
 
 VEHICLES: tuple[str, str] = ("vehicle", "vehicles")
 
@@ -49,7 +49,7 @@ def _window(value: Any) -> Any:
 
 
 class OwnerColumns(Section):
-    """Which column of the user's table holds what: our name = the file's, or its number."""
+    """Columns of the user's table: name in this schema = the file's name of the column, or its number."""
 
     place: Column | None = None
     """Name of the place: a station, a location, a category."""
@@ -62,21 +62,21 @@ class OwnerColumns(Section):
     y: Column | None = None
     """Northing, metres in `crs`."""
     count: Column | None = None
-    """How many data owners the row stands for; left out, one."""
+    """Number of data owners that the row stands for. Default: one."""
     time: Column | None = None
-    """When they are there: a time of day and date, or a number of `time_unit`; left out, throughout the run."""
+    """When they are there: a time of day and date, or a number of `time_unit`. Default: throughout the run."""
     owner: Column | None = None
-    """Who it is."""
+    """Identifier of the data owner."""
     period: Column | None = None
-    """What tells rows of one place apart, as the hour they count in, where it is not the time they are there."""
+    """Value that distinguishes rows of one place, such as the hour they count in, if it is not the time of presence."""
 
     def mapping(self) -> dict[str, str | int]:
-        """Return our names and the file's, without those left out."""
+        """Return the columns that are given: name in this schema to the file's."""
         return self.model_dump(exclude_none=True)
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless the columns say where each owner is, in one way."""
+        """Yield a fault unless the columns give the position of each owner in exactly one form."""
         keys = ("lon", "lat", "x", "y")
         if not all(key in known for key in (*keys, "place")):
             return
@@ -92,37 +92,38 @@ class StaticTraffic(PlaceTable):
 
     engine: Literal["static"]
     owners: FileReference
-    """Table of who is where: one row an owner, or one a place with how many."""
+    """Table of the owners' places: one row per owner, or one row per place with the number of owners."""
     columns: OwnerColumns
-    """Our names and the file's."""
+    """Columns of the table."""
     crs: MetricCrs | None = None
     """Coordinate reference system of x and y: projected, in metres."""
     window: Annotated[tuple[float, float, float, float], BeforeValidator(_window)] | None = None
     """Rows outside these longitudes and latitudes are left out and counted, [lon_min, lat_min, lon_max, lat_max]."""
     duplicates: Literal["refuse", "first", "last", "greatest", "sum"] | None = None
-    """What becomes of rows of the same place, period, time and owner; ``sum`` counts each of them.
+    """Treatment of rows of the same place, period, time and owner; ``sum`` counts each of them.
 
-    Left out: ``refuse`` where rows have counts, ``sum`` where each is an owner. They are counted in any case."""
+    Default: ``refuse`` where rows have counts, ``sum`` where each row is an owner. The number of such rows is reported
+    in any case."""
     fractions: Literal["refuse", "nearest"] = "refuse"
-    """What becomes of counts that are not whole; ``nearest`` rounds a place's total at a time, halves to the even."""
+    """Treatment of counts that are not whole; ``nearest`` rounds the total of a place at a time, halves to even."""
     one_per: Literal["row", "owner"] = "row"
-    """Whether each row is a data owner, or each owner is one, at the place where it was last."""
+    """Whether each row is a data owner, or all rows of an owner are one data owner, at its last place."""
     start: Annotated[str | float, Field(union_mode="left_to_right"), BeforeValidator(_moment)] | None = None
-    """The time of the file at which the run starts; left out, the earliest."""
+    """Time in the file at which the run starts. Default: the earliest."""
     time_unit: TimeUnit = "s"
-    """What one is, where times are numbers."""
+    """Unit of times that are numbers."""
     dwell_s: Positive | None = None
-    """How long an owner stays from its time on, seconds; left out, to the end of the run."""
+    """How long an owner stays after its time, seconds. Default: to the end of the run."""
     step_s: Positive = 1.0
     """Tick of the run's clock, seconds."""
     parked: Literal["silent", "answer"] = "silent"
     """Whether an owner whose time at its place is over still answers queries."""
     called: Called = VEHICLES
-    """What the report calls one owner and several, as ["patient", "patients"]."""
+    """Nouns of the report for one owner and for several, as ["patient", "patients"]."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield what is wrong between columns and what is asked of them."""
+        """Yield a fault for each conflict between the columns and the keys that need them."""
         columns = known.get("columns")
         if columns is None:
             return
@@ -172,13 +173,13 @@ _trace_moment = text_or_number("must be a recorded time: ISO 8601 text, or a num
 
 
 class TraceColumns(Section):
-    """Which column of a table holds what: our name = the file's. What is left out is known by its usual names."""
+    """Columns of a table: name in this schema = the file's. Omitted columns are found by their usual names."""
 
     vehicle: str | None = None
-    """Who it is."""
+    """Identifier of the vehicle."""
     time: str | None = None
-    """When: ISO 8601 text, UTC where it names no zone; seconds since 1970, or milli-, micro- or nanoseconds; or
-    seconds from any start."""
+    """Time: ISO 8601 text, UTC if without a zone; seconds, milli-, micro- or nanoseconds since 1970; or seconds from
+    any start."""
     lon: str | None = None
     """Longitude, WGS84 degrees."""
     lat: str | None = None
@@ -195,12 +196,12 @@ class TraceColumns(Section):
     """Speed, miles per hour."""
 
     def mapping(self) -> dict[str, str]:
-        """Return our names and the file's, without those left out."""
+        """Return the columns that are given: name in this schema to the file's."""
         return self.model_dump(exclude_none=True)
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault where places or speeds are named twice."""
+        """Yield a fault for positions or speeds named twice."""
         named = [key for key in ("lon", "lat", "x", "y") if known.has(key)]
         if {"lon", "lat"} & set(named) and {"x", "y"} & set(named):
             yield RuleViolation((), "must name lon and lat, or x and y", named)
@@ -220,42 +221,45 @@ class TraceTraffic(Section):
     ]
     """The recording: a file, a folder (every file in it whose name does not begin with ``.`` or ``_``), or a list."""
     format: Literal["auto", "csv", "tdrive", "cabspotting", "parquet", "gpx", "sumo", "json"] = "auto"
-    """What the files are; ``auto`` tells each by its name and its beginning."""
+    """Format of the files; ``auto`` detects it from the name and the beginning of each file."""
     columns: TraceColumns = TraceColumns()
-    """Of tables: our names and the file's."""
+    """For tables: the columns."""
     crs: AnyCrs | None = None
-    """System that x and y are in; left out, places are longitudes and latitudes."""
+    """Coordinate reference system of x and y. Default: positions are longitudes and latitudes."""
     time_unit: TimeUnit | None = None
-    """What one is, where times are numbers; left out, seconds, or what the size of dates says."""
+    """Unit of times that are numbers. Default: seconds, or for dates the unit that their magnitude implies."""
     time_format: TimeFormat | None = None
-    """Of tables: how a time is written, as ``%d/%m/%Y %H:%M:%S``; left out, ISO 8601 or a number."""
+    """For tables: format of times, as ``%d/%m/%Y %H:%M:%S``. Default: ISO 8601 or a number."""
     order: Literal["auto", "ascending", "any"] = "auto"
-    """What a vehicle's clock may do within a file: ``auto``, go forward only in formats that promise it (SUMO, GPX,
-    timed paths), elsewhere wholly forward or wholly backward; ``any``, what it likes, and fixes are sorted."""
+    """Order of a vehicle's times within a file: ``auto`` requires ascending times in formats that promise them (SUMO,
+    GPX, timed paths), and times that wholly ascend or wholly descend in others; ``any`` accepts every order and sorts
+    the fixes."""
     one_vehicle_a_file: bool = False
-    """Of tables: whether each is of one vehicle, named as its file."""
+    """For tables: whether each file is of one vehicle, named like the file."""
     start: Annotated[str | float, Field(union_mode="left_to_right"), BeforeValidator(_trace_moment)] | None = None
-    """Recorded time that is second 0 of the run; left out, the first fix."""
+    """Recorded time that is second 0 of the run. Default: the first fix."""
     gap_s: Positive = 300.0
-    """Between fixes at most so far apart a vehicle moves evenly; after a longer silence begins it is not asked."""
+    """Longest time between two fixes during which a vehicle moves evenly from one to the other, seconds. In a longer
+    gap it is not asked."""
     hold_s: NotNegative = 0.0
-    """For so long after a fix a vehicle is taken to be there still, before a long silence and after its last fix."""
+    """Time for which a vehicle is assumed to stay at a fix that comes before a longer gap, and at its last fix,
+    seconds."""
     match: Literal["none", "nearest", "hmm"] = "none"
-    """How fixes are put on the roads: not, each on the nearest, or a vehicle's together (leuvenmapmatching)."""
+    """Map matching: none, each fix to the nearest road, or all fixes of a vehicle together (leuvenmapmatching)."""
     match_m: Positive | None = None
-    """Of a match: no road further away is taken, metres; 50 if left out."""
+    """For map matching: maximum distance from a fix to its road, metres. Default: 50."""
     match_noise_m: Positive | None = None
-    """Of ``hmm``: standard deviation of recorded places, metres; 10 if left out."""
+    """For ``hmm``: standard deviation of recorded positions, metres. Default: 10."""
     step_s: Positive = 1.0
     """Tick of the run's clock, seconds."""
     parked: Literal["silent", "answer"] = "silent"
-    """Whether a vehicle that is not seen any more still answers queries, from where it was seen last."""
+    """Whether a vehicle without further fixes still answers queries, from its last position."""
     called: Called = VEHICLES
-    """What the report calls one of those recorded and several, as ["ship", "ships"]."""
+    """Nouns of the report for one recorded vehicle and for several, as ["ship", "ships"]."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield what is wrong between places and their system, and what goes with no match."""
+        """Yield a fault for conflicts between positions and `crs`, and for keys that the kind of matching excludes."""
         columns = known.get("columns")
         if columns is not None and "crs" in known:
             if columns.x is not None and known["crs"] is None:
@@ -277,7 +281,7 @@ _DRIVEN = ("fleet", "agents")
 
 
 def traffic_tag(value: Any) -> str | None:
-    """Return which of the traffic sections a table is, by its engine; ``fleet`` where it names none."""
+    """Return the tag of a traffic section from its engine; the default engine is ``fleet``."""
     found = value.get("engine", "fleet") if isinstance(value, dict) else getattr(value, "engine", None)
     if found in _DRIVEN:
         return "<driven>"

@@ -25,7 +25,7 @@ METRES: Mapping[str, float] = {
     "mile": 1609.344,
     "miles": 1609.344,
 }
-"""Metres by name of the unit; feet and miles are the international ones."""
+"""Number of metres by name of the unit; feet and miles are the international ones."""
 
 SECONDS: Mapping[str, float] = {
     "s": 1.0,
@@ -40,14 +40,14 @@ SECONDS: Mapping[str, float] = {
     "hour": 3600.0,
     "hours": 3600.0,
 }
-"""Seconds by name of the unit."""
+"""Number of seconds by name of the unit."""
 
 METRES_PER_SECOND: Mapping[str, float] = {
     "mps": 1.0,
     "kph": 1000.0 / 3600.0,
     "mph": 1609.344 / 3600.0,
 }
-"""Metres per second by name of the unit."""
+"""Number of metres per second by name of the unit."""
 
 
 _text_or_number = text_or_number("must be the name of a unit, or how much one unit is")
@@ -88,15 +88,15 @@ SpeedUnit = Annotated[
 
 
 def in_metres(unit: str | float) -> float:
-    """Return how many metres one `unit` is."""
+    """Return the number of metres in one `unit`."""
     return METRES[unit] if isinstance(unit, str) else unit
 
 
 def in_seconds(unit: str | float) -> float:
-    """Return how many seconds one `unit` is."""
+    """Return the number of seconds in one `unit`."""
     return SECONDS[unit] if isinstance(unit, str) else unit
 
 
 def in_mps(unit: str | float) -> float:
-    """Return how many metres per second one `unit` is."""
+    """Return the number of metres per second in one `unit`."""
     return METRES_PER_SECOND[unit] if isinstance(unit, str) else unit

@@ -1,4 +1,4 @@
-"""Validation: from a parsed file to a scenario, or to all of its faults with their key paths."""
+"""Validation of a parsed file: a scenario, or all faults with their key paths."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,11 +23,11 @@ from scenarios.traffic import traffic_tag
 UNTAGGED = ""
 
 Alternatives = Mapping[str, type[BaseModel]]
-"""Models by the tag that tells them apart; the only one of a field without a choice is `UNTAGGED`."""
+"""Models by the tag that selects them; the tag of a field with only one model is `UNTAGGED`."""
 
 
 def alternatives(annotation: Any, tag: str = UNTAGGED) -> Alternatives:
-    """Return the models inside a type: of a union its members, of a list its items."""
+    """Return the models inside a type: the members of a union, the items of a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return {tag: annotation}
     found: dict[str, type[BaseModel]] = {}
@@ -50,16 +50,16 @@ def models_along(
     root
         Model of the whole file.
     loc
-        Path of the error, with the tags of unions in it.
+        Path of the error, including the tags of unions.
     key_last
-        Whether the path is sure to end on a key, known or not.
+        Whether the path is certain to end with a key, known or unknown.
 
     Returns
     -------
     at : tuple
         The path without the tags, as it is in the file.
     models : Alternatives
-        What the table that holds the last key may be; narrowed to `UNTAGGED` by a tag on the way.
+        Possible models of the table that holds the last key; narrowed to one, `UNTAGGED`, by a tag along the path.
     """
     at: list[str | int] = []
     models: Alternatives = {UNTAGGED: root}
@@ -105,7 +105,7 @@ _SCENARIO = TypeAdapter(Scenario)
 
 
 class _Error(NamedTuple):
-    """A validation error at a place of the file: the tags of unions are gone from its path."""
+    """A validation error at a place in the file; its path has no tags of unions."""
 
     at: At
     kind: str
@@ -125,16 +125,16 @@ def validate(
     raw
         The file as parsed.
     folder
-        What relative references to files start from.
+        Folder to which file references are relative.
     permissions
-        What the scenario may do; left out, what the environment variables say.
+        Permissions of the scenario; if None, those of the environment variables.
     options
-        As of pydantic's `model_validate`.
+        Options of pydantic's `model_validate`.
 
     Returns
     -------
     Scenario or list of Fault
-        The scenario if nothing is wrong; else everything that is, in the order of the sections.
+        The scenario if it has no fault; else all faults, in the order of the sections.
     """
     permissions = permissions or Permissions.of("given as tables")
     context = {"folder": folder, "given": raw, "told": set(), "permissions": permissions}
@@ -155,11 +155,11 @@ def _located(loc: At, details: Mapping[str, Any]) -> _Error:
 
 
 def _from_errors(errors: Iterable[_Error], raw: dict[str, Any]) -> Iterator[RuleViolation]:
-    """Yield what is wrong with single fields, and between the fields of sections where each is valid."""
+    """Yield the faults of single fields, and the broken rules of sections whose fields are all valid."""
     for error in errors:
         match error.kind:
             case "broken_rules":
-                if error.at:  # those between sections are all looked at in _from_rules
+                if error.at:  # rules between sections are checked in _from_rules
                     for breach in error.context["breaches"]:
                         yield breach._replace(at=(*error.at, *breach.at))
             case "extra_forbidden":
@@ -171,7 +171,7 @@ def _from_errors(errors: Iterable[_Error], raw: dict[str, Any]) -> Iterator[Rule
             case "missing":
                 yield RuleViolation(error.at, words_for(error.kind, error.message, error.context, None))
             case "too_short" if error.received:
-                pass  # only valid items are counted, and each that is not has a fault of its own
+                pass  # pydantic counts valid items only, and each invalid item has a fault of its own
             case _:
                 at = _as_written(error.at, raw)
                 if at is not None:
@@ -195,7 +195,7 @@ def _choice(error: _Error) -> RuleViolation:
 
 
 def _as_written(at: At, raw: Any) -> At | None:
-    """Return the place in the file; ``None`` for a key filled in from another, whose fault it is then."""
+    """Return the place in the file; ``None`` for a key filled in from another key, which then has the fault."""
     here = raw
     for depth, step in enumerate(at):
         if isinstance(here, dict):
@@ -204,13 +204,13 @@ def _as_written(at: At, raw: Any) -> At | None:
             here = here[step]
         elif isinstance(here, list) and isinstance(step, int):
             here = here[step]
-        else:  # a plain value that stands for a table
+        else:  # a plain value used in place of a table
             return at[:depth]
     return at
 
 
 def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iterator[RuleViolation]:
-    """Yield the broken rules that could not be looked at because some field beside them is at fault."""
+    """Yield the broken rules that pydantic did not check because another field is invalid."""
     known: dict[str, list[ValidFields]] = {}
     for name, info in Scenario.model_fields.items():
         models = alternatives(info.annotation)
@@ -246,7 +246,7 @@ def _from_rules(errors: list[_Error], raw: dict[str, Any], folder: Path) -> Iter
 
 
 def _received(breach: RuleViolation, raw: Any) -> Any:
-    """Return the value as it is in the file, where a rule got it as a number of another type."""
+    """Return the value as written in the file, if the rule received it as a number of another type."""
     here = raw
     for step in breach.at:
         inside = here if isinstance(here, dict) else dict(enumerate(here)) if isinstance(here, list) else {}
@@ -269,7 +269,7 @@ def _chosen(name: str, models: Alternatives, item: Any) -> type[Section] | None:
 def _known_fields(
     model: type[Section], item: dict[str, Any], prefix: At, errors: list[_Error], folder: Path
 ) -> ValidFields:
-    """Validate those fields of a section that no error is about."""
+    """Validate the fields of a section that have no error."""
     faulty = {error.at[len(prefix)] for error in errors if len(error.at) > len(prefix)}
     fields: dict[str, Any] = {
         name: (info.annotation, info) for name, info in model.model_fields.items() if (info.alias or name) not in faulty

@@ -1,4 +1,4 @@
-"""Coarsening: cells merged into blocks, level by level, and partitions made of such blocks."""
+"""Coarsening: cells merged into blocks, level by level, and partitions whose cells are such blocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def between_levels(cells: Partition, *, finer: int, coarser: int) -> NDArray[np.
     Returns
     -------
     ndarray
-        For each block 0 … of the finer level, the block of the coarser level it lies in; int64, shape (blocks,).
+        For each block 0 … of the finer level, the block of the coarser level that contains it; int64, shape (blocks,).
 
     Raises
     ------
@@ -51,11 +51,11 @@ def between_levels(cells: Partition, *, finer: int, coarser: int) -> NDArray[np.
 
 _SLACK = 1e-9
 _LARGEST = 1e18
-_LARGEST_LEVEL = 62  # more bits than an int64 can lose
+_LARGEST_LEVEL = 62  # bounds the shift of int64 indices, which is undefined from 64 bits on
 
 
 def pieces(length: float, size: float) -> int:
-    """Count the pieces that cover a length.
+    """Return the number of pieces that cover a length.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def pieces(length: float, size: float) -> int:
     Returns
     -------
     int
-        At least 1. A length that exceeds a whole number of pieces by a rounding error, up to one part in 10⁹,
-        takes that number. Beyond 10¹⁸, that.
+        At least 1 and at most 10¹⁸. If the length exceeds a whole number of pieces by no more than a rounding error,
+        one part in 10⁹, that whole number is returned.
     """
     ratio = min(length / size, _LARGEST)
     nearest = round(ratio)
@@ -78,7 +78,7 @@ def pieces(length: float, size: float) -> int:
 
 
 def check_level(level: int) -> int:
-    """Return how often the side of a cell is doubled; raise `CellsError` unless it is 0 or more."""
+    """Return how many times the side of a cell is doubled; raise `CellsError` unless it is 0 or more."""
     if level < 0:
         raise CellsError([f"level must be at least 0, got {level!r}"])
     return min(level, _LARGEST_LEVEL)
@@ -90,9 +90,9 @@ class Coarsened:
     Parameters
     ----------
     cells
-        The partition that is merged.
+        The partition whose cells are merged.
     level
-        How often, 0 or more.
+        How many times the cells are merged, 0 or more.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class Coarsened:
 
     @property
     def kind(self) -> str:
-        """The kind of the cells that are merged."""
+        """Kind of the cells that are merged."""
         return self.base.kind
 
     @property
@@ -117,12 +117,12 @@ class Coarsened:
 
     @cached_property
     def count(self) -> int:
-        """How many blocks."""
+        """Number of blocks."""
         return int(self._block.max()) + 1
 
     @cached_property
     def names(self) -> list[str]:
-        """The name of the one cell of a block; of several, the first's and how many more."""
+        """Name of each block: that of its only cell, or that of its first cell and the number of its other cells."""
         names, sizes = self.base.names, np.bincount(self._block)
         first = np.unique(self._block, return_index=True)[1]
         return [
@@ -131,36 +131,36 @@ class Coarsened:
         ]
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Say in which block each place is: shape (n, 2) metres to (n,) int32, 0 for outside."""
+        """Return the block of each point: shape (n, 2), metres, to (n,) int32, 0 for outside."""
         return np.asarray(self._cell_of_base[self.base.cell_of(xy)])
 
     @property
     def knows_links(self) -> bool:
-        """Whether the cells that are merged are of links."""
+        """Whether the cells that are merged consist of links."""
         return bool(getattr(self.base, "knows_links", False))
 
     def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Say in which block each link is, of cells that know links; (n,) int32."""
+        """Return the block of each link, if the cells consist of links; (n,) link ids to (n,) int32."""
         return np.asarray(self._cell_of_base[self.base.cell_of_link(link)])  # type: ignore[attr-defined]  # of those
 
     @property
     def knows_names(self) -> bool:
-        """Whether the cells that are merged are of named places."""
+        """Whether the cells that are merged are named places."""
         return bool(getattr(self.base, "knows_names", False))
 
     def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
-        """Say in which block each named place is, of cells that know names; (n,) int32."""
+        """Return the block of each named place, if the cells are named places; (n,) int32."""
         return np.asarray(self._cell_of_base[self.base.cell_named(names)])  # type: ignore[attr-defined]  # of those
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge further: the blocks of ``level`` levels above, (V,) int64."""
+        """Return the block of each cell after ``level`` further levels of merging, (V,) int64."""
         coarser = self.base.coarsened(self.level + check_level(level))
         merged = np.zeros(self.count, dtype=np.int64)
         merged[self._block] = coarser
         return merged
 
     def polygons(self) -> gpd.GeoDataFrame:
-        """Draw the blocks: the union of their cells.
+        """Return the blocks as geometries: the unions of their cells.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class Coarsened:
         return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=united, crs=self.crs)
 
     def __repr__(self) -> str:
-        """Say how many blocks, of what."""
+        """Describe the number of blocks, their level and the merged partition."""
         return f"Coarsened({self.count} blocks, level {self.level} of {self.base!r})"
 
 
@@ -185,24 +185,24 @@ _LEAST_M = 1.0
 def blocks_of(
     middles: NDArray[np.float64], *, corner: tuple[float, float], spacing_m: float, level: int
 ) -> NDArray[np.int64]:
-    """Merge cells whose middles lie in one square of a side of ``spacing_m`` · 2^level.
+    """Merge cells whose centres lie in the same square with a side of ``spacing_m`` · 2^level.
 
     Parameters
     ----------
     middles
-        Of the cells 1 … V in order, metres, shape (V, 2).
+        Centres of the cells 1 … V in order, metres, shape (V, 2).
     corner
         South-west corner of the first square, metres.
     spacing_m
         Side of a square of level 0, metres.
     level
-        How often the side is doubled, 0 or more; 0 is the cells themselves.
+        How many times the side is doubled, 0 or more; at 0 each cell is a block.
 
     Returns
     -------
     ndarray
-        The block of each cell, 0 … blocks - 1, row by row from the south-west; int64, shape (V,). Squares of a level
-        are made of four of the level before, so each block of a level lies within one of the next.
+        The block of each cell, 0 … blocks - 1, row by row from the south-west; int64, shape (V,). A square of a level
+        consists of four squares of the level before, so each block of a level lies within one block of the next.
 
     Raises
     ------
@@ -217,17 +217,17 @@ def blocks_of(
 
 
 def spacing_of(middles: NDArray[np.float64]) -> float:
-    """Say how far apart places are about: the side of the square each would have of their extent.
+    """Return the approximate spacing of points: the side of a square with the area of their extent per point.
 
     Parameters
     ----------
     middles
-        Metres, shape (V, 2), V ≥ 1.
+        The points, metres, shape (V, 2), V ≥ 1.
 
     Returns
     -------
     float
-        Metres, at least 1; of places in a line, the line's length over their number.
+        Metres, at least 1; for points on a line, the length of the line divided by their number.
     """
     width, height = (middles.max(axis=0) - middles.min(axis=0)).tolist()
     return float(max(np.sqrt(width * height / len(middles)), max(width, height) / len(middles), _LEAST_M))

@@ -1,7 +1,7 @@
-"""Error of a partition, with all faults at once."""
+"""Error of a partition, with all faults."""
 
 from simulator.files.errors import FaultsError
 
 
 class CellsError(FaultsError):
-    """A partition that cannot be made."""
+    """A partition that cannot be built."""

@@ -1,4 +1,4 @@
-"""The papers' discretisation of latitude and longitude into 32-bit identifiers, and the cells of a city in it."""
+"""The papers' discretisation of latitude and longitude into 32-bit identifiers, and a city's cells in it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _METRES_PER_DEGREE = EARTH_RADIUS_M * math.pi / 180
 class GlobalSquare:
     """A square of 9,500 × 9,500 miles on a sphere, divided into cells with one identifier each.
 
-    A row is a band of latitude ``size_miles`` high. The columns of a row are as wide at the latitude of the
-    row's middle, so all cells have the same area, and columns of neighbouring rows do not line up. The
-    identifier is row · side + column, from 0 in the south-west. At 0.15 miles there are 63,334 cells a side,
-    4,011,195,556 in all, which 32 bits can tell apart.
+    A row is a band of latitude ``size_miles`` high. The columns of a row have the same width at the latitude of the
+    row's middle, so all cells have the same area, and columns of neighbouring rows are not aligned. The
+    identifier is row · side + column, from 0 in the south-west. At 0.15 miles there are 63,334 cells per side,
+    4,011,195,556 in all, which 32 bits can distinguish.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class GlobalSquare:
     References
     ----------
     Sampling Privacy, section 4 and figure 1: "using a 32 bit identifier provides 4 billion possible
-    locations, which covers a 9,500 x 9,500 mile square with 0.15 mile sections". The papers leave the
-    projection open; bands of latitude are this implementation's reading.
+    locations, which covers a 9,500 x 9,500 mile square with 0.15 mile sections". The papers do not specify the
+    projection; bands of latitude are this implementation's interpretation.
     """
 
     size_miles: float = 0.15
@@ -75,12 +75,12 @@ class GlobalSquare:
 
     @cached_property
     def side(self) -> int:
-        """Cells along each side of the square."""
+        """Number of cells along each side of the square."""
         return pieces(SQUARE_MILES, self.size_miles)
 
     @property
     def total(self) -> int:
-        """Cells in the whole square; identifiers are 0 … total - 1."""
+        """Number of cells in the whole square; identifiers are 0 … total - 1."""
         return self.side**2
 
     @cached_property
@@ -89,7 +89,7 @@ class GlobalSquare:
         return self.size_miles * MILE_M / _METRES_PER_DEGREE
 
     def row_of(self, lat: ArrayLike) -> NDArray[np.int64]:
-        """Say in which row each latitude is.
+        """Return the row of each latitude.
 
         Parameters
         ----------
@@ -105,14 +105,14 @@ class GlobalSquare:
         return np.floor(bands).astype(np.int64) + self.side // 2
 
     def column_of(self, lon: ArrayLike, row: ArrayLike) -> NDArray[np.int64]:
-        """Say in which column of its row each longitude is.
+        """Return the column of each longitude in its row.
 
         Parameters
         ----------
         lon
-            Degrees, finite, shape (n,); taken as at most half a turn east or west of the origin.
+            Degrees, finite, shape (n,); interpreted as at most 180° east or west of the origin.
         row
-            As :meth:`row_of` gives them, shape (n,).
+            Rows as returned by :meth:`row_of`, shape (n,).
 
         Returns
         -------
@@ -125,7 +125,7 @@ class GlobalSquare:
         return np.floor(steps).astype(np.int64) + self.side // 2
 
     def global_id(self, lon: ArrayLike, lat: ArrayLike) -> NDArray[np.int64]:
-        """Say which cell of the square each place is in.
+        """Return the identifier of the cell of each point.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class GlobalSquare:
         Returns
         -------
         ndarray
-            Identifiers 0 … total - 1, or -1 outside the square, NaN included; int64, shape (n,).
+            Identifiers 0 … total - 1, or -1 outside the square and for NaN; int64, shape (n,).
         """
         lon, lat = np.broadcast_arrays(np.asarray(lon, dtype=np.float64), np.asarray(lat, dtype=np.float64))
         known = (np.abs(lon) <= 360) & (np.abs(lat) <= 90)
@@ -145,7 +145,7 @@ class GlobalSquare:
         return np.where(inside, row * self.side + column, -1)
 
     def rectangles(self, identifiers: ArrayLike) -> NDArray[np.float64]:
-        """Bound cells by meridians and parallels.
+        """Return the meridians and parallels that bound each cell.
 
         Parameters
         ----------
@@ -177,10 +177,10 @@ _MARGIN_M = 0.01
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GeographicGrid:
-    """The cells of a :class:`GlobalSquare` that meet a city; made by :meth:`build_over`.
+    """The cells of a :class:`GlobalSquare` that intersect a city; built by :meth:`build_over`.
 
     Cells are numbered 1 … V by ascending global identifier, and the identifier is a cell's name, so that a
-    place has the same name whatever city was asked for.
+    cell has the same name in the partitions of all cities.
 
     Parameters
     ----------
@@ -189,11 +189,11 @@ class GeographicGrid:
     square
         The discretisation.
     first_row
-        The southernmost row that meets the city.
+        The southernmost row that intersects the city.
     first_column
-        Of each row from there on, the first column that meets the city; int64, shape (rows,).
+        For each row from there on, the first column that intersects the city; int64, shape (rows,).
     offset
-        How many cells lie in the rows before, int64, shape (rows + 1,); the last is V.
+        For each row, the number of cells in the rows before, int64, shape (rows + 1,); the last is V.
     """
 
     crs: pyproj.CRS
@@ -213,7 +213,7 @@ class GeographicGrid:
         size_miles: float = 0.15,
         origin: tuple[float, float] = (0.0, 0.0),
     ) -> GeographicGrid:
-        """Choose the cells that meet a rectangle.
+        """Select the cells that intersect a rectangle.
 
         Parameters
         ----------
@@ -222,15 +222,15 @@ class GeographicGrid:
         crs
             Projected coordinate system of the bounds.
         size_miles
-            Size of a cell.
+            Size of a cell, miles.
         origin
             Longitude and latitude of the middle of the square of 9,500 miles, degrees.
 
         Returns
         -------
         GeographicGrid
-            In each row the cells from the first to the last that meet the rectangle; here and there one more,
-            whose corner the rectangle misses by metres.
+            In each row, the cells from the first to the last that intersect the rectangle. A few rows have one more
+            cell, whose corner is metres away from the rectangle.
 
         Raises
         ------
@@ -264,7 +264,7 @@ class GeographicGrid:
 
     @property
     def count(self) -> int:
-        """How many cells, V."""
+        """Number of cells, V."""
         return int(self.offset[-1])
 
     @cached_property
@@ -280,7 +280,7 @@ class GeographicGrid:
         return [str(identifier) for identifier in self.identifiers.tolist()]
 
     def global_id(self, lon: ArrayLike, lat: ArrayLike) -> NDArray[np.int64]:
-        """Say which cell of the whole square each place is in.
+        """Return the global identifier of the cell of each point, in the city or not.
 
         Parameters
         ----------
@@ -290,12 +290,12 @@ class GeographicGrid:
         Returns
         -------
         ndarray
-            Identifiers, or -1 outside the square, NaN included; int64, shape (n,).
+            Identifiers, or -1 outside the square and for NaN; int64, shape (n,).
         """
         return self.square.global_id(lon, lat)
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Say in which cell of the city each place is.
+        """Return the cell of each point.
 
         Parameters
         ----------
@@ -305,15 +305,15 @@ class GeographicGrid:
         Returns
         -------
         ndarray
-            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+            1 … V, or 0 for outside and for NaN; int32, shape (n,).
 
         Raises
         ------
         ValueError
-            If the places are not pairs.
+            If the points are not pairs.
         """
         places = points_of(xy)
-        # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+        # pyproj converts an array of one number to a number, which numpy has deprecated: a single point is sent twice.
         sent = places if len(places) != 1 else places.repeat(2, axis=0)
         lon, lat = (values[: len(places)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
         identifier = self.square.global_id(lon, lat)
@@ -326,21 +326,21 @@ class GeographicGrid:
         return np.where(known, cell + 1, 0).astype(np.int32)
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge cells into blocks of 2^level rows, as wide as 2^level cells are in the city's middle row.
+        """Merge cells into blocks of 2^level rows, as wide as 2^level cells in the city's middle row.
 
-        Columns of neighbouring rows do not line up, so the sides of blocks are meridians: a cell belongs to the
-        block its middle lies in, and a row of a block holds a cell more or less than 2^level here and there.
+        Columns of neighbouring rows are not aligned, so the sides of blocks are meridians. A cell belongs to the
+        block that contains its centre, and some rows of a block have one cell more or less than 2^level.
 
         Parameters
         ----------
         level
-            How often the size of a cell is doubled, 0 or more; 0 is the cells themselves.
+            How many times the size of a cell is doubled, 0 or more; at 0 each cell is a block.
 
         Returns
         -------
         ndarray
             The block of each cell 1 … V in order, 0 … blocks - 1, row by row; int64, shape (V,). Each block of a
-            level lies within one of the next.
+            level lies within one block of the next.
 
         Raises
         ------
@@ -354,14 +354,14 @@ class GeographicGrid:
         west, _, east, _ = self.square.rectangles(self.identifiers).T
         middle = self.first_row + len(self.first_column) // 2
         column = self.square.column_of((west + east) / 2, np.full_like(row, middle))
-        # The middle row may be narrower than others at its ends, so columns may lie a little outside the square.
+        # The middle row may be narrower than others, so columns may lie slightly outside the square.
         blocks = np.stack([row >> level, column >> level], axis=1)
         return np.unique(blocks, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
     def polygons(self) -> gpd.GeoDataFrame:
-        """Draw the cells by their corners.
+        """Return the cells as polygons with four corners.
 
-        A side along a parallel is drawn straight; at 0.15 miles it is off by millimetres.
+        A side along a parallel is a straight line; at 0.15 miles the deviation is millimetres.
 
         Returns
         -------
@@ -379,7 +379,7 @@ class GeographicGrid:
         return _wgs84_from(self.crs)
 
     def __repr__(self) -> str:
-        """Say how many cells, how large, and about where."""
+        """Describe the number of cells, their size and the centre of the square."""
         size, origin = self.square.size_miles, self.square.origin
         return f"GeographicGrid({self.count} cells of {size:g} miles, square about {origin})"
 
@@ -395,7 +395,7 @@ def _set_origin(square: GlobalSquare) -> str:
 def _rim(
     bounds: tuple[float, float, float, float], *, step_m: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points around a rectangle widened by a centimetre, in order and closed, at most a step apart."""
+    """Return points along the boundary of a rectangle widened by 1 cm, in order, closed, at most `step_m` apart."""
     x_min, y_min, x_max, y_max = bounds
     x_min, y_min, x_max, y_max = x_min - _MARGIN_M, y_min - _MARGIN_M, x_max + _MARGIN_M, y_max + _MARGIN_M
     x = np.linspace(x_min, x_max, int((x_max - x_min) / step_m) + 2)
@@ -408,10 +408,10 @@ def _rim(
 def _cells_along(
     square: GlobalSquare, lon: NDArray[np.float64], lat: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns a closed line of close points goes through.
+    """Return the rows and columns through which a closed line of closely spaced points passes.
 
-    Between two points the line may cut the corner of a cell in which neither lies, so each row that either is
-    in gets the columns of both.
+    Between two points, the line may cross the corner of a cell that contains neither. Therefore the columns of both
+    points are added to the rows of both.
     """
     row = square.row_of(lat)
     rows = np.concatenate((row, row[1:], row[:-1]))

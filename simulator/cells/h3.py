@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 FINEST = 15
 _CELL_NBYTES = 300
-"""Of an identifier while H3 finds it: as a Python text and as a number."""
+"""Bytes of memory per cell while H3 selects the cells: its identifier as a Python string and as a number."""
 _CORNERS_A_SIDE = 64
 _WIDENED_M = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HexagonGrid:
-    """The cells of H3 that meet a city; made by :meth:`build_over`.
+    """The cells of H3 that intersect a city; built by :meth:`build_over`.
 
-    Cells are numbered 1 … V by ascending H3 index, and the index is a cell's name, so that a place has the same
-    name whatever city was asked for. All but twelve of the globe's cells are hexagons, and a cell's children do not
-    exactly fill it: a block of cells is what H3 calls their parent, drawn as the cells it is made of.
+    Cells are numbered 1 … V by ascending H3 index, and the index is a cell's name, so that a cell has the same
+    name in the partitions of all cities. All but twelve of the globe's cells are hexagons, and a cell's children do
+    not exactly fill it. A block of cells is the cell that H3 calls their parent, drawn as the cells it consists of.
 
     Parameters
     ----------
     crs
         Projected coordinate system of the city, metres.
     resolution
-        H3's, 0 … 15.
+        H3's resolution, 0 … 15.
     identifiers
         H3 indices, ascending, uint64, shape (V,).
 
@@ -65,7 +65,7 @@ class HexagonGrid:
         crs: object,
         within: tuple[float, float, float, float] | None = None,
     ) -> HexagonGrid:
-        """Choose the cells that meet a rectangle.
+        """Select the cells that intersect a rectangle.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class HexagonGrid:
         crs
             Projected coordinate system of the bounds.
         within
-            Choose the cells that meet this window, in metres; all others are outside.
+            Select only the cells that intersect this window, in metres; all others are outside.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class HexagonGrid:
         x_min, y_min, x_max, y_max = window
         wide, high = x_max - x_min, y_max - y_min
         side = h3.average_hexagon_edge_length(resolution, unit="m")
-        # A rectangle meets the cells of its area and those along its rim.
+        # A rectangle intersects the cells of its area and those along its boundary.
         about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
         if said := shortage(about * _CELL_NBYTES, to=f"list about {about:,.0f} cells of resolution = {resolution}"):
             raise CellsError([f"{said}; or take a coarser one, or a part of the city with bounds"])
@@ -122,7 +122,7 @@ class HexagonGrid:
 
     @property
     def count(self) -> int:
-        """How many cells, V."""
+        """Number of cells, V."""
         return len(self.identifiers)
 
     @cached_property
@@ -131,7 +131,7 @@ class HexagonGrid:
         return [f"{identifier:x}" for identifier in self.identifiers.tolist()]
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Say in which cell of the city each place is; about a million places a second.
+        """Return the cell of each point; about a million points per second.
 
         Parameters
         ----------
@@ -141,18 +141,18 @@ class HexagonGrid:
         Returns
         -------
         ndarray
-            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+            1 … V, or 0 for outside and for NaN; int32, shape (n,).
 
         Raises
         ------
         ValueError
-            If the places are not pairs.
+            If the points are not pairs.
         """
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)
         known = np.asarray(np.isfinite(places).all(axis=1))
         there = places[known]
-        # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+        # pyproj converts an array of one number to a number, which numpy has deprecated: a single point is sent twice.
         sent = there if len(there) != 1 else there.repeat(2, axis=0)
         lon, lat = (values[: len(there)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
         reached = np.isfinite(lon) & np.isfinite(lat)
@@ -171,14 +171,14 @@ class HexagonGrid:
         Parameters
         ----------
         level
-            How many resolutions coarser, 0 or more. A parent has about seven times the area, so a side about 2.6
-            times as long.
+            How many resolutions coarser, 0 or more. A parent has about seven times the area of its child, and a side
+            about 2.6 times as long.
 
         Returns
         -------
         ndarray
             The block of each cell 1 … V in order, 0 … blocks - 1, by ascending H3 index; int64, shape (V,). Each
-            block of a level lies within one of the next.
+            block of a level lies within one block of the next.
 
         Raises
         ------
@@ -196,7 +196,7 @@ class HexagonGrid:
         return np.unique(parents, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
     def polygons(self) -> gpd.GeoDataFrame:
-        """Draw the cells by their corners.
+        """Return the cells as polygons.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class HexagonGrid:
         return _wgs84_from(self.crs)
 
     def __repr__(self) -> str:
-        """Say how many cells, of which resolution."""
+        """Describe the number of cells and their resolution."""
         return f"HexagonGrid({self.count} cells of H3 resolution {self.resolution})"
 
 
@@ -230,7 +230,7 @@ def _wgs84_from(crs: pyproj.CRS) -> pyproj.Transformer:
 
 
 def _rim(bounds: tuple[float, float, float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points around a rectangle widened by a centimetre, in order."""
+    """Return points along the boundary of a rectangle widened by 1 cm, in order."""
     x_min, y_min, x_max, y_max = bounds
     x = np.linspace(x_min - _WIDENED_M, x_max + _WIDENED_M, _CORNERS_A_SIDE)
     y = np.linspace(y_min - _WIDENED_M, y_max + _WIDENED_M, _CORNERS_A_SIDE)

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedPlaces:
-    """Places with a name each; made by :meth:`build`.
+    """Places with one name each; built by :meth:`build`.
 
     Parameters
     ----------
     kind
-        "stations", whose cells are what is near them, or "locations", which are known by name too.
+        "stations", whose cells are their surroundings, or "locations", to which devices are also assigned by name.
     crs
         Projected coordinate system, metres.
     keys
         The name of each place in the data, shape (V,).
     names
-        The name to show, one a cell.
+        The name to show, one per cell.
     xy
-        Where each is, metres, shape (V, 2).
+        Position of each place, metres, shape (V, 2).
     radius_m
-        A place is at the nearest of them, of equally near ones the first, no further off than this.
+        A point is in the cell of the nearest place (the first of equally near ones) within this distance, metres.
     side_m
-        Where places have no coordinates of their own: the side of the squares they are laid out as; else None.
+        If places have no coordinates of their own: the side of the squares that represent them, metres; else None.
     """
 
     kind: str
@@ -65,24 +65,24 @@ class NamedPlaces:
         labels: Mapping[str, str] | None = None,
         side_m: float | None = None,
     ) -> NamedPlaces:
-        """Make cells of places.
+        """Build cells from places.
 
         Parameters
         ----------
         kind
             "stations" or "locations".
         keys
-            The name of each place in the data; no two alike.
+            The name of each place in the data; names must be unique.
         xy
-            Where each is, metres, finite, shape (V, 2).
+            Position of each place, metres, finite, shape (V, 2).
         crs
             Projected coordinate system.
         radius_m
-            How far off its place somebody may be, metres.
+            Maximum distance of a device from its place, metres.
         labels
-            What to call some of them instead.
+            Names to show in place of some keys.
         side_m
-            The side of the squares that stand for places without coordinates, ``xy`` being their middles.
+            Side of the squares that represent places without coordinates, metres; ``xy`` holds their centres.
 
         Returns
         -------
@@ -92,7 +92,8 @@ class NamedPlaces:
         Raises
         ------
         CellsError
-            If there is no place, a coordinate is missing, names repeat, or a label is of a place that is not there.
+            If there is no place, a coordinate is missing, names repeat, a label is for an unknown place, or the radius
+            is not a finite number above 0.
         """
         faults = []
         if not len(keys):
@@ -115,21 +116,21 @@ class NamedPlaces:
 
     @property
     def count(self) -> int:
-        """How many cells, V."""
+        """Number of cells, V."""
         return len(self.keys)
 
     @property
     def knows_names(self) -> bool:
-        """Whether somebody whose place is known by name is in the cell of that name, wherever it is."""
+        """Whether a device whose place is known by name is in the cell of that name, whatever its position."""
         return self.kind == "locations"
 
     def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
-        """Say which cell each name of the data is, 0 for none; (n,) int32."""
+        """Return the cell of each name in the data, 0 for none; (n,) int32."""
         known: pd.Index[Any] = pd.Index(self.keys, dtype="object")
         return np.asarray(known.get_indexer(pd.Index(list(names), dtype="object")) + 1, np.int32)
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Say at which place each is: the nearest within the radius; where places are squares, the one it is in.
+        """Return the cell of each point: the nearest place within the radius, or the square that contains the point.
 
         Parameters
         ----------
@@ -139,12 +140,12 @@ class NamedPlaces:
         Returns
         -------
         ndarray
-            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+            1 … V, or 0 for outside and for NaN; int32, shape (n,).
 
         Raises
         ------
         ValueError
-            If the places are not pairs.
+            If the points are not pairs.
         """
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)
@@ -159,20 +160,20 @@ class NamedPlaces:
         return cells
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge places that lie in one square; squares lie from the south-west corner of all places.
+        """Merge places that lie in the same square; the squares start at the south-west corner of all places.
 
         Parameters
         ----------
         level
-            How often the side of a square is doubled, 0 or more. At 0 a cell is a block; before that, a square is
-            as large as each place would have of their extent. Places laid out in a row are merged two, four, eight …
-            neighbours at a time.
+            How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before
+            doubling is that of `spacing_of`: a square with the area of the places' extent per place. Places laid out in
+            a row are merged two, four, eight … neighbours at a time.
 
         Returns
         -------
         ndarray
             The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
-            within one of the next.
+            within one block of the next.
 
         Raises
         ------
@@ -185,7 +186,7 @@ class NamedPlaces:
         return blocks_of(self.xy, corner=(west, south), spacing_m=spacing_of(self.xy), level=level)
 
     def polygons(self) -> gpd.GeoDataFrame:
-        """Draw the places: points, or squares where they have no coordinates of their own.
+        """Return the places as points, or as squares if they have no coordinates of their own.
 
         Returns
         -------
@@ -209,11 +210,11 @@ class NamedPlaces:
 
     @cached_property
     def _first_at(self) -> NDArray[np.int64]:
-        """The first place at the coordinates of each, (V,): of places at one spot the tree returns any."""
+        """Index of the first place with the same coordinates as each, (V,): the tree returns any of them."""
         _, first, inverse = np.unique(self.xy, axis=0, return_index=True, return_inverse=True)
         return np.asarray(first[inverse.reshape(-1)], dtype=np.int64)
 
     def __repr__(self) -> str:
-        """Say how many places."""
+        """Describe the number and kind of the places, and their size."""
         near = "squares in a row" if self.side_m is not None else f"within {self.radius_m:g} m"
         return f"NamedPlaces({self.count} {self.kind}, {near})"

@@ -1,4 +1,4 @@
-"""`Partition`: the interface of a division of the city into cells, and the points whose cells are asked for."""
+"""`Partition`, the interface of a division of the city into cells, and the conversion of points to an array."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ LARGEST_COUNT = 2**31 - 1
 class Partition(Protocol):
     """Cells 1 … ``count`` of a city; 0 is outside all of them.
 
-    Ids are dense, so an array of length V + 1 holds a number for each cell and, first, for outside.
+    Ids are dense, so an array of length V + 1 holds one number for outside, at index 0, and one for each cell.
     """
 
     @property
     def kind(self) -> str:
-        """What kind of cells, in one word."""
+        """Kind of the cells, in one word."""
         ...
 
     @property
     def count(self) -> int:
-        """How many cells, V."""
+        """Number of cells, V."""
         ...
 
     @property
     def names(self) -> list[str]:
-        """One name a cell, of length V; cell v is called ``names[v - 1]``."""
+        """Names of the cells, of length V; the name of cell v is ``names[v - 1]``."""
         ...
 
     @property
     def crs(self) -> pyproj.CRS:
-        """The projected coordinate system, in metres, of the places asked about."""
+        """The projected coordinate system, in metres, of the points passed to `cell_of`."""
         ...
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Say in which cell each place is.
+        """Return the cell of each point.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class Partition(Protocol):
         Returns
         -------
         ndarray
-            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+            1 … V, or 0 for outside and for NaN; int32, shape (n,).
         """
         ...
 
@@ -66,18 +66,18 @@ class Partition(Protocol):
         Parameters
         ----------
         level
-            How often the side of a cell is doubled, 0 or more.
+            How many times the side of a cell is doubled, 0 or more.
 
         Returns
         -------
         ndarray
             The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
-            within one of the next. It hangs on the city alone, never on who is where.
+            within one block of the next. The blocks depend on the city alone, never on the positions of devices.
         """
         ...
 
     def polygons(self) -> gpd.GeoDataFrame:
-        """Draw the cells.
+        """Return the cells as geometries.
 
         Returns
         -------
@@ -89,33 +89,33 @@ class Partition(Protocol):
 
 @runtime_checkable
 class LinkCells(Protocol):
-    """Cells that are links of the roads, so that a vehicle's link says its cell."""
+    """Cells that consist of links of the roads, so that a vehicle's link determines its cell."""
 
     @property
     def knows_links(self) -> bool:
-        """Whether they are."""
+        """Whether the cells consist of links."""
         ...
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Say in which cell each place is, of vehicles whose link is not known; as `Partition` has it."""
+        """Return the cell of each point, for vehicles whose link is not known; as in `Partition`."""
         ...
 
     def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Say in which cell each link is, 0 for none; (n,) link ids to (n,) int32."""
+        """Return the cell of each link, 0 for none; (n,) link ids to (n,) int32."""
         ...
 
 
 @runtime_checkable
 class NameCells(Protocol):
-    """Cells that are named places, so that the name of somebody's place says the cell."""
+    """Cells that are named places, so that the name of a device's place determines its cell."""
 
     @property
     def knows_names(self) -> bool:
-        """Whether they are."""
+        """Whether the cells are named places."""
         ...
 
     def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
-        """Say which cell each name is, 0 for none; (n,) int32."""
+        """Return the cell of each name, 0 for none; (n,) int32."""
         ...
 
 
@@ -125,12 +125,12 @@ def points_of(xy: npt.ArrayLike) -> npt.NDArray[np.float64]:
     Parameters
     ----------
     xy
-        Shape (n, 2).
+        Points, shape (n, 2).
 
     Returns
     -------
     numpy.ndarray
-        The same, (n, 2) float64, contiguous.
+        The same points, (n, 2) float64, contiguous.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Partition into segments of road."""
+"""Partition into road segments."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RoadSegments:
-    """Links of a network, alone or with the one that leads back; made by :meth:`build`.
+    """Links of a network, each alone or together with the opposite link; built by :meth:`build`.
 
-    A vehicle whose link is known is in that link's cell. One known by its coordinates is in the cell of the nearest
-    segment, of equally near ones the first, unless it is further off than ``within_m``.
+    A vehicle whose link is known is in that link's cell. A vehicle known by its coordinates is in the cell of the
+    nearest segment (the first of equally near ones), unless that is further away than ``within_m``.
 
     Parameters
     ----------
     crs
         Projected coordinate system, metres.
     lines
-        What each cell looks like, shape (V,): lines, or two of them.
+        Geometry of each cell, shape (V,): a line, or two lines.
     names
-        One a cell.
+        One name per cell.
     cell_of_links
-        The cell of each link, 0 where it is none, int32, shape (links,).
+        The cell of each link, 0 for a link in no cell, int32, shape (links,).
     within_m
-        How far off a place may be, metres.
+        Maximum distance of a point from its segment, metres.
     """
 
     crs: pyproj.CRS
@@ -61,20 +61,20 @@ class RoadSegments:
         crs: object,
         within_m: float,
     ) -> RoadSegments:
-        """Make cells of links.
+        """Build cells from links.
 
         Parameters
         ----------
         geometries
-            A line a link, shape (links,).
+            One line per link, shape (links,).
         cell_of_links
             The cell of each link, 1 … V without gaps, 0 for none; shape (links,).
         names
-            One a cell; a name that comes again gets a number.
+            One name per cell; a repeated name gets a number.
         crs
             Projected coordinate system of the lines.
         within_m
-            How far off its segment a place may be, metres.
+            Maximum distance of a point from its segment, metres.
 
         Returns
         -------
@@ -99,15 +99,15 @@ class RoadSegments:
 
     @property
     def count(self) -> int:
-        """How many cells, V."""
+        """Number of cells, V."""
         return len(self.lines)
 
     def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Say in which cell each link is, 0 for none; (n,) link ids to (n,) int32."""
+        """Return the cell of each link, 0 for none; (n,) link ids to (n,) int32."""
         return np.asarray(self.cell_of_links[link])
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Say at which segment each place is: the nearest.
+        """Return the cell of each point: the nearest segment.
 
         Parameters
         ----------
@@ -117,12 +117,12 @@ class RoadSegments:
         Returns
         -------
         ndarray
-            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+            1 … V, or 0 for outside and for NaN; int32, shape (n,).
 
         Raises
         ------
         ValueError
-            If the places are not pairs.
+            If the points are not pairs.
         """
         places = points_of(xy)
         cells = np.full(len(places), self.count + 1, dtype=np.int32)
@@ -133,19 +133,19 @@ class RoadSegments:
         return cells
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge segments whose middles lie in one square; squares lie from the south-west corner of all middles.
+        """Merge segments whose midpoints lie in the same square; squares start at the south-west corner of all of them.
 
         Parameters
         ----------
         level
-            How often the side of a square is doubled, 0 or more. At 0 a cell is a block; before that, a square is
-            as large as each segment would have of their extent.
+            How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before
+            doubling is that of `spacing_of`: a square with the area of the midpoints' extent per segment.
 
         Returns
         -------
         ndarray
             The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
-            within one of the next.
+            within one block of the next.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class RoadSegments:
         return blocks_of(self._middles, corner=(west, south), spacing_m=spacing_of(self._middles), level=level)
 
     def polygons(self) -> gpd.GeoDataFrame:
-        """Draw the segments as lines.
+        """Return the segments as lines.
 
         Returns
         -------
@@ -172,34 +172,34 @@ class RoadSegments:
 
     @cached_property
     def _middles(self) -> NDArray[np.float64]:
-        """Middle of each cell's first line, (V, 2)."""
+        """Midpoint of each cell's first line, (V, 2)."""
         first = shapely.get_geometry(self.lines, 0)
         return np.asarray(shapely.get_coordinates(shapely.line_interpolate_point(first, 0.5, normalized=True)))
 
     def __repr__(self) -> str:
-        """Say how many segments."""
+        """Describe the number of cells and links."""
         return f"RoadSegments({self.count} cells on {len(self.cell_of_links)} links)"
 
 
 def pairs_of(
     from_node: NDArray[np.integer], to_node: NDArray[np.integer], geometries: NDArray[np.object_]
 ) -> NDArray[np.int64]:
-    """Find the two directions of each road.
+    """Pair the two directions of each road.
 
-    A link and one that leads back between the same nodes are one road. Where several do, each link, in ascending
-    order, takes of those left the one whose middle is nearest to its own.
+    A link and an opposite link between the same two nodes are one road. If there are several opposite links, each
+    link, in ascending order, is paired with the unpaired one whose midpoint is nearest to its own.
 
     Parameters
     ----------
     from_node, to_node
-        Of each link, shape (links,).
+        Nodes of each link, shape (links,).
     geometries
-        A line a link, shape (links,).
+        One line per link, shape (links,).
 
     Returns
     -------
     ndarray
-        The road of each link, 0 … roads - 1 by their first link; int64, shape (links,).
+        The road of each link, 0 … roads - 1 in the order of their first links; int64, shape (links,).
     """
     low, high = np.minimum(from_node, to_node), np.maximum(from_node, to_node)
     road = np.arange(len(low), dtype=np.int64)
@@ -224,7 +224,7 @@ def pairs_of(
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Make names differ: one that comes again gets ``#2``, then ``#3``, and so on."""
+    """Return unique names: a repeated name gets ``#2``, then ``#3``, and so on."""
     seen: dict[str, int] = {}
     told, taken = [], set(names)
     for name in names:
@@ -239,7 +239,7 @@ def numbered(names: Sequence[str]) -> list[str]:
 
 
 def _drawn(lines: NDArray[np.object_]) -> shapely.Geometry:
-    """Return one line where the other is the same backwards, else both."""
+    """Return the first of two lines if the second is the same line reversed, else both."""
     if len(lines) == 1 or shapely.equals_exact(lines[0], shapely.reverse(lines[1]), tolerance=1e-6):
         first: shapely.Geometry = lines[0]
         return first

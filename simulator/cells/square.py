@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SquareGrid:
-    """Squares in rows, numbered row by row from the south-west; made by :meth:`build_over`.
+    """Squares in rows, numbered row by row from the south-west; built by :meth:`build_over`.
 
-    A square holds its west and south sides; the last column and row hold their far sides too. Squares at the
-    rim end where ``extent`` does.
+    A square includes its west and south sides; the last column also includes its east side, and the last row its
+    north side. Squares at the boundary end at ``extent``.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class SquareGrid:
     size_m
         Side of a square, metres.
     west_m, south_m
-        Where the first column and row begin, metres.
+        West side of the first column and south side of the first row, metres.
     columns, rows
-        How many; ``columns * rows`` cells, up to 2³¹ - 1.
+        Number of columns and of rows; ``columns * rows`` cells, up to 2³¹ - 1.
     extent
         The rectangle that is divided, all its sides included: (x_min, y_min, x_max, y_max) in metres.
     """
@@ -72,20 +72,20 @@ class SquareGrid:
         crs
             Projected coordinate system of the bounds.
         within
-            Divide only this window, in metres, from its south-west corner; all else is outside. Squares on
-            its north and east rim are cut off where it ends. If None, the squares lie centred over
+            Divide only this window, in metres, from its south-west corner; all else is outside. Squares at
+            its north and east boundary are cut off there. If None, the squares are centred over
             ``bounds``.
 
         Returns
         -------
         SquareGrid
-            As few rows and columns as cover the bounds, or the window; at least one of each.
+            The fewest rows and columns that cover the bounds, or the window; at least one of each.
 
         Raises
         ------
         CellsError
-            If a number is out of range, the window does not meet the bounds, or the squares are more than
-            2³¹ - 1.
+            If a number is out of range, the window does not intersect the bounds, or there are more than 2³¹ - 1
+            squares.
         """
         _check(bounds, size_m, within)
         x_min, y_min, x_max, y_max = bounds if within is None else within
@@ -116,16 +116,16 @@ class SquareGrid:
 
     @property
     def count(self) -> int:
-        """How many cells, V."""
+        """Number of cells, V."""
         return self.columns * self.rows
 
     @cached_property
     def names(self) -> list[str]:
-        """Row from the south and column from the west, both from 1, as in "r2c5"; one a cell."""
+        """Name of each cell: row from the south and column from the west, both from 1, as in "r2c5"."""
         return [f"r{row}c{column}" for row in range(1, self.rows + 1) for column in range(1, self.columns + 1)]
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
-        """Say in which square each place is.
+        """Return the square of each point.
 
         Parameters
         ----------
@@ -135,30 +135,30 @@ class SquareGrid:
         Returns
         -------
         ndarray
-            1 … V, or 0 for outside, NaN included; int32, shape (n,).
+            1 … V, or 0 for outside and for NaN; int32, shape (n,).
 
         Raises
         ------
         ValueError
-            If the places are not pairs.
+            If the points are not pairs.
         """
         places = points_of(xy)
         sides = (self.west_m, self.south_m, self.size_m)
         return np.asarray(_cell_of(places, sides, (self.columns, self.rows), self.extent))
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge squares into blocks of 2^level by 2^level, from the south-west corner; those at the rim hold fewer.
+        """Merge squares into blocks of 2^level by 2^level from the south-west corner; boundary blocks may have fewer.
 
         Parameters
         ----------
         level
-            How often the side of a square is doubled, 0 or more.
+            How many times the side of a square is doubled, 0 or more.
 
         Returns
         -------
         ndarray
             The block of each cell 1 … V in order, 0 … blocks - 1, row by row; int64, shape (V,). Each block of a
-            level lies within one of the next.
+            level lies within one block of the next.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class SquareGrid:
         return (row >> level) * across + (column >> level)
 
     def polygons(self) -> gpd.GeoDataFrame:
-        """Draw the squares.
+        """Return the squares as polygons.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class SquareGrid:
         return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=squares, crs=self.crs)
 
     def __repr__(self) -> str:
-        """Say how many squares, and how large."""
+        """Describe the number of squares and their size."""
         return f"SquareGrid({self.count} cells: {self.rows} rows, {self.columns} columns of {self.size_m:g} m)"
 
 
@@ -195,7 +195,7 @@ def _check(
     size_m: float,
     within: tuple[float, float, float, float] | None,
 ) -> None:
-    """Raise every fault of the arguments."""
+    """Raise one error with every fault of the arguments."""
     faults = []
     if not 0 < size_m < math.inf:
         faults.append(f"size_m must be a finite number above 0, got {size_m!r}")
@@ -211,7 +211,7 @@ def _check(
 
 
 def _edges(start: float, size_m: float, count: int, first: float, last: float) -> NDArray[np.float64]:
-    """Sides of the squares along one axis, as :func:`_cell_of` knows them; shape (count + 1,)."""
+    """Return the sides of the squares along one axis, equal to those in :func:`_cell_of`; shape (count + 1,)."""
     edges = start + size_m * np.arange(count + 1, dtype=np.float64)
     edges[0], edges[-1] = first, last
     return edges
@@ -224,7 +224,7 @@ def _cell_of(
     shape: tuple[int, int],
     extent: tuple[float, float, float, float],
 ) -> NDArray[np.int32]:
-    """Place by place; a quotient that rounds to the wrong side of an edge is put right by the edge itself."""
+    """Return the square of each point; comparison with the square's sides corrects rounding errors of the quotient."""
     west, south, size = sides
     columns, rows = shape
     x_min, y_min, x_max, y_max = extent

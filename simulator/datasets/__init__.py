@@ -1,4 +1,4 @@
-"""Data sets: what is known of each, where it belongs, and its table."""
+"""Data sets: their manifest, their files, and loaders that return tables."""
 
 from simulator.datasets.errors import DatasetError
 from simulator.datasets.loader import load

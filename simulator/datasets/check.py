@@ -1,4 +1,4 @@
-"""Checks the files of a data set against the manifest."""
+"""Check of the files of a data set against the manifest."""
 
 import gzip
 import hashlib
@@ -15,18 +15,18 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class FileCheck:
-    """One file, as found.
+    """The result of checking one file.
 
     Parameters
     ----------
     folder
-        Its data set's.
+        Folder of the data set.
     name
-        Its name under the folder.
+        Name of the file under the folder.
     state
-        "ok"; "missing"; "differs" from the manifest, or cannot be read; "unlisted" in it.
+        "ok"; "missing"; "differs" from the manifest, or cannot be read; "unlisted" in the manifest.
     detail
-        What was expected and found, or what to do; empty where nothing is to say.
+        What was expected and found, or what to do; may be empty.
     """
 
     folder: str
@@ -35,7 +35,7 @@ class FileCheck:
     detail: str = ""
 
     def __str__(self) -> str:
-        """Say it on one line."""
+        """Write the result on one line."""
         return f"{self.folder}/{self.name}: {self.state}{f', {self.detail}' if self.detail else ''}"
 
 
@@ -45,9 +45,9 @@ def check_data_set(known: DataSet, root: Path | None = None) -> list[FileCheck]:
     Parameters
     ----------
     known
-        What the manifest says.
+        The data set's entry in the manifest.
     root
-        The folder of data sets; the one that CROWDVEIL_DATA names where it is None.
+        The folder of data sets; if None, the one that CROWDVEIL_DATA names.
 
     Returns
     -------
@@ -75,16 +75,17 @@ def check_file(known: DataSet, file: DataFile, folder: Path) -> FileCheck:
     Parameters
     ----------
     known
-        Its data set.
+        The data set of the file.
     file
-        What the manifest says of it.
+        The file's entry in the manifest.
     folder
-        Where the data set's files lie.
+        Folder of the data set's files.
 
     Returns
     -------
     FileCheck
-        What was found; it reads no more than the file should hold, so a gzip that unpacks to more ends early.
+        The result. Reading stops once the content is longer than the manifest states, which limits the decompression
+        of a gzip file.
     """
     path = folder / file.name
     if not path.is_file():
@@ -106,26 +107,26 @@ def check_file(known: DataSet, file: DataFile, folder: Path) -> FileCheck:
 
 
 def digest(path: Path, *, compressed: bool, at_most: int) -> tuple[str, int]:
-    """Return sha256 and length of a file's contents.
+    """Return the sha256 checksum and the length of a file's contents.
 
     Parameters
     ----------
     path
         The file.
     compressed
-        Whether to look inside its gzip.
+        Whether the file is gzip, and the contents are the decompressed ones.
     at_most
-        Stop once more bytes than this were seen.
+        Number of bytes after which reading stops.
 
     Returns
     -------
     tuple
-        The checksum in hexadecimal, and the bytes seen.
+        The checksum in hexadecimal, and the number of bytes read.
 
     Raises
     ------
     OSError, EOFError, zlib.error
-        If it cannot be read, or is no whole gzip.
+        If the file cannot be read, or is not a complete gzip file.
     """
     checksum = hashlib.sha256()
     length = 0

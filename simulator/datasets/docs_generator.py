@@ -1,4 +1,4 @@
-"""Generates docs/data.md from the manifest: `python -m simulator.datasets.docs_generator docs/data.md`."""
+"""Generator of docs/data.md from the manifest: `python -m simulator.datasets.docs_generator docs/data.md`."""
 
 import sys
 from pathlib import Path
@@ -10,12 +10,12 @@ BEGIN, END = "<!-- from the manifest: begin -->", "<!-- from the manifest: end -
 
 
 def markdown(manifest: Manifest) -> str:
-    """Write the table of data sets and what is known of each.
+    """Return the table of data sets and a section on each.
 
     Returns
     -------
     str
-        Markdown, to stand between `BEGIN` and `END`.
+        Markdown, to be placed between `BEGIN` and `END`.
     """
     lines = ["| folder | what it is | files | `fetch` | licence |", "|---|---|---|---|---|"]
     for known in manifest:
@@ -57,12 +57,12 @@ def _of(known: DataSet) -> list[str]:
 
 
 def renewed(page: str, manifest: Manifest) -> str:
-    """Return a page with what stands between `BEGIN` and `END` written anew.
+    """Return a page with the text between `BEGIN` and `END` generated again.
 
     Raises
     ------
     DatasetError
-        If the page has not both, in this order.
+        If the page does not have both, in this order.
     """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)

@@ -1,7 +1,7 @@
-"""Error of data sets, with all faults at once."""
+"""Error of data sets, with all faults."""
 
 from simulator.files.errors import FaultsError
 
 
 class DatasetError(FaultsError):
-    """A data set that is unknown, absent, not what the manifest says, or cannot be read."""
+    """A data set that is unknown, absent, different from the manifest, or cannot be read."""

@@ -1,4 +1,4 @@
-"""Downloads the files of a data set, complete and with the right checksum, or not at all."""
+"""Download of the files of a data set, complete and with the right checksum, or not at all."""
 
 import gzip
 import importlib
@@ -18,46 +18,47 @@ from simulator.files.atomic_write import publish, staging_directory
 
 TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 16
-_CONVERTED_AT_MOST = 8  # times the length of the contents that a served file may have: R's files are smaller
+_CONVERTED_AT_MOST = 8  # maximum ratio of a served file's length to its contents' after conversion; R's are smaller
 
 Progress = Callable[[int], None]
 
 
 class UnreachableError(DatasetError):
-    """A server that cannot be reached at all, so that asking it for more files would be in vain."""
+    """A server that cannot be reached at all, so that requests for more of its files would fail as well."""
 
 
 class _TooLongError(Exception):
-    """A server sends more than the file has."""
+    """A server sends more bytes than the file should have."""
 
 
 def fetch_file(known: DataSet, file: DataFile, folder: Path, *, overwrite: bool, progress: Progress) -> FileCheck:
-    """Get one file, unless it is there.
+    """Download one file, unless it exists already.
 
-    It is downloaded to a folder of its own, checked, converted, compressed, and moved into place as the last thing.
+    The file is downloaded to a staging folder, checked, converted, compressed, and finally moved into place.
 
     Parameters
     ----------
     known
-        Its data set.
+        The data set of the file.
     file
-        What the manifest says of it; it has an address.
+        The file's entry in the manifest, with an address.
     folder
-        Where the data set's files belong; made if need be.
+        Folder of the data set's files; created if necessary.
     overwrite
-        Whether a file that is there but differs is replaced; one that is right is always kept.
+        Whether an existing file that differs is replaced; a file that matches the manifest is always kept.
     progress
-        Told how many bytes came.
+        Function called with the number of bytes of each piece received.
 
     Returns
     -------
     FileCheck
-        "ok" for what is there now, its detail "kept" or "fetched"; "differs" for a file that was kept though it does.
+        "ok" for a file that matches now, with the detail "kept" or "fetched"; "differs" for a differing file that was
+        kept.
 
     Raises
     ------
     DatasetError
-        If it cannot be had; `UnreachableError` if the server cannot be reached. Nothing is left behind.
+        If the file cannot be downloaded; `UnreachableError` if the server cannot be reached. No partial file is left.
     """
     before = check_file(known, file, folder)
     if before.state == "ok":
@@ -84,11 +85,11 @@ def server_of(url: str) -> str:
 
 
 def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) -> Path:
-    """Fetch into `room` and check; whatever a server or a network does becomes one sentence."""
+    """Download into `room` and check; every error of a server or the network is raised as one sentence."""
     pooch = import_extra("pooch", needed="fetching needs pooch", extra="data", error=DatasetError)
     import requests  # noqa: PLC0415  comes with it
 
-    pooch.get_logger().setLevel("ERROR")  # it announces every file
+    pooch.get_logger().setLevel("ERROR")  # it logs every file
     where = f"{known.folder}/{file.name}: {file.url}"
     expected = file.origin_sha256 or file.sha256
     at_most = file.bytes * (_CONVERTED_AT_MOST if file.conversion else 1)
@@ -118,7 +119,7 @@ def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) ->
         if answered:
             raise DatasetError([f"{where} broke off: {_root_of(error)}"]) from None
         raise UnreachableError([f"{where} cannot be reached: {_root_of(error)}"]) from None
-    except ValueError as error:  # pooch: another checksum than it should have
+    except ValueError as error:  # raised by pooch if the checksum differs
         if "hash" not in str(error).lower():
             raise
         raise DatasetError(
@@ -127,7 +128,7 @@ def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) ->
 
 
 def _root_of(error: BaseException) -> str:
-    """Return what a chain of network errors says at its start, on one line."""
+    """Return the message of the first error in a chain of network errors, on one line."""
     while error.args and isinstance(error.args[0], BaseException):
         error = error.args[0]
     reason = getattr(error, "reason", None)
@@ -135,16 +136,16 @@ def _root_of(error: BaseException) -> str:
 
 
 def _converted(known: DataSet, file: DataFile, got: Path) -> Path:
-    """Write R's table as CSV, and check it."""
+    """Convert a table in R's format to CSV, and check it."""
     try:
-        pyreadr = importlib.import_module("pyreadr")  # no extra of ours: one data set is served in R's format
+        pyreadr = importlib.import_module("pyreadr")  # not in an extra: only one data set is served in R's format
     except ImportError:
         raise DatasetError(
             [f"{known.folder}/{file.name}: its owner serves R's format, which needs pyreadr: pip install pyreadr"]
         ) from None
     made = got.with_name("made")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyreadr's pandas calls are its own affair
+        warnings.simplefilter("ignore")  # warnings about pyreadr's own calls of pandas
         pyreadr.read_r(os.fspath(got))[None].to_csv(made, index=False)
     found, length = digest(made, compressed=False, at_most=file.bytes)
     if found != file.sha256:

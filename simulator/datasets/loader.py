@@ -1,4 +1,4 @@
-"""Loads a data set into one tidy table."""
+"""Loader of a data set as one tidy table."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -36,31 +36,31 @@ LOADERS: Mapping[Loader, str] = {
     "tntp_trips": "tntp:read_trip_table",
     "traces": "traces:read_traces",
 }
-"""Where each loader is; imported once it is needed."""
+"""Module and function of each loader; imported when it is needed."""
 
 
 def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
-    """Read a data set, or one file of it, to a tidy table.
+    """Read a data set, or one file of it, into a tidy table.
 
     Parameters
     ----------
     folder
         The data set's folder under CROWDVEIL_DATA.
     file
-        One of its files; the main ones, one under another, where it is None.
+        One of its files; if None, the main files, concatenated.
 
     Returns
     -------
     DataFrame
-        Columns as docs/data.md has them for the loader that the manifest names. Its ``attrs`` hold ``data_set``,
-        ``files``, ``attribution`` (what to write under a figure) and ``notes``: what was left out or replaced, and
-        which files are not those of the manifest.
+        Columns as documented in docs/data.md for the loader that the manifest names. Its ``attrs`` hold ``data_set``,
+        ``files``, ``attribution`` (the credit to put under a figure) and ``notes``: what was left out or replaced, and
+        which files differ from the manifest.
 
     Raises
     ------
     DatasetError
-        If there is no such data set, it is not there (the message says how to get it), has no table, or is not what
-        it should be.
+        If the data set is unknown, its files are missing (the message states how to get them), it has no table, or its
+        content is invalid.
     """
     import pandas as pd  # noqa: PLC0415  the command line lists data sets without it
 
@@ -81,7 +81,7 @@ def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
 
 
 def _read(known: DataSet, file: DataFile) -> "tuple[pd.DataFrame, list[str]]":
-    """Read one file, and say whether it is the manifest's."""
+    """Read one file, and add a note if it differs from the manifest."""
     if file.loader is None:
         raise DatasetError([f"{known.folder}/{file.name}: it has no table: {file.about}"])
     try:
@@ -102,7 +102,7 @@ def reader_of(loader: Loader) -> Read:
     Returns
     -------
     callable
-        Takes a path, gives a table and notes; raises `DatasetError`.
+        Takes a path, and returns a table and notes; raises `DatasetError`.
     """
     module, _, name = LOADERS[loader].partition(":")
     read: Read = getattr(import_module(f"{_ROOM}.{module}"), name)

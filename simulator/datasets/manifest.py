@@ -34,7 +34,7 @@ Loader = Literal[
     "tntp_trips",
     "traces",
 ]
-"""What reads a file to a tidy table; docs/data.md says what columns each gives."""
+"""Loaders that read a file into a tidy table; docs/data.md lists the columns of each."""
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
@@ -61,38 +61,38 @@ FileName = Annotated[str, Field(min_length=1), AfterValidator(_inside)]
 class DataFile(BaseModel):
     """One file of a data set.
 
-    A `sha256` and a length are of the contents before any compression made after download. A file whose name ends in
-    ``.gz`` with compression "none" is served so by its owner.
+    Checksum and length are those of the contents before the file is compressed after download. A file whose name ends
+    in ``.gz`` with compression "none" is served in that form by its owner.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: FileName
-    """Its name under the data set's folder."""
+    """Name under the data set's folder."""
     origin_path: Words
-    """Its path at the origin."""
+    """Path at the origin."""
     origin: Words | None = None
-    """Where it alone comes from, if not from the data set's origin."""
+    """Origin of this file, if it differs from the data set's."""
     licence: Words | None = None
-    """Its own terms, if not the data set's."""
+    """Licence of this file, if it differs from the data set's."""
     url: Annotated[str, AfterValidator(_address)] | None = None
-    """Where it is served; None where it must be got by hand."""
+    """Address from which the file is downloaded; None if it must be obtained by hand."""
     compression: Literal["gzip", "none"]
-    """Whether it is compressed after download."""
+    """Whether the file is compressed after download."""
     conversion: Literal["rds_to_csv"] | None = None
-    """What is done to it after download, before it is compressed."""
+    """Conversion after download, before compression."""
     origin_sha256: Sha256 | None = None
-    """Checksum of what is served, where that is converted."""
+    """Checksum of the served file, if it is converted."""
     sha256: Sha256
-    """Checksum of its contents."""
+    """Checksum of the contents."""
     bytes: Annotated[int, Field(gt=0)]
-    """Length of its contents."""
+    """Length of the contents."""
     rows: Annotated[int, Field(ge=0)] | None = None
-    """Rows without the header, or of what `about` says; None where it has none."""
+    """Number of rows without the header, or of the records that `about` names; None if the file has none."""
     loader: Loader | None = None
-    """What reads it; None where it is for other programs."""
+    """Loader of the file; None if the file is for other programs."""
     about: Words
-    """What it holds."""
+    """Description of the content."""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -104,32 +104,32 @@ class DataFile(BaseModel):
 
 
 class DataSet(BaseModel):
-    """One folder of files, with its terms."""
+    """One folder of files, with its licence."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     folder: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
-    """Its folder under the one that CROWDVEIL_DATA names."""
+    """Folder under the one that CROWDVEIL_DATA names."""
     title: Words
-    """What it is, in a few words."""
+    """Short description."""
     owner_page: Literal["none"] | Annotated[str, AfterValidator(_address)]
-    """Where its owner publishes it; "none" for what was made for this project."""
+    """Page on which the owner publishes the data set; "none" for one made for this project."""
     origin: Words
     """The exact version that was used here."""
     licence: Words
-    """Its terms."""
+    """Licence of the data set."""
     citation: Words
-    """What to cite."""
+    """Citation of the data set."""
     attribution: Words
-    """What to write under a figure made with it."""
+    """Credit to put under a figure made with the data set."""
     obtain: Words
-    """How to get it, step by step."""
+    """How to get the data set, step by step."""
     defects: Annotated[tuple[Words, ...], Field(strict=False, min_length=1)]
-    """What is wrong with it, or to beware of."""
+    """Known defects and pitfalls."""
     main: Annotated[tuple[FileName, ...], Field(strict=False)] = ()
-    """The files that `load` reads where none is named."""
+    """The files that `load` reads if none is named."""
     files: Annotated[tuple[DataFile, ...], Field(strict=False)] = ()
-    """Its files; none where it is known and not checked."""
+    """The files; empty for a data set whose files are not listed and not checked."""
 
     @model_validator(mode="after")
     def _names_agree(self) -> Self:
@@ -147,7 +147,7 @@ class DataSet(BaseModel):
 
     @property
     def how_to_obtain(self) -> str:
-        """How to get it, on one line."""
+        """How to get the data set, on one line."""
         return " ".join(self.obtain.split())
 
     def file(self, name: str) -> DataFile:
@@ -156,7 +156,7 @@ class DataSet(BaseModel):
         Raises
         ------
         DatasetError
-            If there is none; the message names the nearest.
+            If there is none; the message names the closest match.
         """
         for file in self.files:
             if file.name == name:
@@ -165,7 +165,7 @@ class DataSet(BaseModel):
 
     @property
     def names(self) -> list[str]:
-        """The names of its files."""
+        """Names of the files."""
         return [file.name for file in self.files]
 
 
@@ -185,7 +185,7 @@ class Manifest(BaseModel):
         return self
 
     def __iter__(self) -> Iterator[DataSet]:  # type: ignore[override]  # one goes through data sets, not through fields
-        """Go through the data sets."""
+        """Iterate over the data sets."""
         return iter(self.dataset)
 
     def data_set(self, folder: str) -> DataSet:
@@ -194,7 +194,7 @@ class Manifest(BaseModel):
         Raises
         ------
         DatasetError
-            If there is none; the message names the nearest.
+            If there is none; the message names the closest match.
         """
         for known in self.dataset:
             if known.folder == folder:
@@ -209,17 +209,17 @@ def read_manifest(path: Path | None = None) -> Manifest:
     Parameters
     ----------
     path
-        A TOML file; the project's own where it is None.
+        A TOML file; the project's own manifest if None.
 
     Returns
     -------
     Manifest
-        What it says.
+        The checked manifest.
 
     Raises
     ------
     DatasetError
-        If it is no manifest; every fault with its place.
+        If the file is not a valid manifest; every fault is listed with its place.
     """
     path = manifest_path() if path is None else path
     try:
@@ -259,14 +259,14 @@ def data_root() -> Path:
 
 
 def folder_of(data_set: str, root: Path | None = None) -> Path:
-    """Return where the files of a data set belong; the samples lie with the package.
+    """Return the folder of a data set's files; the samples are in the package.
 
     Parameters
     ----------
     data_set
-        Its folder's name.
+        Name of the data set's folder.
     root
-        The folder of data sets; the one that CROWDVEIL_DATA names where it is None.
+        The folder of data sets; if None, the one that CROWDVEIL_DATA names.
 
     Raises
     ------

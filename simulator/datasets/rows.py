@@ -1,4 +1,4 @@
-"""Rows of a text file: every fault names file, row and rule."""
+"""Strict reading of the rows of a text file: every fault names file, row and rule."""
 
 import csv
 import warnings
@@ -22,14 +22,14 @@ _SHOWN = 80
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DatasetRows:
-    """The rows of a file, every field as text.
+    """The rows of a file, with every field as text.
 
     Parameters
     ----------
     file
         Path, for messages.
     frame
-        Text in every column, None where the file holds nothing. Rows are numbered from 1, a header not counted.
+        Text in every column, None where the file has no value. Rows are numbered from 1, without the header.
     """
 
     file: Path
@@ -46,27 +46,27 @@ class DatasetRows:
         quoted: bool = True,
         nothing: Sequence[str] = ("",),
     ) -> "DatasetRows":
-        """Read a text file, plain or packed; a byte order mark is passed over.
+        """Read a text file, plain or compressed; a byte order mark is skipped.
 
         Parameters
         ----------
         file
             The file.
         separator
-            Between fields.
+            Character between fields.
         names
-            Of the columns, for a file without a header.
+            Names of the columns, for a file without a header.
         needed
             Columns that a header must name.
         quoted
-            Whether quotation marks enclose fields; they are letters like others where not.
+            Whether quotation marks enclose fields; if not, they are ordinary characters.
         nothing
-            Texts that stand for nothing.
+            Texts that mean a missing value.
 
         Raises
         ------
         DatasetError
-            If it cannot be read, holds no row, a row has more fields than there are columns, or a column is missing.
+            If the file cannot be read, has no rows, has a row with more fields than columns, or lacks a column.
         """
         how: dict[str, Any] = {"header": 0} if names is None else {"header": None, "names": list(names)}
         try:
@@ -100,7 +100,7 @@ class DatasetRows:
         return cls(file, frame)
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Return the number of rows."""
         return len(self.frame)
 
     def numbers(
@@ -117,13 +117,13 @@ class DatasetRows:
         Parameters
         ----------
         column
-            Its name.
+            Name of the column.
         at_least, at_most
-            Bounds.
+            Bounds, inclusive.
         whole
-            Whether they must be whole.
+            Whether the numbers must be whole.
         empty
-            Whether there may be nothing: NaN.
+            Whether missing values are allowed; they become NaN.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class DatasetRows:
         Raises
         ------
         DatasetError
-            If one is none, is not finite, or is out of bounds.
+            If a value is not a number, is not finite, or is out of bounds.
         """
         numbers = numbers_in(self.frame[column]).to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = ~np.isfinite(numbers)
@@ -158,7 +158,7 @@ class DatasetRows:
         }
 
     def texts(self, column: str, *, empty: bool = False) -> "pd.Series[Any]":
-        """Read a column of texts; whether there may be nothing: None."""
+        """Read a column of texts; if `empty`, missing values are allowed and become None."""
         if not empty:
             self.refuse(column, self.frame[column].isna().to_numpy(), "text")
         return self.frame[column]
@@ -169,16 +169,16 @@ class DatasetRows:
         Parameters
         ----------
         column
-            Its name.
+            Name of the column.
         form
-            As `pandas.to_datetime` writes it, or "ISO8601".
+            Format as for `pandas.to_datetime`, or "ISO8601".
         zone
-            "UTC" where times carry a zone, and are turned to UTC.
+            "UTC" if the times have a zone; they are converted to UTC.
 
         Raises
         ------
         DatasetError
-            If one is not of that form.
+            If a value does not have that format.
         """
         times = pd.to_datetime(self.frame[column], format=form, errors="coerce", utc=zone is not None)
         written = "a time, as 2010-10-12T00:21:28Z" if form == "ISO8601" else f"a time in the form {form}"
@@ -186,12 +186,12 @@ class DatasetRows:
         return times
 
     def refuse(self, column: str, wrong: npt.NDArray[np.bool_], rule: str) -> None:
-        """Raise if a column breaks a rule anywhere.
+        """Raise an error if any row of a column breaks a rule.
 
         Raises
         ------
         DatasetError
-            Naming the first rows, and the first value.
+            If any row does; the message names the first such rows and the first value.
         """
         if wrong.any():
             value = self.frame[column].iloc[int(np.flatnonzero(wrong)[0])]

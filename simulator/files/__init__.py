@@ -1,1 +1,1 @@
-"""Files that users give: unpacked within limits, XML without entities, tables read strictly."""
+"""Reading and writing files: decompression within limits, XML without entities, strict tables, atomic writes."""

@@ -1,8 +1,9 @@
-"""Atomic write: files and directories appear complete or not at all, and what they replace is never missing.
+"""Atomic write: files and directories appear complete or not at all, and a replaced one is available throughout.
 
 Everything is written into a hidden staging directory `.NAME.partial-HOST-RANDOM` beside its target, synchronised
 to disk, and then renamed. A process holds a lock (flock) on its staging directory, which the system releases when the
-process ends, however it ends. Whoever writes beside it next removes staging directories that no process has locked.
+process ends, however it ends. The next process that writes there removes staging directories that no process has
+locked.
 """
 
 import ctypes
@@ -31,12 +32,12 @@ _AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2
 
 @contextmanager
 def staging_directory(target: Path) -> Iterator[Path]:
-    """Make an empty directory beside `target`, to write into and then `publish` from; always removed at the end.
+    """Create an empty directory beside `target`, to write into and then `publish` from; it is removed at the end.
 
     Parameters
     ----------
     target
-        What is to be written; directories above it are made.
+        The file or directory to be written; missing parent directories are created.
 
     Yields
     ------
@@ -46,7 +47,7 @@ def staging_directory(target: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        With the name of the target where it concerned the staging directory, or no named file.
+        With the name of the target if the error concerned the staging directory or named no file.
     """
     staging, descriptor = _staging_name(target), None
     try:
@@ -75,16 +76,16 @@ def publish(source: Path, target: Path, *, replace: bool) -> None:
     source
         A file in a staging directory, or a staging directory.
     target
-        Its new name, in the directory that holds the staging directory.
+        New name of the source, in the directory that holds the staging directory.
     replace
-        Whether a file or directory there is replaced. A directory is exchanged in one step where the system can
-        (Linux), so that the target never lacks a complete directory; elsewhere it is renamed away first, and
-        `remove_leftovers` restores it should the process be killed before the second rename.
+        Whether an existing file or directory is replaced. Where the system supports it (Linux), a directory is
+        exchanged in one step, so that a complete directory is always at the target. Elsewhere the old directory is
+        renamed first, and `remove_leftovers` restores it if the process is killed before the second rename.
 
     Raises
     ------
     FileExistsError
-        Without `replace`, if there is a file or a directory that is not empty.
+        Without `replace`, if the target is a file or a directory that is not empty.
     """
     _synchronise(source)
     _rename(source, target, replace=replace)
@@ -92,23 +93,23 @@ def publish(source: Path, target: Path, *, replace: bool) -> None:
 
 
 def write_file(path: Path, fill: Callable[[Path], object], *, overwrite: bool) -> None:
-    """Let `fill` write a file beside its place, then rename it.
+    """Call `fill` to write a file beside its target, then rename the file.
 
     Parameters
     ----------
     path
-        Where the file goes; directories above it are made.
+        Target of the file; missing parent directories are created.
     fill
-        Writes to the path it is given, of the same name.
+        Function that writes to the path it is given, of the same name.
     overwrite
-        Whether a file there is replaced.
+        Whether an existing file is replaced.
 
     Raises
     ------
     FileExistsError
-        If something there may not be replaced: a file without `overwrite`; a device or a directory, always.
+        If the target exists and may not be replaced: a file without `overwrite`; a device or a directory, always.
     OSError
-        If it cannot be written.
+        If the file cannot be written.
     """
     if path.exists() and not path.is_file():
         raise FileExistsError(errno.EEXIST, "it is not a regular file", str(path))
@@ -118,11 +119,11 @@ def write_file(path: Path, fill: Callable[[Path], object], *, overwrite: bool) -
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Finish what processes that no longer exist left in a directory.
+    """Clean up the staging directories that ended processes left in a directory.
 
-    Staging directories are removed, and a directory that was about to be replaced is put back. Those of a running
-    process are left alone, and so are those of another host, or of an earlier start of this one, since nothing
-    shows whether their processes still run; and all of them where the system has no flock for directories.
+    Staging directories are removed, and a directory that was about to be replaced is restored. Staging directories of
+    a running process are left alone. So are those of another host, or of an earlier boot of this one, since it is not
+    known whether their processes still run. Where the system has no flock for directories, all are left alone.
     """
     with suppress(OSError):
         for path in directory.iterdir():
@@ -144,7 +145,7 @@ def numbered(path: Path) -> Iterator[Path]:
 
 
 def publish_numbered(source: Path, target: Path) -> Path:
-    """Rename a staging directory to the first of `numbered(target)` that is free, and return that."""
+    """Rename a staging directory to the first free path of `numbered(target)`, and return that path."""
     _synchronise(source)
     for path in numbered(target):
         with suppress(FileExistsError):
@@ -159,7 +160,7 @@ def _rename(source: Path, target: Path, *, replace: bool) -> None:
         if replace and source.is_dir() and target.is_dir():
             _replace_directory(source, target)
         elif replace or source.is_dir():
-            source.replace(target)  # the system replaces no directory but an empty one
+            source.replace(target)  # the system replaces a directory only if it is empty
         else:
             _rename_file(source, target)
     except OSError as error:
@@ -169,20 +170,20 @@ def _rename(source: Path, target: Path, *, replace: bool) -> None:
 
 
 def _rename_file(source: Path, target: Path) -> None:
-    """Rename a file to a name that is free."""
+    """Rename a file to a free name."""
     try:
         _renameat2(source, target, _RENAME_NOREPLACE)
     except FileExistsError:
         raise
-    except OSError:  # the system or the file system cannot
+    except OSError:  # the system or the file system does not support it
         target.hardlink_to(source)
 
 
 def _replace_directory(staging: Path, target: Path) -> None:
-    """Give a staging directory the name of its target, and the target a name that `_roll_back` removes."""
+    """Rename a staging directory to its target, and the target to a name that `_roll_back` removes."""
     try:
         _renameat2(staging, target, _RENAME_EXCHANGE)
-    except OSError:  # the system or the file system cannot, or the target was removed meanwhile
+    except OSError:  # the system or the file system does not support it, or the target was removed meanwhile
         with suppress(FileNotFoundError):
             target.rename(_replaced(staging))
         staging.rename(target)
@@ -194,7 +195,7 @@ def _renameat2(one: Path, other: Path, flag: int) -> None:
     Raises
     ------
     OSError
-        If the system or the file system cannot.
+        If the system or the file system does not support it.
     """
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if call is None:
@@ -206,8 +207,8 @@ def _renameat2(one: Path, other: Path, flag: int) -> None:
 def _roll_back(staging: Path) -> None:
     """Remove a staging directory and the directory it replaced.
 
-    The names are the journal of a replacement in two renames: if both directories are there, the second rename is
-    missing, and the replaced directory is put back first.
+    The names record the progress of a replacement in two renames: if both directories exist, the second rename did
+    not happen, and the replaced directory is restored first.
     """
     replaced = _replaced(staging)
     if staging.exists() and replaced.exists():
@@ -232,7 +233,7 @@ def _lock(directory: Path, *, required: bool = True) -> int | None:
     -------
     int or None
         The descriptor that holds the lock; 0 if directories cannot be locked and the lock is not `required`; None
-        if they cannot and it is, if another process has the lock, or if the directory is gone.
+        if they cannot and it is, if another process has the lock, or if the directory no longer exists.
     """
     if sys.platform == "win32":
         return None if required else 0
@@ -244,7 +245,7 @@ def _lock(directory: Path, *, required: bool = True) -> int | None:
             return descriptor
     except (FileNotFoundError, BlockingIOError):
         required = True
-    except OSError:  # as on network file systems
+    except OSError:  # directories cannot be locked, as on network file systems
         pass
     if descriptor is not None:
         os.close(descriptor)
@@ -253,7 +254,7 @@ def _lock(directory: Path, *, required: bool = True) -> int | None:
 
 @cache
 def _host() -> str:
-    """Return twelve hexadecimal digits of this start of this machine; where they are not known, of the machine."""
+    """Return twelve hexadecimal digits that identify this boot of this machine or, if unknown, the machine."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").replace("-", "")[:12]
     except OSError:
@@ -261,7 +262,7 @@ def _host() -> str:
 
 
 def _synchronise(path: Path) -> None:
-    """Have the system write a file, or a directory and all that it holds, to the disk."""
+    """Flush a file, or a directory and its content, to disk."""
     if path.is_dir():
         for child in path.iterdir():
             _synchronise(child)

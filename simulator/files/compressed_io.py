@@ -1,4 +1,4 @@
-"""Content of a file, plain or compressed, read in pieces within limits."""
+"""Reading of plain or compressed files in pieces and within limits."""
 
 import bz2
 import gzip
@@ -15,18 +15,18 @@ from simulator.files.errors import FaultsError
 from simulator.files.memory import NEGLIGIBLE, available_nbytes, in_words, shortage
 
 TABLE_TIMES, XML_TIMES, JSON_TIMES = 8.0, 3.0, 13.0
-"""Bytes of memory for each byte of text, measured: of tables read whole, of what is kept of XML, of JSON parsed."""
+"""Measured bytes of memory per byte of text: for tables read whole, for the elements kept of XML, for parsed JSON."""
 LONGEST_BYTES = 2**24
-"""Of a line of text, or of what stands in XML from one tag to the next; a reader holds all of it."""
+"""Maximum length of a line of text, or of XML from one tag to the next, bytes; a reader holds all of it in memory."""
 
 _BUFFER_BYTES = 2**20
 _CHUNK_BYTES = 2**16
 _MOST_PACKED = 1_032
-"""Times its size that gzip can unpack to; the others go further, and are tried."""
+"""Maximum compression ratio of gzip; the other formats can exceed it, so their files are decompressed to measure."""
 
 
 class _Packing(NamedTuple):
-    """A way to pack a file."""
+    """A compression format."""
 
     suffix: str
     magic: bytes
@@ -40,15 +40,15 @@ _PACKINGS = (
     _Packing(".xz", b"\xfd7zXZ\x00", "xz", lzma.LZMAFile),
 )
 _BZIP2_BLOCK = (b"1AY&SY", b"\x17rE8P\x90")
-"""What follows ``BZh`` and a digit: a block, or the end of an empty file."""
+"""Bytes that follow ``BZh`` and a digit: those of a block, or of the end of an empty file."""
 
 
 class _BeyondLimitError(Exception):
-    """Carries the rule a file breaks."""
+    """Carries the rule that a file breaks."""
 
 
 class _Limited(io.RawIOBase):
-    """Reads lines up to a limit, and refuses to read beyond."""
+    """A stream that raises an error if a line exceeds a limit."""
 
     def __init__(self, stream: BinaryIO, *, longest_line: float) -> None:
         super().__init__()
@@ -74,27 +74,28 @@ class _Limited(io.RawIOBase):
 def opened(
     file: Path, *, error: type[FaultsError], lines: bool = False, times: float = 0.0
 ) -> Iterator[io.BufferedReader]:
-    """Open a file for reading bytes; what is packed is unpacked on the way.
+    """Open a file for reading bytes, decompressed if necessary.
 
-    Whatever goes wrong with it inside the block becomes one sentence.
+    Every error of reading the file inside the block is raised as one sentence.
 
     Parameters
     ----------
     file
-        Packed by gzip, bzip2 or xz where its name ends in ``.gz``, ``.bz2`` or ``.xz``, or else where it begins so.
+        A plain file, or one compressed by gzip, bzip2 or xz. Its name ends in ``.gz``, ``.bz2`` or ``.xz``, or else
+        the format is detected from its first bytes.
     error
-        Raised.
+        Type of the error raised.
     lines
-        Whether it is text in lines, of which a reader holds one at least.
+        Whether the content is text in lines, of which a reader holds at least one in memory.
     times
-        Bytes of memory that the reader takes for each byte of the content; 0 where it keeps little of it.
+        Bytes of memory that the reader takes per byte of content; 0 if it keeps little of it.
 
     Raises
     ------
     FaultsError
-        If the file cannot be read: it is not there, is not packed as its name says, or ends early; if its content needs
-        more memory than is available; if a line of it is longer than `LONGEST_BYTES`; or if what reads it as text finds
-        none in UTF-8.
+        If the file cannot be read: it does not exist, is not compressed as its name states, or ends early; if its
+        content needs more memory than is available; if a line of it is longer than `LONGEST_BYTES`; or if it is read as
+        text and is not UTF-8.
     """
     packing = None
     try:
@@ -121,7 +122,7 @@ def opened(
 
 
 def _content_shortage(file: Path, packing: _Packing | None, times: float) -> str | None:
-    """Say whether the content of a file needs more memory than there is: packed content is counted, and not kept."""
+    """Return a sentence if a file's content needs more memory than is available; compressed content is only counted."""
     size = file.stat().st_size
     if packing is None:
         return shortage(times * size, to=f"hold its {in_words(size)}")
@@ -137,14 +138,14 @@ def _content_shortage(file: Path, packing: _Packing | None, times: float) -> str
 
 
 def chunks_of(file: Path, *, error: type[FaultsError], times: float = 0.0) -> Iterator[bytes]:
-    """Go through a file 64 KiB at a time, unpacked; see `opened`."""
+    """Yield the decompressed content of a file, 64 KiB at a time; see `opened`."""
     with opened(file, error=error, times=times) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
             yield chunk
 
 
 def raw_lines(file: Path, *, error: type[FaultsError], times: float = 0.0) -> Iterator[bytes]:
-    """Go through the lines of a file, unpacked, none longer than `LONGEST_BYTES`; see `opened`."""
+    """Yield the lines of a decompressed file, none longer than `LONGEST_BYTES`; see `opened`."""
     with opened(file, error=error, times=times) as stream:
         number = 0
         while line := stream.readline(LONGEST_BYTES + 1):
@@ -156,7 +157,7 @@ def raw_lines(file: Path, *, error: type[FaultsError], times: float = 0.0) -> It
 
 
 def begin_of(file: Path) -> bytes:
-    """Return how a file begins, for telling formats apart: at most 64 KiB, nothing of one that cannot be read."""
+    """Return the first bytes of a file, for detecting its format: at most 64 KiB, none if it cannot be read."""
     try:
         with opened(file, error=FaultsError) as stream:
             return stream.read(_CHUNK_BYTES)
@@ -175,7 +176,7 @@ def _named(file: Path) -> _Packing | None:
 
 
 def _packing_of(file: Path, begin: bytes, *, error: type[FaultsError]) -> _Packing | None:
-    """Say how a file that begins so is packed."""
+    """Return the compression format of a file with these first bytes, or None if it is plain."""
     named = _named(file)
     if named is None:
         found = next((packing for packing in _PACKINGS if begin.startswith(packing.magic)), None)

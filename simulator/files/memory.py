@@ -1,4 +1,4 @@
-"""Memory: the estimate of what a computation needs, compared with what is available."""
+"""Comparison of the estimated memory of a computation with the memory available."""
 
 import ctypes
 import os
@@ -12,14 +12,14 @@ from typing import Any
 _PERMITTED: ContextVar[bool] = ContextVar("memory_permitted", default=False)
 
 NEGLIGIBLE = 2**27
-"""Bytes that are never refused: less than the error of what is available."""
+"""Bytes that are never refused: less than the error of the estimate of available memory."""
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 @contextmanager
 def permitting(assume_yes: bool) -> Iterator[None]:  # noqa: FBT001 - it has no other parameter
-    """Let `shortage` find nothing inside the block, where the user accepts that memory may not suffice."""
+    """Make `shortage` return None inside the block, if the user accepts that memory may not suffice."""
     token = _PERMITTED.set(assume_yes or _PERMITTED.get())
     try:
         yield
@@ -28,20 +28,20 @@ def permitting(assume_yes: bool) -> Iterator[None]:  # noqa: FBT001 - it has no 
 
 
 def shortage(needed: float, *, to: str) -> str | None:
-    """Say that memory does not suffice for something about to be done.
+    """Return a message if memory does not suffice for a computation.
 
     Parameters
     ----------
     needed
-        Estimate of the memory it takes, bytes.
+        Estimate of the memory needed, bytes.
     to
-        What it is for, to stand after "memory needed to".
+        Purpose of the memory, to be placed after "memory needed to".
 
     Returns
     -------
     str or None
-        One sentence with the estimate, what is available and how to go on; None where it suffices, what is needed is
-        `NEGLIGIBLE`, or the user accepted the risk (`permitting`).
+        One sentence with the estimate, the memory available and how to continue; None if memory suffices, at most
+        `NEGLIGIBLE` bytes are needed, or the user accepted the risk (`permitting`).
     """
     if _PERMITTED.get() or needed <= max(NEGLIGIBLE, available := available_nbytes()):
         return None
@@ -58,10 +58,10 @@ def in_words(nbytes: float) -> str:
 
 
 def available_nbytes() -> float:
-    """Return how much memory this process can still take without swapping, bytes.
+    """Return how much more memory this process can use without swapping, bytes.
 
-    The least of what the system has left, of what its control groups leave it (Linux) and of its own limit of address
-    space (`ulimit -v`). Infinite where the system does not say.
+    The minimum of the memory the system has left, of what its control groups leave (Linux) and of what its own limit
+    of address space leaves (`ulimit -v`). Infinite if the system reports none of them.
     """
     return max(0.0, min([*_of_system(), *_of_groups(), *_of_address_space()], default=float("inf")))
 
@@ -83,12 +83,12 @@ def _of_system() -> Iterator[float]:
         if ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
             yield float(status.free)
         return
-    with suppress(OSError, ValueError, AttributeError):  # macOS names the pages it has, not those that are free
+    with suppress(OSError, ValueError, AttributeError):  # macOS reports all pages, not those that are free
         yield float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _of_groups(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> Iterator[float]:
-    """Yield what each control group above this process has left: its limit less what it holds and cannot drop."""
+    """Yield the memory left in each control group of this process: its limit minus its use that cannot be reclaimed."""
     with suppress(OSError):
         for line in own.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
@@ -107,7 +107,7 @@ def _of_groups(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self
 
 
 def _upwards(group: Path, top: Path) -> Iterable[Path]:
-    """Return a group and all above it; inside a container its own path may not be there, and the top is its own."""
+    """Return a group and all groups above it; inside a container the group's path may not exist, and `top` is used."""
     return [group, *(above for above in group.parents if above.is_relative_to(top))]
 
 

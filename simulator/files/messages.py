@@ -1,4 +1,4 @@
-"""Parts of messages: counted nouns, lists of rows, and which notes are doubts."""
+"""Parts of messages: counted nouns, lists of rows, and notes that are doubts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Doubt(str):
-    """A note on something that may mislead the reader of a result; any other note only informs.
+    """A note on something that may mislead the reader of a result; any other note is for information only.
 
-    Doubts travel in the same lists as notes. A run repeats them in its warnings.
+    Doubts are kept in the same lists as notes. A run repeats them in its warnings.
     """
 
     __slots__ = ()
@@ -28,16 +28,16 @@ def doubts_of(notes: Iterable[str]) -> list[str]:
 
 
 def counted(number: float, noun: str, plural: str | None = None) -> str:
-    """Write a number with its noun, and with the verb where the noun brings one along.
+    """Write a number with its noun, or with a noun and verb.
 
     Parameters
     ----------
     number
-        How many; a float is written with at most ten digits.
+        The number; a float is written with at most ten digits.
     noun
-        Of one.
+        Noun for the number 1.
     plural
-        Of any other number; ``noun`` with an s if None.
+        Noun for any other number; ``noun`` with an s if None.
 
     Returns
     -------
@@ -52,12 +52,12 @@ SHOWN_ROWS = 20
 
 
 def rows_in_words(chosen: NDArray[np.bool_]) -> str:
-    """Name rows by number, the first 20 of many.
+    """Return a list of row numbers as text, with at most the first 20.
 
     Parameters
     ----------
     chosen
-        Which rows, shape (rows,); at least one.
+        Whether each row is listed, bool, shape (rows,); at least one is.
 
     Returns
     -------
@@ -69,14 +69,14 @@ def rows_in_words(chosen: NDArray[np.bool_]) -> str:
 
 
 def numbers_in_words(shown: Sequence[int], *, total: int) -> str:
-    """Name rows whose first numbers are known.
+    """Return a list of row numbers as text, from the first numbers and the number of rows.
 
     Parameters
     ----------
     shown
         The first row numbers, ascending.
     total
-        How many rows there are.
+        Number of rows in the list.
 
     Returns
     -------

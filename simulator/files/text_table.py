@@ -1,4 +1,4 @@
-"""Selected columns of a table file, as text: delimited text, ARFF or Parquet."""
+"""Reading of selected columns of a table file as text: delimited text, ARFF or Parquet."""
 
 import codecs
 import csv
@@ -18,14 +18,14 @@ from simulator.files.memory import shortage
 
 MOST_COLUMNS = 100_000
 LONGEST_NUMBER = 400
-"""Digits beyond which a number is infinite as a double in any case."""
+"""Number of digits from which every number is infinite as a double."""
 _VALUE, _OBJECT = 32, 120
-"""Bytes of memory for a value of a Parquet file, with the copies made on the way: a number, and text or lists."""
+"""Bytes of memory per value of a Parquet file, including intermediate copies: of a number, and of text or a list."""
 _UNREADABLE = (OSError, ValueError, csv.Error, pa.ArrowException)
 
 
 def numbers_in(column: pd.Series) -> pd.Series:
-    """Return a column's numbers, NaN where there is none, and infinite where one has more digits than a double can."""
+    """Return a column's numbers: NaN where a value is not a number, infinity where it is too large for a double."""
     try:
         return pd.to_numeric(column, errors="coerce")
     except OverflowError:
@@ -45,27 +45,27 @@ def read_frame(
     Parameters
     ----------
     file
-        Its suffix says what it is: ``.parquet``, ``.arff``, and anything else is text, unpacked as by
+        The file. Its suffix determines its format: ``.parquet``, ``.arff``, and text for any other, decompressed as by
         `opened`.
     separator
-        Between columns; if None, a tab where the suffix is ``.tsv``, else a comma.
+        Character between columns; if None, a tab where the suffix is ``.tsv``, else a comma.
     header
-        Whether the first line names the columns; else they are called "1", "2", …
+        Whether the first line names the columns; else they are named "1", "2", …
     wanted
         Columns to read, by name or by number from 1.
     error
-        Raised.
+        Type of the error raised.
 
     Returns
     -------
     tuple
-        The columns wanted, under the names of the file, as text, NA where the file holds nothing, or as the Parquet
-        file has them; and the names of all columns.
+        The columns wanted, under their names in the file: as text, NA where the file has no value, or with the types
+        of the Parquet file; and the names of all columns.
 
     Raises
     ------
     FaultsError
-        If the file cannot be read, holds no row, or lacks a column that is wanted.
+        If the file cannot be read, has no rows, or lacks a column that is wanted.
     """
     path = Path(file)
     kind = "Parquet" if path.suffix.lower() == ".parquet" else "a table"
@@ -101,28 +101,28 @@ def _parquet(
 def check_parquet(
     stored: pq.ParquetFile, file: str | Path, *, error: type[FaultsError], columns: Sequence[str] | None = None
 ) -> None:
-    """Compare what a Parquet file's rows need in memory with what is available; only its metadata are read.
+    """Compare the memory that a Parquet file's rows need with the memory available; only its metadata are read.
 
     Parameters
     ----------
     stored
-        The file, opened.
+        The opened file.
     file
-        Its name, for the message.
+        Name of the file, for the message.
     error
-        Raised.
+        Type of the error raised.
     columns
-        Those to be read; left out, all.
+        Columns to be read; all columns if None.
 
     Raises
     ------
     FaultsError
-        If the rows need more than there is.
+        If the rows need more memory than is available.
     """
     rows = stored.metadata.num_rows
     fields = [field for field in stored.schema_arrow if columns is None or field.name in columns]
     each = sum(_VALUE if pa.types.is_primitive(field.type) else _OBJECT for field in fields)
-    # What strings and lists take is not in the metadata where they are encoded by a dictionary, and else is.
+    # The metadata give the size of strings and lists, except of those that are encoded by a dictionary.
     groups = (stored.metadata.row_group(place) for place in range(stored.metadata.num_row_groups))
     needed = rows * each + sum(group.total_byte_size for group in groups)
     if said := shortage(needed, to=f"read its {rows:,} rows"):
@@ -177,7 +177,7 @@ def _text(
 
 
 class _Replayed(io.RawIOBase):
-    """A stream whose first line, already read, comes first."""
+    """A stream that starts with a line that was already read from it."""
 
     def __init__(self, start: bytes, rest: BinaryIO) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ class _Replayed(io.RawIOBase):
 
 
 def _arff_header(stream: BinaryIO, file: str, *, error: type[FaultsError]) -> list[str]:
-    """Read on to the data, and return the names of the attributes."""
+    """Read the header up to the data, and return the names of the attributes."""
     names: list[str] = []
     while line := stream.readline(LONGEST_BYTES):
         words = line.decode("utf-8-sig").strip()
@@ -207,7 +207,7 @@ def _arff_header(stream: BinaryIO, file: str, *, error: type[FaultsError]) -> li
 
 
 def _places(wanted: Sequence[str | int], names: Sequence[str], file: str, *, error: type[FaultsError]) -> list[int]:
-    """Return which columns are wanted, from 0."""
+    """Return the indices of the wanted columns, from 0."""
     faults, places = [], []
     for column in wanted:
         if isinstance(column, int):

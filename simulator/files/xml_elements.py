@@ -1,4 +1,4 @@
-"""Elements of an XML file, one after another, whatever its size."""
+"""Iteration over the elements of an XML file of any size."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ MOST_DEPTH = 256
 
 
 class Element(NamedTuple):
-    """An element that begins, or that ends: then its attributes are None."""
+    """The start of an element, or its end, for which the attributes are None."""
 
     name: str
     attributes: Mapping[str, str] | None
@@ -20,39 +20,40 @@ class Element(NamedTuple):
 
     @property
     def ends(self) -> bool:
-        """Whether this is an element's end."""
+        """Whether this is the end of an element."""
         return self.attributes is None
 
     @property
     def local_name(self) -> str:
-        """Its name without the prefix of a namespace."""
+        """Name of the element without the prefix of a namespace."""
         return self.name.rpartition(":")[2]
 
 
 def elements_of(file: str | Path, *, error: type[FaultsError], times: float = XML_TIMES) -> Iterator[Element]:
-    """Go through an XML file, plain or packed, holding little more than a tag of it.
+    """Iterate over an XML file, plain or compressed, with little more than one tag of it in memory.
 
-    Text between elements is passed over. Documents that declare a document type are refused: nothing is ever expanded.
+    Text between elements is skipped. Documents that declare a document type are refused: entities are never expanded.
 
     Parameters
     ----------
     file
-        As `opened` takes it.
+        The file; see `opened`.
     error
-        Raised.
+        Type of the error raised.
     times
-        As of `opened`.
+        Bytes of memory per byte of content; see `opened`.
 
     Yields
     ------
     Element
-        Every begin and end, in the order of the file, with its line; all that stand before a fault, and then it raises.
+        Every start and end of an element, in the order of the file, with its line. All elements before a fault are
+        yielded before the error is raised.
 
     Raises
     ------
     FaultsError
         If the file cannot be read, is empty or not well-formed, declares a document type, nests more than `MOST_DEPTH`
-        elements, or has no tag in `LONGEST_BYTES`.
+        elements, or has more than `LONGEST_BYTES` without a tag.
     """
     parsing = _Parsing(str(file), error)
     silent = total = 0
@@ -77,7 +78,7 @@ def elements_of(file: str | Path, *, error: type[FaultsError], times: float = XM
 
 
 def root_of(file: Path) -> str | None:
-    """Return the name of a document's outermost element, without prefix; None of what is no XML."""
+    """Return the name of a document's outermost element, without prefix; None if the file is not XML."""
     try:
         return next((element.local_name for element in elements_of(file, error=FaultsError, times=0)), None)
     except FaultsError:
@@ -85,7 +86,7 @@ def root_of(file: Path) -> str | None:
 
 
 class _Parsing:
-    """A file while it is parsed: the elements of its last chunk, in `found`."""
+    """A file being parsed: the elements of its last chunk are in `found`."""
 
     def __init__(self, file: str, error: type[FaultsError]) -> None:
         self._file, self._error = file, error
@@ -96,11 +97,11 @@ class _Parsing:
         parser.StartDoctypeDeclHandler, parser.EntityDeclHandler = self._refuses, self._refuses
 
     def fault(self, rule: str) -> FaultsError:
-        """Return a fault of the line that was read last."""
+        """Return an error about the line that was read last."""
         return self._error([f"{self._file}: line {self._parser.CurrentLineNumber}: {rule}"])
 
     def parse(self, chunk: bytes, *, last: bool = False) -> FaultsError | None:
-        """Go on, and return what is wrong, so that what comes before it is seen first."""
+        """Parse a chunk, and return its error, if any, so that the elements before it can be yielded first."""
         try:
             self._parser.Parse(chunk, last)
         except FaultsError as fault:
@@ -108,12 +109,12 @@ class _Parsing:
         except expat.ExpatError as fault:
             rule = f"not well-formed XML: {expat.ErrorString(fault.code)}"
             return self._error([f"{self._file}: line {fault.lineno}: {rule}"])
-        except (LookupError, ValueError) as fault:  # what Python's codecs have against the encoding the file declares
+        except (LookupError, ValueError) as fault:  # raised by Python's codecs for the encoding that the file declares
             return self._error([f"{self._file}: line 1: its declared encoding cannot be read: {fault}"])
         return None
 
     def catch_up(self) -> FaultsError | None:
-        """Parse what expat has put off: from its version 2.6 on, it waits for more of a tag that is long already."""
+        """Parse what expat has deferred: from version 2.6 on, it waits for more of a tag that is already long."""
         defer = getattr(self._parser, "SetReparseDeferralEnabled", None)
         if defer is None:
             return None

@@ -1,1 +1,1 @@
-"""Loaders: each turns one kind of file into a tidy table and says what it left out."""
+"""Loaders: each reads one kind of file into a tidy table, with notes on what was left out."""

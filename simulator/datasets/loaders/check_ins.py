@@ -11,29 +11,29 @@ _SNAP = ("user", "time", "lat", "lon", "place")
 
 
 def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read check-ins, in the form of SNAP's loc-gowalla or as CSV.
+    """Read check-ins, in the format of SNAP's loc-gowalla or as CSV.
 
-    A row that equals an earlier one in every field is left out. A place that is given more than one coordinate has the
-    commonest of them, of equally common ones the first in the file, in all its check-ins.
+    A row that equals an earlier one in every field is left out. If a place has more than one pair of coordinates, all
+    its check-ins get the most frequent pair; among equally frequent ones, the first in the file.
 
     Parameters
     ----------
     file
         Tab-separated, no header: user, time, latitude, longitude, place (a number); or CSV with a header that names
-        ``user``, ``time``, ``lon``, ``lat``, ``place`` (text), told by its first row.
+        ``user``, ``time``, ``lon``, ``lat``, ``place`` (text). The format is detected from the first row.
 
     Returns
     -------
     frame : DataFrame
         ``user`` (int64), ``time`` (UTC), ``lon``, ``lat`` (degrees, WGS84), ``place`` (int64, or
-        text); the order of the file.
+        text); in the order of the file.
     notes : list of str
         What was left out or replaced.
 
     Raises
     ------
     DatasetError
-        If a field is not what it should be.
+        If a field is invalid.
     """
     rows = DatasetRows.from_file(file, separator="\t", names=_SNAP, quoted=False)
     first = rows.frame.iloc[0]
@@ -56,7 +56,7 @@ def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
     each = frame.groupby(["place", "lon", "lat"], sort=False).size().reset_index(name="count")
     several = each["place"].duplicated(keep=False)
     if several.any():
-        # groupby keeps the order of first appearance, and a stable sort keeps it among the equally common.
+        # groupby keeps the order of first appearance, and a stable sort keeps it among equally frequent pairs.
         chosen = each.sort_values("count", ascending=False, kind="stable").drop_duplicates("place").set_index("place")
         place = chosen.loc[frame["place"], ["lon", "lat"]].to_numpy(dtype=np.float64)
         moved = (frame[["lon", "lat"]].to_numpy() != place).any(axis=1)
@@ -69,7 +69,7 @@ def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def read_places(file: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read names of places.
+    """Read the names and positions of places.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def read_places(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises
     ------
     DatasetError
-        If a field is not what it should be, or a place is there twice.
+        If a field is invalid, or a place occurs twice.
     """
     rows = DatasetRows.from_file(file, separator="\t", names=("place", "name", "lat", "lon"), quoted=False)
     place = rows.integers("place")

@@ -14,14 +14,15 @@ _NEEDED = (
     *("median_speed", "median_occup", "days_observed", "abs_pm", "latitude", "longitude"),
 )
 PERIODS = ("EA", "AM", "MD", "PM", "EV")
-"""Parts of the day, in the order of the day: early, morning, midday, afternoon, evening."""
+"""Parts of the day, in chronological order: early, morning, midday, afternoon, evening."""
 
 
 def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read the counts of a typical weekday, of Caltrans PeMS.
+    """Read the counts of a typical weekday from Caltrans PeMS.
 
-    Where a station has two rows for an hour, since its lanes changed in the year, the one observed on more days is
-    read, of equal ones the one of more lanes, of equal ones the first. Rows without coordinates are kept.
+    A station whose lanes changed during the year has two rows for an hour. Of these, the row observed on more days is
+    used; if the days are equal, the row with more lanes; if these are equal too, the first row. Rows without
+    coordinates are kept.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
     -------
     frame : DataFrame
         ``station`` (int64); ``hour`` (int64) or ``period`` (text); ``vehicles`` (median over the days, all lanes),
-        ``mean_vehicles``, ``sd_vehicles`` (NaN where one day was observed); ``speed_mps``, ``occupancy`` (share of the
+        ``mean_vehicles``, ``sd_vehicles`` (NaN if only one day was observed); ``speed_mps``, ``occupancy`` (share of
         time, 0 to 1), NaN where not measured; ``lanes``, ``days``; ``district``, ``route`` (int64), ``direction``,
         ``type`` (ML is mainline); ``postmile_m`` (along the route), ``lon``, ``lat``, NaN where not known. Ordered by
         station and time of day.
@@ -42,7 +43,7 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises
     ------
     DatasetError
-        If a field is not what it should be.
+        If a field is invalid.
     """
     rows = DatasetRows.from_file(file, needed=_NEEDED)
     moments = [name for name in ("hour", "time_period") if name in rows.frame.columns]
@@ -100,20 +101,20 @@ def read_five_minutes(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Parameters
     ----------
     file
-        CSV, with or without a byte order mark, days written dd/mm/yyyy.
+        CSV, with or without a byte order mark; dates are written dd/mm/yyyy.
 
     Returns
     -------
     frame : DataFrame
-        ``time`` (the beginning, local time of California, no zone), ``vehicles`` (int64), ``lane_points`` (int64),
-        ``observed`` (share, 0 to 1).
+        ``time`` (start of the interval, local time of California, no zone), ``vehicles`` (int64), ``lane_points``
+        (int64), ``observed`` (share, 0 to 1).
     notes : list of str
-        Where the clock jumps.
+        How many times there is a gap in the times.
 
     Raises
     ------
     DatasetError
-        If a field is not what it should be, or the clock does not go forward.
+        If a field is invalid, or the times do not ascend.
     """
     count, points, share = "Lane 1 Flow (Veh/5 Minutes)", "# Lane Points", "% Observed"
     rows = DatasetRows.from_file(file, needed=("5 Minutes", count, points, share))

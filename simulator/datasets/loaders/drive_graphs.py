@@ -1,4 +1,4 @@
-"""Loader of street graphs made from OpenStreetMap by others: nodes and edges."""
+"""Loader of the nodes and edges of street graphs that others made from OpenStreetMap."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def read_drive_nodes(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises
     ------
     DatasetError
-        If a field is not what it should be, or a node is there twice.
+        If a field is invalid, or a node occurs twice.
     """
     rows = DatasetRows.from_file(file, needed=("idx", "osm_idx", "lat", "lon"))
     node = rows.integers("idx")
@@ -38,10 +38,11 @@ def read_drive_nodes(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def read_drive_edges(file: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read edges, with speeds as they were meant.
+    """Read edges, with speeds in their correct unit.
 
-    Where ``maxspeed`` is there it is taken, in miles per hour; the file's ``speed_kph``, which repeats that number as
-    km/h, only where it is not. The free-flow time follows from length and speed. Capacities are divided by the lanes.
+    The speed is ``maxspeed``, in miles per hour, if the edge has one. The file's ``speed_kph``, which repeats that
+    number as km/h, is used only otherwise. The free-flow time is computed from length and speed. Capacities are
+    divided by the number of lanes.
 
     Parameters
     ----------
@@ -54,12 +55,12 @@ def read_drive_edges(file: Path) -> tuple[pd.DataFrame, list[str]]:
         ``from_node``, ``to_node`` (int64), ``length_m``, ``speed_mps``, ``free_flow_s``, ``lanes`` (int64),
         ``capacity_vph`` (per lane), ``one_way`` (bool), ``class``.
     notes : list of str
-        How many speeds were taken from where.
+        The number of speeds from each source.
 
     Raises
     ------
     DatasetError
-        If a field is not what it should be.
+        If a field is invalid.
     """
     needed = ("src", "dst", "length", "highway", "maxspeed", "lanes", "oneway", "speed_kph", "capacity_vph")
     rows = DatasetRows.from_file(file, needed=needed)

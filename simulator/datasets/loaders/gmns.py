@@ -1,4 +1,4 @@
-"""Loader of GMNS tables under the specification's own column names."""
+"""Loader of GMNS tables with the specification's column names."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ COLUMNS = (
 """Columns of the node, link and geometry tables of the specification."""
 _DEMAND_COLUMNS = ("o_zone_id", "d_zone_id", "orig_taz", "dest_taz", "total", "volume")
 _FEWEST_COLUMNS = 2
-_CUT_AT = 10  # letters that a shapefile leaves of a column's name
+_CUT_AT = 10  # shapefiles truncate a column's name to this many characters
 _NUMBERS = (
     *("x_coord", "y_coord", "z_coord", "length", "grade", "capacity", "free_speed", "lanes", "toll", "row_width"),
     "total",
@@ -27,8 +27,8 @@ _NUMBERS = (
 def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
     """Read a node, link, geometry or demand table.
 
-    A name cut to ten letters, as shapefiles have them, is restored where one column of the specification begins so.
-    Fields of blanks are nothing.
+    A name truncated to ten characters, as in shapefiles, is restored if exactly one column of the specification begins
+    with it. Blank fields are missing values.
 
     Parameters
     ----------
@@ -38,15 +38,15 @@ def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Returns
     -------
     frame : DataFrame
-        The file's columns; coordinates, lengths, speeds, capacities, lanes and trips are float64 (NaN where there is
-        nothing), all others text (None).
+        The file's columns; coordinates, lengths, speeds, capacities, lanes and trips are float64 (NaN if missing), all
+        others text (None if missing).
     notes : list of str
-        Which names were restored.
+        The names that were restored.
 
     Raises
     ------
     DatasetError
-        If it cannot be read, is no GMNS table, or a number is none.
+        If the file cannot be read, is not a GMNS table, or has an invalid number.
     """
     rows = DatasetRows.from_file(file)
     restored = {}

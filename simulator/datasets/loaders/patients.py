@@ -10,9 +10,9 @@ from simulator.datasets.rows import DatasetRows
 from simulator.files.compressed_io import opened
 
 TUMOR_SIZES = ("0-4", "5-9", "10-14", "15-19", "20-24", "25-29", "30-34", "35-39", "40-44", "45-49", "50-54")
-"""Millimetres; the eleven groups of SP Figs 4 and 6."""
+"""Tumour sizes, millimetres; the eleven groups of SP Figs 4 and 6."""
 AGES = ("20-29", "30-39", "40-49", "50-59", "60-69", "70-79")
-"""Years; the six groups of SP Figs 5 and 7."""
+"""Ages, years; the six groups of SP Figs 5 and 7."""
 _NODES = ("0-2", "3-5", "6-8", "9-11", "12-14", "15-17", "18-20", "21-23", "24-26", "27-29", "30-32", "33-35", "36-39")
 _QUADRANTS = ("left_up", "left_low", "right_up", "right_low", "central")
 _ORDERED = {"age": AGES, "tumor-size": TUMOR_SIZES, "inv-nodes": _NODES}
@@ -28,7 +28,7 @@ _ARFF = ("age", "menopause", "tumor-size", "inv-nodes", "node-caps", "deg-malig"
 
 
 def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read the patients; rows that equal another are other patients, and are kept.
+    """Read the patients; rows with equal values are different patients, and are kept.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
         ``menopause``, ``node_caps``, ``breast``, ``breast_quad``, ``irradiat``: categories, missing where not known;
         ``deg_malig`` (int64, 1 to 3).
     notes : list of str
-        How many values are not known.
+        The number of unknown values.
 
     Raises
     ------
     DatasetError
-        If a value is none of its column's.
+        If a value is not one of its column's categories.
     """
     rows = _arff(file) if file.name.endswith(".arff") else DatasetRows.from_file(file, nothing=("", "?"))
     if "event" not in rows.frame.columns:
@@ -71,7 +71,7 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _arff(file: Path) -> DatasetRows:
-    """Read the rows after ``@data``; the columns are in ARFF's order, the class last."""
+    """Read the rows after ``@data``; the columns are in the order of the ARFF file, with the class last."""
     with opened(file, error=DatasetError) as stream:
         lines = stream.read().decode("utf-8").splitlines()
     start = next((place for place, line in enumerate(lines) if line.strip().lower() == "@data"), None)

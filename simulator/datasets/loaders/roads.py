@@ -16,7 +16,7 @@ def read_osm_roads(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises
     ------
     DatasetError
-        If it is no extract, or what reads it is not installed.
+        If the file is not an extract, or the library that reads it is not installed.
     """
     from simulator.roads.osm import read_osm  # noqa: PLC0415  optional libraries come with it
 
@@ -33,7 +33,7 @@ def read_sumo_links(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises
     ------
     DatasetError
-        If it is no network, or sumolib is not installed.
+        If the file is not a network, or sumolib is not installed.
     """
     from simulator.roads.sumo.net import read_sumo_net  # noqa: PLC0415  optional libraries come with it
 
@@ -45,12 +45,12 @@ def read_sumo_links(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def links_of(network: RoadNetwork) -> pd.DataFrame:
-    """Tabulate a network.
+    """Return the links of a network as a table.
 
     Returns
     -------
     DataFrame
-        A row a link, in the order of its id: ``from_node``, ``to_node`` (text), ``from_lon``, ``from_lat``,
+        One row per link, ordered by link id: ``from_node``, ``to_node`` (text), ``from_lon``, ``from_lat``,
         ``to_lon``, ``to_lat`` (degrees), ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane),
         ``class`` (None where not known).
     """

@@ -12,7 +12,7 @@ _DISTANCES = ("from", "to", "cost")
 
 
 def read_sensors(file: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read where sensors are.
+    """Read the positions of sensors.
 
     Parameters
     ----------
@@ -23,14 +23,14 @@ def read_sensors(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Returns
     -------
     frame : DataFrame
-        ``sensor`` (int64), ``lon``, ``lat``; where the file has them ``route`` (int64), ``direction``.
+        ``sensor`` (int64), ``lon``, ``lat``; if the file has them, ``route`` (int64), ``direction``.
     notes : list of str
         Empty.
 
     Raises
     ------
     DatasetError
-        If a field is not what it should be, or a sensor is there twice.
+        If a field is invalid, or a sensor occurs twice.
     """
     rows = DatasetRows.from_file(file)
     seen = {str(column).lower(): str(column) for column in rows.frame.columns}
@@ -66,7 +66,7 @@ def read_sensor_distances(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises
     ------
     DatasetError
-        If a field is not what it should be.
+        If a field is invalid.
     """
     rows = DatasetRows.from_file(file)
     rows = rows if set(_DISTANCES) <= set(rows.frame.columns) else DatasetRows.from_file(file, names=_DISTANCES)

@@ -12,25 +12,26 @@ _DEPARTING = ("vehicle", "trip")
 
 
 def read_sumo_vehicles(file: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read who departs when, from which edge to which.
+    """Read the departure time, first edge and last edge of each vehicle or trip.
 
     Parameters
     ----------
     file
-        Route file with vehicles that carry their route, or trips between edges; plain or gzipped.
+        Route file with vehicles that contain their route, or trips between edges; plain or gzipped.
 
     Returns
     -------
     frame : DataFrame
-        ``vehicle`` (text), ``depart_s``, ``type`` (None where not given), ``from_edge``, ``to_edge``, ``edges`` (on the
-        route; NaN for a trip, whose route SUMO finds). The order of the file.
+        ``vehicle`` (text), ``depart_s``, ``type`` (None where not given), ``from_edge``, ``to_edge``, ``edges`` (number
+        of edges of the route; NaN for a trip, whose route SUMO finds). In the order of the file.
     notes : list of str
         Empty.
 
     Raises
     ------
     DatasetError
-        If it is no route file, a departure is no number of seconds, or a vehicle has no route; with its line.
+        If the file is not a route file, a departure is not a number of seconds, or a vehicle has no route; the message
+        names the line.
     """
     return _frame(file), []
 

@@ -23,12 +23,12 @@ def read_tntp_links(file: Path) -> tuple[pd.DataFrame, list[str]]:
         ``from_node``, ``to_node`` (int64), ``capacity``, ``length``, ``free_flow_time``, ``b``, ``power``, ``speed``,
         ``toll``, ``link_type`` (text).
     notes : list of str
-        Zones, and the first node that routes may pass through.
+        The number of zones, and the first node that routes may pass through.
 
     Raises
     ------
     DatasetError
-        If it is no network file; every fault with its line.
+        If the file is not a network file; every fault is listed with its line.
     """
     try:
         links = TntpLinks.from_file(file)
@@ -55,7 +55,7 @@ def read_tntp_nodes(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Raises
     ------
     DatasetError
-        If it is no node file; every fault with its place.
+        If the file is not a node file; every fault is listed with its place.
     """
     try:
         nodes = TntpNodes.from_file(file)
@@ -70,15 +70,15 @@ def read_tntp_flow(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Returns
     -------
     frame : DataFrame
-        ``from_node``, ``to_node`` (int64), ``volume`` (vehicles in the time the trips are for), ``cost`` (in the unit
-        of the network's free-flow times).
+        ``from_node``, ``to_node`` (int64), ``volume`` (vehicles in the period that the trips refer to), ``cost`` (in
+        the unit of the network's free-flow times).
     notes : list of str
         Empty.
 
     Raises
     ------
     DatasetError
-        If it is no flow file; every fault with its line.
+        If the file is not a flow file; every fault is listed with its line.
     """
     try:
         return read_flows(file).rename(columns={"from": "from_node", "to": "to_node"}), []
@@ -92,14 +92,14 @@ def read_trip_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Returns
     -------
     frame : DataFrame
-        ``origin``, ``destination`` (text, as the file names its zones), ``trips``; a row a pair that the file has.
+        ``origin``, ``destination`` (text, as the file names its zones), ``trips``; one row per pair in the file.
     notes : list of str
-        What the reader says of it.
+        Notes of the reader.
 
     Raises
     ------
     DatasetError
-        If it is no trip table; every fault with its line.
+        If the file is not a trip table; every fault is listed with its line.
     """
     try:
         table = read_tntp_trips(file)

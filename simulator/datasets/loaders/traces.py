@@ -1,4 +1,4 @@
-"""Loader of traces in every format that the trace engine replays."""
+"""Loader of traces in all formats of the trace engine."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.read_trace import read_trace
 
 NEW_YORK = (-74.2589, 40.4774, -73.7004, 40.9176)
-"""West, south, east, north of New York City, degrees."""
+"""Western, southern, eastern and northern limit of New York City, degrees."""
 MARGIN_DEGREES = 0.05
-"""How far outside a trip may go and still be of New York City."""
+"""How far outside these limits a trip may go and still count as a trip of New York City, degrees."""
 
 
 def read_traces(file: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -27,14 +27,14 @@ def read_traces(file: Path) -> tuple[pd.DataFrame, list[str]]:
     -------
     frame : DataFrame
         ``vehicle`` (text); ``time_s`` (seconds since 1970 where the file has dates, else as recorded) and, for dates,
-        ``time`` (UTC); ``lon``, ``lat``; ``speed_mps`` (NaN where not recorded). By vehicle, then time.
+        ``time`` (UTC); ``lon``, ``lat``; ``speed_mps`` (NaN where not recorded). Sorted by vehicle, then time.
     notes : list of str
-        What was left out and what was taken how.
+        What was left out, and how ambiguous data were read.
 
     Raises
     ------
     DatasetError
-        If it is no recording.
+        If the file is not a recording.
     """
     try:
         trace = read_trace(file)
@@ -47,7 +47,7 @@ def read_traces(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
 
 def read_timed_paths(file: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Read taxi trips of New York City; a trip that leaves the city, by `MARGIN_DEGREES` anywhere, is left out.
+    """Read taxi trips of New York City; a trip that leaves the city by more than `MARGIN_DEGREES` is left out.
 
     Parameters, returns and errors are those of `read_traces`.
     """
