@@ -19,7 +19,7 @@ _AGAIN_S = 0.2
 
 @contextmanager
 def one_line_exit() -> Iterator[None]:
-    """End the process on a signal or system error: clean up, write one line to standard error, and no traceback.
+    """On a signal or system error, end the process after all clean-up, with one line on standard error, no traceback.
 
     On a signal the exit code is 128 plus its number: 130 for Ctrl-C, 143 for SIGTERM. On a closed pipe the exit code
     is 141 and no line is written, as other commands do. On any other error of the system, such as a full disk, it is

@@ -1,6 +1,6 @@
 """Default speed, lanes and capacity by class of road.
 
-The numbers are those of MATSim's OpenStreetMap converter, whose links are the same spatial queues as ours
+The numbers are those of MATSim's OpenStreetMap converter, whose links are the same spatial queues as in this simulator
 (``org.matsim.core.utils.io.OsmNetworkReader``, as kept in arup-group/genet, ``matsim_xml_values.py``). A capacity
 below saturation flow accounts for the loss at junctions and signals; lanes count one direction.
 
@@ -75,7 +75,7 @@ CLASS_DEFAULTS: Mapping[str, ClassDefaults] = {
     "living_street": _of(15, 1, 300),
     "service": _of(15, 1, 300),
 }
-"""By OpenStreetMap's ``highway`` class."""
+"""Defaults by OpenStreetMap's ``highway`` class."""
 
 
 def class_defaults(road_class: str | None) -> ClassDefaults | None:

@@ -100,10 +100,10 @@ _FOR_TRIPS = "between whose places routes lead"
 
 
 def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
-    """Keep the largest part of a road graph whose nodes are connected by routes past no node closed to them.
+    """Keep the largest part of a road graph whose nodes are connected by routes that pass no closed node.
 
-    A route passes only nodes whose ``through`` is not False. The core of the part is the largest strongly connected
-    set of those nodes. A node with ``through = False`` is kept if one route leads to it from the core and another leads
+    A node is closed if its ``through`` is False. The core of the part is the largest strongly connected set of all
+    other nodes. A closed node is kept if one route leads to it from the core and another leads
     from it to the core; the nodes on these two routes are kept with it. For example, a slip road that serves one
     centroid is kept because it is part of routes to it, even if no route leads back along it.
 
