@@ -1,4 +1,4 @@
-"""The simulator: a city, a fleet, campaigns that query it, and what each party learns."""
+"""The simulator: a city, a fleet of vehicles, campaigns that query the fleet, and what each party learns."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ __all__ = ["RunResult", "run"]
 
 
 def __getattr__(name: str) -> Any:  # PEP 562
-    """Load the front door when somebody knocks: pandas, numba and plotly take a second to import."""
+    """Import the public names on first access: importing pandas, numba and plotly takes a second."""
     if name == "run":
         from simulator.api import run  # noqa: PLC0415
 

@@ -22,32 +22,32 @@ def run(
     untrusted: bool = False,
     assume_yes: bool = False,
 ) -> RunResult:
-    """Simulate a scenario and, if `out` is given, keep the result with its report.
+    """Simulate a scenario and, if `out` is given, save the result and its report there.
 
     Parameters
     ----------
     scenario
-        A shipped name (see `crowdveil scenarios list`), the path of a file, or a `Scenario`: one already read, or
-        made of tables by `Scenario.model_validate`.
+        The name of a shipped scenario (see `crowdveil scenarios list`), the path of a file, or a `Scenario` that was
+        already read, or made from tables by `Scenario.model_validate`.
     seed
-        Instead of the scenario's.
+        Used instead of the scenario's seed.
     overrides
-        Values in place of the scenario's: a mapping ``{"a.b": v}`` or texts ``"a.b=v"``, where ``a.b`` is the
-        place in the file, and items of a list go by their name or index.
+        Values that replace those of the scenario: a mapping ``{"a.b": v}`` or strings ``"a.b=v"``, where ``a.b`` is
+        the key's path in the file; an item of a list is given by its name or index.
     out
         Run directory to write.
     overwrite
-        Replace an earlier run there.
+        Replace an earlier run in that directory.
     progress
-        Told how far the run is.
+        Called with the progress of the run.
     allow_plugins
-        Import the classes that the scenario names as ``package.module:Class``: they may do whatever you may. The
-        environment variable ``CROWDVEIL_ALLOW_PLUGINS=1`` allows it too.
+        Import the classes that the scenario names as ``package.module:Class``. Their code runs with all permissions
+        of the calling user. The environment variable ``CROWDVEIL_ALLOW_PLUGINS=1`` allows it too.
     untrusted
         Refuse a scenario that names such a class, engine ``sumo``, or a file outside its folder and
         ``CROWDVEIL_DATA``. The environment variable ``CROWDVEIL_UNTRUSTED=1`` refuses them too.
     assume_yes
-        Go on where the estimate of memory is above what is available.
+        Continue if the estimated memory exceeds the available memory.
 
     Returns
     -------
@@ -57,11 +57,11 @@ def run(
     Raises
     ------
     ScenarioError
-        For whatever is wrong with the scenario, all of it at once; and if it needs more memory than is available.
+        If the scenario is faulty, with all faults at once; or if it needs more memory than is available.
     TypeError
-        If `scenario` or `overrides` is of another kind.
+        If `scenario` or `overrides` is of another type.
     DirectoryError
-        If `out` may not be written; known before anything is simulated.
+        If `out` may not be written; this is checked before the simulation starts.
 
     Examples
     --------

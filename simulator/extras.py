@@ -10,14 +10,14 @@ _taking_part: ContextVar[set[str] | None] = ContextVar("_taking_part", default=N
 
 
 def record_extras() -> set[str]:
-    """Return a new set, to which the name of every extra package is added that is used from here on."""
+    """Return a new set to which the name of every extra package used from now on is added."""
     names: set[str] = set()
     _taking_part.set(names)
     return names
 
 
 def record_extra(package: str) -> None:
-    """Record that an extra package is used; `import_extra` does so for what it imports."""
+    """Record that an extra package is used; `import_extra` does so for the packages that it imports."""
     names = _taking_part.get()
     if names is not None:
         names.add(package)
@@ -29,13 +29,13 @@ def import_extra(module: str, *, needed: str, extra: str, error: type[FaultsErro
     Parameters
     ----------
     module
-        Its full name; it begins with its package's.
+        The full name of the module; it begins with the name of its package.
     needed
-        What needs which package, to begin the message with: "reading GPX needs gpxpy".
+        Beginning of the error message: what needs which package, such as "reading GPX needs gpxpy".
     extra
-        The extra of this project that the package comes with.
+        The extra of this project that installs the package.
     error
-        What the room that asks raises.
+        The exception class to raise: that of the calling subpackage.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def import_extra(module: str, *, needed: str, extra: str, error: type[FaultsErro
     Raises
     ------
     FaultsError
-        Of the kind given, if it is not installed; the message says what installs it.
+        Of class `error`, if the module is not installed; the message gives the command that installs it.
     """
     try:
         imported = importlib.import_module(module)

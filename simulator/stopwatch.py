@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Stopwatch:
-    """Counts wall seconds by phase; a phase inside another stops the outer one meanwhile."""
+    """Counts wall seconds by phase; while a nested phase runs, the outer phase is not counted."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -22,7 +22,7 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count what happens inside as phase `name`."""
+        """Count the time spent in the `with` block as phase `name`."""
         self._turn_over()
         self._stack.append(name)
         try:
@@ -32,6 +32,6 @@ class Stopwatch:
             self._stack.pop()
 
     def wall_s(self) -> dict[str, float]:
-        """Return seconds by phase, and `total` since the watch was made."""
+        """Return seconds by phase, and `total` since the stopwatch was created."""
         self._turn_over()
         return {**self._seconds, "total": time.perf_counter() - self._born}

@@ -6,15 +6,15 @@ import numpy as np
 
 
 class Streams:
-    """Independent generators, one a name, from the one seed of a run.
+    """Independent random generators, one for each name, derived from the seed of a run.
 
-    A stream hangs on its name alone, never on the order in which streams are asked for: a mechanism, a
-    campaign or an attack added to a scenario changes nobody else's numbers.
+    A stream depends only on the seed and its name, never on the order in which streams are requested. A mechanism,
+    a campaign or an attack added to a scenario therefore leaves the random numbers of all others unchanged.
 
     Parameters
     ----------
     seed
-        The run's seed, 0 or above.
+        The seed of the run, 0 or above.
     """
 
     def __init__(self, seed: int) -> None:

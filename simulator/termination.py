@@ -1,4 +1,4 @@
-"""Termination: on signals and system errors a command ends with one line and an exit code."""
+"""Termination: on a signal or a system error a command ends with one line of output and an exit code."""
 
 import os
 import signal
@@ -13,22 +13,23 @@ from typing import Any, NoReturn
 _MESSAGES = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
 _SIGNALS = {getattr(signal, name): message for name, message in _MESSAGES.items() if hasattr(signal, name)}
 _BROKEN_PIPE = 128 + 13
-"""Exit code of a command that writes to a closed pipe: the shell's for SIGPIPE."""
+"""Exit code of a command that writes to a closed pipe: the code that a shell reports for SIGPIPE."""
 _AGAIN_S = 0.2
 
 
 @contextmanager
 def one_line_exit() -> Iterator[None]:
-    """End the process with one line on standard error, and no traceback, after all clean-up.
+    """On a signal or system error, end the process after all clean-up, with one line on standard error, no traceback.
 
-    Signals exit with 128 plus their number: Ctrl-C with 130, SIGTERM with 143. A closed pipe exits with 141 and no
-    line, as other commands do; any other error of the system, such as a full disk, with 2. A signal that is ignored
-    at the start, as in a background job, stays ignored. The previous handlers are restored at the end.
+    On a signal the exit code is 128 plus its number: 130 for Ctrl-C, 143 for SIGTERM. On a closed pipe the exit code
+    is 141 and no line is written, as other commands do. On any other error of the system, such as a full disk, it is
+    2. A signal that is ignored at the start, as in a background job, stays ignored. The previous handlers are restored
+    at the end.
 
     Raises
     ------
     SystemExit
-        In these cases. Other exceptions pass.
+        In these cases. Other exceptions are passed on.
     """
     received: list[int] = []
 
@@ -90,7 +91,7 @@ def _exit(code: int, message: str = "") -> NoReturn:
 
 
 def _described(error: OSError) -> str:
-    """Return which file an error concerns, and what it is."""
+    """Describe an error: the file that it concerns, and the reason."""
     reason = (error.strerror or str(error)).lower()
     if error.filename is not None:
         return f"{error.filename}: {reason}"
@@ -102,14 +103,14 @@ def _described(error: OSError) -> str:
 
 
 def _replace_closed_streams() -> None:
-    """Open what has no standard output or error, so that no result file takes their descriptors."""
+    """Open standard output and error on the null device if they are closed, so that no file takes their descriptors."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
 def _flush() -> None:
-    """Write what is buffered, and if that fails drop it, so that the interpreter does not fail at its end."""
+    """Write buffered output; if that fails, discard it, so that the interpreter does not fail when it exits."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Road networks: the one graph schema, its compiled arrays, readers and generators."""
+"""Road networks: the graph schema, its compiled arrays, readers and generators."""
 
 from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.errors import RoadsError

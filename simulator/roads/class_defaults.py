@@ -1,8 +1,8 @@
 """Default speed, lanes and capacity by class of road.
 
-The numbers are those of MATSim's OpenStreetMap converter, whose links are the same spatial queues as ours
+The numbers are those of MATSim's OpenStreetMap converter, whose links are the same spatial queues as in this simulator
 (``org.matsim.core.utils.io.OsmNetworkReader``, as kept in arup-group/genet, ``matsim_xml_values.py``). A capacity
-below saturation flow stands for what junctions and signals take away; lanes count one direction.
+below saturation flow accounts for the loss at junctions and signals; lanes count one direction.
 
 ==================  ======  =====  =================
 class               km/h    lanes  vehicles/h/lane
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassDefaults:
-    """What is taken of a road where a file says no more than its class.
+    """Values assumed for a road of which a file states no more than the class.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ CLASS_DEFAULTS: Mapping[str, ClassDefaults] = {
     "living_street": _of(15, 1, 300),
     "service": _of(15, 1, 300),
 }
-"""By OpenStreetMap's ``highway`` class."""
+"""Defaults by OpenStreetMap's ``highway`` class."""
 
 
 def class_defaults(road_class: str | None) -> ClassDefaults | None:
@@ -90,7 +90,7 @@ def class_defaults(road_class: str | None) -> ClassDefaults | None:
     Returns
     -------
     ClassDefaults or None
-        None for a class that is not in the table, and for none.
+        None for a class that is not in the table, and for None.
     """
     if road_class is None:
         return None
@@ -99,16 +99,16 @@ def class_defaults(road_class: str | None) -> ClassDefaults | None:
 
 
 def filled_in_words(name: str, filled: Iterable[tuple[str | None, str]], *, links: int) -> str | None:
-    """Say in one line how many links took which default, most frequent first.
+    """Return one line stating how many links took which default, most frequent first.
 
     Parameters
     ----------
     name
-        Our name of the value, as "lanes".
+        The value's name in the schema, such as "lanes".
     filled
-        One pair a link that took a default: its class, None where there is none, and the value in words.
+        One pair for each link that took a default: its class, None if it has none, and the value in words.
     links
-        How many links there are.
+        The number of all links.
 
     Returns
     -------

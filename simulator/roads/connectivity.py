@@ -1,4 +1,4 @@
-"""Connectivity: the part of a road graph in which every trip can be made."""
+"""Connectivity: the part of a road graph in which every trip has a route."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loss:
-    """What a road graph lost when its largest strongly connected part was kept.
+    """The nodes and links removed from a road graph when its largest connected part was kept.
 
     Parameters
     ----------
     nodes, links
-        How many were removed.
+        Numbers of nodes and links removed.
     length_m
-        Metres of link removed.
+        Total length of the links removed, metres.
     part
-        What makes the part that was kept one, in words.
+        The property that defines the part that was kept, in words.
     """
 
     nodes: int
@@ -36,11 +36,11 @@ class Loss:
 
     @property
     def km_words(self) -> str:
-        """Length of the links removed, in words."""
+        """Length of the links removed, as text."""
         return f"{self.length_m / 1000:,.1f} km"
 
     def beside(self, *, nodes: int, links: int) -> str:
-        """Say what is left, and what was left out."""
+        """Return a sentence that states what was kept and what was left out."""
         return (
             f"kept the {counted(nodes, 'node')} and {counted(links, 'link')} of the largest part {self.part}; "
             f"left out {counted(self.nodes, 'node')} and {counted(self.links, 'link')}, {self.km_words}"
@@ -48,25 +48,25 @@ class Loss:
 
 
 def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
-    """Keep the largest set of nodes between any two of which a path leads both ways.
+    """Keep the largest set of nodes any two of which are connected by paths in both directions.
 
     Parameters
     ----------
     graph
-        A road graph whose edges have ``length_m``. It is left as it is.
+        A road graph whose edges have ``length_m``. It is not changed.
 
     Returns
     -------
     graph : networkx.MultiDiGraph
-        A copy without the other nodes and their edges, in the same order. Of two parts with as many nodes,
-        the one with the node that comes first.
+        A copy without the other nodes and their edges, in the same order. Of two parts with equally many nodes,
+        the one that contains the first node in the order of the graph.
     loss : Loss
         What was removed.
 
     Raises
     ------
     RoadsError
-        If no two nodes are connected both ways.
+        If no two nodes are connected in both directions.
     """
     order = {node: position for position, node in enumerate(graph)}
     parts = nx.strongly_connected_components(graph)
@@ -100,30 +100,30 @@ _FOR_TRIPS = "between whose places routes lead"
 
 
 def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
-    """Keep the largest part of a road graph between whose places routes lead, past no node that none may pass.
+    """Keep the largest part of a road graph whose nodes are connected by routes that pass no closed node.
 
-    A route passes only nodes whose ``through`` is not False. The core of the part is the largest strongly connected
-    set of those. Each other node stays that a route leads to from the core and another from there to the core, and
-    with it whatever lies on these two: a slip road that serves one centroid is part of routes to it, though nothing
-    comes back along it.
+    A node is closed if its ``through`` is False. The core of the part is the largest strongly connected set of all
+    other nodes. A closed node is kept if one route leads to it from the core and another leads
+    from it to the core; the nodes on these two routes are kept with it. For example, a slip road that serves one
+    centroid is kept because it is part of routes to it, even if no route leads back along it.
 
     Parameters
     ----------
     graph
-        A road graph whose edges have ``length_m``. It is left as it is.
+        A road graph whose edges have ``length_m``. It is not changed.
 
     Returns
     -------
     graph : networkx.MultiDiGraph
-        A copy without the other nodes and their edges, in the same order. Of two cores with as many nodes, the one
-        with the node that comes first.
+        A copy without the other nodes and their edges, in the same order. Of two cores with equally many nodes, the
+        one that contains the first node in the order of the graph.
     loss : Loss
         What was removed.
 
     Raises
     ------
     RoadsError
-        If no route leads both ways between any two nodes.
+        If no two nodes are connected by routes in both directions.
     """
     closed = {node for node, data in graph.nodes(data=True) if not data.get("through", True)}
     if not closed:
@@ -161,7 +161,7 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
 
 
 def lost_zones(whole: nx.MultiDiGraph[Any], part: nx.MultiDiGraph[Any]) -> tuple[int | str, ...]:
-    """Say which zones of a graph have no node left in a part of it.
+    """Return the zones of a graph that have no node left in a part of it.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _zones(graph: nx.MultiDiGraph[Any]) -> list[int | str]:
 
 
 def _spread(start: set[Hashable], neighbours: Neighbours) -> set[Hashable]:
-    """Go on from nodes to their neighbours until there is nothing new; the start is part of it."""
+    """Return all nodes that can be reached over neighbours from the start nodes, these included."""
     found, waiting = set(start), list(start)
     while waiting:
         for node in neighbours(waiting.pop()):

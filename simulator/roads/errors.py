@@ -1,4 +1,4 @@
-"""Error of a road network, with all faults at once."""
+"""The error raised for a road network, which lists all faults at once."""
 
 from simulator.files.errors import FaultsError
 

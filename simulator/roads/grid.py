@@ -29,21 +29,22 @@ def build_grid(
 ) -> RoadNetwork:
     """Generate streets that run east and west, crossed by avenues that run north and south.
 
-    Node ``(row, column)`` lies at x = column · ``spacing_x_m``, y = row · ``spacing_y_m``, so one row and two
-    columns are a highway with one link each way.
+    Node ``(row, column)`` lies at x = column · ``spacing_x_m``, y = row · ``spacing_y_m``. One row and two columns
+    make a highway with one link in each direction.
 
     Parameters
     ----------
     rows, columns
-        How many streets and avenues; together at least two crossings.
+        Numbers of streets and avenues; together at least two crossings.
     spacing_x_m, spacing_y_m
         Metres between neighbouring avenues (the length of a street's links) and between neighbouring streets.
     speed_mps, lanes
-        Of streets, and of avenues unless they have their own.
+        Free-flow speed, metres per second, and lanes per direction of streets, and of avenues unless those have their
+        own.
     avenue_speed_mps, avenue_lanes
-        Of avenues; as streets if None.
+        Speed and lanes of avenues; those of streets if None.
     one_way
-        Avenues carry traffic one way, the westernmost north, the next south, and so on. Streets stay two-way.
+        Avenues are one-way: the westernmost leads north, the next south, and so on. Streets stay two-way.
     capacity_vph
         Vehicles per hour and lane.
     anchor
@@ -58,7 +59,7 @@ def build_grid(
     Raises
     ------
     RoadsError
-        With every argument out of range.
+        If arguments are out of range; it lists all of them.
     """
     avenue_speed_mps = speed_mps if avenue_speed_mps is None else avenue_speed_mps
     avenue_lanes = lanes if avenue_lanes is None else avenue_lanes

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Links:
-    """What a traffic engine needs to know of every link.
+    """The attributes of every link that a traffic engine needs, as arrays.
 
-    Link ids are positions in these arrays. They ascend by (from node, to node, key of a parallel edge), so
+    Link ids are positions in these arrays. Links are sorted by (from node, to node, key of a parallel edge), so
     the links that leave node ``i`` are the range ``first_out[i]:first_out[i + 1]``. The arrays are shared:
     copy one before changing it.
 
@@ -32,7 +32,7 @@ class Links:
     capacity_vph
         Vehicles per hour and lane, float64, shape (links,).
     first_out
-        int32, shape (nodes + 1,).
+        Id of the first link that leaves each node, and at the end the number of links; int32, shape (nodes + 1,).
 
     Raises
     ------
@@ -49,7 +49,7 @@ class Links:
     first_out: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        """Check that the arrays fit together."""
+        """Check that the arrays are consistent."""
         for name in ("to_node", "length_m", "speed_mps", "lanes", "capacity_vph"):
             shape, wanted = getattr(self, name).shape, self.from_node.shape
             if shape != wanted:
@@ -69,19 +69,19 @@ class Links:
         lanes: NDArray[np.int32],
         capacity_vph: NDArray[np.float64],
     ) -> Links:
-        """Index columns that are already sorted by (from node, to node, key).
+        """Build the links from columns that are already sorted by (from node, to node, key).
 
         Parameters
         ----------
         nodes
-            How many nodes the network has.
+            The number of nodes of the network.
         from_node, to_node, length_m, speed_mps, lanes, capacity_vph
             As in the class, each of shape (links,).
 
         Returns
         -------
         Links
-            The columns and where each node's out-links begin.
+            The columns and the index ``first_out``.
         """
         return cls(
             from_node=from_node,
@@ -95,7 +95,7 @@ class Links:
 
     @property
     def free_flow_s(self) -> NDArray[np.float64]:
-        """Seconds to cross each link on an empty road, shape (links,)."""
+        """Free-flow travel time of each link in seconds, shape (links,)."""
         return self.length_m / self.speed_mps
 
     def __len__(self) -> int:
@@ -103,12 +103,12 @@ class Links:
         return len(self.from_node)
 
     def __repr__(self) -> str:
-        """Say how many links there are, between how many nodes."""
+        """Return a text with the numbers of links and nodes."""
         return f"Links({len(self)} links, {len(self.first_out) - 1} nodes)"
 
 
 def _first_out(from_node: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
-    """Where the out-links of each node begin; equal to itself only over a sorted ``from_node``."""
+    """Return the first outgoing link of each node; raise ValueError if ``from_node`` is not sorted."""
     if len(from_node) and np.any(np.diff(from_node) < 0):
         raise ValueError("from_node must ascend")
     return np.searchsorted(from_node, np.arange(nodes + 1)).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Road network: a networkx graph to look at and edit, and arrays of links and their shapes to simulate on."""
+"""Road network: a networkx graph for inspection and editing, and arrays of links and shapes for simulation."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Shapes:
     start_xy, end_xy
         First and last point of each link in metres, shape (links, 2).
     polyline
-        Which polyline a link follows, int32, shape (links,); -1 for a straight link.
+        Index of the polyline that a link follows, int32, shape (links,); -1 for a straight link.
     first_vertex
-        Polyline ``b`` owns the vertices ``first_vertex[b]:first_vertex[b + 1]``, shape (polylines + 1,).
+        Polyline ``b`` consists of the vertices ``first_vertex[b]:first_vertex[b + 1]``, shape (polylines + 1,).
     vertices
         Vertices of all polylines in metres, one after another, shape (vertices, 2).
     milestones
@@ -54,14 +54,14 @@ class Shapes:
         end_xy: NDArray[np.float64],
         geometries: Sequence[shapely.LineString | None],
     ) -> Shapes:
-        """Take each link's geometry where it has one, else the segment between its nodes.
+        """Build the shapes from each link's geometry if it has one, else from the segment between its nodes.
 
         Parameters
         ----------
         start_xy, end_xy
-            Where each link's end nodes are, in metres, shape (links, 2).
+            Positions of each link's end nodes, in metres, shape (links, 2).
         geometries
-            One LineString a link, from its first node to its last; None for a straight link.
+            One LineString per link, from its first node to its last; None for a straight link.
 
         Returns
         -------
@@ -94,20 +94,20 @@ class Shapes:
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """Smallest rectangle around every shape: (x_min, y_min, x_max, y_max) in metres."""
+        """Smallest rectangle that contains every shape: (x_min, y_min, x_max, y_max) in metres."""
         points = np.concatenate((self.start_xy, self.end_xy, self.vertices))
         (x_min, y_min), (x_max, y_max) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
         return x_min, y_min, x_max, y_max
 
     def locate(self, link: NDArray[np.integer], fraction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Place points on links.
+        """Return the coordinates of points on links.
 
         Parameters
         ----------
         link
             Link ids, shape (n,).
         fraction
-            How far along its link each point is, 0 … 1 of the length of the link's shape, shape (n,).
+            Position of each point along its link, 0 … 1 of the length of the link's shape, shape (n,).
 
         Returns
         -------
@@ -131,7 +131,7 @@ def _locate(
     ends: tuple[NDArray[np.float64], NDArray[np.float64]],
     bends: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """Point by point; a·(1 - f) + b·f is exact at both ends."""
+    """Interpolate each point as a·(1 - f) + b·f, which is exact at both ends."""
     start_xy, end_xy = ends
     polyline, first_vertex, vertices, milestones = bends
     place = np.empty((len(link), 2))
@@ -158,7 +158,7 @@ def _locate(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RoadNetwork:
-    """Roads in a projected coordinate system; made by :meth:`from_graph`.
+    """A road network in a projected coordinate system; built by :meth:`from_graph`.
 
     Parameters
     ----------
@@ -167,9 +167,9 @@ class RoadNetwork:
     links
         The same links as arrays; ids 0 … links - 1.
     node_xy
-        Where nodes are, in metres, float64, shape (nodes, 2).
+        Positions of the nodes, in metres, float64, shape (nodes, 2).
     node_names
-        Each node's key in the graph; a node's index is its place here, and in the order of the graph.
+        Each node's key in the graph; a node's index is its position in this list and in the order of the graph.
     crs
         The projected coordinate system, in metres.
     shapes
@@ -187,7 +187,7 @@ class RoadNetwork:
     def from_graph(cls, graph: nx.MultiDiGraph[Any]) -> RoadNetwork:
         """Check a road graph and compile it.
 
-        Nothing is removed: a graph that is not strongly connected stays so. See
+        Nothing is removed: a graph that is not strongly connected is kept as it is. To reduce it first, see
         :func:`~simulator.roads.connectivity.largest_strong_component`.
 
         Parameters
@@ -198,12 +198,12 @@ class RoadNetwork:
         Returns
         -------
         RoadNetwork
-            Link ids ascend by (from node's index, to node's index, edge key).
+            Links are sorted by (from node's index, to node's index, edge key).
 
         Raises
         ------
         RoadsError
-            With every fault of the graph: node or edge, attribute, rule and value received.
+            If the graph is faulty; every fault names node or edge, attribute, rule and value received.
         """
         faults = faults_of(graph)
         if faults:
@@ -248,7 +248,7 @@ class RoadNetwork:
 
     @cached_property
     def total_length_m(self) -> float:
-        """Metres of link, each direction counted."""
+        """Total length of all links in metres, each direction counted."""
         return float(self.links.length_m.sum())
 
     @cached_property
@@ -257,14 +257,14 @@ class RoadNetwork:
         return np.array([data.get("through", True) for _, data in self.graph.nodes(data=True)], dtype=np.bool_)
 
     def locate(self, link: ArrayLike, fraction: ArrayLike) -> NDArray[np.float64]:
-        """Say where vehicles are.
+        """Return the coordinates of vehicles on links.
 
         Parameters
         ----------
         link
             Link ids, shape (n,).
         fraction
-            How far along its link each vehicle is, 0 … 1 of the length of the link's geometry, shape (n,) or
+            Position of each vehicle along its link, 0 … 1 of the length of the link's geometry, shape (n,) or
             one number for all.
 
         Returns
@@ -290,7 +290,7 @@ class RoadNetwork:
         return self.shapes.locate(ids, shares)
 
     def to_wgs84(self, xy: ArrayLike) -> NDArray[np.float64]:
-        """Turn places in the network's coordinate system into longitude and latitude.
+        """Convert positions in the network's coordinate system to longitude and latitude.
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class RoadNetwork:
             Degrees (longitude, latitude) of WGS84, float64, shape (n, 2).
         """
         points = np.asarray(xy, dtype=np.float64).reshape(-1, 2)
-        # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+        # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single point is passed twice.
         sent = points if len(points) != 1 else points.repeat(2, axis=0)
         lon, lat = (values[: len(points)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
         return np.column_stack((lon, lat))
@@ -313,7 +313,7 @@ class RoadNetwork:
         return pyproj.Transformer.from_crs(self.crs, "EPSG:4326", always_xy=True)
 
     def __repr__(self) -> str:
-        """Say how large the network is and where it lies."""
+        """Return a text with the network's size and coordinate system."""
         return (
             f"RoadNetwork({len(self.node_names)} nodes, {len(self.links)} links, "
             f"{self.total_length_m / 1000:.1f} km, crs {self.crs.name!r})"
@@ -321,5 +321,5 @@ class RoadNetwork:
 
 
 def _key_order(key: object) -> tuple[bool, int, str]:
-    """Order of parallel edges: whole-number keys by value, then others by their text."""
+    """Return the sort key of parallel edges: whole-number keys by value, then others by their text."""
     return (False, key, "") if isinstance(key, int) else (True, 0, str(key))

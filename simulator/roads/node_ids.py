@@ -1,4 +1,4 @@
-"""Node identifiers: one type whatever file they come from, JSON values included."""
+"""Node identifiers: conversion to one type for all file formats, JSON values included."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LARGEST_EXACT = 2**53
 
 
 def node_ids(values: Iterable[object]) -> list[str | None]:
-    """Write identifiers so that 7, 7.0, "7" and "7.0" are the same node, and "07" is another.
+    """Convert identifiers to text so that 7, 7.0, "7" and "7.0" are the same node, and "07" is another.
 
     Parameters
     ----------
     values
-        As a reader gave them: whole numbers, floats, text.
+        Identifiers as read from a file: whole numbers, floats, text.
 
     Returns
     -------
     list of str or None
-        One a value; None where there is no identifier.
+        One item per value; None where there is no identifier.
     """
     known: dict[object, str | None] = {}
     written = []
@@ -40,12 +40,12 @@ def node_ids(values: Iterable[object]) -> list[str | None]:
 
 
 def node_keys(ids: Iterable[str]) -> list[Hashable]:
-    """Turn identifiers back into whole numbers, if all of them are.
+    """Convert identifiers back to whole numbers, if all of them are whole numbers.
 
     Parameters
     ----------
     ids
-        As :func:`node_ids` writes them.
+        Identifiers as :func:`node_ids` returns them.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def node_keys(ids: Iterable[str]) -> list[Hashable]:
 
 
 def _written(value: object) -> str | None:
-    """Write one; a float stands for a whole number only where floats are exact."""
+    """Convert one identifier to text; a float becomes a whole number only where floats are exact."""
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return None
     text = str(value).strip()
@@ -71,5 +71,5 @@ def _written(value: object) -> str | None:
 
 
 def tupled(value: Any) -> Any:
-    """Turn lists, which JSON has, into tuples, which can be keys, all the way down; other values are let be."""
+    """Convert lists, as JSON has, recursively to tuples, which can be keys; return other values unchanged."""
     return tuple(tupled(part) for part in value) if isinstance(value, list) else value

@@ -14,24 +14,28 @@ if TYPE_CHECKING:
 
 FACTOR = 10.0
 SHORTEST = 0.9
-"""Of the straight distance. A length cannot be shorter; a tenth is left for rounded numbers and map projections."""
+"""Lower limit of a length, as a multiple of the straight distance. A length cannot be shorter than that distance; a
+tenth is allowed for rounded numbers and map projections."""
 LONGEST = 2.5
-"""Of the straight distance. Feet read as metres are 3.28 times too long; few streets make such a detour."""
+"""Upper limit of a length, as a multiple of the straight distance. Feet read as metres are 3.28 times too long; few
+streets make such a detour."""
 _SMALL_SPREAD = 0.25
-"""Of log(length / distance): distances still explain lengths that are nearly all the same."""
+"""Smallest standard deviation of log(length / distance) at which a map may count as schematic: without this limit,
+distances would seem not to explain lengths that are nearly all the same."""
 SHAPE_TOLERANCE = 0.1
 FEWEST_LINKS = 20
 _LARGEST_LATITUDE = 90.0
 FASTEST_KPH = 140.0
 """The highest general speed limit of a country (Bulgaria, Poland)."""
 FAST_SHARE = 0.1
-"""Of the length of links: published networks have connectors, of a few per cent of the length, that are faster."""
+"""Largest accepted share of the length of links that is faster: in published networks, connectors with a few per cent
+of the length are."""
 SLOWEST_KPH = 14.0
-"""Slower than a bicycle. A limit of 15 km/h is real; 50 km/h, given in m/s and read as km/h, is 13.9."""
+"""Slower than a bicycle. Speed limits of 15 km/h exist; 50 km/h, given in m/s and read as km/h, is 13.9."""
 
 
 def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64], *, file: str) -> list[str]:
-    """Compare lengths as given with straight distances between nodes.
+    """Compare the lengths that a file gives with straight distances between nodes.
 
     Parameters
     ----------
@@ -39,14 +43,14 @@ def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64]
         Metres of each link whose length the file gives, shape (n,); pairs with a 0 or an infinite length are left
         out.
     file
-        Named in the sentence.
+        The file's name for the sentence.
 
     Returns
     -------
     list of str
         One sentence if in the median lengths are below 0.9 of the distances, or above 2.5 times them; else empty.
-        Lengths up to ten times the distances are not doubted on a schematic map: where log(length / distance) varies
-        more than log(length) does, so that distances do not explain lengths.
+        On a schematic map, lengths up to ten times the distances are accepted. A map counts as schematic if
+        log(length / distance) varies more than log(length) does, so that distances do not explain lengths.
     """
     usable = (length_m > 0) & (straight_m > 0) & np.isfinite(length_m)
     if not usable.any():
@@ -62,14 +66,14 @@ def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64]
 
 
 def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *, file: str) -> list[str]:
-    """Compare lengths as given with the lengths of shapes, which should be the same.
+    """Compare the lengths that a file gives with the lengths of shapes, which should be the same.
 
     Parameters
     ----------
     length_m, shape_m
         Metres of each link, NaN or 0 where there is none, shape (n,).
     file
-        Named in the sentence.
+        The file's name for the sentence.
 
     Returns
     -------
@@ -89,23 +93,23 @@ def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *,
 
 
 def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[Doubt]:
-    """Check that free-flow speeds are those of road vehicles.
+    """Check that free-flow speeds are plausible for road vehicles.
 
-    A speed is often a quotient of a length and a time, so a wrong unit of either shows here.
+    A speed is often the quotient of a length and a time, so this check also detects a wrong unit of either.
 
     Parameters
     ----------
     speed_mps
         Metres per second of each link whose speed the file gives, NaN of the others, shape (n,).
     length_m
-        Metres of each link, shape (n,); weights, so that short connectors do not decide.
+        Metres of each link, shape (n,); used as weights, so that short connectors have little influence.
     file
-        Named in the sentence.
+        The file's name for the sentence.
 
     Returns
     -------
     list of Doubt
-        One sentence if more than a tenth of the length has a speed above 140 km/h, or half of it one below
+        One sentence if more than a tenth of the total length has a speed above 140 km/h, or half of it one below
         14 km/h; else empty.
     """
     usable = (speed_mps > 0) & (length_m > 0) & np.isfinite(speed_mps) & np.isfinite(length_m)
@@ -132,15 +136,16 @@ def coordinates_swapped(
     to_row: NDArray[np.integer],
     length: NDArray[np.float64],
 ) -> bool:
-    """Say whether lengths speak for latitude standing where longitude should.
+    """Return whether the lengths indicate that latitude and longitude are swapped.
 
-    Swapped, distances are stretched along one axis, so lengths are no longer the same multiple of them. Swapping back
-    must halve the mean deviation of log(length / distance) from its median; the unit of length does not matter.
+    With swapped coordinates, distances are stretched along one axis, so that lengths are no longer a constant multiple
+    of distances. The coordinates count as swapped if swapping them back halves the mean deviation of
+    log(length / distance) from its median; the unit of length does not matter.
 
     Parameters
     ----------
     lonlat
-        Degrees as they are taken, shape (nodes, 2).
+        Longitude and latitude in degrees, as read, shape (nodes, 2).
     from_row, to_row
         The nodes of each link whose length is given, shape (links,).
     length
@@ -149,7 +154,7 @@ def coordinates_swapped(
     Returns
     -------
     bool
-        False too where too few lengths are known to tell, or a swap would be no place.
+        Also False if too few lengths are known to decide, or if swapped coordinates would be out of range.
     """
     if np.abs(lonlat[:, 0]).max(initial=0.0) > _LARGEST_LATITUDE:
         return False

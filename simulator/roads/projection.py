@@ -1,4 +1,4 @@
-"""Projection: coordinates of any reference system in metres of a projected one, UTM or local."""
+"""Projection: conversion of coordinates of any reference system to metres of a projected one, UTM or local."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def utm_about(lon: NDArray[np.float64], lat: NDArray[np.float64], *, what: str) -> pyproj.CRS:
-    """Choose the WGS84 UTM zone of the middle of some places, longitudes averaged around the circle.
+    """Choose the WGS84 UTM zone of the middle of some points, with longitudes averaged as angles on the circle.
 
     Parameters
     ----------
     lon, lat
         WGS84 degrees, finite, shape (n,), n ≥ 1.
     what
-        Whose places they are, to begin a message with.
+        Source of the points, with which an error message begins.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def utm_about(lon: NDArray[np.float64], lat: NDArray[np.float64], *, what: str) 
     Raises
     ------
     RoadsError
-        If UTM has no zone there: near the poles.
+        If UTM has no zone there, that is near the poles.
     """
     middle_lon = float(np.degrees(np.angle(np.exp(1j * np.radians(lon)).mean())))
     middle_lat = float((lat.min() + lat.max()) / 2)
@@ -57,23 +57,24 @@ def utm_about(lon: NDArray[np.float64], lat: NDArray[np.float64], *, what: str) 
 
 WGS84 = "EPSG:4326"
 _NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]", re.IGNORECASE)
-"""In the text of a coordinate reference system that PROJ would open a file for."""
+"""Matches the text of a coordinate reference system for which PROJ would open a file."""
 _SMALLEST_MARGIN_DEG = 1.0
 _BESIDE_LAT_DEG, _BESIDE_LON_SHARE = 1.0, 0.15
-"""How far beyond its area a system is used on purpose: degrees of latitude, and a share of the width in longitude.
-Zones of another datum mostly differ in their false easting, which moves places in longitude."""
+"""Distance outside its area at which a system is still assumed to be used on purpose: degrees of latitude, and a share
+of the area's width in longitude. Zones of another datum mostly differ in their false easting, which shifts points in
+longitude."""
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The way from a file's coordinates to a network's.
+    """Conversion of a file's coordinates to those of a network.
 
     Parameters
     ----------
     source
-        What the file's coordinates are in, of any units.
+        The system of the file's coordinates, in any units.
     target
-        Projected, in metres.
+        The system of the network: projected, in metres.
     """
 
     source: pyproj.CRS
@@ -89,31 +90,31 @@ class Projection:
         file: str,
         where: Callable[[NDArray[np.bool_]], str],
     ) -> Projection:
-        """Check places and choose what to project them to.
+        """Check coordinates and choose the system to which they are projected.
 
         Parameters
         ----------
         xy
             The file's coordinates, east (or longitude) before north (or latitude), finite, shape (n, 2), n ≥ 1.
         crs
-            What they are in; anything :class:`pyproj.CRS` can be made of.
+            The system of these coordinates; anything from which a :class:`pyproj.CRS` can be made.
         project_to
             A projected system in metres; None for the UTM zone of the network's middle.
         file
-            Named in messages.
+            The file's name for messages.
         where
-            Names the rows or lines chosen by a mask of shape (n,).
+            Returns the names of the rows or lines selected by a mask of shape (n,).
 
         Returns
         -------
         Projection
-            That leads every place to finite metres.
+            A projection that converts every point to finite metres.
 
         Raises
         ------
         RoadsError
-            If a place cannot be in `crs`: degrees out of range, or farther beyond the area that the system is made
-            for than that area is wide.
+            If a point cannot be in `crs`: its degrees are out of range, or it lies farther outside the area for which
+            the system is made than that area is wide.
         """
         source = known_crs(crs, "crs")
         if project_to is not None and (faults := crs_faults(project_to)):
@@ -133,7 +134,7 @@ class Projection:
         return chosen
 
     def metres(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Project places.
+        """Project points.
 
         Parameters
         ----------
@@ -143,22 +144,22 @@ class Projection:
         Returns
         -------
         ndarray
-            Metres in `target`, shape (n, 2); not finite where a place has none.
+            Metres in `target`, shape (n, 2); not finite where a point cannot be projected.
         """
         return _transform(self.source, self.target, xy)
 
     def doubts(self, xy: NDArray[np.float64], *, file: str) -> list[str]:
-        """Say whether the middle of a network lies clearly outside the area that its system is made for.
+        """Check whether the middle of a network lies clearly outside the area for which its system is made.
 
-        A neighbouring zone is often used on purpose, within a degree of latitude or 0.15 of the area's width; a system
-        of other feet, or of another datum, by mistake.
+        A neighbouring zone is often used on purpose, so up to a degree of latitude and 0.15 of the area's width are
+        accepted. A system in another kind of feet, or of another datum, is a mistake.
 
         Parameters
         ----------
         xy
             In `source`, shape (n, 2), n ≥ 1.
         file
-            Named in the sentence.
+            The file's name for the sentence.
 
         Returns
         -------
@@ -181,7 +182,7 @@ class Projection:
 
 
 def parsed_crs(crs: object) -> pyproj.CRS:
-    """Make a coordinate reference system of what a file says, unless PROJ would open another file for it.
+    """Make a coordinate reference system from its text in a file, unless PROJ would open another file for it.
 
     Raises
     ------
@@ -194,7 +195,7 @@ def parsed_crs(crs: object) -> pyproj.CRS:
 
 
 def known_crs(crs: object, name: str) -> pyproj.CRS:
-    """Make a coordinate reference system; pyproj's warnings about old ways to write one are nobody's concern.
+    """Make a coordinate reference system; pyproj's warnings about deprecated notations are suppressed.
 
     Raises
     ------
@@ -210,12 +211,12 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
 
 
 def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Transform, east before north on both sides; infinite where PROJ cannot."""
+    """Transform coordinates, east before north in both systems; the result is infinite where PROJ cannot transform."""
     try:
         transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
     except ProjError as error:
         raise RoadsError([f"crs: no way leads from {source.name} to another system ({error})"]) from error
-    # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+    # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single point is passed twice.
     sent = xy if len(xy) != 1 else xy.repeat(2, axis=0)
     east, north = (values[: len(xy)] for values in transformer.transform(sent[:, 0], sent[:, 1]))
     return np.column_stack((east, north))
@@ -224,10 +225,10 @@ def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> N
 def _faults(
     xy: NDArray[np.float64], crs: pyproj.CRS, file: str, where: Callable[[NDArray[np.bool_]], str]
 ) -> list[str]:
-    """Say which places cannot be in a system."""
+    """Return a fault that names the points that cannot be in a system; empty if there are none."""
     if crs.is_geographic:
         unit = crs.axis_info[0].unit_conversion_factor if crs.axis_info else np.pi / 180
-        with np.errstate(over="ignore"):  # infinite degrees are out of range as large ones are
+        with np.errstate(over="ignore"):  # infinite degrees are out of range, like large ones
             lon, lat = np.degrees(xy * unit).T
         elsewhere = (np.abs(lon) > 360) | (np.abs(lat) > 360)
         for wrong, rule in (
@@ -263,7 +264,7 @@ def _fault(
 
 
 def crs_about(anchor: tuple[float, float], *, at_m: tuple[float, float] = (0.0, 0.0)) -> pyproj.CRS:
-    """Make a transverse Mercator in metres whose origin is the anchor.
+    """Make a transverse Mercator projection in metres whose origin is the anchor.
 
     Parameters
     ----------

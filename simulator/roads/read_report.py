@@ -1,4 +1,4 @@
-"""Read reports: what a road reader used, replaced and left out, and why."""
+"""Read reports: the rows that a road reader used, replaced and left out, and why."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DroppedRows:
     rows
         The first 20 row numbers, from 1, header not counted.
     total
-        How many rows.
+        The number of all such rows.
     """
 
     reason: str
@@ -41,22 +41,22 @@ class DroppedRows:
     total: int
 
     def __str__(self) -> str:
-        """Say which rows, and why."""
+        """Return a text with the rows and the reason."""
         return f"{numbers_in_words(self.rows, total=self.total)}: {self.reason}"
 
 
 @dataclass(frozen=True)
 class FilledDefault:
-    """Rows in which a value was missing or unusable and a default stands for it.
+    """Rows in which a value was missing or unusable and was replaced by a default.
 
     Parameters
     ----------
     name
-        Our name of the value.
+        The value's name in the schema.
     default
-        What was taken instead, in words.
+        The value used instead, in words.
     total
-        How many rows.
+        The number of such rows.
     """
 
     name: str
@@ -66,30 +66,30 @@ class FilledDefault:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadReport:
-    """What was read of a table of links and one of nodes, dropped, filled in, lost and doubted.
+    """Report on reading a table of links and one of nodes: rows read, dropped and filled in, losses and doubts.
 
     Parameters
     ----------
     links_file
         The file of links, as given.
     node_rows, link_rows
-        Nodes and links the files hold.
+        Numbers of nodes and links in the files.
     row
-        What the links file has one of a link: "row" or "link".
+        The word for one entry of the links file: "row" or "link".
     dropped
-        Rows of links dropped, one entry a reason.
+        Rows of links dropped, one entry per reason.
     defaults
         Values filled in, among the links that were kept.
     remarks
-        What else is to be known of how the files were read, a sentence each.
+        Further remarks on how the files were read, one sentence each.
     loss
-        What the largest part leaves out.
+        Nodes and links outside the largest part, which were left out.
     lost_zones
-        Zones of which no node is left.
+        Zones that have no node left.
     nodes, links
-        What is left.
+        Numbers of nodes and links that were kept.
     doubts
-        What speaks against the units or the coordinate system, a sentence each.
+        Indications that units or the coordinate system are wrong, one sentence each.
     """
 
     links_file: str
@@ -106,12 +106,12 @@ class ReadReport:
     doubts: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Say in plain words what is not as the files have it, doubts first.
+        """Return the differences between files and network in plain words, doubts first.
 
         Returns
         -------
         list of str
-            One sentence each; empty if every row was used as it stands.
+            One sentence each; empty if every row was used unchanged.
         """
         of_all = f"of {counted(self.link_rows, self.row)}"
         notes: list[str] = [Doubt(doubt) for doubt in self.doubts]
@@ -132,7 +132,7 @@ class ReadReport:
 
 
 def parallel_remarks(file: str, graph: nx.MultiDiGraph[Any]) -> list[str]:
-    """Say how many links lead the same way as another, where there are any."""
+    """Return a remark on the number of links parallel to another, or an empty list if there are none."""
     parallel = graph.number_of_edges() - len({(start, end) for start, end, _ in graph.edges})
     if not parallel:
         return []
@@ -143,28 +143,28 @@ def parallel_remarks(file: str, graph: nx.MultiDiGraph[Any]) -> list[str]:
 def usable_rows(
     reasons: Mapping[str, NDArray[np.bool_]], *, file: str | Path, what: str
 ) -> tuple[NDArray[np.bool_], tuple[DroppedRows, ...]]:
-    """Sort rows into those that can be used and the others; a row is dropped for the first reason that holds.
+    """Separate usable rows from all others; a row is dropped for the first reason that applies.
 
     Parameters
     ----------
     reasons
-        For each reason in words the rows it holds for, shape (rows,); at least one.
+        For each reason in words, the rows to which it applies, bool, shape (rows,); at least one reason.
     file
         The file, for the message.
     what
-        What a row is, "edge" or "link".
+        The word for a row, "edge" or "link".
 
     Returns
     -------
     usable : ndarray
         bool, shape (rows,).
     dropped : tuple of DroppedRows
-        One entry a reason that holds.
+        One entry per reason that applies.
 
     Raises
     ------
     RoadsError
-        If no row can be used; with the reasons.
+        If no row can be used; it states the reasons.
     """
     usable = np.ones(len(next(iter(reasons.values()))), dtype=np.bool_)
     dropped = []

@@ -1,4 +1,4 @@
-"""Schema of a road graph, and the faults of a graph under it.
+"""Schema of a road graph, and the check of a graph against it.
 
 A road network is a :class:`networkx.MultiDiGraph`. A node is a junction, an edge one direction of one road.
 
@@ -7,7 +7,7 @@ of        attribute           meaning
 ========  ==================  ================================================================
 graph     ``crs``             projected, in metres; anything :class:`pyproj.CRS` can be made of
 node      ``x``, ``y``        metres east and north, finite
-node      ``zone``            optional; the zone of a trip table that the node stands for or lies in,
+node      ``zone``            optional; the zone of a trip table that the node represents or lies in,
                               a whole number or text
 node      ``through``         optional, True if missing; False where no route may pass: trips only
                               begin or end there (a centroid)
@@ -22,8 +22,7 @@ edge      ``link``            set on compilation: the link's id in
                               :class:`~simulator.roads.links.Links`
 ========  ==================  ================================================================
 
-No edge leads from a node to itself: nothing can be routed over one. Ends of a geometry need not lie on the
-nodes.
+No edge may lead from a node to itself: it could not be part of a route. Ends of a geometry need not lie on the nodes.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ _NUMBER_TYPES = (int, float, np.integer, np.floating)
 
 
 def faults_of(graph: object) -> list[str]:
-    """Say everything a graph has against the schema.
+    """Return all faults of a graph against the schema.
 
     Parameters
     ----------
     graph
-        What should be a road graph.
+        The object to check; it should be a road graph.
 
     Returns
     -------
     list of str
-        One sentence a fault, naming node or edge, attribute, rule and value; empty for a road graph.
+        One sentence per fault, naming node or edge, attribute, rule and value; empty for a valid road graph.
     """
     if not isinstance(graph, nx.MultiDiGraph):
         return [f"a road graph must be a networkx.MultiDiGraph, got {type(graph).__name__}"]
@@ -70,12 +69,12 @@ def faults_of(graph: object) -> list[str]:
 
 
 def crs_faults(crs: object) -> list[str]:
-    """Say why a coordinate system cannot hold roads: it must be projected, in metres.
+    """Return why a coordinate system cannot be used for roads: it must be projected, in metres.
 
     Parameters
     ----------
     crs
-        Anything :meth:`pyproj.CRS.from_user_input` may take.
+        Anything that :meth:`pyproj.CRS.from_user_input` accepts.
 
     Returns
     -------
@@ -96,7 +95,7 @@ def crs_faults(crs: object) -> list[str]:
 
 
 def _node_faults(node: object, data: dict[str, Any]) -> Iterator[str]:
-    """Coordinates must be finite numbers; what a zone and ``through`` may be."""
+    """Yield the faults of a node: coordinates must be finite, a zone a whole number or text, ``through`` a bool."""
     for name in ("x", "y"):
         if name not in data:
             yield f"node {node!r}: {name} is missing"
@@ -110,7 +109,7 @@ def _node_faults(node: object, data: dict[str, Any]) -> Iterator[str]:
 
 
 def _edge_faults(edge: tuple[object, object, object], data: dict[str, Any]) -> Iterator[str]:
-    """Numbers must be above 0, lanes whole, and a geometry a line that is somewhere."""
+    """Yield the faults of an edge: numbers must be above 0, lanes whole, and a geometry a line of finite points."""
     if edge[0] == edge[1]:
         yield f"edge {edge!r}: a road from a node to itself cannot be part of a route"
     for name in EDGE_NUMBERS:

@@ -1,4 +1,4 @@
-"""One table file read whole, with its columns under this project's names."""
+"""A table file, read completely, whose columns are accessed by the names of this project."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _UNREADABLE = (OSError, ValueError, pd.errors.ParserWarning, pa.ArrowException)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """A table file and how its columns are called.
+    """A table file and the names of its columns.
 
     Rows are numbered from 1, the header of a CSV file not counted.
 
     Parameters
     ----------
     file
-        Path as the user gave it; named in messages.
+        Path as the user gave it; used in messages.
     frame
         The rows, under the file's own column names.
     columns
-        Our name of a column to the file's, for the columns that are mapped.
+        The project's name of each mapped column to the file's name.
     """
 
     file: str
@@ -52,21 +52,22 @@ class Table:
         Parameters
         ----------
         file
-            Its suffix says what it is: ``.csv``, ``.csv.gz`` or ``.parquet``.
+            Its suffix gives its format: ``.csv``, ``.csv.gz`` or ``.parquet``.
         columns
-            Our name of a column to the file's.
+            The project's name of each column to the file's name.
         ids
-            Those of our names whose values are identifiers, read from CSV as text so that none loses a digit.
+            The project's names of the columns whose values are identifiers; they are read from CSV as text, so that
+            none loses a digit.
 
         Returns
         -------
         Table
-            With at least one row.
+            A table with at least one row.
 
         Raises
         ------
         RoadsError
-            If the file cannot be read, holds no row, or lacks mapped columns (all of them named).
+            If the file cannot be read, holds no row, or lacks mapped columns (all of these are named).
         """
         frame = _read(Path(file), text=[columns[name] for name in ids])
         absent = {name: column for name, column in columns.items() if column not in frame.columns}
@@ -77,7 +78,7 @@ class Table:
                 f"{file}: no column {column!r} for {name}; its columns are {known}{hint}"
                 for name, column in absent.items()
             )
-        # Of two columns of one name pandas calls the second "name.1".
+        # If two columns have the same name, pandas renames the second to "name.1".
         twice = {column: name for name, column in columns.items() if f"{column}.1" in frame.columns}
         if twice:
             raise RoadsError(
@@ -92,7 +93,7 @@ class Table:
         return len(self.frame)
 
     def has(self, name: str) -> bool:
-        """Say whether a column of this name is mapped."""
+        """Return whether a column of this name is mapped."""
         return name in self.columns
 
     def numbers(self, name: str) -> NDArray[np.float64]:
@@ -101,7 +102,7 @@ class Table:
         Parameters
         ----------
         name
-            Our name of a mapped column.
+            The project's name of a mapped column.
 
         Returns
         -------
@@ -120,41 +121,42 @@ class Table:
         Parameters
         ----------
         name
-            Our name of a mapped column.
+            The project's name of a mapped column.
 
         Returns
         -------
         list of str or None
-            One a row, None where the file holds nothing.
+            One item per row, None where the file has no value.
         """
         return [None if value is None else str(value) for value in self.values(name)]
 
     def values(self, name: str) -> list[object]:
-        """Read a column as it is.
+        """Read a column without conversion.
 
         Parameters
         ----------
         name
-            Our name of a mapped column.
+            The project's name of a mapped column.
 
         Returns
         -------
         list
-            One scalar a row: None where the file holds nothing, text for what is no scalar (a list of lanes).
+            One scalar per row: None where the file has no value, text for a value that is not a scalar (a list of
+            lanes).
         """
         return [_scalar(value) for value in self.frame[self.columns[name]].to_list()]
 
     def faults(self, name: str, wrong: NDArray[np.bool_], rule: str) -> list[str]:
-        """Say in which rows a column breaks a rule.
+        """Return a fault that names the rows in which a column breaks a rule.
 
         Parameters
         ----------
         name
-            Our name of a mapped column.
+            The project's name of a mapped column.
         wrong
-            The rows that break it, shape (rows,).
+            The rows that break the rule, bool, shape (rows,).
         rule
-            What the column must be.
+            What values of the column must be.
 
         Returns
         -------
@@ -175,12 +177,12 @@ def column_names(file: Path) -> list[str]:
     Parameters
     ----------
     file
-        As :meth:`Table.from_file` takes it.
+        As for :meth:`Table.from_file`.
 
     Returns
     -------
     list of str
-        None where the file cannot be read, which reading it whole will then say.
+        Empty if the file cannot be read; reading it completely then raises the error.
     """
     try:
         if file.name.lower().endswith(".parquet"):
@@ -192,7 +194,7 @@ def column_names(file: Path) -> list[str]:
 
 
 def _read(file: Path, *, text: Sequence[str]) -> pd.DataFrame:
-    """Read by suffix; whatever a reader has against the file becomes one sentence."""
+    """Read a file by its suffix; every error of the reader becomes a `RoadsError` with one sentence."""
     name = file.name.lower()
     try:
         if name.endswith(".parquet"):
@@ -218,7 +220,7 @@ def _read(file: Path, *, text: Sequence[str]) -> pd.DataFrame:
 
 
 def _scalar(value: Any) -> object:
-    """Let a scalar be, and write out anything else."""
+    """Return a scalar as it is, None for a missing one, and any other value as text."""
     if not pd.api.types.is_scalar(value):
         return str(value)
     return None if pd.isna(value) else value

@@ -39,17 +39,17 @@ class EdgeRows:
     Parameters
     ----------
     from_row, to_row
-        Node rows an edge leads from and to, shape (edges,).
+        Rows of the nodes from and to which each edge leads, shape (edges,).
     numbers
         ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph``, each of shape (edges,).
     classes
-        Kind of road, one an edge, None where the file says nothing.
+        Class of road of each edge, None where the file has none.
     dropped
         Rows left out, by reason.
     defaults
         Values filled in, among the edges kept.
     doubts
-        What speaks against the unit of the speeds.
+        Indications that the unit of the speeds is wrong.
     """
 
     from_row: NDArray[np.int64]
@@ -72,18 +72,18 @@ class EdgeRows:
         default_lanes: int,
         capacity_vph: float,
     ) -> EdgeRows:
-        """Sort the rows of an edge table into those that can be used and the others.
+        """Select the usable rows of an edge table and convert their values.
 
         Parameters
         ----------
         table
-            With ``from``, ``to`` and any of the other edge columns.
+            A table with ``from``, ``to`` and any of the other edge columns.
         from_row, to_row
             The node row of each end, -1 where the node is not known, shape (rows,).
         node_xy
-            Where nodes are, in metres, shape (nodes, 2).
+            Positions of the nodes, in metres, shape (nodes, 2).
         default_speed_mps, default_lanes, capacity_vph
-            For rows without a value that can be used.
+            Defaults for rows without a usable value.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class EdgeRows:
         Raises
         ------
         RoadsError
-            If no row can be used; with the reasons.
+            If no row can be used; it states the reasons.
         """
         length_m = _lengths(table, from_row, to_row, node_xy)
         speeds = {name: table.numbers(name) for name in MPS_PER_UNIT if table.has(name)}
@@ -142,7 +142,7 @@ class EdgeRows:
         )
 
     def edges(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """Go through the edges as a graph takes them.
+        """Yield the edges in the form in which they are added to a graph.
 
         Yields
         ------
@@ -162,7 +162,7 @@ class EdgeRows:
 def _lengths(
     table: Table, from_row: NDArray[np.int64], to_row: NDArray[np.int64], node_xy: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Lengths as given, or straight distances; nonsense where an end is not known."""
+    """Return lengths as given, or straight distances; these are meaningless where an end is not known."""
     if table.has("length_m"):
         return table.numbers("length_m")
     across = node_xy[to_row] - node_xy[from_row]
@@ -170,12 +170,12 @@ def _lengths(
 
 
 def _column(table: Table, name: str) -> NDArray[np.float64]:
-    """Numbers of a column, all NaN if it is not mapped."""
+    """Return the numbers of a column, all NaN if it is not mapped."""
     return table.numbers(name) if table.has(name) else np.full(len(table), np.nan)
 
 
 def _whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values that are whole numbers; NaN for others."""
+    """Return the values that are whole numbers, NaN for all others."""
     return np.where(values == np.floor(values), values, np.nan)
 
 
@@ -186,7 +186,7 @@ class NodeRows:
     Parameters
     ----------
     ids
-        Identifiers, no two alike, as :func:`~simulator.roads.node_ids.node_ids` writes them.
+        Identifiers, all different, as :func:`~simulator.roads.node_ids.node_ids` returns them.
     xy
         Metres, float64, shape (nodes, 2).
     crs
@@ -204,9 +204,9 @@ class NodeRows:
         Parameters
         ----------
         table
-            With ``node``, and ``lon`` and ``lat`` or ``x`` and ``y``.
+            A table with ``node``, and ``lon`` and ``lat`` or ``x`` and ``y``.
         crs
-            System of ``x`` and ``y``, or the one to project ``lon`` and ``lat`` to; None for their UTM zone.
+            System of ``x`` and ``y``, or the one to which ``lon`` and ``lat`` are projected; None for their UTM zone.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class NodeRows:
         Raises
         ------
         RoadsError
-            If an identifier is missing or twice there, or a coordinate is not finite or out of range.
+            If an identifier is missing or occurs twice, or a coordinate is not finite or out of range.
         """
         ids = node_ids(table.values("node"))
         missing = np.array([identifier is None for identifier in ids])
@@ -272,24 +272,25 @@ def read_tables(
 ) -> tuple[RoadNetwork, ReadReport]:
     """Read a node table and an edge table.
 
-    Rows of edges that cannot be used are dropped and reported by number: an end that is no known node, an
-    edge from a node to itself, a length that is mapped and not a number above 0 (blank included), two ends
-    at one place where lengths are not mapped, a negative speed. The largest strongly connected part is kept.
+    Rows of edges that cannot be used are dropped and reported by number. A row is dropped if an end is not a known
+    node, if the edge leads from a node to itself, if a mapped length is not a number above 0 (blank included), if
+    lengths are not mapped and both ends have the same position, or if a speed is negative. The largest strongly
+    connected part is kept.
 
     Parameters
     ----------
     nodes, edges
         Files in CSV (``.csv``, ``.csv.gz``) or Parquet (``.parquet``).
     columns
-        Our names to the files': ``node`` with ``lon`` and ``lat`` (degrees, WGS84) or ``x`` and ``y``
-        (metres) in the node file; in the edge file ``from``, ``to`` and, where there are, ``length_m``
-        (straight distance if not mapped), ``speed_mps``, ``speed_mph`` and ``speed_kph`` (each row takes the
-        first of them that holds a number above 0), ``lanes``, ``capacity_vph`` (per lane), ``class``.
+        The project's column names to those of the files. In the node file: ``node`` with ``lon`` and ``lat`` (degrees,
+        WGS84) or ``x`` and ``y`` (metres). In the edge file: ``from``, ``to`` and, optionally, ``length_m``
+        (straight distance if not mapped), ``speed_mps``, ``speed_mph`` and ``speed_kph`` (of these, the first with a
+        number above 0 is used in each row), ``lanes``, ``capacity_vph`` (per lane), ``class``.
     crs
         The projected system, in metres, of ``x`` and ``y``; required with them. With ``lon`` and ``lat``, the
-        system to project to; the UTM zone of the network's middle if None.
+        system to which they are projected; the UTM zone of the network's middle if None.
     default_speed_mps, default_lanes, capacity_vph
-        Where a row has none that can be used; capacity in vehicles per hour and lane.
+        Defaults for rows without a usable value; capacity in vehicles per hour and lane.
 
     Returns
     -------
@@ -301,8 +302,8 @@ def read_tables(
     Raises
     ------
     RoadsError
-        With all faults found: of the mapping and the defaults, of reading either file, of coordinates and
-        identifiers of nodes; or that nothing is left of the network.
+        If the mapping or a default is faulty, a file cannot be read, coordinates or identifiers of nodes are faulty,
+        or nothing is left of the network; it lists all faults found.
     """
     _check_arguments(columns, crs, default_speed_mps, default_lanes, capacity_vph)
     node_table, edge_table = _read_both(nodes, edges, columns)
@@ -340,12 +341,12 @@ def read_tables(
 
 
 def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> list[str]:
-    """Compare the nodes' places with the area of their system, and with the lengths that the file gives.
+    """Compare the nodes' positions with the area of their system, and with the lengths that the file gives.
 
     Raises
     ------
     RoadsError
-        If they fit far better with latitude and longitude swapped.
+        If the positions fit the lengths far better with latitude and longitude swapped.
     """
     doubts = Projection(places.crs, places.crs).doubts(places.xy, file=str(nodes.file))
     if not edges.has("length_m"):
@@ -363,7 +364,7 @@ def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> lis
 def _check_arguments(
     columns: Mapping[str, str], crs: object, speed_mps: float, lanes: int, capacity_vph: float
 ) -> None:
-    """Raise every fault of what the caller asks for, before a file is opened."""
+    """Raise all faults of the caller's arguments before a file is opened."""
     faults = [
         f"columns: unknown name {name!r}; known are {', '.join(NODE_COLUMNS + EDGE_COLUMNS)}"
         for name in columns
@@ -399,6 +400,6 @@ def _read_both(nodes: str | Path, edges: str | Path, columns: Mapping[str, str])
 
 
 def _rows_of(table: Table, name: str, rows: Mapping[str, int]) -> NDArray[np.int64]:
-    """Look up the node row each identifier of a column stands for; -1 where there is none."""
+    """Look up the node row of each identifier in a column; -1 where there is none."""
     ids = node_ids(table.values(name))
     return np.array([rows.get(identifier or "", -1) for identifier in ids], dtype=np.int64)

@@ -1,1 +1,1 @@
-"""What happens between a vehicle and its aggregator: the channel and the campaign."""
+"""Sensing: campaigns that query devices, and the channel between devices and aggregator."""

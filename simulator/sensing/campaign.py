@@ -1,4 +1,4 @@
-"""Campaign: the SimPy process that asks each round of a query, waits for the deadline, and closes it."""
+"""Campaign: the SimPy process that asks each round of a query, waits for the deadline, and closes the query."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 
@@ -24,63 +24,65 @@ from simulator.traffic.engine import Engine
 from simulator.traffic.vehicle_states import State, VehicleStates
 
 TRUTH_MOMENT = 2
-"""The moment whose occupancy is estimated: round two's (papers.md, item 7)."""
+"""The moment whose occupancy is estimated, the moment of truth: that of round two (papers.md, item 7)."""
 
 CellsOf = Callable[[VehicleStates], npt.NDArray[np.int32]]
 
 
 def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:
-    """Return the moments at which a query asks, a round gap apart: 1, 2, and any further that a mechanism needs."""
+    """Return the moments at which a query asks, one round gap apart: 1, 2, and any others that a mechanism needs."""
     asked = [1, TRUTH_MOMENT, *(TRUTH_MOMENT + round_ - m.truth_round for m in mechanisms for round_ in (1, m.rounds))]
     return range(min(asked), max(asked) + 1)
 
 
 def fleet_order(streams: Streams, vehicles: int) -> npt.NDArray[np.int64]:
-    """Return each vehicle's place in a random order of the fleet, (vehicles,) int64: targets first, corrupted last."""
+    """Return each vehicle's rank in a random order of the fleet, (vehicles,) int64: targets first, corrupted last."""
     return streams.of("targets").permutation(vehicles)
 
 
 class Campaign:
     """Asks its queries one after another while vehicles keep driving.
 
-    A query asks the same devices at two moments or more: `start`, the moment of truth a round gap later, and
-    further ones where a mechanism has rounds after its truth. Each mechanism's round r is asked at the moment
-    that puts its truth round at the moment of truth, so a mechanism of one round is asked then.
+    A query asks the same devices at two or more moments: at its start, at the moment of truth one round gap later, and
+    at later moments if a mechanism has rounds after its truth round. The rounds of each mechanism are shifted so that
+    its truth round falls on the moment of truth. A mechanism with one round is therefore asked at the moment of truth.
 
     Parameters
     ----------
     name
-        The campaign's.
+        The name of the campaign.
     schedule
-        When it asks.
+        When the campaign asks.
     mechanisms
-        By name; all answer the same queries about the same traffic, with coins of their own.
+        By name; all answer the same queries about the same traffic, each with its own coins.
     engine, clock
-        What moves the vehicles, and its ticks.
+        The traffic engine that moves the vehicles, and the clock that converts seconds to its ticks.
     cells_of
-        From places to cells, (departed,) int32.
+        Maps vehicle states to cells, (departed,) int32.
     population
-        Who can be asked.
+        The devices that can be asked.
     channel
-        Between devices and servers.
+        The channel between devices and servers.
     deployment
-        Who the servers are.
+        The servers.
     memories
-        What devices keep between queries, of this campaign and others.
+        The state that devices keep between queries of this campaign and of others.
     streams
-        The run's generators.
+        The random generators of the run.
     stopwatch
-        Counts seconds under "sensing" and "protocol".
+        Counts seconds in the phases "sensing", "protocol" and "scoring".
     closed
         Called with every closed query.
     publications
-        Of counts: what stands between the server and the public, for the mechanisms that have such a thing, by name.
+        For queries of counts: the step between the server's counts and publication, for the mechanisms that have
+        one, by name.
     speeds
-        What is asked of speeds; then `mechanisms` holds only the one whose devices tell theirs.
+        The question of a campaign that asks for speeds; `mechanisms` then holds only the one whose devices report
+        their speed. None for a campaign that asks for counts.
     targets
-        Of how many vehicles a query the reports are kept, for transcripts.
+        The number of vehicles per query whose reports are kept for transcripts.
     corrupted
-        Of how many more vehicles of the fleet they are kept: those that coalitions corrupt.
+        The number of further vehicles of the fleet whose reports are kept: those that coalitions corrupt.
     """
 
     def __init__(
@@ -113,7 +115,7 @@ class Campaign:
         self._moments = moments_of(mechanisms.values())
 
     def start(self, env: simpy.Environment) -> None:
-        """Put the campaign into `env`."""
+        """Add the campaign to the SimPy environment `env` as a process."""
         env.process(self._run(env))
 
     def _run(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
@@ -184,7 +186,7 @@ class Campaign:
     def _query_speeds(
         self, env: simpy.Environment, number: int, question: SpeedQuestion
     ) -> Generator[simpy.Event, None, None]:
-        """Ask for cell and speed at one moment, the moment of truth: who is asked is there, and cannot leave."""
+        """Ask for cell and speed at one moment, the moment of truth: all devices asked are present, none has left."""
         asked_s = self._schedule.start_s + (number - 1) * self._schedule.every_s + self._schedule.round_gap_s
         yield after_traffic(env, self._clock.ticks(asked_s))
         self._engine.advance()
@@ -218,7 +220,7 @@ class Campaign:
         self._closed(Query(self.name, number, moment_s, moment_s, counts, totals, [answer], question.statistic))
 
     def _select_devices(self, places: VehicleStates) -> npt.NDArray[np.int64]:
-        """Return the vehicles asked: on the road, waiting, parked if those answer; each if it takes part."""
+        """Return the participating vehicles that are asked: on the road, waiting, and parked if parked ones answer."""
         willing = self._population.takes_part[: len(places)] & (places.state != State.ABSENT)
         if not self._population.parked_answer:
             willing = willing & (places.state != State.ARRIVED)
@@ -258,7 +260,7 @@ class Campaign:
         return Targets(number, vehicles, rank, self._targets, fleet - self._corrupted)
 
     def _apply_churn(self, present: Respondents, *, rng: np.random.Generator) -> Respondents:
-        """Return who is left of `present` after churn; who left does not come back in this query."""
+        """Return the devices of `present` that remain after churn; a device that left does not return in this query."""
         if self._channel.churn == 0.0:
             return present
         stays = rng.random(len(present.vehicles)) >= self._channel.churn

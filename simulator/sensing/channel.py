@@ -14,14 +14,14 @@ Mask = npt.NDArray[np.bool_]
 
 
 Route: TypeAlias = tuple[tuple[str, ...], ...]
-"""The messages of one report: for each, the parties that it passes, in order. A report that is cut into shares is
-several messages, each with its own latency and its own risk of loss."""
+"""The messages of one report: for each, the parties that it passes, in order. A report that is split into shares is
+sent as several messages, each with its own latency and its own probability of loss."""
 
 
 class DeliveryStatus(IntEnum):
-    """What became of a report; every report that was sent has exactly one.
+    """Delivery status of a report; every report that was sent has exactly one.
 
-    It is counted if all of its messages arrived in time, lost if one of them was lost, and otherwise late.
+    A report is counted if all of its messages arrived in time, lost if one of them was lost, and otherwise late.
     """
 
     COUNTED = 0
@@ -30,7 +30,7 @@ class DeliveryStatus(IntEnum):
 
 
 class Latency(Protocol):
-    """How long a report is under way."""
+    """Distribution of the time from sending to arrival."""
 
     def draw(self, reports: int, *, rng: np.random.Generator) -> npt.NDArray[np.float64]:
         """Draw (reports,) seconds."""
@@ -41,7 +41,7 @@ class Latency(Protocol):
 
 @dataclass(frozen=True)
 class ConstantLatency:
-    """Every report takes `value_s`."""
+    """Constant latency: every message takes `value_s` seconds."""
 
     value_s: float = 0.0
 
@@ -56,7 +56,7 @@ class ConstantLatency:
 
 @dataclass(frozen=True)
 class ExponentialLatency:
-    """Memoryless, `mean_s` on average."""
+    """Exponentially distributed latency with mean `mean_s`."""
 
     mean_s: float
 
@@ -71,7 +71,7 @@ class ExponentialLatency:
 
 @dataclass(frozen=True)
 class LognormalLatency:
-    """Half of the reports take less than `median_s`; `sigma` is the standard deviation of the logarithm."""
+    """Lognormal latency: the median is `median_s`; `sigma` is the standard deviation of the logarithm."""
 
     median_s: float
     sigma: float
@@ -87,14 +87,14 @@ class LognormalLatency:
 
 @dataclass(frozen=True)
 class Outage:
-    """A server that hears nothing for a while.
+    """A period in which a server receives no messages.
 
     Attributes
     ----------
     server
-        "server:1", "mixer" and so on, as the deployment calls it.
+        "server:1", "mixer" and so on, as named by the deployment.
     from_s, to_s
-        It is down from `from_s` until `to_s`, the latter excluded.
+        The server is down from `from_s` until `to_s`, the latter excluded.
     """
 
     server: str
@@ -104,20 +104,20 @@ class Outage:
 
 @dataclass(frozen=True)
 class Transmission:
-    """One round's reports as they leave the devices.
+    """The sending of the reports of one round: time, deadline and route.
 
     Attributes
     ----------
     moment
         Which of the query's moments: 1 (round one), 2 (round two) or later.
     sent_s
-        When they leave, seconds.
+        When the reports are sent, seconds.
     deadline_s
-        Seconds they may take.
+        Seconds that a message may take.
     route
         The messages of a report and the parties that each must reach.
     since_s
-        Seconds since the query's moment before; 0 for its first.
+        Seconds since the previous moment of the query; 0 for its first.
     """
 
     moment: int
@@ -129,18 +129,18 @@ class Transmission:
 
 @dataclass(frozen=True)
 class MessageLaw:
-    """Probabilities of what becomes of one message; they sum to 1.
+    """Probabilities of the outcomes of one message; they sum to 1.
 
     Attributes
     ----------
     in_time
-        It reached every party of its path in time.
+        The message reached every party of its path in time.
     late
-        It reached the first party of its path after the deadline; that party keeps it and does not forward it.
+        The message reached the first party of its path after the deadline; that party keeps it and does not forward it.
     link_down
-        It was lost before it reached a party, because the device's link was down.
+        The message was lost before it reached a party, because the device's link was down.
     server_down
-        By party of the path: it was lost because this party was down when it arrived.
+        By party of the path: the message was lost because this party was down when it arrived.
     """
 
     in_time: float
@@ -150,7 +150,7 @@ class MessageLaw:
 
     @property
     def shares(self) -> npt.NDArray[np.float64]:
-        """(3 + parties,) float64, exact enough to draw from: in time, late, link down, then each party down."""
+        """(3 + parties,) float64, normalized so as to draw from: in time, late, link down, then each party down."""
         shares = np.array([self.in_time, self.late, self.link_down, *self.server_down])
         scaled: npt.NDArray[np.float64] = shares / shares.sum()
         return scaled
@@ -158,18 +158,19 @@ class MessageLaw:
 
 @dataclass(frozen=True, eq=False)
 class Deliveries:
-    """What became of n reports of one round.
+    """Delivery outcomes of n reports of one round.
 
     Attributes
     ----------
     fate
         (n,) uint8, the `DeliveryStatus` of each report.
     arrived_s
-        By party: (n,) float64, when its message reached the party, late or not; infinite where it never did.
+        By party: (n,) float64, time at which the report's message reached the party, late or not; infinite if it never
+        did.
     in_time
         By message of the route: (n,) bool, whether its latency was within the deadline.
     left
-        (n,) bool: whether at least one message of the report left the device, which the network observes.
+        (n,) bool: whether at least one message of the report was sent by the device, which the network observes.
     link_down
         (n,) bool: whether the device's link was down.
     """
@@ -181,7 +182,7 @@ class Deliveries:
     link_down: Mask
 
     def of(self, answering: Mask) -> "Deliveries":
-        """Return what became of the reports of the devices that answered, (n,) bool; the others sent nothing."""
+        """Return the outcomes restricted to the devices that answered, (n,) bool; the others sent nothing."""
         if answering.all():
             return self
         arrived_s = {party: np.where(answering, times, math.inf) for party, times in self.arrived_s.items()}
@@ -190,28 +191,29 @@ class Deliveries:
 
 @dataclass(frozen=True)
 class Channel:
-    """A lossy, slow network between devices and servers; ideal by default.
+    """A network between devices and servers with latency and loss; ideal by default.
 
-    A message is lost where its device's link is down when it leaves. Links are down independently of each other
-    and of where the devices are. With `burst_s` a link is a two-state Markov process that is down a share `loss`
+    A message is lost if its device's link is down when the message is sent. Links are down independently of each other
+    and of the positions of the devices. With `burst_s` a link is a two-state Markov process that is down a share `loss`
     of the time, for `burst_s` on average, as in Gilbert's model: a device in a tunnel loses all messages of both
-    rounds. Without, every message is lost independently; of a report of m shares all arrive with (1 − loss)^m.
+    rounds. Without `burst_s`, every message is lost independently; all m shares of a report arrive with probability
+    (1 − loss)^m.
 
     Attributes
     ----------
     latency
-        Of each message, independently.
+        The latency of each message, independent of all others.
     loss_one, loss_two
-        Probability that a message sent at round one's, or at round two's or a later moment, is lost; alike where
-        there are bursts.
+        Probability that a message sent at the moment of round one, or at that of round two or a later one, is lost;
+        the two are equal if losses come in bursts.
     burst_s
-        Seconds that a link is down, on average; 0 where losses are independent.
+        Mean duration in seconds for which a link is down; 0 if losses are independent.
     churn
-        Probability that a device leaves after round one's moment, and answers no more in this query.
+        Probability that a device leaves between two moments of a query; it sends no further answer in this query.
     duplicates
         Probability that a message which arrives in time arrives a second time.
     outages
-        Servers that are down for a while. They receive nothing meanwhile.
+        Periods in which a server is down and receives nothing.
     """
 
     latency: Latency = field(default_factory=ConstantLatency)
@@ -227,17 +229,17 @@ class Channel:
         return self.loss_one if moment <= 1 else self.loss_two
 
     def law(self, sending: Transmission, message: int = 0, *, was_down: bool | None = None) -> MessageLaw:
-        """Return what becomes of one message of a report.
+        """Return the outcome probabilities of one message of a report.
 
         Parameters
         ----------
         sending
-            When, to whom, and how long it may take.
+            When the message is sent, its route, and how long it may take.
         message
-            Which message of the route, from 0. Where links stay down (`burst_s`), the law of a message after the first
-            holds for devices whose link is up.
+            Index of the message in the route, from 0. With bursts (`burst_s`), the probabilities of a message after
+            the first are conditional on the device's link being up.
         was_down
-            Whether the device's link was down at the moment before, if there was one.
+            Whether the device's link was down at the previous moment, if there was one.
         """
         down = 0.0 if message and self.burst_s else self._down(sending, was_down=was_down)
         path, deadline_s = sending.route[message], sending.deadline_s
@@ -245,7 +247,7 @@ class Channel:
         server_down = np.diff(reached_nobody, prepend=0.0)
         late = self.latency.exceeds(deadline_s)
         if path:
-            # A late message is lost, too, where the first party of its path is down when it arrives.
+            # A late message is also lost if the first party of its path is down when it arrives.
             lost_late = self._arrive_between(path[:1], sending, math.inf) - server_down[0]
             server_down[0] += lost_late
             late = max(0.0, late - lost_late)
@@ -256,16 +258,16 @@ class Channel:
     def deliver(
         self, reports: int, sending: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
     ) -> Deliveries:
-        """Draw what becomes of every message of every report.
+        """Draw the outcome of every message of every report.
 
         Parameters
         ----------
         reports
-            How many, n.
+            The number of reports, n.
         sending
-            When, to whom, and how long they may take.
+            When the reports are sent, their route, and how long they may take.
         was_down
-            (n,) bool, `link_down` as returned at the moment before; None at the first.
+            (n,) bool, `link_down` as returned at the previous moment; None at the first.
 
         Returns
         -------
@@ -296,12 +298,12 @@ class Channel:
         return Deliveries(fate, arrived_s, tuple(within), left, link_down)
 
     def _is_certain(self, sending: Transmission) -> bool:
-        """Return whether all messages arrive in time, and all at once."""
+        """Return whether all messages are certain to arrive in time, and at the same time."""
         certain = all(self.law(sending, message).in_time == 1.0 for message in range(len(sending.route)))
         return certain and not self.burst_s and isinstance(self.latency, ConstantLatency)
 
     def _deliver_all(self, reports: int, sending: Transmission) -> Deliveries:
-        """Return that all messages arrived, in arrays of one element: fleets are large, and most channels ideal."""
+        """Return that all messages arrived, as broadcasts of one element: fleets are large, most channels ideal."""
         yes, no = (np.broadcast_to(np.bool_(value), reports) for value in (True, False))
         at_s = np.broadcast_to(sending.sent_s + self.latency.draw(1, rng=np.random.default_rng(0)), reports)
         arrived_s = {party: at_s for path in sending.route for party in path}
@@ -314,7 +316,7 @@ class Channel:
     def _draw_down(
         self, reports: int, sending: Transmission, was_down: Mask | None, *, rng: np.random.Generator
     ) -> npt.NDArray[np.bool_]:
-        """Draw whose link is down, (n,) bool."""
+        """Draw which devices' links are down, (n,) bool."""
         if was_down is None or not self.burst_s:
             chance: float | npt.NDArray[np.float64] = self._down(sending, was_down=None)
         else:
@@ -322,11 +324,11 @@ class Channel:
         return rng.random(reports) < chance
 
     def _down(self, sending: Transmission, *, was_down: bool | None) -> float:
-        """Return the probability that a link is down, of all or of those that were down, or up, the moment before."""
+        """Return the probability that a link is down, given whether it was down at the previous moment, if known."""
         loss = self.loss(sending.moment)
         if was_down is None or not self.burst_s or loss in {0.0, 1.0}:
             return loss
-        # Down spells of mean b and up spells of mean b(1 − p)/p: the state is forgotten at rate 1/(b(1 − p)).
+        # Down periods have mean b and up periods mean b(1 − p)/p: the state decorrelates at rate 1/(b(1 − p)).
         kept = math.exp(-sending.since_s / (self.burst_s * (1.0 - loss)))
         return loss + (1.0 - loss) * kept if was_down else loss * (1.0 - kept)
 
@@ -338,7 +340,7 @@ class Channel:
         return down
 
     def _outage_intervals(self, parties: Sequence[str]) -> list[tuple[float, float]]:
-        """Return when some of the parties are down, as intervals that do not overlap."""
+        """Return the times at which at least one of the parties is down, as disjoint intervals."""
         merged: list[tuple[float, float]] = []
         for from_s, to_s in sorted((o.from_s, o.to_s) for o in self.outages if o.server in parties):
             if merged and from_s <= merged[-1][1]:
@@ -348,11 +350,11 @@ class Channel:
         return merged
 
     def _arrive_between(self, parties: Sequence[str], sending: Transmission, most_s: float) -> float:
-        """Return the probability of arriving while one of the parties is down, at most `most_s` after leaving."""
+        """Return the probability of arriving while one of the parties is down, at most `most_s` after sending."""
         found = 0.0
         for from_s, to_s in self._outage_intervals(parties):
             start_s, end_s = max(from_s - sending.sent_s, 0.0), to_s - sending.sent_s
-            if isinstance(self.latency, ConstantLatency):  # an atom: which end belongs matters
+            if isinstance(self.latency, ConstantLatency):  # an atom: it matters which end of the interval is excluded
                 took_s = self.latency.value_s
                 found += float(start_s <= took_s < end_s and took_s <= most_s)
             elif min(end_s, most_s) > start_s:

@@ -1,4 +1,4 @@
-"""Device state: what every device keeps between queries, by mechanism."""
+"""Device state: the memory that every device keeps between queries, by mechanism."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,19 +11,19 @@ from simulator.streams import Streams
 
 
 class Memories:
-    """Enrols each device of the run once a mechanism, when it is first asked for.
+    """Enrols all devices of the run once for each mechanism, when its memory is first requested.
 
-    Most mechanisms keep nothing; a memoised one keeps the bits that protect a device over many queries, and
-    would protect nobody if it drew them anew in each.
+    Most mechanisms keep nothing. A memoised mechanism keeps the bits that protect a device over many queries; it would
+    not protect any device if it drew new bits in each query.
 
     Parameters
     ----------
     mechanisms
         By name. Memory that is not `NoMemory` must take an array of indices, `memory[indices]`.
     devices
-        Vehicles of the run, and then the devices outside that answer one by one.
+        The number of devices: vehicles of the run, followed by the devices outside that answer one by one.
     streams
-        The run's generators.
+        The random generators of the run.
     """
 
     def __init__(self, mechanisms: Mapping[str, LocalMechanism], *, devices: int, streams: Streams) -> None:
@@ -31,14 +31,15 @@ class Memories:
         self._kept: dict[str, Any] = {}
 
     def of(self, name: str, devices: npt.NDArray[np.int64]) -> Any:  # a mechanism's memory is its own
-        """Return what these devices keep for mechanism `name`.
+        """Return the memory of these devices for mechanism `name`.
 
         Parameters
         ----------
         name
             A mechanism of the run.
         devices
-            (n,) int64 numbers: a vehicle's own, or the number of vehicles and an outside device's own.
+            (n,) int64 device numbers: the vehicle's own number, or, for an outside device, its own number plus the
+            number of vehicles.
         """
         if name not in self._kept:
             rng = self._streams.of("memory", name)

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 Answers = Literal["auto", "reports", "counts"]
-"""How devices answer: "reports", every device one by one; "counts", all through `sample_counts`; "auto", vehicles one
-by one and devices outside through counts."""
+"""How answers are simulated: "reports", every device one by one; "counts", all through `sample_counts`; "auto",
+vehicles one by one and devices outside through `sample_counts`."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class QueriedDevices:
     Attributes
     ----------
     vehicles
-        How many vehicles are asked.
+        The number of vehicles asked.
     outside
-        How many devices besides are asked that are in no cell (the papers' No population).
+        The number of further devices asked that are in no cell (the papers' No population).
     """
 
     vehicles: int
@@ -34,14 +34,14 @@ class QueriedDevices:
 
 @dataclass(frozen=True, eq=False)
 class Respondents:
-    """Who is still there to answer at a moment.
+    """The devices still present to answer at a moment.
 
     Attributes
     ----------
     vehicles
-        (vehicles,) bool.
+        (vehicles,) bool: whether each vehicle is present.
     outside
-        How many of the outside devices, always the first ones.
+        The number of outside devices present; always the first ones.
     """
 
     vehicles: npt.NDArray[np.bool_]
@@ -55,18 +55,18 @@ class Respondents:
 
 @dataclass(frozen=True)
 class QueriedPopulation:
-    """Who can be asked.
+    """The devices that can be asked.
 
     Attributes
     ----------
     takes_part
-        (vehicles,) bool, drawn once a vehicle.
+        (vehicles,) bool, drawn once for each vehicle.
     outside
-        Devices asked that are in no cell.
+        The number of devices asked that are in no cell.
     parked_answer
         Whether vehicles that have arrived are asked.
     answers
-        One by one, or by counts.
+        Whether devices are simulated one by one or by counts.
     """
 
     takes_part: npt.NDArray[np.bool_]
@@ -77,14 +77,14 @@ class QueriedPopulation:
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a campaign asks.
+    """The times at which a campaign asks.
 
     Attributes
     ----------
     start_s, every_s
-        Round one of the first query, and seconds from query to query.
+        Time of round one of the first query, and seconds from one query to the next.
     queries
-        How many.
+        The number of queries.
     round_gap_s
         Seconds between two rounds.
     deadline_s

@@ -16,37 +16,39 @@ from simulator.traffic.vehicle_states import Totals
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What one mechanism made of one query."""
+    """The answer of one mechanism to one query."""
 
     mechanism: str
     estimate: Estimate | RefinedEstimate | CellValues
     std_error: npt.NDArray[np.float64]
-    """(cells,) float64, or of speeds one a row: theory's, from the truth and what the channel did."""
+    """(cells,) float64, or one per published row of speeds: the theoretical standard error, from the truth and the
+    reports that the channel delivered."""
     rounds: list[RoundAccount]
     published: bool = False
-    """Whether a release stands between what the server counted and the estimate."""
+    """Whether the estimate is a release made from the server's counts, not the mechanism's own estimate."""
     paired: bool = False
-    """Whether only devices heard in every round were counted."""
+    """Whether only devices whose reports were received in every round were counted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One closed query: the truth only the simulator knows, and every mechanism's answer.
+    """One closed query: the ground truth, known only to the simulator, and every mechanism's answer.
 
     Attributes
     ----------
     number
         From 1.
     asked_s, time_s
-        Round one's moment, and the moment of truth.
+        The moment of round one, and the moment of truth, seconds.
     truth
-        (cells + 1,) int64: asked devices by cell at that moment, [0] outside every cell, answered or not.
+        (cells + 1,) int64: the devices asked, by cell at the moment of truth, whether they answered or not; [0] counts
+        those outside every cell.
     totals
-        What the fleet was doing at round one's moment.
+        Totals of the fleet, such as vehicles by state, at the moment of round one.
     statistic
-        What is estimated: "count", or "mean_speed" or "median_speed", in m/s, whose answers bring their own truth.
+        What is estimated: "count", or "mean_speed" or "median_speed" in m/s, whose answers contain their own truth.
     recorded
-        What is kept of some devices, by mechanism; for transcripts.
+        The recorded reports of some devices, by mechanism; for transcripts.
     """
 
     campaign: str

@@ -1,4 +1,4 @@
-"""Report recorder: keeps the reports of some devices, so that transcripts about them can be reconstructed."""
+"""Report recorder: records the reports of some devices, so that their transcripts can be reconstructed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,23 +18,24 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Whose reports of a query are kept: those of the vehicles that attacks are tried on, and of corrupted vehicles.
+    """The vehicles whose reports of a query are recorded: the targets of attacks, and corrupted vehicles.
 
-    Vehicles have a random order, the same in every query and for every mechanism. Targets are the first of those asked,
-    corrupted vehicles are the last of the whole fleet; each vehicle is as likely as another to be either.
+    Vehicles have a random order, the same in every query and for every mechanism. Targets are the first in this order
+    among the vehicles asked; corrupted vehicles are the last of the whole fleet. All vehicles are equally likely to be
+    a target, and equally likely to be corrupted.
 
     Attributes
     ----------
     query
-        From 1.
+        The number of the query, from 1.
     vehicles
-        (vehicles,) int64: the numbers of those asked, in the order in which they are asked.
+        (vehicles,) int64: the numbers of the vehicles asked, in the order in which they are asked.
     rank
-        (vehicles,) int64: their places in the order of the fleet, from 0.
+        (vehicles,) int64: their ranks in the random order of the fleet, from 0.
     most
-        At most so many targets are kept.
+        The largest number of targets that are recorded.
     corrupted_from
-        Vehicles of this rank and above are kept too.
+        Vehicles of this rank and above are corrupted and are recorded too.
     """
 
     query: int
@@ -46,16 +47,16 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class RecordedReports:
-    """What is kept of one query of one mechanism.
+    """The record of one query of one mechanism.
 
     Attributes
     ----------
     recorded
-        What these devices sent, and what arrived of it.
+        The messages that the recorded devices sent, and which of them arrived.
     truth
-        (n,) int32: the cells they were in at the moment of truth.
+        (n,) int32: the cells of these devices at the moment of truth.
     counts
-        (rounds, *tally_shape) int64: what the servers counted, of all devices.
+        (rounds, *tally_shape) int64: the tallies of the servers, over all devices.
     """
 
     recorded: RecordedMessages
@@ -64,18 +65,19 @@ class RecordedReports:
 
 
 class Recorder:
-    """Keeps reports of one mechanism, round by round.
+    """Records reports of one mechanism, round by round.
 
-    Reports of two batches cannot be put together, so all are of one: that of the first target.
+    Reports of different batches cannot be concatenated, so only reports of one batch are recorded: that of the first
+    target.
 
     Parameters
     ----------
     targets
-        Whose reports are kept.
+        The vehicles whose reports are recorded.
     batches
         The slices of the devices that answer together, vehicles first.
     rng
-        For pseudonyms and connections.
+        Draws pseudonyms and connections.
     """
 
     def __init__(self, targets: Targets, batches: Sequence[slice], *, rng: np.random.Generator) -> None:
@@ -97,20 +99,20 @@ class Recorder:
     def keep(
         self, batch: int, reports: Any, in_time: Mask, deliveries: Deliveries, devices: slice, *, sent_s: float
     ) -> None:
-        """Take the reports of the next round out of a batch's.
+        """Record the target reports of the next round from the reports of a batch.
 
         Parameters
         ----------
         batch
-            Its number.
+            The number of the batch.
         reports
             (batch,) reports.
         in_time
             (batch,) bool: answered, and received in time by every server.
         deliveries, devices
-            What became of all devices' reports, and which of them are the batch's; only of devices that answered.
+            The delivery outcomes of the reports of all devices that answered, and the slice of devices in this batch.
         sent_s
-            When reports left.
+            The time at which the reports were sent, seconds.
         """
         if batch != self._batch:
             return
@@ -123,11 +125,11 @@ class Recorder:
 
     @property
     def places(self) -> IntArray:
-        """(n,) int64: which of the vehicles asked are kept, ascending."""
+        """(n,) int64: indices of the recorded vehicles among those asked, ascending."""
         return self._start + self._places if len(self._places) else self._places
 
     def recorded(self) -> RecordedMessages | None:
-        """Return what they sent and what arrived of it, once every round was asked; None if no vehicle is kept."""
+        """Return the messages sent and which arrived, after every round was asked; None if no vehicle is recorded."""
         if not self._reports:
             return None
         never = np.full(len(self._places), np.inf)

@@ -19,31 +19,33 @@ SpeedStatistic = Literal["mean_speed", "median_speed"]
 FloatArray = npt.NDArray[np.float64]
 
 SPEED_NBYTES = 4
-"""Bytes of a speed, which is sent beside the cell: a float32."""
+"""Bytes of a speed, which is sent in addition to the cell: a float32."""
 UNHEARD, MISSED = 0.005, 0.025
-"""Of the 5 % with which an interval may miss a mean: for there being more vehicles unheard than allowed for, and for
-those moving it further than allowed for; the release has the rest."""
+"""Parts of the 5 % probability with which an interval may miss a mean. UNHEARD: that more vehicles were not received
+than the interval allows for. MISSED: that those vehicles shift the mean further than it allows for. The release has the
+rest."""
 
 
 @dataclass(frozen=True)
 class SpeedQuestion:
-    """What a campaign of speeds asks, and how the answers are published.
+    """The question of a campaign that asks for speeds, and how the answers are published.
 
     Attributes
     ----------
     statistic
-        Of the speeds in a cell.
+        The statistic of the speeds in a cell.
     release
-        What the server publishes.
+        The release that the server publishes.
     min_vehicles
-        A cell in which fewer vehicles were heard has no row. How many there are is no secret of a release of values,
-        whose neighbours differ in a value: that a row is there tells it.
+        A cell from which fewer vehicles were received has no row. A release of values does not protect the number of
+        vehicles, since its neighbouring inputs differ in one value: the presence of a row reveals that the minimum
+        was reached.
     mechanism
-        The baseline without privacy whose devices tell their speed, by name.
+        The baseline without privacy whose devices report their speed, by name.
     interval
-        How the release makes its intervals, in a few words.
+        How the release computes its intervals, in a few words.
     lower_mps, upper_mps
-        What speeds are taken to lie between.
+        The bounds within which speeds are assumed to lie, m/s.
     """
 
     statistic: SpeedStatistic
@@ -67,30 +69,31 @@ def survey_speeds(
     noise: np.random.Generator,
     draws: np.random.Generator,
 ) -> tuple[CellValues, FloatArray, RoundAccount]:
-    """Ask every device for its cell and its speed once, and publish.
+    """Ask every device for its cell and its speed once, and publish the statistic of each cell.
 
     Parameters
     ----------
     question
-        What is asked.
+        The statistic that is asked for, and its release.
     cells
-        (vehicles,) int32: where the vehicles asked are, 0 outside every cell.
+        (vehicles,) int32: the cells of the vehicles asked, 0 outside every cell.
     speeds
         (vehicles,) float64, m/s.
     outside
-        Devices asked besides that are in no cell, and whose speed is nobody's.
+        The number of further devices asked that are in no cell; their speed enters no statistic.
     bytes_up
-        What one device sends.
+        Bytes that one device sends.
     channel, sending
-        What becomes of the reports.
+        The channel, and the sending of the reports.
     noise, draws
-        For the channel, and for the release: its sample and its noise.
+        Generators for the channel, and for the sample and the noise of the release.
 
     Returns
     -------
     tuple
-        The published rows; theory's root mean square error of each, (rows,) float64: the release's at the values
-        heard, and what unheard vehicles of the cell, a random few, add; and what became of the reports.
+        The published rows; the theoretical root mean square error of each, (rows,) float64: that of the release at the
+        values received, combined with that due to the vehicles of the cell that were not received, a random subset;
+        and the account of the round's reports.
     """
     devices = len(cells) + outside
     deliveries, servers = channel.deliver(devices, sending, rng=noise), ServerAccounts(sending.route)
@@ -124,7 +127,7 @@ def _publish(
     *,
     draws: np.random.Generator,
 ) -> tuple[CellValues, FloatArray]:
-    """Publish cell by cell, in ascending order."""
+    """Publish the statistic of each cell, in ascending order of cells."""
     order = np.argsort(cells, kind="stable")
     rate = float(heard.mean()) if len(heard) else 1.0
     found, starts, devices = np.unique(cells[order], return_index=True, return_counts=True)
@@ -155,12 +158,13 @@ def _publish(
 
 
 def _widened(question: SpeedQuestion, published: ValueEstimate, heard: int, rate: float) -> tuple[float, float]:
-    """Return the interval's ends, moved out for vehicles of the cell that were not heard.
+    """Return the ends of the interval, widened for vehicles of the cell whose reports were not received.
 
-    From what is public alone, so that it tells no more than the release: the share of all vehicles heard, how many
-    of the cell were, and the bounds. That gives the most vehicles there may be in the cell, but with probability
-    UNHEARD, of which those heard are a random few: they miss the mean by no more than Serfling's inequality allows, but
-    with probability MISSED. A median may be anywhere.
+    Only public values are used, so that the interval reveals no more than the release: the share of all vehicles
+    received, the number received from the cell, and the bounds. They give an upper bound on the number of vehicles in
+    the cell, which is exceeded with probability UNHEARD. The vehicles received are a random sample of those: its mean
+    deviates by no more than Serfling's inequality allows, except with probability MISSED. A median may lie anywhere
+    within the bounds.
     """
     if rate >= 1.0:
         return published.lower, published.upper
@@ -175,7 +179,7 @@ def _widened(question: SpeedQuestion, published: ValueEstimate, heard: int, rate
 
 
 def _missed(statistic: SpeedStatistic, asked: FloatArray, heard: int, truth: float) -> float:
-    """Return the mean square by which the statistic of `heard` of those asked misses that of all."""
+    """Return the mean squared difference between the statistic of `heard` random vehicles and that of all asked."""
     if heard == len(asked):
         return 0.0
     sample = SimpleRandomSample(len(asked), heard / len(asked))

@@ -1,7 +1,7 @@
-"""Survey: one mechanism in one query, from coins to estimate, for devices one by one or sampled by counts.
+"""Survey: one mechanism in one query, from coins to estimate, with devices simulated one by one or by counts.
 
-Devices sampled by counts differ in the rounds they attended and in the reports delivered; their numbers are drawn
-jointly.
+Devices simulated by counts are grouped by the rounds in which they were present and by the reports that were delivered;
+the sums of each group are drawn at once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,14 +25,14 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Devices of which the same rounds were received in time, at every server.
+    """A group of devices whose reports were received in time, at every server, in the same rounds.
 
     Attributes
     ----------
     counts
-        (cells + 1,) int64: how many, by true cell.
+        (cells + 1,) int64: the number of devices, by true cell.
     heard
-        (rounds,) bool.
+        (rounds,) bool: whether their reports of each round were received in time.
     was_down
         Whether their links were down in the last round they sent; None before the first.
     """
@@ -43,19 +43,20 @@ class History:
 
 
 class Histories:
-    """Divides devices that are not simulated one by one by what became of their reports.
+    """Divides devices that are not simulated one by one into groups by the delivery of their reports.
 
-    Coins are independent of the channel, so devices with the same history are one group, whose sums are one draw of the
-    mechanism's law over its truth. `late` and `lost` hold the reports that were not received in time, by round.
+    Coins are independent of the channel, so devices with the same history form one group, whose sums are one draw from
+    the mechanism's distribution given the group's true counts. `late` and `lost` hold the number of reports that were
+    late or lost, by round.
 
     Parameters
     ----------
     channel
-        What becomes of messages.
+        The channel that delivers messages.
     sendings
-        By round.
+        The sending of reports, by round.
     servers
-        Takes what each server received, by round.
+        Accounts that are updated with the messages each server received, by round.
     rng
         The channel's generator.
     """
@@ -72,14 +73,14 @@ class Histories:
         self.late, self.lost = np.zeros((2, len(sendings)), dtype=np.int64)
 
     def divide(self, counts: IntArray, *, rounds_there: int) -> list[History]:
-        """Return the groups of the devices that sent the first `rounds_there` rounds and then left.
+        """Return the groups of the devices that answered the first `rounds_there` rounds and then left.
 
         Parameters
         ----------
         counts
             (cells + 1,) int64, by true cell.
         rounds_there
-            From 1.
+            The number of rounds answered, from 1.
         """
         groups = [History(counts, np.zeros(len(self._sendings), dtype=bool))]
         for row in range(rounds_there):
@@ -87,9 +88,9 @@ class Histories:
         return groups
 
     def _split(self, group: History, row: int) -> Iterator[History]:
-        """Yield a group's parts by what becomes of their report of a round, and account for every message.
+        """Yield the parts of a group by the delivery of their report of a round, and account for every message.
 
-        Messages are drawn one after another; a report's state after each is in time, late or lost.
+        Messages are drawn one after another; after each, a report is in time, late or lost.
         """
         sending, servers = self._sendings[row], self._servers[row]
         with_it = group.heard.copy()
@@ -128,20 +129,21 @@ class Histories:
 def there_for(
     truth: npt.NDArray[np.int32] | None, presents: Sequence[Respondents], *, outside: bool, cells: int
 ) -> Iterator[tuple[int, IntArray]]:
-    """Yield how many rounds devices were there for, from 1, and how many such devices each cell has.
+    """Yield, for each number of rounds from 1, that number and the devices of each cell present for as many rounds.
 
-    Who leaves does not come back, so a device's history of being there is that one number.
+    A device that leaves does not return, so this one number describes in which rounds it was present. Numbers of rounds
+    without devices are left out.
 
     Parameters
     ----------
     truth
-        (vehicles,) int32 cells of the vehicles, if they answer by counts.
+        (vehicles,) int32 cells of the vehicles, if they answer by counts; else None.
     presents
-        Who was there, by round.
+        The devices present, by round.
     outside
         Whether the devices outside every cell answer by counts.
     cells
-        V.
+        The number of cells, V.
     """
     stayed = np.sum([present.vehicles for present in presents], axis=0, dtype=np.int64)
     crowd = [present.outside if outside else 0 for present in presents] + [0]
@@ -159,20 +161,20 @@ Cells = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """A survey's own generators, so that none of its parts moves another's numbers.
+    """The generators of a survey, one for each part, so that no part changes the random numbers of another.
 
     Attributes
     ----------
     coins
-        The devices'.
+        Generator of the devices' coins.
     noise
-        The channel's.
+        Generator of the channel.
     parties
-        What the servers draw for themselves.
+        Generator of the servers' own draws.
     release
-        The publication's.
+        Generator of the publication.
     handles
-        For pseudonyms and connections of recorded devices.
+        Generator of pseudonyms and connections of recorded devices.
     """
 
     coins: np.random.Generator
@@ -183,31 +185,32 @@ class Draws:
 
 
 class Survey:
-    """Asks one mechanism's rounds of one query and closes with an estimate.
+    """Asks the rounds of one mechanism in one query and closes with an estimate.
 
-    Devices that answer one by one toss their coins when the survey begins, before any truth exists; the rest
-    answer by counts drawn from the mechanism's own law when it closes. Both meet in the servers' sums.
+    Devices that answer one by one toss the coins of a mechanism of several rounds when the survey begins, before any
+    truth exists; the counts of all other devices are drawn from the mechanism's own distribution when the survey
+    closes. The servers add up both.
 
     Parameters
     ----------
     mechanism
-        What the devices run.
+        The mechanism that the devices run.
     asked
-        Who is asked.
+        The devices asked.
     answers
         Which devices answer one by one.
     channel, deadline_s
-        What becomes of the reports, and how long a round is open.
+        The channel that delivers the reports, and the seconds for which a round is open.
     deployment
-        Who hears and adds them up.
+        The servers that receive and add up the reports.
     draws
-        The survey's own generators.
+        The generators of the survey.
     remember
-        What the devices of a slice keep from earlier queries: vehicles first, then those outside.
+        Returns what the devices of a slice keep from earlier queries: vehicles first, then devices outside.
     publication
-        What the server does before it publishes; by default it publishes its mechanism's estimate.
+        The step between the server's counts and publication; by default the mechanism's estimate is published.
     targets
-        Whose reports are kept for transcripts; by default nobody's.
+        The vehicles whose reports are recorded for transcripts; by default none.
     """
 
     def __init__(
@@ -239,8 +242,8 @@ class Survey:
         self._recorder = None
         if targets is not None and self._reporting_vehicles:
             self._recorder = Recorder(targets, self._batches, rng=draws.handles)
-        # A mechanism of one round tosses batch by batch as it answers, which bounds its memory; one of more
-        # rounds must remember its coins from the first to the last.
+        # With one round, the coins of each batch are tossed as it answers, which bounds the memory in use; with more
+        # rounds, they must be kept from the first round to the last.
         self._tossed = [self._toss(batch) for batch in self._batches] if mechanism.rounds > 1 else []
         self._truth = np.zeros(asked.vehicles, dtype=np.int32)
         self._down: Mask | None = None
@@ -262,12 +265,12 @@ class Survey:
         moment
             Which of the query's moments it is: 1, 2 (the moment of truth) or later.
         at_s
-            When that is, seconds.
+            The time of that moment, seconds.
         truth
-            (vehicles,) int32 cells at this moment. Devices see it from the mechanism's `truth_round` on, and
-            answer about the cell they had then; before it they are shown 0.
+            (vehicles,) int32 cells at this moment. From the mechanism's `truth_round` on, devices answer about the
+            cell they were in at that round; before it, they answer as if in cell 0.
         present
-            Who answers.
+            The devices that answer.
         """
         if round_ == self.mechanism.truth_round:
             self._truth = truth
@@ -301,12 +304,12 @@ class Survey:
         self._lost[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == DeliveryStatus.LOST))
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
-        """Count those who answer by counts, and estimate.
+        """Add the devices that answer by counts, close every round, and estimate.
 
         Returns
         -------
         tuple
-            The estimate, and what became of every round's reports.
+            The estimate, and the account of every round's reports.
         """
         self._tossed = []
         self._answer_by_counts()
@@ -336,11 +339,12 @@ class Survey:
         )
 
     def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
-        """Return theory's standard error from the truth, for what the channel did; after `close`.
+        """Return the theoretical standard error given the truth and the reports delivered; call it after `close`.
 
-        Rounds are taken to lose devices independently. Where links stay down (`Channel.burst_s`), or devices leave
-        before two rounds (`Channel.churn`, of mechanisms that are asked on after the moment of truth), the same devices
-        are missed, which such mechanisms suffer less from than this says.
+        Rounds are assumed to lose devices independently of each other. If losses come in bursts (`Channel.burst_s`), or
+        if devices leave before two rounds (`Channel.churn`, with mechanisms that have rounds after the moment of
+        truth), the same devices are missing in several rounds; the error of such mechanisms is then smaller than the
+        value returned.
         """
         if self._publication is None:
             return self._server.std_error(true_counts)
@@ -348,11 +352,11 @@ class Survey:
 
     @property
     def paired(self) -> bool:
-        """Whether only devices heard in every round are counted."""
+        """Whether only devices whose reports were received in every round are counted."""
         return self._server.paired
 
     def recorded(self) -> RecordedReports | None:
-        """Return what recorded devices sent, where they were and what servers counted; None if there are none."""
+        """Return the recorded devices' messages, their cells and the servers' counts; None if none is recorded."""
         recorded = None if self._recorder is None else self._recorder.recorded()
         if recorded is None or self._recorder is None:
             return None

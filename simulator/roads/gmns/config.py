@@ -1,4 +1,4 @@
-"""The config table of a GMNS folder: units and coordinate system, also where coordinates are planar."""
+"""The config table of a GMNS folder: units and coordinate system, and the system of planar coordinates."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ METRES: Mapping[str, float] = (
     | dict.fromkeys(("ft", "foot", "feet"), 0.3048)
     | dict.fromkeys(("mi", "mile", "miles"), 1609.344)
 )
-"""Metres by the names that ``long_length`` may be given."""
+"""Metres of each unit that ``long_length`` may name."""
 METRES_PER_SECOND: Mapping[str, float] = (
     dict.fromkeys(("mps", "m/s"), 1.0)
     | dict.fromkeys(("kph", "kmh", "kmph", "km/h", "km/hr"), 1000 / 3600)
     | dict.fromkeys(("mph", "mi/h", "mi/hr"), 1609.344 / 3600)
 )
-"""Metres per second by the names that ``speed`` may be given."""
+"""Metres per second of each unit that ``speed`` may name."""
 KEEP = f"{OWN_PREFIX}keep"
-"""Column of our own: "all" where a network was written that is to be read whole."""
+"""Column that this project adds: "all" in a folder that was written to be read completely."""
 _FIELDS = ("long_length", "speed", "crs", KEEP)
 
 
@@ -43,17 +43,17 @@ class GmnsConfig:
     Parameters
     ----------
     length_m
-        Metres that one unit of ``length`` is.
+        Length of one unit of ``length`` in metres.
     speed_mps
-        Metres per second that one unit of ``free_speed`` is.
+        One unit of ``free_speed`` in metres per second.
     crs
-        What the coordinates are in.
+        The system of the coordinates.
     crs_named
-        Whether anybody says so.
+        Whether the caller or the config table names that system.
     keep_all
-        Whether the table asks for what routes cannot reach to be kept.
+        Whether the table requests that nodes and links which routes cannot reach are kept.
     remarks
-        Where the config table says otherwise than the caller, and where neither says anything.
+        Remarks on units for which the config table contradicts the caller, or which neither of them states.
     """
 
     length_m: float
@@ -65,24 +65,24 @@ class GmnsConfig:
 
     @classmethod
     def from_folder(cls, folder: Path, *, length_m: float | None, speed_mps: float | None, crs: object) -> GmnsConfig:
-        """Take what the caller says, then what the config table says, then metres, km/h and WGS84.
+        """Use the caller's values, else those of the config table, else metres, km/h and WGS84.
 
         Parameters
         ----------
         folder
-            Of the network; the table is optional.
+            The folder of the network; its config table is optional.
         length_m, speed_mps, crs
-            None where the caller leaves it to the table.
+            The caller's values; None for those of the table.
 
         Returns
         -------
         GmnsConfig
-            With every unit known.
+            A configuration in which every unit is known.
 
         Raises
         ------
         RoadsError
-            If the table has more than one row, or names a unit that is not known and not given.
+            If the table has more than one row, or names an unknown unit that the caller does not give.
         """
         said: dict[str, str] = {}
         file = find_table(folder, "config")
@@ -128,30 +128,31 @@ MOST_DEGREES = 360.0
 
 
 def are_no_degrees(xy: NDArray[np.float64]) -> bool:
-    """Say whether most places are beyond any degree: a few are mistakes, not another system.
+    """Return whether most coordinates are too large for degrees; a few too large ones are mistakes of the file.
 
     Parameters
     ----------
     xy
-        Coordinates as the file has them, shape (n, 2), n ≥ 1.
+        Coordinates as in the file, shape (n, 2), n ≥ 1.
     """
     return bool(np.median(np.abs(xy).max(axis=1)) > MOST_DEGREES)
 
 
 def plane_about(xy: NDArray[np.float64], unit_m: float) -> tuple[pyproj.CRS, pyproj.CRS]:
-    """Take coordinates as those of a plane that touches the globe at longitude 0, latitude 0, in their middle.
+    """Make systems for planar coordinates: a plane whose middle touches the globe at longitude 0, latitude 0.
 
     Parameters
     ----------
     xy
-        Coordinates as the file has them, finite, shape (n, 2), n ≥ 1.
+        Coordinates as in the file, finite, shape (n, 2), n ≥ 1.
     unit_m
-        Metres that one unit of them is.
+        Length of one unit of the coordinates in metres.
 
     Returns
     -------
     source, target : pyproj.CRS
-        In the unit of the file and in metres, of one origin: a target's coordinate is the file's by `unit_m`.
+        Systems with the same origin, in the unit of the file and in metres: a coordinate in `target` is that of the
+        file times `unit_m`.
     """
     east_m, north_m = ((xy.min(axis=0) + xy.max(axis=0)) / 2 * unit_m).tolist()
     metric = crs_about((0.0, 0.0), at_m=(east_m, north_m))
@@ -163,7 +164,7 @@ def plane_about(xy: NDArray[np.float64], unit_m: float) -> tuple[pyproj.CRS, pyp
 
 
 def said_of_plane(file: str) -> str:
-    """Say what was made of such coordinates, and what to do about it."""
+    """Return a sentence that states how planar coordinates were placed, and how to set their system."""
     return (
         f"{file}: the coordinates are not degrees and no crs is given, so the map is placed at longitude 0, latitude 0 "
         'and measured in the unit of length; set roads.crs: name it, as in crs = "EPSG:32618"'

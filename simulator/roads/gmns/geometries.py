@@ -1,4 +1,4 @@
-"""Shapes of GMNS links: well-known text or binary, of the link itself or in a geometry table."""
+"""Shapes of GMNS links: well-known text or binary, in the link table or in a geometry table."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Geometries:
-    """One line a link, or none, in the coordinates of the file.
+    """The line of each link, if it has one, in the coordinates of the file.
 
     Parameters
     ----------
     lines
         LineString or None, object, shape (links,).
     in_parts
-        Links whose shape is of parts that do not join to one line, and is left out, shape (links,).
+        Links whose shape consists of parts that do not join to one line, and is left out; bool, shape (links,).
     """
 
     lines: NDArray[np.object_]
@@ -40,24 +40,25 @@ class Geometries:
 
     @classmethod
     def from_links(cls, table: Table, folder: Path) -> Geometries:
-        """Read the geometry of every link: its own, or the one it names in the geometry table.
+        """Read the geometry of every link from its row, or from the row of the geometry table that it names.
 
         Parameters
         ----------
         table
             The link table; ``geometry`` and ``geometry_id`` are optional.
         folder
-            Of the network.
+            The folder of the network.
 
         Returns
         -------
         Geometries
-            Of every row.
+            The geometries of all rows.
 
         Raises
         ------
         RoadsError
-            Naming file, rows and value: a geometry that is no line, a ``geometry_id`` that is nowhere or twice.
+            If a geometry is not a line, or a ``geometry_id`` is not in the geometry table or is there twice; it names
+            file, rows and value.
         """
         values = _values(table)
         ids = node_ids(texts_of(table, "geometry_id"))
@@ -85,17 +86,17 @@ class Geometries:
         return cls(lines, in_parts)
 
     def projected(self, projection: Projection) -> Geometries:
-        """Turn every line into metres; one that has none becomes None.
+        """Project every line to metres; a line that cannot be projected becomes None.
 
         Parameters
         ----------
         projection
-            Of the network.
+            The projection of the network.
 
         Returns
         -------
         Geometries
-            The same lines.
+            The same lines in metres.
         """
         lines = self.lines.copy()
         there = np.flatnonzero([line is not None for line in lines])
@@ -109,7 +110,7 @@ class Geometries:
 
 
 def _values(table: Table) -> list[object]:
-    """Read the geometry column: text without blanks around it, bytes, or None."""
+    """Read the geometry column: stripped text, bytes, or None."""
     if not table.has("geometry"):
         return [None] * len(table)
     frame = table.frame[table.columns["geometry"]]
@@ -119,7 +120,7 @@ def _values(table: Table) -> list[object]:
 
 
 def _lines(table: Table, values: Sequence[object]) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
-    """Make lines of text or bytes."""
+    """Convert text or bytes to lines, and return which shapes have parts that do not join."""
     lines = np.full(len(values), None, dtype=object)
     wrong, in_parts = np.zeros(len(values), dtype=np.bool_), np.zeros(len(values), dtype=np.bool_)
     for row, value in enumerate(values):
@@ -144,7 +145,7 @@ def _lines(table: Table, values: Sequence[object]) -> tuple[NDArray[np.object_],
 
 
 def _shape(value: object) -> BaseGeometry | None:
-    """Read one shape; None if it is none."""
+    """Read one shape; None if the value is not a shape."""
     try:
         if isinstance(value, bytes):
             return shapely.from_wkb(value, on_invalid="raise")

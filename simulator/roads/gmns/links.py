@@ -52,23 +52,24 @@ class GmnsLinks:
     table
         The rows.
     from_row, to_row
-        Node rows each link leads from and to, shape (links,).
+        Rows of the nodes from and to which each link leads, shape (links,).
     usable
-        Links that are roads for the modes asked for, from one node to another, shape (links,).
+        Links that are roads for the requested modes and lead from one node to another, bool, shape (links,).
     two_way
-        Undirected links: one road for each direction, shape (links,).
+        Undirected links, which become one road for each direction, bool, shape (links,).
     dir_flag
-        1 where the geometry runs from the first node to the last, -1 where against it, 0 where nobody says.
+        1 where the geometry runs from the first node to the last, -1 where it runs in the opposite direction, 0 where
+        the table does not state it.
     numbers
         ``length``, ``free_speed``, ``lanes``, ``capacity`` (per lane), NaN where there is none, each of shape (links,).
     classes
-        ``facility_type``, None where the table holds nothing.
+        ``facility_type``, None where the table has no value.
     own
-        Attributes from columns of our own.
+        Attributes from the columns that this project adds.
     dropped
         Rows that are not usable, by reason.
     undirected_unsaid
-        Rows that do not say whether they are directed, and are taken as directed.
+        Number of rows that do not state whether they are directed, and are taken as directed.
     """
 
     table: Table
@@ -90,11 +91,11 @@ class GmnsLinks:
         Parameters
         ----------
         table
-            With ``from_node_id`` and ``to_node_id``, and any of the optional columns.
+            A table with ``from_node_id`` and ``to_node_id``, and any of the optional columns.
         nodes
             Row of each node by identifier.
         modes
-            Links whose ``allowed_uses`` name one of these are roads; those that name none are too.
+            Links whose ``allowed_uses`` name one of these are roads, and so are links whose ``allowed_uses`` are empty.
 
         Returns
         -------
@@ -104,8 +105,8 @@ class GmnsLinks:
         Raises
         ------
         RoadsError
-            Naming file, rows, rule and value: an unknown node, a ``link_id`` twice there, a value that is none of its
-            column's; or no link that can be used.
+            If a node is unknown, a ``link_id`` occurs twice, or a value is not allowed in its column, naming file,
+            rows, rule and value; or if no link can be used.
         """
         faults = []
         ends = []
@@ -153,7 +154,7 @@ class GmnsLinks:
 def _usable(
     table: Table, loops: NDArray[np.bool_], modes: Sequence[str]
 ) -> tuple[NDArray[np.bool_], tuple[DroppedRows, ...]]:
-    """Leave out what is no road for any of the modes, and what leads nowhere."""
+    """Leave out links that are not roads for any of the modes, and links from a node to itself."""
     wanted = {mode.lower() for mode in modes}
     forbidden = np.array([_forbids(uses, wanted) for uses in texts_of(table, "allowed_uses")])
     reasons = {
@@ -164,24 +165,25 @@ def _usable(
 
 
 def _forbids(uses: str | None, wanted: set[str]) -> bool:
-    """Say whether a list of uses, by commas or semicolons, names none that is wanted; an empty one allows all."""
+    """Return whether a list of uses, by commas or semicolons, names no wanted one; an empty list forbids nothing."""
     named = {use.strip().lower() for use in re.split(r"[;,|]", uses or "")} - {""}
     return bool(named) and named.isdisjoint(wanted)
 
 
 SHORTEST_M = 1.0
-"""Length of a link that has neither a length nor a shape, and whose nodes are at the same place."""
+"""Length of a link that has neither a length nor a shape, and whose nodes have the same position."""
 MOST_LIKELY_VPH = 3000.0
-"""Vehicles per hour and lane; a higher capacity is hardly one of a lane and an hour."""
+"""Vehicles per hour and lane; a higher capacity is probably not stated per lane and hour."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkNumbers:
     """The numbers of every usable link, in the order of the rows.
 
-    A length that is missing or 0 becomes that of the link's shape, or the straight distance between its nodes, and
-    never less than 1 m. A speed, lanes or a capacity that is missing or 0 is taken by class of road
-    (:mod:`simulator.roads.class_defaults`), and where the class has none, as the caller says.
+    A length that is missing or 0 is replaced by that of the link's shape, else by the straight distance between its
+    nodes if that is at least 1 m, else by 1 m. A speed, a number of lanes or a capacity that is missing or 0 is
+    replaced by the default of the class of road (:mod:`simulator.roads.class_defaults`), or by the caller's default
+    if the class has none.
 
     Parameters
     ----------
@@ -190,9 +192,9 @@ class LinkNumbers:
     defaults
         Lengths filled in.
     remarks
-        What was taken by class of road, one sentence a value.
+        Values taken by class of road, one sentence per attribute.
     doubts
-        What speaks against capacities being of a lane and an hour.
+        Indications that speeds are implausible, or that capacities are not per lane and hour.
     """
 
     columns: dict[str, NDArray[np.float64]]
@@ -213,20 +215,20 @@ class LinkNumbers:
         default_lanes: int,
         capacity_vph: float,
     ) -> LinkNumbers:
-        """Turn a table's numbers into ours.
+        """Convert a table's numbers to the units of the schema and fill in missing ones.
 
         Parameters
         ----------
         links
-            As read.
+            The links as read.
         shape_m
             Metres of each usable link's shape, NaN where it has none, shape (usable links,).
         straight_m
-            Metres between the nodes of each usable link, likewise.
+            Metres between the nodes of each usable link, shape (usable links,).
         length_m, speed_mps
-            What one unit of the table is.
+            One unit of the table's lengths in metres, and of its speeds in metres per second.
         default_speed_mps, default_lanes, capacity_vph
-            Where the class of road has no default.
+            Defaults where the class of road has none.
 
         Returns
         -------
@@ -262,7 +264,7 @@ class LinkNumbers:
         return cls(columns, tuple(defaults), tuple(remarks), tuple(doubts))
 
     def data(self, row: int) -> dict[str, Any]:
-        """Return the attributes of a usable link as a graph takes them."""
+        """Return the attributes of a usable link in the form in which they are added to a graph."""
         data: dict[str, Any] = {name: float(values[row]) for name, values in self.columns.items()}
         data["lanes"] = int(data["lanes"])
         return data
@@ -271,7 +273,7 @@ class LinkNumbers:
 def _lengths(
     given_m: NDArray[np.float64], shape_m: NDArray[np.float64], straight_m: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], list[FilledDefault]]:
-    """Take lengths as given, else of shapes, else straight, else the shortest there is."""
+    """Return lengths as given, else of shapes, else straight distances, else `SHORTEST_M`, and what was filled in."""
     metres, defaults = given_m.copy(), []
     for value, said in (
         (shape_m, "the length of its shape"),

@@ -53,29 +53,30 @@ def read_gmns(
     """Read a network in the General Modeling Network Specification (GMNS).
 
     An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
-    a link ``class``. Links from a node to itself are dropped and reported; ones that lead the same way as another are
-    kept. See :class:`~simulator.roads.gmns.links.LinkNumbers` for what stands for missing values.
+    a link becomes ``class``. Links from a node to itself are dropped and reported; links parallel to another are kept.
+    See :class:`~simulator.roads.gmns.links.LinkNumbers` for the values that replace missing ones.
 
     Parameters
     ----------
     folder
-        With ``node`` and ``link`` tables, and perhaps ``geometry`` and ``config``, each ``.csv``, ``.csv.gz`` or
-        ``.parquet``.
+        A folder with ``node`` and ``link`` tables, and optionally ``geometry`` and ``config``, each ``.csv``,
+        ``.csv.gz`` or ``.parquet``.
     crs
-        What the coordinates are in, of any units; what the config table says if None, else longitude and latitude, or
-        where most are no degrees, a plane in the unit of the lengths that lies nowhere in particular.
+        The system of the coordinates, in any units. If None, the one that the config table states; else longitude and
+        latitude; or, if most coordinates are too large for degrees, a plane in the unit of the lengths, placed at
+        longitude 0, latitude 0.
     project_to
         A projected system in metres. None for `crs` itself, if it is one, else the UTM zone of the network's middle.
     length_m, speed_mps
-        Metres and metres per second that one unit of ``length`` and ``free_speed`` is; what the config table says if
-        None, else metres and kilometres per hour.
+        One unit of ``length`` in metres, and one of ``free_speed`` in metres per second. If None, the units that the
+        config table states, else metres and kilometres per hour.
     modes
-        Links whose ``allowed_uses`` name one of these are read; those that name none are too.
+        Links whose ``allowed_uses`` name one of these are read, and so are links whose ``allowed_uses`` are empty.
     default_speed_mps, default_lanes, capacity_vph
-        Of links that have none and whose class of road has no known ones; capacity per hour and lane.
+        Defaults for links that have no value and whose class of road has no default; capacity per hour and lane.
     keep
-        "strong" for the largest part between whose places routes lead, "all" for everything. If None, the former,
-        unless the config table is one that :func:`~simulator.roads.writers.gmns.write_gmns` wrote.
+        "strong" for the largest part in which routes connect all nodes, "all" for everything. If None, the former,
+        unless the config table was written by :func:`~simulator.roads.writers.gmns.write_gmns`.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def read_gmns(
     Raises
     ------
     RoadsError
-        Every fault of an argument, or of the files, naming file, rows, rule and value.
+        If arguments or files are faulty; it lists every fault with file, rows, rule and value.
     """
     folder = Path(folder)
     _check_arguments(
@@ -145,7 +146,7 @@ def read_gmns(
     doubts = [
         *([] if placed else [said_of_plane(node_table.file)]),
         *projection.doubts(nodes.xy, file=node_table.file),
-        # A shape may end at the edge of a junction, and then be shorter than the distance between its nodes.
+        # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
         *length_doubts(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
         *shape_doubts(given_m, shape_m, file=link_table.file),
         *numbers.doubts,
@@ -207,7 +208,7 @@ def _open(folder: Path) -> tuple[Table, Table]:
 
 
 def _oriented(links: GmnsLinks, shapes: Geometries, node_xy: NDArray[np.float64]) -> tuple[NDArray[np.object_], int]:
-    """Turn lines so that they run from a link's first node to its last, and count those that do not fit the nodes."""
+    """Reverse lines that run from a link's last node to its first, and count lines that do not fit the nodes."""
     lines = shapes.lines.copy()
     there = np.flatnonzero([line is not None for line in lines])
     if not len(there):
@@ -235,7 +236,7 @@ def _graph(
     numbers: LinkNumbers,
     projection: Projection,
 ) -> nx.MultiDiGraph[Any]:
-    """Put nodes and links together."""
+    """Build the graph from nodes and links."""
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
     for key, (x, y), data in zip(nodes.keys, node_xy.tolist(), nodes.data, strict=True):
         graph.add_node(key, **(data | {"x": x, "y": y}))
@@ -261,7 +262,7 @@ def _graph(
 
 
 def _remarks(links: GmnsLinks, shapes: Geometries, graph: nx.MultiDiGraph[Any]) -> list[str]:
-    """Say what else is to be known of the link table."""
+    """Return further remarks on the link table."""
     file, remarks = links.table.file, []
     both = int((links.two_way & links.usable).sum())
     if both:

@@ -34,11 +34,11 @@ class GmnsNodes:
     rows
         Row of an identifier, as :func:`~simulator.roads.node_ids.node_ids` writes it.
     keys
-        How each node is called in the graph: whole numbers, if all identifiers are.
+        Key of each node in the graph: whole numbers, if all identifiers are.
     xy
-        In the units of the file, finite, float64, shape (nodes, 2).
+        Coordinates in the units of the file, finite, float64, shape (nodes, 2).
     data
-        Attributes of each node beside its place.
+        Attributes of each node other than its position.
     """
 
     table: Table
@@ -54,7 +54,7 @@ class GmnsNodes:
         Parameters
         ----------
         table
-            With ``node_id``, ``x_coord``, ``y_coord`` and perhaps ``zone_id``.
+            A table with ``node_id``, ``x_coord``, ``y_coord`` and optionally ``zone_id``.
 
         Returns
         -------
@@ -64,8 +64,8 @@ class GmnsNodes:
         Raises
         ------
         RoadsError
-            Naming file, rows and value: an identifier that is missing or twice there, a coordinate that is no finite
-            number.
+            If an identifier is missing or occurs twice, or a coordinate is not a finite number; it names file, rows
+            and value.
         """
         ids = node_ids(table.values("node_id"))
         faults = table.faults("node_id", np.array([identifier is None for identifier in ids]), "an identifier")
@@ -91,7 +91,7 @@ class GmnsNodes:
 
 
 def _number(value: object) -> float:
-    """Read a number, NaN if it is none."""
+    """Read a number; NaN if the value is not a number."""
     try:
         return float(value) if "_" not in str(value) else np.nan  # type: ignore[arg-type]  # caught below
     except (TypeError, ValueError, OverflowError):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 OWN_PREFIX = "crowdveil_"
-"""Begins the names of columns of our own, which GMNS allows: values in JSON that GMNS has no column for."""
+"""Prefix of the columns that this project adds, which GMNS allows: JSON values for which GMNS has no column."""
 _DBASE_LENGTH = 10
 
 
@@ -31,9 +31,9 @@ def find_table(folder: Path, name: str) -> Path | None:
     Parameters
     ----------
     folder
-        Of the network.
+        The folder of the network.
     name
-        As in "node".
+        Name of the table, such as "node".
 
     Returns
     -------
@@ -53,9 +53,9 @@ def find_table(folder: Path, name: str) -> Path | None:
 
 
 def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] = ()) -> Table:
-    """Read a table whose columns are named as GMNS names them.
+    """Read a table whose columns have the names of GMNS.
 
-    Case does not matter, and a name may be cut to 10 characters, as shapefiles do. CSV is read as text, so that no
+    Case does not matter, and a name may be cut to 10 characters, as in shapefiles. CSV is read as text, so that no
     identifier loses a digit and every number is read exactly.
 
     Parameters
@@ -63,12 +63,12 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
     file
         The table.
     required, optional
-        Columns it must and may have.
+        Columns that it must have and may have.
 
     Returns
     -------
     Table
-        With at least one row; of `optional`, the columns there are, and every column of our own.
+        At least one row; the columns of `optional` that the file has, and every column that this project adds.
 
     Raises
     ------
@@ -87,23 +87,23 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
 
 
 def numbers_of(table: Table, name: str, *, rule: str = "a finite number, 0 or more") -> tuple[Any, list[str]]:
-    """Read a column of numbers, 0 or more, told apart from what is no number.
+    """Read a column of numbers, 0 or more, and report other values.
 
     Parameters
     ----------
     table
-        A table that has the column or not.
+        A table with or without the column.
     name
-        Of the column.
+        Name of the column.
     rule
-        What a value must be.
+        What a value must be, for messages.
 
     Returns
     -------
     numbers : ndarray
-        float64, shape (rows,); NaN where the table holds nothing.
+        float64, shape (rows,); NaN where the table has no value.
     faults : list of str
-        Empty, or one sentence that names the rows whose value is something else.
+        Empty, or one sentence that names the rows with other values.
     """
     numbers = np.full(len(table), np.nan)
     if not table.has(name):
@@ -122,28 +122,28 @@ def numbers_of(table: Table, name: str, *, rule: str = "a finite number, 0 or mo
 
 
 def texts_of(table: Table, name: str) -> list[str | None]:
-    """Read a column of text: None where the table holds nothing, or blanks, or has no such column."""
+    """Read a column of text: None where the value is missing or blank, or if there is no such column."""
     if not table.has(name):
         return [None] * len(table)
     return [None if value is None or not value.strip() else value.strip() for value in table.texts(name)]
 
 
 def own_values(table: Table, reserved: frozenset[str]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read our own columns.
+    """Read the columns that this project adds.
 
     Parameters
     ----------
     table
         Any table.
     reserved
-        Attributes that GMNS has columns for; not read from ours.
+        Attributes for which GMNS has columns; they are not read from added columns.
 
     Returns
     -------
     values : list of dict
-        Attribute to value, one dict a row; lists as tuples.
+        Attribute to value, one dict per row; lists as tuples.
     faults : list of str
-        Rows whose value is no JSON.
+        One sentence for each column with values that are not JSON, naming the rows.
     """
     values: list[dict[str, Any]] = [{} for _ in range(len(table))]
     faults: list[str] = []
@@ -164,6 +164,6 @@ def own_values(table: Table, reserved: frozenset[str]) -> tuple[list[dict[str, A
 
 
 def duplicated(values: Sequence[object]) -> NDArray[np.bool_]:
-    """Say which values stand there more than once; None is no value."""
+    """Return which values occur more than once, bool, shape (n,); None does not count as a value."""
     column = pd.Series(list(values), dtype="object")
     return np.asarray(column.duplicated(keep=False).to_numpy(dtype=np.bool_) & column.notna().to_numpy(dtype=np.bool_))

@@ -1,4 +1,4 @@
-"""Roads of OpenStreetMap, by OSMnx and pyrosm."""
+"""Roads of OpenStreetMap, read with OSMnx and pyrosm."""
 
 from simulator.roads.osm.reader import read_osm
 from simulator.roads.osm.report import OsmReport

@@ -23,31 +23,32 @@ MOST_FAULTS = 20
 
 
 def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
-    """Load a graph by OSMnx, and check what it takes on trust.
+    """Load a graph with OSMnx, and check what OSMnx does not check.
 
     Parameters
     ----------
     path
-        ``.graphml``.
+        A file ``.graphml``.
 
     Returns
     -------
     networkx.MultiDiGraph
-        Nodes with finite ``x`` and ``y`` in the graph's ``crs``; edges as the file has them.
+        Nodes with finite ``x`` and ``y`` in the graph's ``crs``; edges as in the file.
 
     Raises
     ------
     RoadsError
-        If the file cannot be read, is no directed graph with a coordinate system, or a node lies nowhere.
+        If the file cannot be read, is not a directed graph with a coordinate system, or the coordinates of a node are
+        not finite or out of range.
     """
     _check_xml(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # networkx warns of keys without a type; what matters is checked below
+        warnings.simplefilter("ignore")  # networkx warns of keys without a type; those that matter are checked below
         try:
             graph = import_osmnx().load_graphml(path)
         except RoadsError:
             raise
-        except Exception as error:  # it converts attributes by name, each with its own errors
+        except Exception as error:  # OSMnx converts attributes by name, and each conversion has its own errors
             said = f"{type(error).__name__}: {error}"
             raise RoadsError([f"{path}: OSMnx cannot read it as its GraphML: {said}"]) from error
     if not isinstance(graph, nx.MultiDiGraph):
@@ -70,7 +71,7 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
 
 
 def _check_xml(path: Path) -> None:
-    """Go through the file once: networkx expands what it is told to, and names no line."""
+    """Parse the file once before networkx, which expands entities and does not name the line of an error."""
     for number, element in enumerate(elements_of(path, error=RoadsError)):
         if number == 0 and element.local_name != "graphml":
             rule = f"a GraphML file begins with <graphml>, this one with <{element.name}>"
@@ -78,21 +79,21 @@ def _check_xml(path: Path) -> None:
 
 
 def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int]:
-    """Read the tags of a loaded and projected graph's edges.
+    """Build the street graph from the tags of a loaded and projected graph's edges.
 
     Parameters
     ----------
     graph
-        As :func:`read_graphml` gives it, in metres.
+        A graph as returned by :func:`read_graphml`, projected to metres.
     capacity_vph
         As for :meth:`Street.from_tags`.
 
     Returns
     -------
     streets : networkx.MultiDiGraph
-        With the edges that are open to cars; each with ``length_m``, ``streets`` and perhaps ``geometry``.
+        The edges that are open to cars; each with ``length_m``, ``streets`` and optionally ``geometry``.
     closed, unusable : int
-        Edges left out because they are not open to cars, and because they have no length.
+        Numbers of edges left out because they are not open to cars, and because their length is not above 0.
     """
     streets: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=graph.graph["crs"])
     streets.add_nodes_from((node, {"x": data["x"], "y": data["y"]}) for node, data in graph.nodes(data=True))
@@ -126,7 +127,7 @@ def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx
 
 
 def _text(value: Any) -> str:
-    """One text of a tag: of the values of joined ways, all for what is a number, the first for what is a word."""
+    """Return the text of a tag; of several values of joined ways, all if they are numbers, else the first."""
     if isinstance(value, list):
         parts = [str(part) for part in value]
         numbers = all(part[:1].isdigit() for part in parts)

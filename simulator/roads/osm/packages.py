@@ -14,7 +14,7 @@ def import_osmnx() -> Any:
     Returns
     -------
     module
-        Its settings are left alone, and nothing that is used of it goes to the network.
+        Its settings are not changed, and none of the functions used accesses the internet.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def import_pyrosm() -> Any:
     Returns
     -------
     module
-        With ``pyrosm.OSM``.
+        The module with ``pyrosm.OSM``.
 
     Raises
     ------

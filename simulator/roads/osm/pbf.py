@@ -1,9 +1,9 @@
-"""OpenStreetMap PBF files: ways by pyrosm, after a check of the file's blobs.
+"""OpenStreetMap PBF files: ways read with pyrosm, after a check of the file's blobs.
 
-A file is a row of blobs: four bytes with the size of a header, the header with the blob's type and size, the blob
-with its content raw or compressed. pyrosm decodes in compiled code; what it is given is complete, within the format's
-own limits (a header of at most 64 KiB, a blob of at most 32 MiB, compressed or not) and, where compressed, as its
-checksum states. See https://wiki.openstreetmap.org/wiki/PBF_Format.
+A file is a sequence of blobs: four bytes with the size of a header, the header with the blob's type and size, the blob
+with its content raw or compressed. pyrosm decodes in compiled code, so a file is checked before: it must be complete,
+within the limits of the format (a header of at most 64 KiB, a blob of at most 32 MiB, compressed or not), and
+compressed content must match its checksum. See https://wiki.openstreetmap.org/wiki/PBF_Format.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class _BrokenFrameError(Exception):
-    """Carries what is wrong with one blob."""
+    """A fault of one blob; the message describes it."""
 
 
 def check_pbf(path: Path) -> None:
-    """Check that a file is whole and what it says of its own sizes.
+    """Check that a file is complete and that the sizes it states are correct.
 
     Parameters
     ----------
     path
-        ``.osm.pbf``.
+        A file ``.osm.pbf``.
 
     Raises
     ------
     RoadsError
-        If the file is not there, empty, cut short, no PBF file of OpenStreetMap, or declares or unpacks to more than
-        the format allows; by the number of the blob and the byte it begins at.
+        If the file does not exist, is empty, truncated or not a PBF file of OpenStreetMap, or if its stated or
+        decompressed sizes exceed the limits of the format; it names the blob's number and the byte at which it begins.
     """
     try:
         with path.open("rb") as file:
@@ -100,7 +100,7 @@ def _blob(file: BinaryIO, *, first: bool) -> bool:
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:
-    """Read so many bytes."""
+    """Read exactly `size` bytes."""
     data = file.read(size)
     if len(data) < size:
         raise _BrokenFrameError(f"the file ends after {len(data):,} of the {size:,} bytes announced")
@@ -108,7 +108,7 @@ def _exactly(file: BinaryIO, size: int) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Go through the fields of a protocol buffer."""
+    """Yield the number and value of each field of a protocol buffer."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -130,7 +130,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """Read a whole number of variable length; return it and where it ends."""
+    """Read a whole number of variable length; return it and the position after it."""
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(message):
@@ -144,7 +144,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def _unpack(packed: bytes, announced: int | bytes | None) -> None:
-    """Unpack, within limits, and hold against size and checksum."""
+    """Decompress, within limits, and check size and checksum."""
     unpacker = zlib.decompressobj()
     try:
         size = len(unpacker.decompress(packed, MOST_BLOB_BYTES + 1))
@@ -164,25 +164,25 @@ def read_pbf_ways(path: Path) -> OsmWays:
     Parameters
     ----------
     path
-        ``.osm.pbf``.
+        A file ``.osm.pbf``.
 
     Returns
     -------
     OsmWays
-        Of pyrosm's "driving" network, those that :func:`~simulator.roads.osm.tags.open_to_cars` lets through.
+        The ways of pyrosm's "driving" network that :func:`~simulator.roads.osm.tags.open_to_cars` accepts.
 
     Raises
     ------
     RoadsError
-        If the file is not there, damaged or no PBF file of OpenStreetMap, or holds a coordinate out of range.
+        If the file does not exist, is damaged or not a PBF file of OpenStreetMap, or has a coordinate out of range.
     """
     check_pbf(path)
     pyrosm = import_pyrosm()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns where it finds nothing, which the caller says in its own words
+        warnings.simplefilter("ignore")  # pyrosm warns if it finds no ways, which the caller reports itself
         try:
             read = pyrosm.OSM(str(path), progress=False).get_network(network_type="driving", nodes=True)
-        except Exception as error:  # its decoder raises whatever it stumbles on
+        except Exception as error:  # its decoder may raise any exception
             said = f"{type(error).__name__}: {error}"
             raise RoadsError([f"{path}: pyrosm cannot read it: {said}"]) from error
     nodes, edges = read or (None, None)
@@ -203,10 +203,10 @@ def read_pbf_ways(path: Path) -> OsmWays:
 
 
 def _ways(edges: pd.DataFrame) -> Iterator[OsmWay]:
-    """Join the pairs of nodes that pyrosm cuts ways into."""
+    """Join the pairs of nodes into which pyrosm splits ways."""
     named = [tag for tag in edges.columns if tag in WAY_TAGS]
     columns = [edges[column].tolist() for column in ("id", "u", "v")]
-    # pyrosm has this column only where some way carries a tag without a column of its own.
+    # pyrosm returns this column only if at least one way has a tag without a column of its own.
     rest = edges["tags"].tolist() if "tags" in edges.columns else [None] * len(edges)
     tags = [_tags(row, others) for row, others in zip(_rows(edges, named), rest, strict=True)]
     rows = zip(*columns, tags, strict=True)
@@ -223,14 +223,14 @@ def _ways(edges: pd.DataFrame) -> Iterator[OsmWay]:
 
 
 def _rows(edges: pd.DataFrame, named: list[str]) -> Iterator[dict[str, Any]]:
-    """Go through the tags that have columns of their own."""
+    """Yield, for each row, the tags that have columns of their own."""
     columns = [edges[tag].tolist() for tag in named]
     for values in zip(*columns, strict=True):
         yield dict(zip(named, values, strict=True))
 
 
 def _tags(row: dict[str, Any], others: object) -> dict[str, str]:
-    """Put a way's tags together: columns, and the rest as JSON; only those that are read."""
+    """Combine a way's tags from columns and from the JSON of all others; keep only tags that are read."""
     said = {tag: value for tag, value in row.items() if isinstance(value, str)}
     rest = json.loads(others) if isinstance(others, str) else {}
     return said | {tag: str(value) for tag, value in rest.items() if tag in WAY_TAGS}

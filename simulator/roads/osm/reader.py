@@ -28,32 +28,32 @@ SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".osm.pbf", ".graphml")
 
 
 def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> tuple[RoadNetwork, OsmReport]:
-    """Read the streets of an OpenStreetMap file, and nothing from the network.
+    """Read the streets of an OpenStreetMap file, without access to the internet.
 
-    Kept are ways of the classes motorway … living_street, their links and "road", unless they are areas, yards or
-    closed to cars (see :func:`~simulator.roads.osm.tags.open_to_cars`), of these the largest strongly connected
-    part, joined to links between junctions. Turn restrictions are not read.
+    Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
+    closed to cars (see :func:`~simulator.roads.osm.tags.open_to_cars`). Of these, the largest strongly connected part
+    is kept and joined to links between junctions. Turn restrictions are not read.
 
     Parameters
     ----------
     path
-        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.osm.pbf`` (by pyrosm), or ``.graphml`` as OSMnx saves it.
+        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.osm.pbf`` (read with pyrosm), or ``.graphml`` as saved by OSMnx.
     crs
-        The projected system, in metres, to project to; the UTM zone of the network's middle if None.
+        The projected system of the network, in metres; the UTM zone of the network's middle if None.
     capacity_vph
         Vehicles per hour and lane of links whose class has no default.
 
     Returns
     -------
     network : RoadNetwork
-        Nodes are keyed by OpenStreetMap's ids. Edges carry ``osm_ways``, the ids of their ways.
+        Nodes are keyed by OpenStreetMap's ids. Edges have the attribute ``osm_ways``, the ids of their ways.
     report : OsmReport
         What was left out and filled in.
 
     Raises
     ------
     RoadsError
-        If the file cannot be read, holds something that cannot be used, or no street.
+        If the file cannot be read, contains data that cannot be used, or contains no street.
     """
     path = Path(path)
     name = path.name.lower()
@@ -75,7 +75,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
 
 
 def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, OsmReport]:
-    """Join the streets of the largest strong part to links, and compile them."""
+    """Join the streets of the largest strongly connected part to links, and compile the network."""
     part, loss = largest_strong_component(graph)
     joined = part if part.graph.pop("simplified", False) else simplified(part)
     points = part.number_of_nodes() - joined.number_of_nodes()
@@ -100,7 +100,7 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tu
 
 
 def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
-    """Read streets off a graph that OSMnx saved."""
+    """Read streets from a graph that OSMnx saved."""
     loaded = read_graphml(path)
     if not loaded:
         raise RoadsError([f"{path}: the road network is empty: the graph has no nodes"])
@@ -119,7 +119,7 @@ def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.Mult
 
 
 def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
-    """Read streets off ways along nodes."""
+    """Read streets from an XML or PBF file of ways and nodes."""
     ways = read_pbf_ways(path) if path.suffix.lower() == ".pbf" else read_xml_ways(path)
     if not ways.ways:
         unfit = f"of its {counted(ways.others, 'way')}, none is a street open to cars"
@@ -144,7 +144,7 @@ def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDi
 
 
 def _make_links(graph: nx.MultiDiGraph[Any]) -> list[str]:
-    """Turn streets into links of the schema, in place; say which defaults they took."""
+    """Convert streets to links of the schema, in place; return sentences on the defaults used."""
     guessed: dict[str, list[tuple[str | None, str]]] = {name: [] for name in EDGE_NUMBERS}
     for *_, data in graph.edges(data=True):
         streets = data.pop("streets")

@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OsmReport:
-    """What was left out, changed and filled in.
+    """Report on reading an OpenStreetMap file: data left out, changed and filled in.
 
     Parameters
     ----------
     file
         The file's name.
     left_out
-        What was left out or mended before the network was joined, one sentence each.
+        Data left out or corrected before edges were joined to links, one sentence each.
     loss
-        What lies outside the largest strongly connected part, in pieces from node to node.
+        Nodes and edges outside the largest strongly connected part, counted before edges were joined to links.
     points
-        Nodes that have become points of a link's geometry.
+        Number of nodes that have become points of a link's geometry.
     loops
-        Roads from a junction to itself that were cut in two.
+        Number of roads from a junction to itself that were cut in two.
     filled
-        Which defaults stand for what tags do not say, one sentence an attribute.
+        The defaults used where tags state no value, one sentence per attribute.
     nodes, links
-        What was kept.
+        Numbers of nodes and links that were kept.
     doubts
-        What speaks against the speeds, a sentence each.
+        Indications that speeds are wrong, one sentence each.
     """
 
     file: str
@@ -46,7 +46,7 @@ class OsmReport:
     doubts: tuple[Doubt, ...] = ()
 
     def notes(self) -> list[str]:
-        """Say in plain words what is not as the file has it.
+        """Return the differences between file and network in plain words.
 
         Returns
         -------

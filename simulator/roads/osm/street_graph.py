@@ -1,4 +1,4 @@
-"""Street graph: links between junctions from OpenStreetMap ways, self-loops split."""
+"""Street graph: links between junctions built from OpenStreetMap ways; self-loops are split."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ WGS84 = "EPSG:4326"
 
 
 def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
-    """Lay ways out as edges from node to node, one for each direction they may be driven.
+    """Build a graph of ways, with an edge from node to node for each direction in which a way may be driven.
 
     Parameters
     ----------
     ways
-        With :meth:`~simulator.roads.osm.xml.OsmWays.merge_places` done.
+        The ways, after :meth:`~simulator.roads.osm.xml.OsmWays.merge_places`.
     capacity_vph
         As for :meth:`Street.from_tags`.
 
@@ -57,7 +57,7 @@ def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
             for along, leads in zip((True, False), directions(way.tags), strict=True)
             if leads
         }
-        for (start, end), length_m in zip(pairs, lengths, strict=False):  # lengths run on into the next way
+        for (start, end), length_m in zip(pairs, lengths, strict=False):  # the next way continues the same iterator
             for along, street in driven.items():
                 here, there = (start, end) if along else (end, start)
                 graph.add_edge(here, there, length_m=length_m, streets=(street._replace(length_m=length_m),))
@@ -65,22 +65,22 @@ def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
 
 
 def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
-    """Put a graph's nodes and geometries into a projected system, in place.
+    """Convert a graph's nodes and geometries to a projected system, in place.
 
     Parameters
     ----------
     graph
-        With nodes; ``crs`` says what they are in.
+        A graph with nodes; its attribute ``crs`` is the system of their coordinates.
     crs
-        A projected system in metres; None for the UTM zone of the graph's middle, or for the graph's own system if
-        that is projected in metres.
+        A projected system in metres; None for the graph's own system if that is projected in metres, else for the UTM
+        zone of the graph's middle.
     what
-        Whose graph it is, to begin a message with.
+        Source of the graph, with which an error message begins.
 
     Raises
     ------
     RoadsError
-        If nodes are out of reach of the system, or UTM has no zone there.
+        If nodes cannot be projected to the system, or UTM has no zone there.
     """
     own = pyproj.CRS.from_user_input(graph.graph["crs"])
     x, y = (np.array([data[name] for _, data in graph.nodes(data=True)], dtype=np.float64) for name in ("x", "y"))
@@ -105,18 +105,18 @@ def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
 
 
 def simplified(graph: nx.MultiDiGraph[Any]) -> nx.MultiDiGraph[Any]:
-    """Join the edges between junctions, by OSMnx.
+    """Join the edges between junctions with OSMnx.
 
     Parameters
     ----------
     graph
-        As :func:`ways_graph` makes it.
+        A graph as returned by :func:`ways_graph`.
 
     Returns
     -------
     networkx.MultiDiGraph
-        A copy in which a node with two neighbours, where nothing begins, ends or changes between one way and two
-        ways, has become a point of the joined edge's ``geometry``; ``streets`` are joined in order.
+        A copy in which every node with two neighbours, at which no street begins, ends or changes between one-way and
+        two-way, has become a point of the joined edge's ``geometry``; ``streets`` are concatenated in order.
     """
     joined: nx.MultiDiGraph[Any] = import_osmnx().simplify_graph(
         graph,
@@ -128,7 +128,7 @@ def simplified(graph: nx.MultiDiGraph[Any]) -> nx.MultiDiGraph[Any]:
 
 
 MIDDLE = "split at"
-"""First part of the key of a node that is none of the file's."""
+"""First part of the key of a node that is not in the file."""
 
 
 def split_loops(graph: nx.MultiDiGraph[Any], known: Mapping[tuple[float, float], Any]) -> tuple[int, int]:
@@ -137,14 +137,14 @@ def split_loops(graph: nx.MultiDiGraph[Any], known: Mapping[tuple[float, float],
     Parameters
     ----------
     graph
-        A road graph; edges with ``length_m`` and perhaps ``geometry``.
+        A road graph; edges with ``length_m`` and optionally ``geometry``.
     known
-        Nodes of the file by place: the new node takes the name of the one it lies on.
+        Nodes of the file by position: the new node takes the key of the node at its position.
 
     Returns
     -------
     cut, dropped : int
-        How many loops were cut, and how many removed because they have no geometry.
+        Number of loops that were cut, and of those removed because their geometry has no point other than its ends.
     """
     loops = [(node, key, data) for node, end, key, data in graph.edges(keys=True, data=True) if node == end]
     cut = 0

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 CLASSES = frozenset(CLASS_DEFAULTS) - {"service"}
-"""``highway`` classes that are streets: OSMnx's "drive" less what it lets through by not naming it."""
+"""``highway`` classes that are streets: those of OSMnx's "drive", without classes that it accepts only because its
+filter does not name them."""
 WAY_TAGS = frozenset(
     {
         "highway",
@@ -33,7 +34,7 @@ WAY_TAGS = frozenset(
         "speed_kph",
     }
 )
-"""Tags that are read; the last is OSMnx's own."""
+"""Tags that are read; "speed_kph" is added by OSMnx."""
 
 _ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")
 _CLOSED = {"no", "private"}
@@ -53,18 +54,18 @@ _MOST_LANES = 20
 
 
 def open_to_cars(tags: Mapping[str, str]) -> bool:
-    """Say whether a way is a street that the public may drive.
+    """Return whether a way is a street on which the public may drive.
 
     Parameters
     ----------
     tags
-        Of the way.
+        Tags of the way.
 
     Returns
     -------
     bool
-        True for the classes in :data:`CLASSES` that are no area, no yard or parking lane by ``service``, and not
-        closed by the most specific of ``motorcar``, ``motor_vehicle``, ``vehicle`` and ``access``.
+        True for the classes in :data:`CLASSES`, unless the way is an area, is a yard or parking lane according to
+        ``service``, or is closed by the most specific of ``motorcar``, ``motor_vehicle``, ``vehicle`` and ``access``.
     """
     if tags.get("highway") not in CLASSES or tags.get("area") == "yes" or tags.get("service") in _YARDS:
         return False
@@ -73,18 +74,18 @@ def open_to_cars(tags: Mapping[str, str]) -> bool:
 
 
 def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
-    """Say which way a way may be driven.
+    """Return the directions in which a way may be driven.
 
     Parameters
     ----------
     tags
-        Of the way.
+        Tags of the way.
 
     Returns
     -------
     along, against : bool
-        In the order of its nodes, and against it. Roundabouts and motorways lead one way unless tagged otherwise;
-        reversible ways lead both.
+        Whether it may be driven in the order of its nodes, and in the opposite order. Roundabouts and motorways are
+        one-way unless tagged otherwise; reversible ways may be driven in both directions.
     """
     said = tags.get("oneway", "").strip()
     if said in _AGAINST:
@@ -96,7 +97,7 @@ def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
 
 
 def is_reversible(tags: Mapping[str, str]) -> bool:
-    """Say whether a way's direction changes with the hour."""
+    """Return whether a way's direction depends on the time of day."""
     return tags.get("oneway", "").strip() in _BOTH
 
 
@@ -106,15 +107,15 @@ def speed_kph(tags: Mapping[str, str], *, along: bool) -> float | None:
     Parameters
     ----------
     tags
-        Of the way.
+        Tags of the way.
     along
-        In the order of its nodes, or against it.
+        True for the order of the way's nodes, False for the opposite direction.
 
     Returns
     -------
     float or None
-        Kilometres per hour; the mean of several, as OSMnx has it. None where there is no limit in numbers
-        ("signals", "none", "DE:rural"), or none that a road can have.
+        Kilometres per hour; the mean of several values, as in OSMnx. None if the tags give no numeric limit
+        ("signals", "none", "DE:rural"), or none that is plausible for a road.
     """
     own = tags.get("maxspeed:forward" if along else "maxspeed:backward")
     for said in (own, tags.get("maxspeed"), tags.get("speed_kph")):
@@ -128,19 +129,19 @@ def speed_kph(tags: Mapping[str, str], *, along: bool) -> float | None:
 def lanes(tags: Mapping[str, str], *, along: bool) -> int | None:
     """Read the lanes of one direction.
 
-    ``lanes`` counts both directions of a two-way street: each has half of them, rounded down, but one at least.
+    ``lanes`` counts both directions of a two-way street: each has half of them, rounded down, but at least one.
 
     Parameters
     ----------
     tags
-        Of the way.
+        Tags of the way.
     along
-        In the order of its nodes, or against it.
+        True for the order of the way's nodes, False for the opposite direction.
 
     Returns
     -------
     int or None
-        1 or more; None where the tags do not say.
+        1 or more; None if the tags do not state a number.
     """
     here, there = ("lanes:forward", "lanes:backward") if along else ("lanes:backward", "lanes:forward")
     own = _count(tags.get(here))
@@ -155,7 +156,7 @@ def lanes(tags: Mapping[str, str], *, along: bool) -> int | None:
 
 
 def _limit(said: str) -> float | None:
-    """One speed limit in km/h."""
+    """Convert one speed limit to km/h; None if it is not known."""
     number = _SPEED.fullmatch(said)
     if number:
         return float(number[1]) * _KPH.get(number[2] or "", 1.0)
@@ -168,7 +169,7 @@ def _limit(said: str) -> float | None:
 
 
 def _count(said: str | None) -> int | None:
-    """Lanes, the fewest of several."""
+    """Read a number of lanes, the smallest of several; None if there is none."""
     numbers = [_SPEED.fullmatch(part.strip()) for part in re.split(r"[;|,]", said or "")]
     counts = [float(number[1]) for number in numbers if number and not number[2]]
     known = [int(count) for count in counts if 1 <= count < _MOST_LANES + 1]
@@ -176,11 +177,11 @@ def _count(said: str | None) -> int | None:
 
 
 UNKNOWN = CLASS_DEFAULTS["unclassified"]
-"""Speed and lanes of a street without a class that is known."""
+"""Speed and lanes of a street without a known class."""
 
 
 class Street(NamedTuple):
-    """A stretch driven one way.
+    """A section of a way in one direction.
 
     ``guessed`` names those of ``speed_mps``, ``lanes`` and ``capacity_vph`` that are defaults of the class, with the
     value in words.
@@ -198,25 +199,25 @@ class Street(NamedTuple):
     def from_tags(
         cls, tags: Mapping[str, str], *, way: str, length_m: float, along: bool, capacity_vph: float
     ) -> Street:
-        """Read a stretch's tags.
+        """Make a section from the tags of its way.
 
         Parameters
         ----------
         tags
-            Of the way, or of an edge that OSMnx made of it.
+            Tags of the way, or of an edge that OSMnx made from it.
         way
             The way's id.
         length_m
-            Metres.
+            Length in metres.
         along
-            Driven in the order of the way's nodes, or against it.
+            True if driven in the order of the way's nodes, False for the opposite direction.
         capacity_vph
-            Vehicles per hour and lane, where the class of road says nothing.
+            Vehicles per hour and lane if the class of road has no default.
 
         Returns
         -------
         Street
-            With defaults where tags say nothing that can be used.
+            The section, with defaults where tags state no usable value.
         """
         road_class = tags.get("highway")
         own = class_defaults(road_class)
@@ -236,19 +237,19 @@ class Street(NamedTuple):
 
 
 def link_of(streets: Sequence[Street]) -> dict[str, Any]:
-    """Make one link of the stretches between two junctions.
+    """Make one link from the sections between two junctions.
 
     Parameters
     ----------
     streets
-        In the order they are driven; at least one.
+        The sections in the order in which they are driven; at least one.
 
     Returns
     -------
     dict
-        Attributes in the schema of :mod:`simulator.roads.schema`: the stretches' length and, by its speed, their
-        travel time; the fewest lanes and the least capacity of any; the class of most metres. ``osm_ways`` names
-        the ways.
+        Attributes in the schema of :mod:`simulator.roads.schema`: the total length of the sections; the speed that
+        gives their total travel time; the fewest lanes and the smallest capacity of any; the class with the most
+        metres. ``osm_ways`` names the ways.
     """
     length_m = sum(street.length_m for street in streets)
     metres: dict[str | None, float] = {}
@@ -266,7 +267,7 @@ def link_of(streets: Sequence[Street]) -> dict[str, Any]:
 
 
 def guesses_of(streets: Sequence[Street]) -> dict[str, tuple[str | None, str]]:
-    """Say which defaults a link took, those of its longest stretch that took one.
+    """Return the defaults that a link took; for each value, that of its longest section that took one.
 
     Parameters
     ----------
@@ -276,7 +277,7 @@ def guesses_of(streets: Sequence[Street]) -> dict[str, tuple[str | None, str]]:
     Returns
     -------
     dict
-        Name of a value to the class of road and the default in words.
+        Name of each value to the class of road and the default in words.
     """
     guesses: dict[str, tuple[str | None, str]] = {}
     for street in sorted(streets, key=lambda street: street.length_m):

@@ -1,7 +1,7 @@
 """OpenStreetMap XML files: ways and the nodes along them.
 
-OSMnx reads these files too, but keeps every building in memory, does not check ids and coordinates, and names no
-line. The tests compare its graphs with ours: they are equal.
+OSMnx reads these files too, but keeps every building in memory, does not check ids and coordinates, and does not name
+the line of an error. The tests check that its graphs are equal to those of this module.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class OsmWay:
     way
         OpenStreetMap's id.
     tags
-        Those in :data:`~simulator.roads.osm.tags.WAY_TAGS`.
+        Its tags, as far as they are in :data:`~simulator.roads.osm.tags.WAY_TAGS`.
     nodes
-        Ids along the way, in its order.
+        Node ids along the way, in its order.
     """
 
     way: int
@@ -40,16 +40,16 @@ class OsmWay:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OsmWays:
-    """The ways of a file that are open to cars, and where nodes are.
+    """The ways of a file that are open to cars, and the positions of its nodes.
 
     Parameters
     ----------
     nodes
         Node id to longitude and latitude, WGS84 degrees.
     ways
-        In the order of the file.
+        The ways that are open to cars, in the order of the file.
     others
-        How many ways of the file are not among them.
+        Number of all other ways of the file.
     """
 
     nodes: dict[int, tuple[float, float]]
@@ -58,9 +58,10 @@ class OsmWays:
     _stands_for: dict[int, int] = field(default_factory=dict)
 
     def segments(self, way: OsmWay) -> Iterator[tuple[int, int]]:
-        """Go along a way from node to node.
+        """Yield the pairs of successive nodes along a way.
 
-        A node that the file does not hold breaks the way; of neighbours at the same place, one stands for both.
+        A way is interrupted at a node that the file does not contain; neighbours merged by `merge_places` count as one
+        node.
 
         Parameters
         ----------
@@ -70,7 +71,7 @@ class OsmWays:
         Yields
         ------
         tuple of int
-            Two node ids, at different places.
+            Two node ids, at different positions.
         """
         before = None
         for node in way.nodes:
@@ -80,12 +81,12 @@ class OsmWays:
             before = here
 
     def merge_places(self) -> int:
-        """Let one node stand for those next to it, along a way, at the very same place.
+        """Merge neighbouring nodes of a way that have exactly the same position.
 
         Returns
         -------
         int
-            How many nodes are stood for.
+            Number of nodes that are replaced by another.
         """
         for way in self.ways:
             for before, here in zip(way.nodes, way.nodes[1:], strict=False):
@@ -96,18 +97,18 @@ class OsmWays:
         return len(self._stands_for)
 
     def missing(self) -> int:
-        """Count the nodes that ways name and the file does not hold."""
+        """Return the number of nodes that ways name and the file does not contain."""
         return len({node for way in self.ways for node in way.nodes if node not in self.nodes})
 
     def _first_at(self, node: int) -> int:
-        """Return the node that stands for this one."""
+        """Return the node that replaces this one, or the node itself."""
         while node in self._stands_for:
             node = self._stands_for[node]
         return node
 
 
 MOST_FAULTS = 20
-"""Reading stops at so many."""
+"""Reading stops after this number of faults."""
 
 
 class _OsmFile:
@@ -200,18 +201,18 @@ def read_xml_ways(path: Path) -> OsmWays:
     Parameters
     ----------
     path
-        ``.osm``, ``.osm.bz2`` or ``.osm.gz``.
+        A file ``.osm``, ``.osm.bz2`` or ``.osm.gz``.
 
     Returns
     -------
     OsmWays
-        Elements marked as deleted left out.
+        The ways and nodes, without elements marked as deleted.
 
     Raises
     ------
     RoadsError
-        If the file cannot be read or is no such file; if an id is there twice or no number, or a coordinate is out
-        of range: up to 20 of these, by line.
+        If the file cannot be read or is not OpenStreetMap XML; or if an id occurs twice or is not a number, or a
+        coordinate is out of range: up to 20 of these faults, each with its line.
     """
     file = _OsmFile(path)
     file.read()

@@ -23,36 +23,36 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class SumoNetReport:
-    """What was read of a SUMO network, and what it holds that our engines do not.
+    """Report on reading a SUMO network, with the features of it that this project's own engines do not model.
 
     Parameters
     ----------
     file
         The file's name.
     vehicle_class
-        Whose lanes were kept.
+        The vehicle class whose lanes were kept.
     frame
-        How SUMO's coordinates become the city's.
+        Conversion between SUMO's coordinates and the city's.
     placed
-        Whether the file says where on the globe it lies.
+        Whether the file states the network's position on the globe.
     file_edges
-        Edges of the file, internal ones not counted.
+        Number of edges of the file, internal ones not counted.
     closed
-        Edges with no lane for the vehicle class.
+        Number of edges with no lane for the vehicle class.
     loops
         Edges from a junction to itself, left out, by id.
     barred_turns
-        Pairs of links over a junction that the file does not connect for the vehicle class.
+        Number of pairs of links over a junction that the file does not connect for the vehicle class.
     turns
-        All such pairs, turning round included.
+        Number of all such pairs, U-turns included.
     keep
         What was kept: "all", or the largest "strong"ly connected part.
     loss
-        What lies, or with ``keep = "strong"`` lay, outside the largest strongly connected part.
+        Nodes and links outside the largest strongly connected part; with ``keep = "strong"`` they were removed.
     nodes, links
-        What was kept.
+        Numbers of nodes and links that were kept.
     doubts
-        What speaks against the speeds or the lengths, a sentence each.
+        Indications that speeds or lengths are wrong, one sentence each.
     """
 
     file: str
@@ -71,7 +71,7 @@ class SumoNetReport:
     doubts: tuple[Doubt, ...] = ()
 
     def notes(self) -> list[str]:
-        """Say in plain words what is not as the file has it.
+        """Return the differences between file and network in plain words.
 
         Returns
         -------
@@ -114,38 +114,38 @@ def read_sumo_net(
     capacity_vph: float = 1800.0,
     keep: Literal["all", "strong"] = "all",
 ) -> tuple[RoadNetwork, SumoNetReport]:
-    """Read a SUMO network by sumolib.
+    """Read a SUMO network with sumolib.
 
-    A link is an edge with a lane that the vehicle class may use; it has as many lanes as may be used, the
-    fastest of their speeds, the length of the edge and its shape. Edges inside junctions are no links.
+    An edge becomes a link if it has a lane that the vehicle class may use. The link has the number of these lanes, the
+    highest of their speeds, and the length and shape of the edge. Edges inside junctions do not become links.
 
     Parameters
     ----------
     path
-        ``net.xml``, plain or gzipped (``.gz``).
+        A file ``net.xml``, plain or gzipped (``.gz``).
     vehicle_class
         One of SUMO's vehicle classes.
     anchor
         Longitude and latitude, degrees, of the origin of a network that has no projection; (0, 0) if None.
     capacity_vph
-        Vehicles per hour and lane: a SUMO network has no capacities.
+        Vehicles per hour and lane, since a SUMO network has no capacities.
     keep
-        "all" links, those at which vehicles only start or end included; or those of the largest "strong"ly
-        connected part, as trips drawn between any two nodes need it.
+        "all" for all links, including those at which vehicles can only start or end; "strong" for those of the largest
+        strongly connected part, which is required for trips drawn between any two nodes.
 
     Returns
     -------
     network : RoadNetwork
-        Nodes are keyed by the junctions' ids, parallel edges by SUMO's edge id. An edge carries ``sumo_edge``,
-        SUMO's id of it, and ``class``, SUMO's edge type, where it has one.
+        Nodes are keyed by the junctions' ids, parallel edges by SUMO's edge id. An edge has the attributes
+        ``sumo_edge``, its id in SUMO, and ``class``, its edge type in SUMO, if it has one.
     report : SumoNetReport
-        What was left out; where the network lies.
+        What was left out, and the network's coordinate system.
 
     Raises
     ------
     RoadsError
-        If the file cannot be read, is no SUMO network, holds an edge or a junction that cannot be used (named by
-        line), or no edge for the vehicle class.
+        If the file cannot be read, is not a SUMO network, has an edge or a junction that cannot be used (named by
+        line), or has no edge for the vehicle class.
     """
     path = Path(path)
     _check_arguments(vehicle_class, capacity_vph, keep)
@@ -191,7 +191,7 @@ def links_by_sumo_edge(network: RoadNetwork) -> dict[str, int]:
     Parameters
     ----------
     network
-        As :func:`read_sumo_net` gives it.
+        A network as returned by :func:`read_sumo_net`.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def links_by_sumo_edge(network: RoadNetwork) -> dict[str, int]:
 
 
 def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None:
-    """Raise every fault of what the caller asks for, before the file is opened."""
+    """Raise all faults of the caller's arguments before the file is opened."""
     known = vehicle_classes()
     faults = []
     if vehicle_class not in known:
@@ -218,7 +218,7 @@ def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None
 def _graph(
     nodes: list[Any], links: list[Any], frame: NetFrame, vehicle_class: str, capacity_vph: float
 ) -> nx.MultiDiGraph[Any]:
-    """Lay the junctions at the ends of links, in the order of the file, and the links."""
+    """Build the graph from the junctions at the ends of links, in the order of the file, and the links."""
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=frame.crs)
     ends = {id(node) for edge in links for node in (edge.getFromNode(), edge.getToNode())}
     for node in nodes:
@@ -232,7 +232,7 @@ def _graph(
 
 
 def _attributes(edge: Any, frame: NetFrame, vehicle_class: str, capacity_vph: float) -> dict[str, Any]:
-    """Write an edge of sumolib in the schema of :mod:`simulator.roads.schema`."""
+    """Convert an edge of sumolib to attributes in the schema of :mod:`simulator.roads.schema`."""
     lanes = [lane for lane in edge.getLanes() if lane.allows(vehicle_class)]
     data = {
         "length_m": edge.getLength(),
@@ -250,7 +250,7 @@ def _attributes(edge: Any, frame: NetFrame, vehicle_class: str, capacity_vph: fl
 
 
 def _shape_doubts(graph: nx.MultiDiGraph[Any], file: str) -> list[Doubt]:
-    """Compare lengths with shapes; a length may also be that between junctions, where SUMO cuts shapes."""
+    """Compare lengths with shapes; SUMO cuts shapes at junctions, so a length may also be that between junctions."""
     node = graph.nodes
     links = [(a, b, data) for a, b, data in graph.edges(data=True) if "geometry" in data]
     length_m = np.array([data["length_m"] for *_, data in links])
@@ -261,7 +261,7 @@ def _shape_doubts(graph: nx.MultiDiGraph[Any], file: str) -> list[Doubt]:
 
 
 def _outside(graph: nx.MultiDiGraph[Any], keep: str) -> tuple[Loss, nx.MultiDiGraph[Any]]:
-    """Say what is outside the largest strong part, and take what is to be kept."""
+    """Return the loss outside the largest strongly connected part, and the part of the graph to keep."""
     try:
         part, loss = largest_strong_component(graph)
     except RoadsError:
@@ -273,7 +273,7 @@ def _outside(graph: nx.MultiDiGraph[Any], keep: str) -> tuple[Loss, nx.MultiDiGr
 
 
 def _turns(links: list[Any], vehicle_class: str) -> tuple[int, int]:
-    """Count the pairs of links over a junction: those the file connects, and all."""
+    """Count the pairs of links over a junction: those that the file connects, and all pairs."""
     known = {id(edge) for edge in links}
     arriving: dict[int, int] = {}
     for edge in links:
@@ -290,6 +290,6 @@ def _turns(links: list[Any], vehicle_class: str) -> tuple[int, int]:
 
 
 def _few_classes(edge: Any) -> set[str]:
-    """Vehicle classes of an edge's lanes, where these are few enough to be named."""
+    """Return the vehicle classes of an edge's lanes, or "others" if they are too many to be named."""
     allowed: set[str] = set().union(*(lane.getPermissions() for lane in edge.getLanes()))
     return allowed if len(allowed) <= 4 else {"others"}

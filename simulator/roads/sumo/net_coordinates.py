@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 NOWHERE = ("!", "-", "")
-"""What SUMO writes as the projection of a network that has none, or only its own flat-earth rule."""
+"""Values that SUMO writes as the projection of a network without one, or with only SUMO's own flat-earth formula."""
 DEFAULT_ANCHOR = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class NetFrame:
-    """How SUMO's x and y, as in shapes and from TraCI, become coordinates of the city.
+    """Conversion between SUMO's x and y, as in shapes and from TraCI, and coordinates of the city.
 
     Parameters
     ----------
     crs
-        The city's system: the projection the network was made with, or a transverse Mercator about an anchor.
+        The city's system: the projection with which the network was made, or a transverse Mercator about an anchor.
     offset_x, offset_y
-        SUMO's ``netOffset``, metres: what the network's maker added to projected coordinates.
+        SUMO's ``netOffset``, metres: the offset that was added to projected coordinates when the network was made.
     """
 
     crs: pyproj.CRS
@@ -46,27 +46,27 @@ class NetFrame:
     def from_location(
         cls, location: Mapping[str, str], *, anchor: tuple[float, float] | None = None, what: str = "the network"
     ) -> NetFrame:
-        """Read the frame off a network's ``<location>``.
+        """Read the frame from a network's ``<location>``.
 
         Parameters
         ----------
         location
-            ``projParameter`` and ``netOffset``, as a net file has them.
+            ``projParameter`` and ``netOffset``, as in a net file.
         anchor
             Longitude and latitude of the origin of a network without a projection, degrees; (0, 0) if None.
         what
-            Whose location it is, to begin a message with.
+            Source of the location, with which an error message begins.
 
         Returns
         -------
         NetFrame
-            In metres.
+            The conversion, in metres.
 
         Raises
         ------
         RoadsError
             If the projection is not one in metres that PROJ knows, the offset is not two numbers, or the anchor
-            is no place.
+            is out of range.
         """
         projection = location.get("projParameter", "!").strip()
         if projection in NOWHERE:
@@ -76,7 +76,7 @@ class NetFrame:
                 raise RoadsError([f"anchor {rule}, got {anchor}"])
             return cls(crs_about((lon, lat)), 0.0, 0.0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # pyproj warns of old ways to write a system it understands
+            warnings.simplefilter("ignore")  # pyproj warns of deprecated notations, which it still understands
             try:
                 crs = parsed_crs(projection)
             except CRSError:
@@ -93,12 +93,12 @@ class NetFrame:
         return cls(crs if code is None else pyproj.CRS.from_epsg(code), offset[0], offset[1])
 
     def to_city(self, xy: ArrayLike) -> NDArray[np.float64]:
-        """Turn SUMO's coordinates into the city's.
+        """Convert SUMO's coordinates to the city's.
 
         Parameters
         ----------
         xy
-            Metres in the network, shape (..., 2).
+            Metres in the SUMO network, shape (..., 2).
 
         Returns
         -------
@@ -108,7 +108,7 @@ class NetFrame:
         return np.subtract(xy, (self.offset_x, self.offset_y), dtype=np.float64)
 
     def to_net(self, xy: ArrayLike) -> NDArray[np.float64]:
-        """Turn the city's coordinates into SUMO's; the inverse of :meth:`to_city`."""
+        """Convert the city's coordinates to SUMO's; the inverse of :meth:`to_city`."""
         return np.add(xy, (self.offset_x, self.offset_y), dtype=np.float64)
 
 
@@ -125,7 +125,7 @@ def import_sumolib() -> Any:
     Returns
     -------
     module
-        With ``sumolib.net``.
+        The module with ``sumolib.net``.
 
     Raises
     ------
@@ -136,6 +136,6 @@ def import_sumolib() -> Any:
 
 
 def vehicle_classes() -> frozenset[str]:
-    """Name the vehicle classes that SUMO knows, those it no longer uses left out."""
+    """Return the names of SUMO's vehicle classes, without deprecated ones."""
     lane = import_sumolib().net.lane
     return frozenset(lane.SUMO_VEHICLE_CLASSES - lane.SUMO_VEHICLE_CLASSES_DEPRECATED)

@@ -1,4 +1,4 @@
-"""SUMO network files, element by element, as sumolib's network."""
+"""SUMO network files, read element by element into sumolib's network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEEDED = {
 
 
 class NetFile:
-    """Hands the elements of a net file to sumolib's reader, and says in which line it stumbles.
+    """Passes the elements of a net file to sumolib's reader, and reports the line of an error.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class NetFile:
     Attributes
     ----------
     net : sumolib.net.Net
-        What was read; internal edges left out, turns kept.
+        The network read, without internal edges and with turns.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,7 +50,7 @@ class NetFile:
 
     @property
     def edges(self) -> list[Any]:
-        """Edges that are no part of a junction."""
+        """Edges that are not part of a junction."""
         return list(self.net.getEdges())
 
     @property
@@ -68,12 +68,12 @@ class NetFile:
         return self._edges[edge.getID()]
 
     def read(self) -> None:
-        """Go through the file.
+        """Read the file.
 
         Raises
         ------
         RoadsError
-            If it cannot be read, is no SUMO network, or an element cannot be used.
+            If it cannot be read, is not a SUMO network, or an element cannot be used.
         """
         for name, attributes, line in elements_of(self._path, error=RoadsError):
             self._line = line
@@ -83,7 +83,7 @@ class NetFile:
                 self._begins(name, attributes)
 
     def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Check what sumolib takes on trust, then let it read."""
+        """Check what sumolib does not check, then pass the start of the element to it."""
         if not self._root and name != "net":
             raise self._fault(f"a SUMO network begins with <net>, this file with <{name}>")
         self._root = name
@@ -106,19 +106,20 @@ class NetFile:
             raise self._fault(f"<{name}> cannot be used: {_why(error)}") from error
 
     def _over(self, name: str) -> None:
-        """Let sumolib finish the element."""
+        """Pass the end of the element to sumolib."""
         try:
             self._reader.endElement(name)
         except KeyError as error:
             raise self._fault(f"</{name}>: {_why(error)}") from error
 
     def check(self) -> None:
-        """Raise what only the whole file can tell.
+        """Check what can be checked only after the whole file is read.
 
         Raises
         ------
         RoadsError
-            If an edge has no lanes or an end that is no junction, or a lane no length, speed or shape; one fault each.
+            If an edge has no lanes or an end that is not a junction, or a lane has no length, speed or shape; with one
+            fault for each.
         """
         faults = []
         for edge in self.net.getEdges():
@@ -145,7 +146,7 @@ class NetFile:
             raise RoadsError(faults)
 
     def _once(self, seen: dict[str, int], kind: str, name: str) -> None:
-        """Remember where a name was defined; raise if it was before."""
+        """Record the line in which a name is defined; raise if it was defined before."""
         if name in seen:
             raise self._fault(f"{kind} {name!r} is defined twice, first in line {seen[name]}")
         seen[name] = self._line
@@ -161,17 +162,17 @@ def read_net_file(path: Path) -> NetFile:
     Parameters
     ----------
     path
-        ``net.xml``, plain or gzipped.
+        A file ``net.xml``, plain or gzipped.
 
     Returns
     -------
     NetFile
-        Checked.
+        The file, read and checked.
 
     Raises
     ------
     RoadsError
-        If the file cannot be read, is no SUMO network, or holds something that cannot be used; by line.
+        If the file cannot be read, is not a SUMO network, or contains data that cannot be used; it names the line.
     """
     file = NetFile(path)
     file.read()

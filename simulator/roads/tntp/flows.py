@@ -21,7 +21,7 @@ NAMES = {
     "volume": ("volume", "flow", "vol"),
     "cost": ("cost", "time", "travel_time"),
 }
-"""Our names of the columns, and what files call them, in any case."""
+"""The project's names of the columns to the names used in files, in any case."""
 
 
 def read_flows(file: str | Path) -> pd.DataFrame:
@@ -30,20 +30,21 @@ def read_flows(file: str | Path) -> pd.DataFrame:
     Parameters
     ----------
     file
-        Rows ``from to volume cost``, plain or gzipped; after metadata or not, under a header (as ``From To Volume
-        Cost`` or ``Tail Head Volume Cost``) or not, with or without colons and semicolons.
+        A file with rows ``from to volume cost``, plain or gzipped; with or without metadata before them, with or
+        without a header (such as ``From To Volume Cost`` or ``Tail Head Volume Cost``), with or without colons and
+        semicolons.
 
     Returns
     -------
     pandas.DataFrame
-        ``from``, ``to``: int64 nodes; ``volume``: vehicles in the time the trips are for; ``cost``: the generalised
-        cost of the link, in the unit of the network's free-flow times. In the order of the file.
+        ``from``, ``to``: int64 nodes; ``volume``: vehicles in the period to which the trips refer; ``cost``: the
+        generalised cost of the link, in the unit of the network's free-flow times. In the order of the file.
 
     Raises
     ------
     RoadsError
-        Naming file, line, rule and value, if it holds no flow, a row is not four fields, a node is no whole number,
-        or a volume or cost is no finite number, 0 or more.
+        If the file has no flow, a row does not have four fields, a node is not a whole number, or a volume or cost is
+        not a finite number, 0 or more; it names file, line, rule and value.
     """
     name = str(file)
     faults = Faults(name)
@@ -65,7 +66,7 @@ def read_flows(file: str | Path) -> pd.DataFrame:
 
 
 def _after_metadata(file: str | Path) -> Iterator[Line]:
-    """Go through the rows; metadata, where there are any, say nothing that is of use."""
+    """Yield the rows; metadata before them, if any, are skipped because nothing in them is used."""
     lines = lines_of(file)
     first = next(lines, None)
     if first is None:
@@ -79,7 +80,7 @@ def _after_metadata(file: str | Path) -> Iterator[Line]:
 
 
 def _header(line: Line, fields: list[str], faults: Faults) -> list[str]:
-    """Say which column is which."""
+    """Return the project's names of the columns in the order of the header."""
     order = []
     for field in fields:
         known = [ours for ours, theirs in NAMES.items() if field.lower() in theirs]

@@ -34,17 +34,17 @@ class TntpLinks:
     file
         Path as the user gave it.
     zones
-        Zones are the nodes 1 … zones.
+        Number of zones; zones are the nodes 1 … zones.
     nodes
-        Nodes are numbered 1 … nodes.
+        Number of nodes; nodes are numbered 1 … nodes.
     first_through
-        Routes may pass through this node and those after it; trips only begin or end at those before.
+        Routes may pass through this node and those after it; at those before it, trips only begin or end.
     line
         Line number of each row, int64, shape (links,).
     columns
         Fields of the rows by name, float64, each of shape (links,), ``link_type`` left out.
     link_type
-        As the file has it, one a row.
+        Link type of each row, as in the file.
     """
 
     file: str
@@ -67,13 +67,14 @@ class TntpLinks:
         Returns
         -------
         TntpLinks
-            As many as the file says it has.
+            As many links as the file's metadata state.
 
         Raises
         ------
         RoadsError
-            Naming file, line, rule and value: metadata that are missing, a row that is not ten fields, a number that
-            is none, a node that cannot be, a link from a node to itself, rows other than ``NUMBER OF LINKS``.
+            If metadata are missing, a row does not have ten fields, a value is not a number, a node is out of range, a
+            link leads from a node to itself, or the number of rows is not ``NUMBER OF LINKS``; it names file, line,
+            rule and value.
         """
         name = str(file)
         lines = lines_of(file)
@@ -105,7 +106,7 @@ class TntpLinks:
 
 
 def _rows(lines: Iterator[Line], faults: Faults) -> Iterator[tuple[Line, list[str]]]:
-    """Split rows into fields. Either every row ends in a semicolon or none does: a row without may be cut short."""
+    """Split rows into fields; a missing semicolon is a fault if others end in one, since the row may be truncated."""
     ends = None
     for line in lines:
         ended = line.text.endswith(";")
@@ -122,7 +123,7 @@ def _rows(lines: Iterator[Line], faults: Faults) -> Iterator[tuple[Line, list[st
 
 
 def _values(line: Line, fields: list[str], nodes: int, faults: Faults) -> list[float]:
-    """Read the numbers of a row, a NaN for each that is none."""
+    """Read the numbers of a row, NaN for each value that is not a number."""
     values = []
     for name, text in zip(FIELDS[:-1], fields, strict=False):
         number = finite_number(text)
@@ -140,7 +141,7 @@ def _values(line: Line, fields: list[str], nodes: int, faults: Faults) -> list[f
 
 
 def _check_header(metadata: Metadata, rows: int, faults: Faults) -> None:
-    """Hold what the file says of itself against its rows."""
+    """Compare the metadata of a file with its rows."""
     nodes, links = metadata.whole("NUMBER OF NODES", at_least=2), metadata.whole("NUMBER OF LINKS")
     zones, first = metadata.whole("NUMBER OF ZONES"), metadata.whole("FIRST THRU NODE", at_least=1)
     place = {name: f"line {line.number}" for name, line in metadata.values.items()}
@@ -158,33 +159,34 @@ def _check_header(metadata: Metadata, rows: int, faults: Faults) -> None:
 
 
 SHORTEST_M = 1.0
-"""Length of a link without one whose nodes are at the same place."""
+"""Length of a link that has no length and whose nodes have the same position."""
 MOST_LANES = 1000
-"""Lanes guessed for a link whose capacity stands for having none to speak of."""
+"""Largest number of lanes guessed for a link; a larger capacity means that the link is practically unlimited."""
 LEAST_LIKELY_VPH = 100.0
-"""Vehicles per hour of a whole link; if most have less, they are hardly capacities for the time given."""
+"""Vehicles per hour of a whole link; if most links have less, the values are probably not capacities for the period
+given."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkNumbers:
     """The numbers of every link, in the order of the file.
 
-    Length 0 becomes the straight distance between the nodes, or 1 m where they are at the same place. Speed is length
-    by free-flow time; where that is 0, a default. Capacity is of the whole link: lanes = max(1, round(capacity /
-    lane capacity)), at most 1,000, and the capacity of a lane is what is left for each; capacity 0 becomes one lane of
-    the lane capacity.
+    A length of 0 is replaced by the straight distance between the nodes, or by 1 m if they have the same position.
+    Speed is length divided by free-flow time, or a default if that time is 0. The file gives the capacity of a whole
+    link: lanes = max(1, round(capacity / lane capacity)), at most 1,000, and the capacity of each lane is the link's
+    capacity divided by the number of lanes. A capacity of 0 is replaced by one lane with the lane capacity.
 
     Parameters
     ----------
     columns
-        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), and as the file has them
+        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), and, as in the file,
         ``capacity_total_vph``, ``free_flow_s``, each of shape (links,).
     defaults
-        What was filled in.
+        Values filled in.
     remarks
-        How lanes came about.
+        How the numbers of lanes were derived.
     doubts
-        What speaks against the units, or against the times the capacities are for.
+        Indications that the units, or the periods to which capacities refer, are wrong.
     """
 
     columns: dict[str, NDArray[np.float64]]
@@ -204,12 +206,12 @@ class LinkNumbers:
         lane_capacity_vph: float,
         default_speed_mps: float,
     ) -> LinkNumbers:
-        """Turn a file's numbers into ours.
+        """Convert a file's numbers to the units of the schema and fill in missing ones.
 
         Parameters
         ----------
         links
-            As read.
+            The links as read.
         straight_m
             Metres between the nodes of each link, shape (links,).
         length_m, time_s, capacity_hours, lane_capacity_vph, default_speed_mps
@@ -223,9 +225,9 @@ class LinkNumbers:
         Raises
         ------
         RoadsError
-            If a number is too large or too small to be one in our units.
+            If a number is too large or too small to be represented in the units of the schema.
         """
-        with np.errstate(over="ignore"):  # what is too large for a number is a fault further down
+        with np.errstate(over="ignore"):  # numbers that overflow are reported as faults below
             given_m, free_flow_s = links.columns["length"] * length_m, links.columns["free_flow_time"] * time_s
             total_vph = links.columns["capacity"] / capacity_hours
         no_length, no_time, no_capacity = given_m == 0, free_flow_s == 0, total_vph == 0
@@ -266,7 +268,7 @@ class LinkNumbers:
         )
 
     def edges(self, links: TntpLinks) -> Iterator[dict[str, Any]]:
-        """Go through the links as a graph takes them.
+        """Yield the attributes of the links in the form in which they are added to a graph.
 
         Yields
         ------
@@ -284,7 +286,7 @@ class LinkNumbers:
 
 
 def _check(links: TntpLinks, columns: dict[str, NDArray[np.float64]]) -> None:
-    """Numbers that were finite in the file may not be in our units, nor above 0 any longer."""
+    """Check that numbers are still finite, and above 0 where required, after conversion to the schema's units."""
     faults = Faults(links.file)
     for name, values in columns.items():
         above_zero = name not in ("capacity_total_vph", "free_flow_s")

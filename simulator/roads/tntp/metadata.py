@@ -1,6 +1,7 @@
 """Files of the Transportation Networks test problems (TNTP): lines, metadata and faults.
 
-All its text files begin alike: ``<NAME> value`` lines, ``<END OF METADATA>``, then rows. A ``~`` begins a comment.
+All its text files have the same structure: ``<NAME> value`` lines, ``<END OF METADATA>``, then rows. A ``~`` begins a
+comment.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _WHOLE = re.compile(r"\+?\d{1,18}(\.0*)?")
 
 @dataclass(frozen=True)
 class Line:
-    """A line that holds something.
+    """A line with content.
 
     Parameters
     ----------
     number
         Its number in the file, from 1; blank lines and comments counted.
     text
-        What stands there: no comment, no blanks around it, never empty.
+        Its text, without comment and surrounding blanks, never empty.
     """
 
     number: int
@@ -42,12 +43,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a file says of itself before its rows.
+    """The metadata of a file, which precede its rows.
 
     Parameters
     ----------
     file
-        Path as the user gave it; named in messages.
+        Path as the user gave it; used in messages.
     values
         Name, in capitals with single blanks and without brackets, to the line whose text is the value.
     """
@@ -56,23 +57,23 @@ class Metadata:
     values: Mapping[str, Line]
 
     def has(self, name: str) -> bool:
-        """Say whether a name has a value."""
+        """Return whether a name has a value."""
         return name in self.values
 
     def whole(self, name: str, *, at_least: int = 0) -> int:
-        """Read a whole number; nothing is made of its size.
+        """Read a whole number; no memory is allocated by its size.
 
         Parameters
         ----------
         name
-            As in ``NUMBER OF ZONES``.
+            Name of the value, such as ``NUMBER OF ZONES``.
         at_least
-            The smallest that makes sense.
+            The smallest number allowed.
 
         Raises
         ------
         RoadsError
-            If it is missing, no whole number, or smaller.
+            If it is missing, not a whole number, or smaller than `at_least`.
         """
         line = self._line(name)
         rule = f"a whole number, {at_least} or more"
@@ -84,7 +85,7 @@ class Metadata:
         return number
 
     def number(self, name: str) -> float:
-        """Read a number, as ``TOTAL OD FLOW``.
+        """Read a number, such as ``TOTAL OD FLOW``.
 
         Raises
         ------
@@ -108,27 +109,27 @@ class Metadata:
 
 
 def lines_of(file: str | Path) -> Iterator[Line]:
-    """Go through the lines of a text file that hold something.
+    """Yield the lines of a text file that have content.
 
     Parameters
     ----------
     file
-        Plain text or gzipped, whatever its name. Not more than a line is held at a time.
+        Plain text or gzipped, whatever its name. Only one line is kept in memory at a time.
 
     Yields
     ------
     Line
-        Without comments and blank lines.
+        Lines without comments; blank lines are left out.
 
     Raises
     ------
     RoadsError
-        If the file cannot be read within the limits of `simulator.files.compressed_io`, or is no text.
+        If the file cannot be read within the limits of `simulator.files.compressed_io`, or is not text.
     """
     for number, raw in enumerate(raw_lines(Path(file), error=RoadsError, times=TABLE_TIMES), start=1):
         if b"\0" in raw:
             raise RoadsError([f"{file}: line {number}: must be text (UTF-8 or ASCII), got a zero byte"])
-        # Names in comments may be in another encoding; numbers, which is all we read, are ASCII in any of them.
+        # Names in comments may be in another encoding; the numbers, which alone are read, are ASCII in all of them.
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
         text = text.partition("~")[0] if not text.lstrip().startswith("<") else text
         text = text.strip()
@@ -137,7 +138,7 @@ def lines_of(file: str | Path) -> Iterator[Line]:
 
 
 def json_of(file: str | Path) -> str | None:
-    """Read a file whole, if it begins as JSON does.
+    """Read a file completely, if it begins like JSON.
 
     Parameters
     ----------
@@ -162,14 +163,14 @@ def json_of(file: str | Path) -> str | None:
 
 
 def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
-    """Read the metadata, and leave the iterator at the first row after it.
+    """Read the metadata, and leave the iterator at the first row after them.
 
     Parameters
     ----------
     lines
-        As :func:`lines_of` gives them.
+        Lines as yielded by :func:`lines_of`.
     file
-        Named in messages.
+        The file's name for messages.
 
     Returns
     -------
@@ -179,8 +180,8 @@ def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
     Raises
     ------
     RoadsError
-        If the file holds nothing, the metadata do not end, or a line among them has another form or gives a name
-        for the second time.
+        If the file is empty, the end of the metadata is missing, or a line among them has another form or repeats a
+        name.
     """
     values: dict[str, Line] = {}
     for line in lines:
@@ -201,7 +202,7 @@ def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
 
 
 def finite_number(text: str) -> float | None:
-    """Read a number as these files write it; None if it is none, or not finite."""
+    """Read a number in the notation of these files; None if the text is not a number, or not finite."""
     try:
         number = float(text) if "_" not in text else math.nan
     except ValueError:
@@ -210,7 +211,7 @@ def finite_number(text: str) -> float | None:
 
 
 def shown(text: str) -> str:
-    """Quote what a file holds, the first 60 characters of it."""
+    """Quote a text from a file, at most its first 60 characters."""
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 
@@ -219,31 +220,31 @@ MOST_SHOWN = 20
 
 @dataclass
 class Faults:
-    """What is wrong with the lines of a file.
+    """Collects the faults of the lines of a file.
 
     Parameters
     ----------
     file
-        Named in every message.
+        The file's name, given in every message.
     """
 
     file: str
     _said: list[str] = field(default_factory=list)
 
     def add(self, place: str, rule: str) -> None:
-        """Note a fault.
+        """Add a fault.
 
         Parameters
         ----------
         place
-            Where, as "line 12".
+            Where it is, such as "line 12".
         rule
             What is wrong there.
 
         Raises
         ------
         RoadsError
-            With all so far, once there are 20: what follows is likely more of the same.
+            With all faults so far, as soon as there are 20: further faults are likely to be of the same kind.
         """
         self._said.append(f"{self.file}: {place}: {rule}")
         if len(self._said) == MOST_SHOWN:
@@ -251,12 +252,12 @@ class Faults:
             self.check()
 
     def check(self) -> None:
-        """Raise what has been noted.
+        """Raise all faults added so far.
 
         Raises
         ------
         RoadsError
-            If anything has.
+            If there are any.
         """
         if self._said:
             raise RoadsError(self._said)

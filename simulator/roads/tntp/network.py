@@ -41,10 +41,10 @@ def read_tntp(
     """Read a network of the Transportation Networks test problems.
 
     Node ``n`` of the file is node ``n`` of the graph. Nodes 1 … zones have ``zone``; those before the first through
-    node have ``through = False``. Beside the attributes of :mod:`simulator.roads.schema`, edges have what a published
-    equilibrium is computed from: ``bpr_b``, ``bpr_power``, ``capacity_total_vph``, ``free_flow_s`` and ``toll``, as
-    the file has them; ``class`` is the link type. See :class:`~simulator.roads.tntp.links.LinkNumbers` for
-    what is made of lengths, times and capacities.
+    node have ``through = False``. In addition to the attributes of :mod:`simulator.roads.schema`, edges have the
+    attributes from which a published equilibrium is computed: ``bpr_b``, ``bpr_power``, ``capacity_total_vph``,
+    ``free_flow_s`` and ``toll``, as in the file; ``class`` is the link type. See
+    :class:`~simulator.roads.tntp.links.LinkNumbers` for the conversion of lengths, times and capacities.
 
     Parameters
     ----------
@@ -53,22 +53,22 @@ def read_tntp(
     nodes
         Node file: TNTP text or GeoJSON points.
     length_m, time_s
-        Metres and seconds that one unit of the file's lengths and free-flow times is.
+        One unit of the file's lengths in metres, and one of its free-flow times in seconds.
     crs
-        What the node coordinates are in, of any units; east (or longitude) first.
+        The system of the node coordinates, in any units; east (or longitude) first.
     project_to
         A projected system in metres; the UTM zone of the network's middle if None.
     capacity_hours
-        Hours that the file's capacities are for.
+        Hours to which the file's capacities refer.
     lane_capacity_vph
-        Vehicles per hour and lane from which lanes are guessed: capacities are of whole links.
+        Vehicles per hour and lane from which lanes are guessed, since capacities are those of whole links.
     default_speed_mps
         Free-flow speed of links whose free-flow time is 0.
 
     Returns
     -------
     network : RoadNetwork
-        The largest part between whose places routes lead
+        The largest part in which routes connect all nodes
         (:func:`~simulator.roads.connectivity.largest_part_for_trips`).
     report : ReadReport
         What was filled in, lost and doubted.
@@ -76,7 +76,7 @@ def read_tntp(
     Raises
     ------
     RoadsError
-        Every fault of an argument, or of the files, naming file, line, rule and value.
+        If arguments or files are faulty; it lists every fault with file, line, rule and value.
     """
     _check_arguments(
         length_m=length_m,
@@ -159,7 +159,7 @@ def _read_both(network: str | Path, nodes: str | Path) -> tuple[TntpLinks, TntpN
 
 
 def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
-    """Check that the node file holds the nodes declared; what is allocated depends on neither number."""
+    """Check that the node file has the nodes declared, without allocating memory by either number."""
     beyond = places.node > links.nodes
     faults = []
     if beyond.any():
@@ -184,7 +184,7 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
 def _graph(
     links: TntpLinks, node_xy: NDArray[np.float64], numbers: LinkNumbers, projection: Projection
 ) -> nx.MultiDiGraph[Any]:
-    """Put nodes and links together."""
+    """Build the graph from nodes and links."""
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
     for node, (x, y) in enumerate(node_xy.tolist(), start=1):
         data: dict[str, Any] = {"x": x, "y": y}

@@ -26,16 +26,16 @@ _HEADER = re.compile(r"[A-Za-z]")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TntpNodes:
-    """Where the nodes of a network are, in the units of the file.
+    """The positions of the nodes of a network, in the units of the file.
 
     Parameters
     ----------
     file
         Path as the user gave it.
     places
-        Where each stands in the file, as "line 12" or "feature 12", one a row.
+        Location of each node in the file, such as "line 12" or "feature 12".
     node
-        Node numbers, no two alike, int64, shape (nodes,).
+        Node numbers, all different, int64, shape (nodes,).
     xy
         East (or longitude) and north (or latitude), finite, shape (nodes, 2).
     """
@@ -47,24 +47,24 @@ class TntpNodes:
 
     @classmethod
     def from_file(cls, file: str | Path) -> TntpNodes:
-        """Read a node file; what it begins with says whether it is GeoJSON.
+        """Read a node file; its beginning determines whether it is read as GeoJSON.
 
         Parameters
         ----------
         file
-            Text with a row ``node x y ;`` a node, under a header or without; or GeoJSON points with a number in
+            Text with a row ``node x y ;`` for each node, with or without a header; or GeoJSON points with a number in
             ``id``, ``node``, ``node_id`` or ``nodeid``, in any case. Plain or gzipped.
 
         Returns
         -------
         TntpNodes
-            At least one.
+            At least one node.
 
         Raises
         ------
         RoadsError
-            Naming file, line or feature, rule and value: a row that is not three fields, a number that is none, a
-            node that is there twice, no node at all.
+            If a row does not have three fields, a value is not a number, a node occurs twice, or there is no node; it
+            names file, line or feature, rule and value.
         """
         name = str(file)
         faults = Faults(name)
@@ -83,17 +83,17 @@ class TntpNodes:
         return cls(name, list(seen.values()), np.fromiter(seen, np.int64, len(seen)), np.array(xy, dtype=np.float64))
 
     def where(self, chosen: NDArray[np.bool_]) -> str:
-        """Name the first place chosen, and how many there are.
+        """Return the location of the first chosen node in the file, and the number of further ones.
 
         Parameters
         ----------
         chosen
-            Which rows, shape (nodes,); at least one.
+            Mask of the chosen rows, bool, shape (nodes,); at least one.
 
         Returns
         -------
         str
-            As in "line 4", or "line 4 and 17 more".
+            Text such as "line 4", or "line 4 and 17 more".
         """
         rows = np.flatnonzero(chosen)
         more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
@@ -108,7 +108,7 @@ _Row = tuple[str, int, float, float]
 
 
 def _text(file: str | Path, faults: Faults) -> Iterator[_Row]:
-    """Read rows of text; letters at the very beginning are a header."""
+    """Read rows of text; a first line that begins with a letter is a header."""
     lines = lines_of(file)
     first = next(lines, None)
     if first is None:
@@ -131,7 +131,7 @@ def _text_row(line: Line, faults: Faults) -> Iterator[_Row]:
 
 
 def _features(text: str, faults: Faults) -> Iterator[_Row]:
-    """Read GeoJSON points, of a collection or a list of features."""
+    """Read GeoJSON points from a feature collection or a list of features."""
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -158,7 +158,7 @@ def _feature(place: str, feature: Any, faults: Faults) -> Iterator[_Row]:
 
 
 def _checked(place: str, values: list[float | None], texts: list[str], faults: Faults) -> Iterator[_Row]:
-    """Pass on a node number and two finite coordinates, or say what they are instead."""
+    """Yield the row if its node number and two coordinates are valid, else add a fault."""
     node, x, y = values
     if node is None or not node.is_integer() or not 1 <= node < 2**53:
         faults.add(place, f"a node must be a whole number, 1 or more, got {shown(texts[0])}")

@@ -1,4 +1,4 @@
-"""Road networks written to files: GeoPackage, GeoParquet, GMNS, SUMO's plain XML; the first two are read again here."""
+"""Writers of road networks to GeoPackage, GeoParquet, GMNS and SUMO's plain XML, and readers of the first two."""
 
 from simulator.roads.writers.geo_files import read_geopackage, read_geoparquet, write_geopackage, write_geoparquet
 from simulator.roads.writers.gmns import write_gmns

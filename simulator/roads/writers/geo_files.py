@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from simulator.roads.network import RoadNetwork
 
 _CRS = "crowdveil_crs"
-"""Metadata under which the coordinate system is kept as PROJ writes it: a GeoPackage keeps less of one of its own."""
+"""Metadata key for the coordinate system in PROJ's notation: a GeoPackage does not keep a custom system completely."""
 _MAGIC = b"SQLite format 3\0"
 _UNREADABLE = (DataSourceError, DataLayerError, OSError, RuntimeError, ValueError, shapely.errors.ShapelyError)
 
 
 def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool = False) -> None:
-    """Write a road network to a GeoPackage, entirely or not at all.
+    """Write a road network to a GeoPackage, completely or not at all.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     path
         The file; its name must end in ``.gpkg``.
     overwrite
-        Whether a file there is replaced.
+        Whether an existing file is replaced.
 
     Raises
     ------
     RoadsError
-        If there is a file already, the place cannot be written to, or an attribute cannot be a column.
+        If the file exists and may not be replaced, it cannot be written, or an attribute cannot be stored as a column.
     """
     path = Path(path)
     if path.suffix.lower() != ".gpkg":
@@ -54,7 +54,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
         for name, table, shapes in ((NODES, layers.nodes, layers.points), (LINKS, layers.links, layers.lines)):
             frame = gpd.GeoDataFrame(table, geometry=shapes, crs=layers.crs)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # GDAL warns of systems that the format has no number for
+                warnings.simplefilter("ignore")  # GDAL warns of systems for which the format has no number
                 pyogrio.write_dataframe(
                     frame,
                     file,
@@ -74,7 +74,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
 
 
 def read_geopackage(path: str | Path) -> RoadNetwork:
-    """Read a road network that :func:`write_geopackage` wrote, or one like it.
+    """Read a road network that :func:`write_geopackage` wrote, or one with the same layers.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
     Returns
     -------
     RoadNetwork
-        All of it: nothing is left out or filled in.
+        The complete network: nothing is left out or filled in.
 
     Raises
     ------
     RoadsError
-        If the file cannot be read, or holds no road network; naming layer, row and rule.
+        If the file cannot be read, or contains no road network; it names layer, row and rule.
     """
     path = Path(path)
     if not path.is_file():
@@ -101,7 +101,7 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
     for name in (NODES, LINKS):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what GDAL warns of either does not matter or becomes a fault below
+                warnings.simplefilter("ignore")  # GDAL's warnings are either irrelevant or become faults below
                 info = pyogrio.read_info(path, layer=name)
                 meta, table = pyogrio.read_arrow(path, layer=name)
             rows = table.to_pylist()
@@ -118,7 +118,7 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
 
 
 def _check_kind(path: Path) -> None:
-    """Say it in our words where a file is no GeoPackage at all."""
+    """Raise a `RoadsError` with a clear message if a file is not a GeoPackage."""
     try:
         with path.open("rb") as file:
             begins = file.read(len(_MAGIC))
@@ -149,14 +149,14 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     network
         Any network; see :class:`~simulator.roads.writers.layers.Layers` for the columns.
     folder
-        Where the files go; made if need be.
+        The target folder; created if it does not exist.
     overwrite
-        Whether files there of these names are replaced.
+        Whether existing files with these names are replaced.
 
     Raises
     ------
     RoadsError
-        If the folder holds files already, the place cannot be written to, or an attribute cannot be a column.
+        If the folder already contains files, it cannot be written to, or an attribute cannot be stored as a column.
     """
     layers = Layers.from_network(network)
 
@@ -169,23 +169,23 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
 
 
 def read_geoparquet(folder: str | Path) -> RoadNetwork:
-    """Read a road network that :func:`write_geoparquet` wrote, or one like it.
+    """Read a road network that :func:`write_geoparquet` wrote, or one with the same files.
 
     Parameters
     ----------
     folder
-        With ``nodes.parquet`` (``node``, ``x``, ``y``) and ``links.parquet`` (``from``, ``to``, the numbers of
-        :mod:`simulator.roads.schema`).
+        A folder with ``nodes.parquet`` (``node``, ``x``, ``y``) and ``links.parquet`` (``from``, ``to``, the numbers
+        of :mod:`simulator.roads.schema`).
 
     Returns
     -------
     RoadNetwork
-        All of it: nothing is left out or filled in.
+        The complete network: nothing is left out or filled in.
 
     Raises
     ------
     RoadsError
-        If a file cannot be read, or they hold no road network; naming file, row and rule.
+        If a file cannot be read, or the files contain no road network; it names file, row and rule.
     """
     folder = Path(folder)
     tables: dict[str, tuple[list[dict[str, Any]], list[Any]]] = {}
@@ -210,7 +210,7 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
 
 
 def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
-    """Read rows, geometries and the coordinate system; what is not as GeoParquet has it raises one of many errors."""
+    """Read rows, geometries and the coordinate system; a file that is not GeoParquet raises one of several errors."""
     check_parquet(pq.ParquetFile(file), file, error=RoadsError)
     table = pq.read_table(file)
     told = (table.schema.metadata or {}).get(b"geo")

@@ -32,24 +32,25 @@ _TAKEN_FOR_NOTHING = frozenset({"na", "n/a", "nan", "null", "none"})
 def write_gmns(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write ``node.csv``, ``link.csv`` and ``config.csv``, all of them or none.
 
-    Coordinates are in the network's system, lengths in metres, speeds in km/h, capacities per hour and lane; the
-    config table says so, and :func:`~simulator.roads.gmns.network.read_gmns` reads it. Every link is directed; shapes
-    are well-known text. In columns ``crowdveil_…``, in JSON, is what GMNS has no column for: other attributes, keys
-    of parallel links, and a speed whose last digit is lost in km/h.
+    Coordinates are in the network's system, lengths in metres, speeds in km/h, capacities per hour and lane. The
+    config table states the system and the units, and :func:`~simulator.roads.gmns.network.read_gmns` reads it. Every
+    link is directed; shapes are well-known text. Values for which GMNS has no column are written as JSON in columns
+    ``crowdveil_…``: other attributes, keys of parallel links, and speeds that km/h do not represent exactly.
 
     Parameters
     ----------
     network
-        Any network. It is read again whole, what routes cannot reach included: the config table asks for that.
+        Any network. The config table requests that it is read back completely, including nodes and links that routes
+        cannot reach.
     folder
-        Where the files go; made if need be.
+        The target folder; created if it does not exist.
     overwrite
-        Whether files there of these names are replaced.
+        Whether existing files with these names are replaced.
 
     Raises
     ------
     RoadsError
-        If the folder holds files already, the place cannot be written to, or an attribute cannot be written.
+        If the folder already contains files, it cannot be written to, or an attribute cannot be written.
     """
     nodes, links = _nodes(network), _links(network)
     config = pd.DataFrame(
@@ -120,7 +121,7 @@ def _links(network: RoadNetwork) -> pd.DataFrame:
 
 
 def _ids(names: Sequence[object]) -> tuple[list[object], bool]:
-    """Write node names as identifiers, and say whether they are to be kept beside these."""
+    """Return identifiers for node names, and whether the names must be stored in addition to them."""
     plain_names = [plain(name) for name in names]
     if all(isinstance(name, int) and not isinstance(name, bool) for name in plain_names):
         return plain_names, False
@@ -131,7 +132,7 @@ def _ids(names: Sequence[object]) -> tuple[list[object], bool]:
 
 
 def _read_as_written(texts: Sequence[str], values: Sequence[object]) -> bool:
-    """Say whether identifiers come back from a CSV file as what they were."""
+    """Return whether identifiers are read back from a CSV file unchanged."""
     if not all(isinstance(value, int) and not isinstance(value, bool) for value in values) and not all(
         _is_plain(text) for text in texts
     ):
@@ -142,12 +143,12 @@ def _read_as_written(texts: Sequence[str], values: Sequence[object]) -> bool:
 
 
 def _is_plain(text: object) -> bool:
-    """Say whether text can stand in a CSV file and be nothing else but text there."""
+    """Return whether a value is text that is read back from a CSV file as the same text."""
     return isinstance(text, str) and bool(_PLAIN.fullmatch(text)) and text.lower() not in _TAKEN_FOR_NOTHING
 
 
 def _own_columns(rows: Sequence[dict[str, Any]], what: str) -> dict[str, list[str | None]]:
-    """Write attributes as JSON, a column each."""
+    """Return one column of JSON for each attribute."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {}
     for name in names:
@@ -159,14 +160,14 @@ def _own_columns(rows: Sequence[dict[str, Any]], what: str) -> dict[str, list[st
 
 
 def _kph(speed_mps: float) -> float:
-    """Write a speed so that reading it gives the same number, where a number of km/h does."""
+    """Convert a speed to the number of km/h that is read back as the same speed, if there is one."""
     kph = speed_mps / MPS_PER_KPH
     near = (kph, math.nextafter(kph, 0.0), math.nextafter(kph, math.inf))
     return min(near, key=lambda value: abs(value * MPS_PER_KPH - speed_mps))
 
 
 def _crs_text(crs: pyproj.CRS) -> str:
-    """Write a coordinate system by its number, if that is all of it."""
+    """Return a coordinate system as its number, if that describes it completely, else as JSON."""
     authority = crs.to_authority(min_confidence=100)
     if authority is not None and pyproj.CRS.from_authority(*authority) == crs:
         return ":".join(authority)

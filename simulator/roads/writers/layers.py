@@ -1,4 +1,4 @@
-"""Layers: a road network as tables of nodes and links with typed columns, and back."""
+"""Layers: conversion of a road network to tables of nodes and links with typed columns, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyproj
 
 IN_JSON = "_json"
-"""Ends the name of a column of JSON: of an attribute that is not a number, text or a truth throughout."""
+"""Suffix of a column of JSON, for an attribute whose values are not all numbers, all text or all booleans."""
 
 
 def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], what: str) -> dict[str, pd.Series[Any]]:
@@ -32,22 +32,23 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
     Parameters
     ----------
     rows
-        Attributes of each node or link; None, NaN or a missing one becomes nothing.
+        Attributes of each node or link; None, NaN or a missing one becomes a missing value.
     reserved
-        Names of columns the table has anyway; attributes must not be called so.
+        Names of the table's own columns; attributes must have other names.
     what
         "node" or "link", for messages.
 
     Returns
     -------
     dict
-        Columns by name, each of ``len(rows)`` values: whole numbers, numbers, truths, text, or JSON under a name that
+        Columns by name, each of ``len(rows)`` values: whole numbers, numbers, booleans, text, or JSON under a name that
         ends in ``_json``.
 
     Raises
     ------
     RoadsError
-        If attributes are called as a column of the table, or alike but for case, or hold what JSON cannot.
+        If an attribute has the name of a column of the table, names differ only in case, or a value cannot be written
+        as JSON.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     faults = [
@@ -76,14 +77,14 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
 
 
 def from_rows(rows: Sequence[dict[str, Any]], *, file: str) -> list[dict[str, Any]]:
-    """Make attributes of rows again: what is None is not there, and JSON is read.
+    """Convert rows back to attributes: None values are left out, and JSON is parsed.
 
     Parameters
     ----------
     rows
-        Column to value.
+        Column to value, one dict per row.
     file
-        Named in messages.
+        The file's name for messages.
 
     Returns
     -------
@@ -93,7 +94,7 @@ def from_rows(rows: Sequence[dict[str, Any]], *, file: str) -> list[dict[str, An
     Raises
     ------
     RoadsError
-        Naming file and row, if a column that ends in ``_json`` holds none.
+        If a column whose name ends in ``_json`` has a value that is not JSON; it names file and row.
     """
     read: list[dict[str, Any]] = []
     for number, row in enumerate(rows, start=1):
@@ -113,7 +114,7 @@ def from_rows(rows: Sequence[dict[str, Any]], *, file: str) -> list[dict[str, An
 
 
 def plain(value: object) -> object:
-    """Turn numpy's scalars into Python's."""
+    """Convert numpy's scalars to Python's; return other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -122,7 +123,7 @@ def _text(name: object) -> bool:
 
 
 def _dtype(values: Sequence[object]) -> str | None:
-    """Choose the type of a column; None where only JSON will do."""
+    """Return the type of a column; None if the values can only be written as JSON."""
     there: list[Any] = [plain(value) for value in values if value is not None]
     kinds = {type(value) for value in there}
     if kinds == {bool}:
@@ -139,7 +140,7 @@ def _dtype(values: Sequence[object]) -> str | None:
 
 
 def _writable(text: str) -> bool:
-    """Say whether text can stand in a file: half a character, or a zero, cannot."""
+    """Return whether text can be written to a file: a lone surrogate or a zero byte cannot."""
     try:
         return b"\0" not in text.encode("utf-8")
     except UnicodeEncodeError:
@@ -151,19 +152,19 @@ def _column(values: Sequence[object], dtype: str) -> pd.Series[Any]:
 
 
 def _plainly(value: object) -> object:
-    """Write numpy's scalars within lists; of anything else JSON says that it cannot."""
+    """Convert numpy's scalars within lists for JSON; raise TypeError for any other value."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def in_json(value: object, name: str, what: str) -> str | None:
-    """Write a value as JSON, None as nothing.
+    """Write a value as JSON; None stays None.
 
     Raises
     ------
     RoadsError
-        If JSON has no such value.
+        If the value cannot be written as JSON.
     """
     if value is None:
         return None
@@ -181,12 +182,12 @@ _WANTED = (("node", "x", "y"), ("from", "to", *EDGE_NUMBERS))
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Layers:
-    """The features of a network.
+    """The nodes and links of a network as tables with geometries.
 
-    ``nodes`` has ``node`` (how it is called in the graph), ``x``, ``y`` and its other attributes; ``links`` has
-    ``link`` (its id), ``from``, ``to``, ``key`` (of parallel links), ``straight`` (True where the link has no geometry
-    of its own and is drawn from node to node) and its attributes. What is no number, text or truth throughout a column
-    is JSON, in a column whose name ends in ``_json``.
+    ``nodes`` has ``node`` (its key in the graph), ``x``, ``y`` and its other attributes; ``links`` has
+    ``link`` (its id), ``from``, ``to``, ``key`` (of parallel links), ``straight`` (True if the link has no geometry
+    of its own and is drawn from node to node) and its attributes. An attribute whose values are not all numbers, all
+    text or all booleans is written as JSON, in a column whose name ends in ``_json``.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ class Layers:
     points, lines
         Geometry of each row.
     crs
-        Of the geometries.
+        The coordinate system of the geometries.
     """
 
     nodes: pd.DataFrame
@@ -206,12 +207,12 @@ class Layers:
 
     @classmethod
     def from_network(cls, network: RoadNetwork) -> Layers:
-        """Lay a network out.
+        """Convert a network to layers.
 
         Raises
         ------
         RoadsError
-            If an attribute cannot be a column.
+            If an attribute cannot be stored as a column.
         """
         graph = network.graph
         names = [{"node": name} for name in network.node_names]
@@ -248,18 +249,18 @@ def network_of(
     crs: object,
     files: tuple[str, str],
 ) -> RoadNetwork:
-    """Make a network of rows again.
+    """Convert rows back to a network.
 
     Parameters
     ----------
     nodes, links
-        Column to value, one dict a row; None where a table holds nothing.
+        Column to value, one dict per row; None where a table has no value.
     lines
         Geometry of each link.
     crs
-        Of the network.
+        The coordinate system of the network.
     files
-        How the two tables are called in messages.
+        Names of the two tables for messages.
 
     Returns
     -------
@@ -269,8 +270,8 @@ def network_of(
     Raises
     ------
     RoadsError
-        Naming file, row and rule: a column that is missing, a node or a link that is there twice, an end that is no
-        node; or every fault that the graph has against the schema.
+        If a column is missing, a node or a link occurs twice, or an end is not a node; or if the graph violates the
+        schema. It names file, row and rule.
     """
     for rows, wanted, file in zip((nodes, links), _WANTED, files, strict=True):
         if not rows:
@@ -313,12 +314,12 @@ def network_of(
 
 
 def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> object:
-    """Take the coordinate system of both layers.
+    """Return the common coordinate system of both layers.
 
     Raises
     ------
     RoadsError
-        If they have two: places and shapes would lie apart.
+        If the systems differ: nodes and shapes would not match.
     """
     if nodes is None or links is None:
         return links if nodes is None else nodes
@@ -329,7 +330,7 @@ def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> obje
 
 
 def _place(fault: str, places: dict[str, str], other: str) -> str:
-    """Say in which row of which file a node or an edge is that the graph's schema has something against."""
+    """Return the file and row of the node or edge to which a fault against the schema refers."""
     what, _, _ = fault.partition(": ")
     return places.get(what, other)
 

@@ -1,4 +1,4 @@
-"""Writes files completely or not at all, with errors of road networks."""
+"""Writing of files completely or not at all; failures are raised as `RoadsError`."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 def write_file(path: Path, fill: Callable[[Path], None], *, overwrite: bool) -> None:
-    """Let `fill` write a file beside the place it is for, then put it there in one step.
+    """Let `fill` write a temporary file next to the target, then move it to the target in one step.
 
     Parameters
     ----------
     path
-        Where the file goes; folders above it are made.
+        The target file; missing parent folders are created.
     fill
-        Writes to the path it is given, of the same suffix.
+        Writes the file to the path that it is given, which has the same suffix.
     overwrite
-        Whether a file there is replaced.
+        Whether an existing file is replaced.
 
     Raises
     ------
     RoadsError
-        If something is there and may not be replaced, or the place cannot be written to.
+        If the target exists and may not be replaced, or cannot be written.
     """
     if path.is_dir():
         raise RoadsError([f"{path}: must be a file, and there is a folder"])
@@ -39,24 +39,24 @@ def write_file(path: Path, fill: Callable[[Path], None], *, overwrite: bool) -> 
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None], *, overwrite: bool) -> None:
-    """Let `fill` write files into a staging folder, then put them in place.
+    """Let `fill` write files into a staging folder, then move them to the target folder.
 
-    A new folder appears in one step. In one that is there, each file is replaced in one step, and files of other
-    names are left alone.
+    A new folder appears in one step. In an existing folder, each file is replaced in one step, and files with other
+    names are not changed.
 
     Parameters
     ----------
     folder
-        Where the files go; folders above it are made.
+        The target folder; missing parent folders are created.
     fill
-        Writes files into the folder it is given.
+        Writes files into the folder that it is given.
     overwrite
-        Whether files there of the same names are replaced.
+        Whether existing files with the same names are replaced.
 
     Raises
     ------
     RoadsError
-        If something is there and may not be replaced, or the place cannot be written to.
+        If the target exists and may not be replaced, or cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise RoadsError([f"{folder}: must be a folder, and there is a file"])
@@ -73,12 +73,12 @@ def write_folder(folder: Path, fill: Callable[[Path], None], *, overwrite: bool)
 
 @contextmanager
 def _reported(path: Path) -> Iterator[None]:
-    """Report an error of the file system as one of the roads.
+    """Convert an error of the file system to a `RoadsError`.
 
     Raises
     ------
     RoadsError
-        Naming what cannot be written, and why.
+        With the path that cannot be written and the reason.
     """
     try:
         yield

@@ -26,23 +26,23 @@ _NOT_IN_ID = re.compile(r"[\s|\\'\";,<>&:!]+")
 def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write ``roads.nod.xml``, ``roads.edg.xml``, ``roads.typ.xml`` and ``roads.netccfg``, all of them or none.
 
-    ``netconvert -c roads.netccfg`` makes ``roads.net.xml`` of them. An edge is called by the number of its link, and
-    keeps its length, lanes, speed and shape; its type is its class of road. What SUMO has no place for, the capacity
-    of a lane, is a parameter of the edge: in SUMO it comes of cars, junctions and signals.
+    ``netconvert -c roads.netccfg`` builds ``roads.net.xml`` from them. The id of an edge is the number of its link. An
+    edge keeps its length, lanes, speed and shape; its type is its class of road. SUMO has no attribute for the capacity
+    of a lane, which in SUMO results from vehicles, junctions and signals; it is written as a parameter of the edge.
 
     Parameters
     ----------
     network
         Any network.
     folder
-        Where the files go; made if need be.
+        The target folder; created if it does not exist.
     overwrite
-        Whether files there of these names are replaced.
+        Whether existing files with these names are replaced.
 
     Raises
     ------
     RoadsError
-        If the folder holds files already, or the place cannot be written to.
+        If the folder already contains files, or cannot be written to.
     """
     ids = dict(zip(network.node_names, _ids(network.node_names), strict=True))
     edges = sorted(network.graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
@@ -116,7 +116,7 @@ def _types(types: dict[Any, str]) -> ET.Element:
 
 
 def _ids(names: Sequence[object]) -> list[str]:
-    """Call nodes by their names where SUMO takes them, else by their numbers."""
+    """Return the nodes' names as ids if SUMO accepts them, else ids made from their numbers."""
     texts = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
     if len(set(texts)) == len(texts) and not any(_NOT_IN_ID.search(text) or not text.isascii() for text in texts):
         return texts if all(texts) else [f"n{index}" for index in range(len(texts))]
@@ -128,9 +128,9 @@ def _id(text: str) -> str:
 
 
 def _proj_string(crs: pyproj.CRS) -> str | None:
-    """Write a coordinate system as SUMO takes it; None where it cannot be."""
+    """Return a coordinate system in the notation of SUMO; None if that is not possible."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyproj warns that such a string says less than the system does
+        warnings.simplefilter("ignore")  # pyproj warns that such a string does not describe the system completely
         return crs.to_proj4() or None
 
 
