@@ -232,7 +232,7 @@ class Agents(OwnEngine):
         )
 
     def totals(self) -> Totals:
-        """Number of vehicles in each state, and the counters so far."""
+        """Return the number of vehicles in each state, and the counters so far."""
         return Totals(
             departed=len(self._vehicles),
             waiting=self._counts[State.WAITING],
