@@ -173,7 +173,7 @@ def _factorized(table: Table, name: str) -> tuple[npt.NDArray[np.intp], pd.Index
 
 
 def _is_number(table: Table, name: str) -> npt.NDArray[np.bool_]:
-    """Return whether each value of a column may be a number: dates and booleans are not numbers."""
+    """Return, for each row, whether the column's type can hold numbers: dates and booleans are not numbers."""
     kind = table.frame[table.columns[name]].dtype
     fine = not (pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_bool_dtype(kind))
     return np.full(len(table), fine and not pd.api.types.is_timedelta64_dtype(kind))

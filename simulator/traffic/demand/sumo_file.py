@@ -58,7 +58,7 @@ class SumoFlow:
     course
         Number of the course.
     begin_s, end_s
-        First and last departure time; `end_s` is infinite if the file has none.
+        Begin and end of the flow; `end_s` is infinite if the file has none.
     count
         Number of vehicles; infinite if the file has none.
     kind

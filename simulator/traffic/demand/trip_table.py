@@ -217,8 +217,8 @@ class Zones:
     def named_by(cls, names: Sequence[str], network: RoadNetwork) -> "Zones":
         """Return what the names refer to: zones, if at least one name is a zone, else nodes.
 
-        If names refer to zones, the name of a node that is not a zone stands for that node: some files number centroids
-        at the edge of a region in this form. See `borrowed`.
+        If names refer to zones, the name of a node that is not a zone stands for that node: some files use node numbers
+        for the centroids at the edge of a region. See `borrowed`.
         """
         zones, nodes = cls.of_zones(network), cls.of_nodes(network)
         known = set(zones.names)
@@ -259,7 +259,7 @@ class Zones:
         return self.nodes[self.offsets[zone] : self.offsets[zone + 1]]
 
     def joined(self, origin: IntArray, destination: IntArray, paths: ShortestPaths) -> BoolArray:
-        """Return whether a path leads from a node of each origin to another node of the destination of the same index."""
+        """Return whether a path leads from a node of each origin to another node of the corresponding destination."""
         found = np.zeros(len(origin), dtype=np.bool_)
         by_origin = np.argsort(origin, kind="stable")
         bounds = np.searchsorted(origin[by_origin], np.arange(len(self.names) + 1))
