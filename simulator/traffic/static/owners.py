@@ -47,7 +47,7 @@ class Moments:
         start
             The file's time at second 0 of the run, written as in the file; None for the earliest.
         unit_s
-            Seconds that one is, where times are numbers.
+            Seconds per unit of time, if times are numbers.
         dwell_s
             Duration of an owner's stay; None if owners never leave. An owner that came before the start is present from
             second 0 on, unless it has left by then.
@@ -149,7 +149,7 @@ class OwnerOptions:
     start
         The file's time at second 0 of the run; None for the earliest.
     time_unit_s
-        Seconds that one is, where times are numbers.
+        Seconds per unit of time, if times are numbers.
     dwell_s
         Duration of an owner's stay from its time on; None for the rest of the run.
     """

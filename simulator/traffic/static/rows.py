@@ -284,8 +284,8 @@ def expanded(
     rows, site, arrive_s, count
         Rows, with the site, time and count of each.
     fractions
-        "refuse", or "nearest": the running total of each place and time is rounded, halves to even, so that the
-        remainder goes to later rows.
+        "refuse", or "nearest": the total of each place and time is rounded, halves to even, and the last row takes the
+        remainder.
 
     Returns
     -------

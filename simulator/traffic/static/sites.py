@@ -201,7 +201,7 @@ class SiteRows:
         crs
             Coordinate system to project to; None to choose one.
         given
-            The system of `x` and `y`.
+            Coordinate system of `x` and `y`.
         window
             (lon_min, lat_min, lon_max, lat_max), degrees: rows outside are left out.
 
@@ -351,7 +351,7 @@ class PlaceList:
         format_
             Format of the file, and which rows are used.
         given
-            The system of `x` and `y`.
+            Coordinate system of `x` and `y`.
         crs
             Coordinate system of the city.
 
