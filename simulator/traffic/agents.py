@@ -25,7 +25,7 @@ _BEFORE_ALL, _FIRST_LINK = 0, 16
 class _Vehicle:
     number: int
     turn: PriorityEvent
-    """Happens when the vehicle heads its queue and may try to leave it."""
+    """Event that happens when the vehicle reaches the head of its queue and may try to leave the link."""
     route: list[int]
     departure: int
     state: State | None = None

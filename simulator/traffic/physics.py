@@ -13,7 +13,7 @@ VEHICLE_LENGTH_M = 7.5
 
 FRACTION_BITS = 10
 ONE_TICK = 1 << FRACTION_BITS
-"""Fractions per tick: headways count 1/1024 ticks, so that capacities below or between whole numbers stay integers."""
+"""Headway units in a tick: headways are integers in 1/1024 tick, so that capacities need not be whole per tick."""
 
 _WIDEST = np.iinfo(np.int32).max
 

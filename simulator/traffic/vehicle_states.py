@@ -20,8 +20,8 @@ FORCED_PER_VEHICLE = 0.1
 DUE_SHARE = 0.75
 """Minimum share of arrivals among the vehicles that would have arrived at half of free-flow speed.
 
-In free-flowing traffic more than all of them arrive, and cities lose at most about half of the free-flow speed in
-their worst hours."""
+In free-flowing traffic arrivals exceed that number, and cities lose at most about half of the free-flow speed in their
+worst hours."""
 WAITING_SHARE = 1 / 3
 """Maximum share of departed vehicles that wait: above it, places show where trips start, not where vehicles drive."""
 FEWEST_VEHICLES = 20

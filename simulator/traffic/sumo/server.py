@@ -87,7 +87,7 @@ _POLL_S = 0.05
 _DEEPEST = 64
 """Maximum depth, in folders below the root, of a file that SUMO is to write."""
 _ENDING_S = 30.0
-"""Time that SUMO has to end by itself after it was asked to."""
+"""Time that SUMO has to end by itself after the request to end."""
 _DYING_S = 5.0
 
 Ask = Callable[..., Any]
