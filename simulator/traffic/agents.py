@@ -1,4 +1,4 @@
-"""Engine `agents`: one SimPy process a vehicle; the readable reference of the queue model."""
+"""Engine `agents`: one SimPy process per vehicle; the readable reference implementation of the queue model."""
 
 from collections import deque
 from collections.abc import Generator, Sequence
@@ -25,7 +25,7 @@ _BEFORE_ALL, _FIRST_LINK = 0, 16
 class _Vehicle:
     number: int
     turn: PriorityEvent
-    """Happens when the vehicle heads its queue and may try to leave it."""
+    """Event that happens when the vehicle reaches the head of its queue and may try to leave the link."""
     route: list[int]
     departure: int
     state: State | None = None
@@ -54,16 +54,16 @@ class _Link:
     waiting: deque[_Vehicle] = field(default_factory=deque)
 
     def has_room(self, tick: int) -> bool:
-        """Tell whether one more may enter in `tick`: a place freed in it counts from the next."""
+        """Return whether one more vehicle may enter in `tick`: a place freed in that tick counts from the next tick."""
         freed_now = self.freed_count if self.freed_tick == tick else 0
         return len(self.queue) + freed_now < self.storage
 
     def ready_tick(self, vehicle: _Vehicle) -> int:
-        """Return the tick from which `vehicle`, once it heads the queue, may leave if there is room ahead."""
+        """Return the first tick in which `vehicle`, at the head of the queue, may leave if the next link has room."""
         return max(vehicle.entry + self.free_ticks, self.discharge >> FRACTION_BITS)
 
     def release_head(self, tick: int) -> None:
-        """Let the head leave: its place is free from the next tick, the next may follow a headway later."""
+        """Remove the head: its place is free from the next tick; the next vehicle may follow one headway later."""
         head = self.queue.popleft()
         self.left += 1
         self.spent_ticks += tick - head.entry
@@ -76,15 +76,15 @@ class _Link:
 
 
 class Agents(OwnEngine):
-    """Moves `trips` along `routes` with a process per vehicle, by the same rules as `Fleet`, tick for tick.
+    """Engine that moves `trips` along `routes` with one process per vehicle, by the same rules as `Fleet` in each tick.
 
-    Good to about 10⁵ vehicles; for reading, for teaching, and as the reference the kernel is tested against.
-    The order within a tick (links ascending, then origin queues) is the priority of the events.
+    It is fast enough for about 10⁵ vehicles. It serves reading and teaching, and is the reference the kernel is tested
+    against. The priority of the events sets the order within a tick (links ascending, then origin queues).
 
     Parameters
     ----------
     links, physics, trips, routes, clock, reactive, notes
-        As for `Fleet`; a `ReactiveRouting` serves one engine.
+        As for `Fleet`; a `ReactiveRouting` object serves one engine only.
     record_entries
         Keep every (vehicle, link, tick) entry.
     """
@@ -115,17 +115,17 @@ class Agents(OwnEngine):
         self._env = simpy.Environment()
 
     def start(self, env: simpy.Environment) -> None:
-        """Put the process that sends vehicles off into `env`."""
+        """Add the process that starts the vehicles to `env`."""
         self._env = env
         env.process(self._send_off(env))
         if self._reactive is not None:
             env.process(self._reroute(env, self._reactive))
 
     def advance(self) -> None:
-        """Do nothing: these vehicles move with the environment."""
+        """Do nothing: the SimPy environment moves these vehicles."""
 
     def _send_off(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
-        """Start the vehicles of each tick together, in the order of their numbers."""
+        """Start the vehicles that depart in the same tick together, in the order of their numbers."""
         for number, tick in enumerate(self._trips.departure_tick.tolist()):
             if tick > env.now:
                 yield env.timeout(tick - env.now)
@@ -134,7 +134,7 @@ class Agents(OwnEngine):
             env.process(self._drive(env, vehicle))
 
     def _drive(self, env: simpy.Environment, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
-        """Live one trip: wait to enter, drive link by link, arrive."""
+        """Simulate one trip: wait to enter, drive link by link, arrive."""
         yield from self._wait_to_enter(env, vehicle, self._links[vehicle.link])
         driving = True
         while driving:
@@ -143,7 +143,7 @@ class Agents(OwnEngine):
         self._become(vehicle, State.ARRIVED)
 
     def _reroute(self, env: simpy.Environment, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
-        """Let vehicles look for another way, each time before those of the tick move or depart."""
+        """Re-route vehicles at regular ticks, before the vehicles of that tick move or depart."""
         while True:
             yield PriorityEvent(env).schedule(delay=reactive.every_ticks, priority=_BEFORE_ALL)
             flow = Flow(
@@ -179,11 +179,11 @@ class Agents(OwnEngine):
         return self._links[vehicle.route[after]] if after < len(vehicle.route) else None
 
     def _cross(self, env: simpy.Environment, vehicle: _Vehicle, link: _Link) -> Generator[simpy.Event, None, bool]:
-        """Drive one link and enter the next; tell whether there was one."""
+        """Drive one link and enter the next; return whether there was a next link."""
         priority = _FIRST_LINK + link.number
         yield vehicle.turn
         tick = int(env.now)
-        # A vehicle that is blocked may be given another way meanwhile.
+        # A blocked vehicle may be given another route while it waits.
         while (ahead := self._ahead(vehicle)) is not None and not ahead.has_room(tick):
             if link.blocked_since < 0:
                 link.blocked_since = tick
@@ -232,7 +232,7 @@ class Agents(OwnEngine):
         )
 
     def totals(self) -> Totals:
-        """How many vehicles are doing what, and what was counted so far."""
+        """Return the number of vehicles in each state, and the counters so far."""
         return Totals(
             departed=len(self._vehicles),
             waiting=self._counts[State.WAITING],
@@ -246,12 +246,12 @@ class Agents(OwnEngine):
 
     @property
     def entries(self) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
-        """(entries, 3) int32: vehicle, link, tick of every link entry so far, if they are recorded."""
+        """(entries, 3) int32: vehicle, link and tick of every link entry so far, if entries are recorded."""
         return np.array(self._log or [], dtype=np.int32).reshape(-1, 3)
 
     @property
     def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles and their trips beside routes: a rough 1 kB of Python objects each."""
+        """Bytes held for vehicles and their trips, without routes: about 1 kB of Python objects per vehicle."""
         return self._trips.nbytes + 1024 * len(self._vehicles)
 
     def __repr__(self) -> str:

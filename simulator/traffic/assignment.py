@@ -20,12 +20,12 @@ from simulator.traffic.trips import Trips
 FloatArray = npt.NDArray[np.float64]
 
 LEAST_TIME_S = 1e-6
-"""Taken for a time of 0, which connectors may have: shortest paths want every link to take some."""
+"""Replaces a time of 0, which connectors may have: the shortest-path search needs a positive time on every link."""
 
 MOST_POWER = 50.0
 """Published networks have powers up to 17."""
 MOST_LOAD = 1e5
-"""Volume by capacity from which time rises no further: to any power up to the most it is still a number."""
+"""Ratio of volume to capacity above which time no longer rises: raised to `MOST_POWER` it is still finite."""
 
 _STEEPEST = 1e100
 
@@ -34,7 +34,7 @@ _ATTRIBUTES = ("free_flow_s", "capacity_total_vph", "bpr_b", "bpr_power")
 
 @dataclass(frozen=True, eq=False)
 class Bpr:
-    """t(v) = t₀ · (1 + b · (v / c)^p), a link (Bureau of Public Roads, Traffic Assignment Manual, 1964).
+    """Link travel times t(v) = t₀ · (1 + b · (v / c)^p) (Bureau of Public Roads, Traffic Assignment Manual, 1964).
 
     Tolls and distances, which some networks add to this cost, are left out.
 
@@ -43,8 +43,8 @@ class Bpr:
     free_flow_s
         (links,) float64, t₀ in seconds, above 0.
     capacity
-        (links,) float64, c: vehicles in the time the volumes are for. Not a limit, as it is to a queue: time rises
-        by the share b where volume is at capacity, and goes on rising beyond.
+        (links,) float64, c: vehicles in the period the volumes refer to. Unlike in a queue model, it is not a limit:
+        at capacity, time is longer by the share b, and it keeps rising beyond.
     b, power
         (links,) float64, 0 or more.
     """
@@ -56,12 +56,12 @@ class Bpr:
 
     @classmethod
     def from_network(cls, roads: RoadNetwork, *, hours: float) -> "Bpr":
-        """Take the functions of a network that was read with them, for volumes of some hours.
+        """Return the BPR functions stored in a network, for volumes over `hours` hours.
 
         Raises
         ------
         RoadsError
-            If a link has none, or one whose power is beyond reason.
+            If a link has no BPR function, or its power is above `MOST_POWER`.
         """
         columns = np.full((len(roads.links), len(_ATTRIBUTES)), np.nan)
         for start, end, data in roads.graph.edges(data=True):
@@ -73,7 +73,7 @@ class Bpr:
                 raise RoadsError([f"link from {start!r} to {end!r}: {rule}"])
             columns[data["link"]] = [data[name] for name in _ATTRIBUTES]
         free_flow_s, capacity_vph, b, power = columns.T
-        # A link without a capacity is one that never slows down.
+        # A link without a capacity never slows down.
         return cls(
             np.maximum(free_flow_s, LEAST_TIME_S),
             np.where(capacity_vph > 0, capacity_vph * hours, 1.0),
@@ -82,16 +82,16 @@ class Bpr:
         )
 
     def time_s(self, volume: FloatArray) -> FloatArray:
-        """Return seconds to cross each link, (links,)."""
+        """Return the seconds needed to cross each link, (links,)."""
         return np.asarray(self.free_flow_s * (1.0 + self.b * self.load(volume) ** self.power))
 
     def load(self, volume: FloatArray) -> FloatArray:
-        """Return volume by capacity, (links,), at most `MOST_LOAD`."""
+        """Return volume divided by capacity, (links,), at most `MOST_LOAD`."""
         with np.errstate(over="ignore"):
             return np.minimum(volume / self.capacity, MOST_LOAD)
 
     def slope(self, volume: FloatArray) -> FloatArray:
-        """Return by how much the time of each link rises with a vehicle more, (links,) seconds."""
+        """Return the increase in each link's time per additional vehicle, (links,) seconds."""
         with np.errstate(divide="ignore", over="ignore"):
             rise = self.load(volume) ** (self.power - 1.0)
             rise = np.where(self.power > 0, np.where(np.isfinite(rise), rise, 0.0), 0.0)
@@ -106,14 +106,14 @@ IntArray = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class OdPairs:
-    """Each pair once, by origin and then destination; none from a node to itself, none without trips.
+    """Origin-destination pairs, each once, sorted by origin and destination; all join two nodes and have trips.
 
     Attributes
     ----------
     origin, destination
         (pairs,) int32, node indices.
     trips
-        (pairs,) float64, above 0; need not be whole.
+        (pairs,) float64, above 0; not necessarily whole.
     """
 
     origin: IntArray
@@ -122,7 +122,7 @@ class OdPairs:
 
     @classmethod
     def summed(cls, origin: IntArray, destination: IntArray, trips: FloatArray) -> "OdPairs":
-        """Add up the trips of each pair; those that go nowhere, or are none, are left out."""
+        """Add up the trips of each pair; omit pairs with equal origin and destination, and pairs without trips."""
         moving = (origin != destination) & (trips > 0)
         ends = np.stack([origin[moving], destination[moving]]).astype(np.int32)
         pairs, of = np.unique(ends, axis=1, return_inverse=True)
@@ -131,14 +131,14 @@ class OdPairs:
 
     @classmethod
     def of_trips(cls, trips: Trips, *, departed: int, share: float = 1.0) -> "OdPairs":
-        """Count the first `departed` trips of a run, each for 1 / `share` trips."""
+        """Count the first `departed` trips of a run, each with weight 1 / `share`."""
         return cls.summed(
             trips.origin[:departed], trips.destination[:departed], np.full(departed, 1.0 / share, dtype=np.float64)
         )
 
     @property
     def total(self) -> float:
-        """All trips."""
+        """Total number of trips."""
         return float(self.trips.sum())
 
     def __len__(self) -> int:
@@ -150,14 +150,14 @@ class OdPairs:
 
 @dataclass(frozen=True, eq=False)
 class Loading:
-    """All trips on paths that are shortest at some travel times (all-or-nothing assignment).
+    """Volumes with all trips on the shortest paths for given travel times (all-or-nothing assignment).
 
     Attributes
     ----------
     volume
         (links,) float64, vehicles.
     total_s
-        Seconds that all of them drive together, at those times.
+        Total driving time of all trips at those travel times, seconds.
     """
 
     volume: FloatArray
@@ -167,7 +167,7 @@ class Loading:
     def at_times(
         cls, time_s: FloatArray, pairs: OdPairs, *, links: Links, through: npt.NDArray[np.bool_] | None = None
     ) -> "Loading":
-        """Load `pairs` where links take `time_s`.
+        """Assign `pairs` to the shortest paths at the link times `time_s`.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Loading:
         links
             The network.
         through
-            (nodes,) bool: whether paths may pass through a node; left out, through every one.
+            (nodes,) bool: whether paths may pass through a node; by default, through every node.
 
         Raises
         ------
@@ -196,10 +196,10 @@ class Loading:
 def relative_gap(
     volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: npt.NDArray[np.bool_] | None = None
 ) -> float:
-    """Return how much longer all trips take together than on the shortest paths at the same travel times.
+    """Return the relative excess of total travel time over that on the shortest paths at the same link times.
 
-    (Σ v·t(v) − Σ d·shortest) / Σ d·shortest: 0 in a user equilibrium, where nobody has a quicker way (Wardrop's first
-    principle), and above 0 for any other volumes that carry these trips. Below 0 they cannot carry them all.
+    (Σ v·t(v) − Σ d·shortest) / Σ d·shortest: 0 in a user equilibrium, where no trip has a quicker path (Wardrop's first
+    principle), and above 0 for any other volumes that carry these trips. Below 0 the volumes cannot carry all trips.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def relative_gap(
 
 
 _MOST_OF_THE_OLD = 0.99
-"""Share of the previous target in the next, at most: with all of it a step would lead nowhere new."""
+"""Maximum share of the previous target in the next one: with a share of 1 the target would not change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,7 @@ class Equilibrium:
     volume
         (links,) float64, vehicles.
     gap
-        Their relative gap, see `relative_gap`.
+        Relative gap of the volumes, see `relative_gap`.
     iterations
         Steps taken.
     """
@@ -249,11 +249,12 @@ def find_equilibrium(
     gap: float = 1e-4,
     iterations: int = 1000,
 ) -> Equilibrium:
-    """Assign trips so that, at the travel times they cause, nearly every one is on a shortest path.
+    """Assign trips so that nearly every trip is on a shortest path at the resulting travel times.
 
     The conjugate Frank-Wolfe method (Mitradjieva and Lindberg, "The stiff is moving", Transportation Science 47(2),
-    2013): load all trips on the paths that are shortest now, mix that with the last target so that the two directions
-    are conjugate, and go there as far as the objective of Beckmann falls.
+    2013) is used. Each step assigns all trips to the paths that are shortest at the current volumes, and mixes this
+    loading with the previous target so that the two directions are conjugate. It then moves towards the mixture until
+    Beckmann's objective no longer falls.
 
     Parameters
     ----------
@@ -266,7 +267,7 @@ def find_equilibrium(
     gap
         Relative gap to stop at.
     iterations
-        Steps to stop after, reached or not.
+        Maximum number of steps, whether `gap` is reached or not.
 
     Raises
     ------
@@ -292,7 +293,7 @@ def find_equilibrium(
 
 
 def _conjugate(volume: FloatArray, before: FloatArray | None, loaded: FloatArray, slope: FloatArray) -> FloatArray:
-    """Mix the last target with the new loading so that the way there is conjugate to the last one."""
+    """Mix the previous target with the new loading so that the new direction is conjugate to the previous one."""
     if before is None:
         return loaded
     bend = (before - volume) * slope
@@ -303,10 +304,10 @@ def _conjugate(volume: FloatArray, before: FloatArray | None, loaded: FloatArray
 
 
 def _best_step(bpr: Bpr, volume: FloatArray, way: FloatArray) -> float:
-    """Return how far along `way`, 0 to 1, Beckmann's objective is least: where its slope is 0."""
+    """Return the step along `way`, 0 to 1, that minimizes Beckmann's objective: where its slope is 0."""
 
     def slope(step: float) -> float:
-        # Rounding must not make a volume of 0 a negative one.
+        # Rounding must not turn a volume of 0 into a negative volume.
         return float(bpr.time_s(np.maximum(volume + step * way, 0.0)) @ way)
 
     if slope(1.0) <= 0.0:
@@ -324,11 +325,11 @@ class PublishedFlows:
     Attributes
     ----------
     volume
-        (links,) float64, vehicles in the time the trips are for.
+        (links,) float64, vehicles in the period the trips refer to.
     cost
         (links,) float64, in the file's unit of time.
     left_out
-        Rows of the file on links of a part that the network was read without.
+        Rows of the file for links in a part of the network that was not read.
     """
 
     volume: FloatArray
@@ -337,12 +338,12 @@ class PublishedFlows:
 
     @classmethod
     def matched(cls, table: pd.DataFrame, roads: RoadNetwork, *, file: str) -> "PublishedFlows":
-        """Lay rows `from`, `to`, `volume`, `cost` on links; of parallel links, in the order of the file.
+        """Match rows `from`, `to`, `volume`, `cost` to links; parallel links are matched in the order of the file.
 
         Raises
         ------
         RoadsError
-            If a link has no flow, or a flow no link between two nodes that are there.
+            If a link has no flow, or a flow between two existing nodes has no link.
         """
         index = {name: node for node, name in enumerate(roads.node_names)}
         waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

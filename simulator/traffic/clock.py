@@ -7,16 +7,16 @@ import simpy
 from simpy.events import EventPriority
 
 LAST = 1 << 62
-"""Priority of what looks at the traffic: at one moment it comes after every vehicle has moved."""
+"""Priority of events that observe the traffic: in one tick they happen after every vehicle has moved."""
 
 _NEARLY_WHOLE = 1e-9
 
 
 @dataclass(frozen=True)
 class Clock:
-    """The run's time: SimPy's environment counts ticks of `step_s` seconds.
+    """Simulation clock: SimPy's environment counts ticks of `step_s` seconds.
 
-    Vehicles move at whole ticks, so two engines can agree exactly; campaigns may ask between them.
+    Vehicles move at whole ticks, so two engines can agree exactly. Campaigns may query vehicles between whole ticks.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Clock:
             raise ValueError(f"step_s must be a number above 0, received {self.step_s!r}")
 
     def ticks(self, seconds: float) -> float:
-        """Return the moment `seconds` in ticks, whole where it is whole but for rounding."""
+        """Convert the moment `seconds` to ticks; a result within rounding error of a whole number becomes whole."""
         ticks = seconds / self.step_s
         nearest = round(ticks)
         return float(nearest) if abs(ticks - nearest) <= _NEARLY_WHOLE * max(1.0, abs(ticks)) else ticks
@@ -45,22 +45,22 @@ class Clock:
         return math.ceil(self.ticks(seconds))
 
     def seconds(self, ticks: float) -> float:
-        """Return the moment `ticks` in seconds."""
+        """Convert the moment `ticks` to seconds."""
         return ticks * self.step_s
 
 
 class PriorityEvent(simpy.Event):
-    """An event at a chosen place in the order of one instant: lower `priority` first.
+    """Event with a priority among the events of the same instant; lower `priority` happens first.
 
-    SimPy's own `Timeout` has one priority; the physics serves links in ascending id and looks at the
-    result last, so it needs as many as there are links.
+    SimPy's own `Timeout` has one priority. The physics serves links in ascending id and observes the result last, so it
+    needs as many priorities as there are links.
     """
 
     def __init__(self, env: simpy.Environment) -> None:
         super().__init__(env)
 
     def schedule(self, *, delay: float, priority: int) -> "PriorityEvent":
-        """Let the event happen `delay` ticks from now, at `priority` among the events of that instant."""
+        """Schedule the event `delay` ticks from now, with `priority` among the events of that instant."""
         self._ok = True
         self._value = None
         self.env.schedule(self, EventPriority(priority), delay)

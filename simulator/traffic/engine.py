@@ -11,56 +11,56 @@ from simulator.traffic.vehicle_states import Totals, VehicleStates
 
 
 class Engine(Protocol):
-    """Moves vehicles in a SimPy environment that counts ticks.
+    """Engine that moves vehicles in a SimPy environment that counts ticks.
 
-    A vehicle's number is its place in the order of departure; `places` and `speeds` have a row for each that has
-    departed, so rows are only ever added at the end.
+    A vehicle's number is its position in the order of departure. `places` and `speeds` have one row for each departed
+    vehicle, so rows are only added at the end.
     """
 
     @property
     def vehicles(self) -> int:
-        """How many vehicles there will have been by the end, at most; known before the start."""
+        """Maximum number of vehicles in the whole run; known before the start."""
 
     def start(self, env: simpy.Environment) -> None:
-        """Put the engine's processes into `env`; called once, at tick 0."""
+        """Add the engine's processes to `env`; called once, at tick 0."""
 
     def advance(self) -> None:
-        """Bring every vehicle to `env.now`, tick ⌊now⌋ included."""
+        """Move every vehicle to `env.now`, tick ⌊now⌋ included."""
 
     def places(self) -> VehicleStates:
-        """Where every departed vehicle is at `env.now`; call `advance` first."""
+        """Return the place of every departed vehicle at `env.now`; call `advance` first."""
 
     def speeds(self) -> npt.NDArray[np.float64]:
-        """How fast every departed vehicle goes at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
+        """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
 
     def totals(self) -> Totals:
-        """How many vehicles are doing what, and what was counted so far."""
+        """Return the number of vehicles in each state, and the counters so far."""
 
     def notes(self) -> list[str]:
-        """Say what a reader of the result should know of this traffic, one sentence each; may grow while it runs."""
+        """Return notes on this traffic for readers of the result, one sentence each; the list may grow in the run."""
 
     def close(self) -> None:
-        """Give back what the engine holds outside this process; called once, whatever happened."""
+        """Release resources the engine holds outside this process; called once, even after an error."""
 
     @property
     def vehicle_nbytes(self) -> int:
-        """Bytes held for its vehicles beside their routes."""
+        """Bytes held for vehicles, without their routes."""
 
     @property
     def route_nbytes(self) -> int:
-        """Bytes held for routes; of a recording, for its positions."""
+        """Bytes held for routes; for a recording, the bytes held for its positions."""
 
 
 class RecordedTraffic(Protocol):
-    """What was read of a recording, in the coordinate system the city takes."""
+    """Content of a recording, in the city's coordinate system."""
 
     @property
     def crs(self) -> pyproj.CRS:
-        """Projected, in metres: that of the roads where there are any."""
+        """Projected coordinate system, in metres: that of the roads if there are any."""
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """Extent of every place: (x_min, y_min, x_max, y_max) in metres."""
+        """Extent of all places: (x_min, y_min, x_max, y_max) in metres."""
 
     def notes(self) -> list[str]:
-        """Say what was left out or filled in while reading, one sentence each."""
+        """Return what was left out or filled in while reading, one sentence each."""

@@ -1,7 +1,7 @@
-"""Error of traffic, with all faults at once."""
+"""Traffic error that lists all faults at once."""
 
 from simulator.files.errors import FaultsError
 
 
 class TrafficError(FaultsError):
-    """Demand, a recording or an engine that cannot be used."""
+    """Error raised when demand, a recording or an engine cannot be used."""

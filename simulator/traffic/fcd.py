@@ -26,12 +26,12 @@ _MOVED_M = 0.01
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """One row a vehicle and moment, by moment, then by vehicle.
+    """Positions, one row per moment and vehicle, sorted by moment, then by vehicle.
 
     Attributes
     ----------
     moments_s
-        (moments,) float64, ascending: when somebody looked, whether there was a vehicle or not.
+        (moments,) float64, ascending: the sampled moments, including those without vehicles.
     moment
         (rows,) int32, index into `moments_s`.
     vehicle
@@ -41,11 +41,11 @@ class Samples:
     speed_mps
         (rows,) float32.
     angle
-        (rows,) float32: course in degrees clockwise from the grid's north, as SUMO's.
+        (rows,) float32: course in degrees clockwise from grid north, as in SUMO.
     link
-        (rows,) int32, -1 where none is known.
+        (rows,) int32, -1 where no link is known.
     along_m
-        (rows,) float32: metres from the link's start, NaN where not known.
+        (rows,) float32: metres from the link's start, NaN where unknown.
     """
 
     moments_s: FloatArray
@@ -60,7 +60,7 @@ class Samples:
 
     @classmethod
     def gather(cls, moments_s: Sequence[float], looks: "Sequence[Look]", crs: pyproj.CRS) -> "Samples":
-        """Put looks together, one a moment."""
+        """Combine the looks into one table; there is one look per moment."""
         counts = np.array([len(after_traffic.vehicle) for after_traffic in looks], dtype=np.int64)
         moment = np.repeat(np.arange(len(looks), dtype=np.int32), counts)
         if len(moment) == 0:
@@ -72,7 +72,7 @@ class Samples:
         tangent = np.concatenate([after_traffic.tangent for after_traffic in looks])
         angle = _angles(vehicle, moment, xy, tangent)
         transformer = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
-        # One place goes in twice: pyproj takes an array of one number for a number, which numpy has deprecated.
+        # One place is sent twice: pyproj treats an array of one number as a scalar, which numpy has deprecated.
         lon, lat = transformer.transform(np.append(xy[:, 0], xy[0, 0]), np.append(xy[:, 1], xy[0, 1]))
         return cls(
             np.array(moments_s),
@@ -87,7 +87,7 @@ class Samples:
         )
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Return the number of rows."""
         return len(self.vehicle)
 
     @property
@@ -96,7 +96,7 @@ class Samples:
         return self.moments_s[self.moment]
 
     def frame(self) -> pd.DataFrame:
-        """Return the table that `fcd.parquet` holds; `link` and `along_m` null where they are not known."""
+        """Return the table written to `fcd.parquet`; `link` and `along_m` are null where unknown."""
         return pd.DataFrame(
             {
                 "time_s": self.time_s,
@@ -116,7 +116,7 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """One moment: vehicles, (n,); their places, (n, 2) metres; and the way their links run, (n, 2), 0 where unknown."""
+    """Sample of one moment: vehicles, (n,); places, (n, 2) metres; and link directions, (n, 2), 0 where unknown."""
 
     vehicle: npt.NDArray[np.int32]
     xy: FloatArray
@@ -132,7 +132,7 @@ def _angles(
     xy: FloatArray,
     tangent: npt.NDArray[np.float32],
 ) -> FloatArray:
-    """Return courses, (rows,) degrees: the link's, else from the moment before, else to the next, else 0."""
+    """Return courses, (rows,) degrees: along the link, else by the previous move, else by the next move, else 0."""
     order = np.lexsort((moment, vehicle))
     step = np.diff(xy[order], axis=0)
     follows = vehicle[order][1:] == vehicle[order][:-1]
@@ -140,7 +140,7 @@ def _angles(
     course = np.zeros((len(vehicle), 2))
     course[:-1][moved] = step[moved]
     course[1:][moved] = step[moved]
-    # Where a vehicle stands it keeps the course it had.
+    # A standing vehicle keeps its previous course.
     has = np.hypot(course[:, 0], course[:, 1]) > 0
     last = np.maximum.accumulate(np.where(has, np.arange(len(has)), -1))
     same = (last >= 0) & (vehicle[order][last] == vehicle[order])
@@ -156,25 +156,26 @@ _NEARLY_WHOLE = 1e-9
 
 
 class Sampler:
-    """Looks at regular moments; holds 50 bytes a vehicle and moment until they are written.
+    """Sampler of positions at regular moments; holds 50 bytes per vehicle and moment until they are written.
 
-    Seen is whoever a query would ask if all took part: vehicles on the road, those that wait to enter it (at the
-    start of their link, speed 0), and where the parked answer those that have arrived, where they stand.
+    It samples the vehicles that a query would ask under full participation: vehicles on the road, vehicles that wait to
+    enter it (at the start of their link, speed 0) and, if parked vehicles answer, arrived vehicles where they are
+    parked.
 
     Parameters
     ----------
     engine
-        What moves the vehicles.
+        Engine that moves the vehicles.
     clock
-        Of the run.
+        Clock of the run.
     every_s, from_s, to_s
-        The first moment is `from_s`, and none is after `to_s`.
+        Sampling interval, first moment, and the time after which there is no moment.
     crs
-        System that places are in.
+        Coordinate system of the places.
     roads
-        The network, None where there is none.
+        The network, or None if there is none.
     parked
-        Whether vehicles that have arrived are seen.
+        Whether arrived vehicles are sampled.
     """
 
     def __init__(
@@ -195,11 +196,11 @@ class Sampler:
         self._looks: list[Look] = []
 
     def start(self, env: simpy.Environment, stopwatch: Stopwatch) -> None:
-        """Put the sampler into `env`; its time goes to the phase "fcd"."""
+        """Add the sampler to `env`; its computing time counts towards the phase "fcd"."""
         env.process(self._run(env, stopwatch))
 
     def samples(self) -> Samples:
-        """Return what was seen, once the run is over."""
+        """Return the samples, once the run is over."""
         return Samples.gather(self._moments_s[: len(self._looks)], self._looks, self._crs)
 
     def _run(self, env: simpy.Environment, stopwatch: Stopwatch) -> Generator[simpy.Event, None, None]:
@@ -216,7 +217,7 @@ class Sampler:
         fraction = places.fraction
         if places.xy is not None:
             xy, link = places.xy, places.link
-            # Coordinates say how a vehicle went; how far it is along its link only some of these engines know.
+            # Courses follow from the coordinates; only some of these engines know how far a vehicle is along its link.
             tangent, along = np.zeros((len(places), 2)), np.full(len(places), np.nan)
             seen &= np.isfinite(xy).all(axis=1)
             if self._roads is not None:
@@ -241,27 +242,27 @@ class Sampler:
 
 
 FILES: Mapping[str, str] = {"sumo": "fcd.xml.gz", "kepler": "trips.geojson", "parquet": "fcd.parquet"}
-"""File by format."""
+"""File name by format."""
 
 DIGITS = 8
-"""Of degrees in text: about a millimetre."""
+"""Decimal digits of degrees in text: about a millimetre."""
 
 _BLOCK = 100_000
 
 
 def write_samples(samples: Samples, directory: Path, *, formats: Sequence[str], epoch_s: int) -> None:
-    """Write a file for each format into a directory.
+    """Write one file per format into a directory.
 
     Parameters
     ----------
     samples
-        Where vehicles were.
+        Positions of the vehicles.
     directory
-        Where `FILES` go.
+        Directory of the files, named as in `FILES`.
     formats
         Keys of `FILES`.
     epoch_s
-        For kepler.gl: second 0 of the run in seconds since 1970.
+        Second 0 of the run in seconds since 1970, for kepler.gl.
     """
     writers: Mapping[str, Callable[[Path], None]] = {
         "sumo": lambda file: write_sumo(samples, file),
@@ -273,9 +274,9 @@ def write_samples(samples: Samples, directory: Path, *, formats: Sequence[str], 
 
 
 def write_sumo(samples: Samples, file: Path) -> None:
-    """Write as ``sumo --fcd-output --fcd-output.geo``; lanes are LINK_0, as this simulator knows no lanes."""
+    """Write the format of ``sumo --fcd-output --fcd-output.geo``; lanes are named LINK_0, as no lanes are simulated."""
     bounds = np.searchsorted(samples.moment, np.arange(len(samples.moments_s) + 1))
-    # No moment in the header, so that a run written twice gives the same bytes.
+    # The gzip header has no time stamp, so that a run written twice gives the same bytes.
     with file.open("wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
         text = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
         text.write(
@@ -292,9 +293,9 @@ def write_sumo(samples: Samples, file: Path) -> None:
 
 
 def write_kepler(samples: Samples, file: Path, *, epoch_s: int) -> None:
-    """Write GeoJSON lines of [lon, lat, 0, seconds since 1970]: one a vehicle, another after each time it was gone.
+    """Write GeoJSON lines of [lon, lat, 0, seconds since 1970]: one per vehicle, and one more after each absence.
 
-    A vehicle that was seen once only, between two such times, has no line.
+    A vehicle that was sampled only once between two absences has no line for that period.
     """
     order = np.lexsort((samples.moment, samples.vehicle))
     vehicle, moment = samples.vehicle[order], samples.moment[order]
@@ -343,6 +344,6 @@ def _vehicles(samples: Samples, rows: slice) -> Iterator[str]:
 
 
 def _seconds(time_s: float) -> str:
-    """Write a moment as SUMO does, two decimals, and more only where it needs them."""
+    """Format a moment as SUMO does: two decimals, and more only if needed."""
     short = f"{time_s:.2f}"
     return short if float(short) == time_s else repr(time_s)

@@ -1,4 +1,4 @@
-"""Engine `fleet`: all vehicles in arrays, moved by the compiled kernel; the default."""
+"""Engine `fleet`: all vehicles in arrays, moved by the compiled kernel; the default engine."""
 
 from collections.abc import Generator, Sequence
 
@@ -20,7 +20,7 @@ BEAT_TICKS = 256
 
 
 class Fleet(OwnEngine):
-    """Moves `trips` along `routes` by the spatial queue of `LinkPhysics`.
+    """Engine that moves `trips` along `routes` by the spatial queue of `LinkPhysics`.
 
     Parameters
     ----------
@@ -29,15 +29,15 @@ class Fleet(OwnEngine):
     physics
         Its queue model.
     trips, routes
-        One row a vehicle, in the order of departure.
+        One row per vehicle, in the order of departure.
     clock
-        Ticks to seconds.
+        Conversion between ticks and seconds.
     reactive
-        Gives vehicles new ways as the roads fill; left out, all keep the routes they set out with.
+        Re-routes vehicles as traffic changes; by default, all vehicles keep their first routes.
     notes
-        What the demand left out, one sentence each.
+        Notes on what the demand left out, one sentence each.
     record_entries
-        Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes a link driven.
+        Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes per link driven.
 
     Raises
     ------
@@ -69,31 +69,31 @@ class Fleet(OwnEngine):
         self._env: simpy.Environment | None = None
 
     def start(self, env: simpy.Environment) -> None:
-        """Put the process that owns the fleet into `env`."""
+        """Add the process that moves the fleet to `env`."""
         self._env = env
         env.process(self._drive(env))
 
     def _drive(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
-        """Own the arrays: move them beat by beat, so that a long run shows its progress and can be interrupted.
+        """Advance the fleet at regular intervals, so that a long run shows its progress and can be interrupted.
 
-        Whoever needs to know where vehicles are between two beats calls `advance`.
+        Code that needs positions between two of these moments calls `advance`.
         """
         while True:
             yield after_traffic(env, env.now + BEAT_TICKS)
             self.advance_to(int(env.now))
 
     def advance(self) -> None:
-        """Bring every vehicle to `env.now`, tick ⌊now⌋ included."""
+        """Move every vehicle to `env.now`, tick ⌊now⌋ included."""
         if self._env is None:
             raise RuntimeError("the fleet is in no environment yet: call start(env) first")
         self.advance_to(int(self._env.now))
 
     def compile(self) -> None:
-        """Have the kernel compiled, or read from numba's cache, before time is taken."""
+        """Compile the kernel, or load it from numba's cache, before timing starts."""
         self._work(0, 0)
 
     def advance_to(self, tick: int) -> None:
-        """Work every tick up to and including `tick`; nothing if that is past."""
+        """Simulate every tick up to and including `tick`; do nothing if it is past."""
         while self._next_tick <= tick:
             stop = tick + 1
             if self._reactive is not None:
@@ -105,7 +105,7 @@ class Fleet(OwnEngine):
             self._next_tick = stop
 
     def _reroute(self, reactive: ReactiveRouting) -> None:
-        """Let vehicles look for another way; the words of those that take one are filled anew."""
+        """Re-route vehicles; the turn words of those with a new route are refilled."""
         links, (state, _, _) = self._links, self._entries_now()
         position = kernel.positions(self._vehicles, self._cursor, len(state), self._bits)
         entry = self._vehicles["entry"][links["head"]]
@@ -155,7 +155,7 @@ class Fleet(OwnEngine):
         return state, where, entry
 
     def totals(self) -> Totals:
-        """How many vehicles are doing what, and what was counted so far."""
+        """Return the number of vehicles in each state, and the counters so far."""
         counts = self._counts[0]
         return Totals(
             departed=int(counts["departed"]),
@@ -170,12 +170,12 @@ class Fleet(OwnEngine):
 
     @property
     def entries(self) -> npt.NDArray[np.int32]:
-        """(entries, 3) int32: vehicle, link, tick of every link entry so far, if they are recorded."""
+        """(entries, 3) int32: vehicle, link and tick of every link entry so far, if entries are recorded."""
         return self._log[: int(self._counts["logged"][0])]
 
     @property
     def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles and their trips beside routes."""
+        """Bytes held for vehicles and their trips, without routes."""
         return self._trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ class Fleet(OwnEngine):
 
 
 def _link_records(links: Links, physics: LinkPhysics) -> npt.NDArray[np.void]:
-    """Pack what the kernel knows of a link into its one cache line."""
+    """Return one record per link that holds all its data for the kernel in one cache line."""
     records = np.zeros(len(physics), dtype=kernel.LINK)
     records["head"] = records["tail"] = records["origin_head"] = records["origin_tail"] = -1
     records["blocked_since"] = records["freed_tick"] = -1

@@ -1,15 +1,15 @@
 """Compiled kernel of the spatial queue.
 
-What makes it fast, measured on the 20 × 20 grid:
+These techniques make it fast, measured on the 20 × 20 grid:
 
-- A *bitmap calendar*: one bit a link for each of the next 64 ticks, read by counting trailing zeros. It yields
-  links in ascending order without duplicates or sorting. A superfluous visit is harmless, so a link whose head is
-  due beyond the ring is visited once more on the way.
-- A vehicle's next turns are packed in one 64-bit word of its record, refilled from the route every dozen links:
-  most crossings do not touch the route, which saves the cache miss that would cost as much as the rest.
-- One 64-byte record a link, one 16-byte record a vehicle, numbered in order of departure so that those on the
-  road together lie together.
-- A blocked link is visited again in each tick: as fast as a list of waiting links, and no wake-up can be lost.
+- A *bitmap calendar*: one bit per link for each of the next 64 ticks, read by counting trailing zeros. It yields
+    links in ascending order without duplicates or sorting. A superfluous visit is harmless, so a link whose head is
+    due beyond the ring gets one visit before that.
+- A vehicle's next turns are encoded in one 64-bit word of its record, refilled from the route every dozen links:
+  most crossings do not read the route, which avoids a cache miss that would cost as much as the rest.
+- One 64-byte record per link and one 16-byte record per vehicle. Vehicles are numbered in order of departure, so that
+  those on the road at the same time are adjacent in memory.
+- A blocked link is visited again in each tick: this is as fast as a list of waiting links, and no wake-up can be lost.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:  # noqa: ARG001  # n
 
 
 trailing_zeros = cast("Callable[[np.uint64], np.uint64]", _trailing_zeros)
-"""How many zero bits lie below the lowest set bit of a uint64 that is not 0; only inside compiled code."""
+"""Return the number of zero bits below the lowest set bit of a nonzero uint64; only for use in compiled code."""
 
 Bitmap = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int32]
@@ -54,14 +54,14 @@ LINK = np.dtype(
         ("headway", np.int32),
         ("first_out", np.int32),  # first link that leaves this link's end
         ("blocked_since", np.int32),  # tick at which the head was first blocked, -1 if it was not
-        ("freed_tick", np.int32),  # places freed in this tick count from the next
+        ("freed_tick", np.int32),  # places freed in this tick count from the next tick
         ("freed_count", np.int32),
         ("origin_head", np.int32),  # queue of trips that wait to enter
         ("origin_tail", np.int32),
-        ("passed", np.int64),  # vehicles that have left it so far, times ONE_PASSED, plus the ticks they spent on it
+        ("passed", np.int64),  # vehicles that left it, times ONE_PASSED, plus their ticks on it
     ]
 )
-assert LINK.itemsize == 64  # noqa: S101  # one cache line; a fault here is ours, not a user's
+assert LINK.itemsize == 64  # noqa: S101  # one cache line; a failure here is a bug, not a user error
 
 VEHICLE = np.dtype([("entry", np.int32), ("next", np.int32), ("turns", np.uint64)])
 
@@ -78,10 +78,13 @@ COUNTS = np.dtype(
 )
 
 ONE_PASSED = 1 << 36
-"""Two counters in one word, so that a crossing costs one addition: 2²⁷ vehicles, and 2³⁶ ticks in all."""
+"""Unit of the vehicle counter in a word that also counts ticks, so that a crossing costs one addition.
+
+The word holds up to 2²⁷ vehicles and 2³⁶ ticks in total.
+"""
 
 RING = 64
-"""Ticks the calendar reaches ahead, its own included."""
+"""Number of ticks in the calendar, including the current tick."""
 
 _WORD = 6  # log2 of the bits in a word of a bitmap
 _LOW = np.uint64(0)
@@ -89,7 +92,7 @@ _BIT = np.uint64(1)
 
 
 def turn_bits(most_out_links: int) -> int:
-    """Return the bits of a turn code: 0 means refill, all ones means arrive, between them the out-link."""
+    """Return the number of bits of a turn code: 0 means refill, all ones means arrive, other values are an out-link."""
     for bits in (4, 8, 16):
         if most_out_links <= (1 << bits) - 2:
             return bits
@@ -103,7 +106,7 @@ def _set_bit(bitmap: Bitmap, link: Index) -> None:
 
 @compiled
 def _schedule(ring: Bitmap, link: Index, due: int, now: int) -> None:
-    """Visit `link` at `due`, or as late as the ring reaches; never in the tick being worked on."""
+    """Schedule a visit to `link` at `due`, or at the last tick of the ring; never in the current tick."""
     due = min(max(due, now + 1), now + RING - 1)
     _set_bit(ring[due & (RING - 1)], link)
 
@@ -112,7 +115,7 @@ def _schedule(ring: Bitmap, link: Index, due: int, now: int) -> None:
 def _refill(
     vehicle: Index, cursor: Ints, starts: Longs, ends: Longs, route: Ints, links: Records, bits: int
 ) -> np.uint64:
-    """Pack the next turns of `vehicle` into a word, the first in the lowest bits."""
+    """Encode the next turns of `vehicle` in a word, the first turn in the lowest bits."""
     start = starts[vehicle]
     at = start + cursor[vehicle]
     end = ends[vehicle]
@@ -141,7 +144,7 @@ def _has_room(link: Record, tick: int) -> bool:
 
 @compiled
 def _enter(vehicle: Index, at: Index, link: Record, vehicles: Records, ring: Bitmap, tick: int) -> None:
-    """Put `vehicle` at the end of link number `at`, whose record is `link`."""
+    """Append `vehicle` to the queue of link number `at`, whose record is `link`."""
     mover = vehicles[vehicle]
     mover.entry = tick
     mover.next = -1
@@ -164,7 +167,7 @@ def _log(log: Ints, counts: Record, vehicle: Index, link: Index, tick: int) -> N
 
 
 @compiled
-def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost more than they explain
+def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls would slow it down
     links: Records,
     vehicles: Records,
     cursor: Ints,
@@ -190,7 +193,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost m
     vehicles
         (vehicles,) `VEHICLE` records.
     cursor
-        (vehicles,) int32, where in its row a vehicle's next refill begins.
+        (vehicles,) int32: position in a vehicle's row at which its next refill begins.
     starts, ends, route
         As `start`, `end` and `links` of a `RouteBook`.
     departure
@@ -198,14 +201,14 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost m
     ring
         (64, ⌈links / 64⌉) uint64, the calendar.
     origins
-        (⌈links / 64⌉,) uint64, links that trips wait to enter.
+        (⌈links / 64⌉,) uint64, bitmap of the links that trips wait to enter.
     counters
         (1,) `COUNTS`.
     log
-        (entries, 3) int32: vehicle, link and tick of every link entry, in the order they happened; empty to log
-        nothing.
+        (entries, 3) int32: vehicle, link and tick of every link entry, in chronological order; empty to disable
+        logging.
     bits, stuck_ticks, start, stop
-        Bits of a turn code; patience of a blocked head; the ticks.
+        Bits of a turn code; ticks after which a blocked head is forced through; the range of ticks.
     """
     counts = counters[0]
     logging = log.shape[0] > 0
@@ -311,7 +314,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; calls would cost m
 
 @compiled
 def survey(links: Records, vehicles: Records, state: npt.NDArray[np.uint8], where: Ints, entry: Ints) -> None:
-    """Write each queued vehicle's state, link and entry tick; those in no queue have arrived and are left alone.
+    """Write each queued vehicle's state, link and entry tick; vehicles in no queue have arrived and are not changed.
 
     Parameters
     ----------
@@ -340,9 +343,9 @@ def survey(links: Records, vehicles: Records, state: npt.NDArray[np.uint8], wher
 
 @compiled
 def positions(vehicles: Records, cursor: Ints, departed: int, bits: int) -> Ints:
-    """Return where in its row the link is that each vehicle is on, or waits to enter: (departed,) int32.
+    """Return the position in its row of the link each vehicle is on, or waits to enter: (departed,) int32.
 
-    A refill reads ahead of the vehicle by as many links as there are turns left in its word.
+    The cursor is ahead of the vehicle by the number of turns left in its word.
     """
     low_bits = np.uint64((1 << bits) - 1)
     at = np.empty(departed, dtype=np.int32)
@@ -357,6 +360,6 @@ def positions(vehicles: Records, cursor: Ints, departed: int, bits: int) -> Ints
 
 
 def empty_calendar(link_count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the calendar ring (64, words) and the origin bitmap (words,), both uint64 and clear."""
+    """Return an empty calendar ring (64, words) and an empty origin bitmap (words,), both uint64."""
     words = (link_count + 63) >> _WORD
     return np.zeros((RING, words), dtype=np.uint64), np.zeros(words, dtype=np.uint64)

@@ -14,22 +14,22 @@ from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
 _BLOCK_CELLS = 1 << 22
-"""Entries of the distance matrix worked on at once: 32 MiB of float64."""
+"""Maximum number of distance matrix entries computed at once: 32 MiB of float64."""
 
 _KEEP_CELLS = 1 << 25
-"""Predecessors kept between demand and routing, so that a tree is grown once: at most 128 MiB of int32."""
+"""Maximum number of predecessors cached between demand and routing, to compute each tree once: 128 MiB of int32."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
 
 class NoPathError(ValueError):
-    """Two nodes between which no path leads.
+    """Error raised when no path connects two nodes.
 
     Attributes
     ----------
     origin, destination
-        Their indices.
+        Indices of the two nodes.
     """
 
     def __init__(self, origin: int, destination: int) -> None:
@@ -38,19 +38,19 @@ class NoPathError(ValueError):
 
 
 class ShortestPaths:
-    """Shortest-time trees of a network by `scipy.sparse.csgraph`, one origin a row.
+    """Shortest-time trees of a network by `scipy.sparse.csgraph`, one row per origin.
 
-    Of parallel links between two nodes the quickest is driven, the lowest id among equals. A route may begin or
-    end at a node that is not for through traffic (a zone's centroid), but never passes through one.
+    Of parallel links between two nodes, routes use the quickest; among equally quick links, the lowest id. A route may
+    begin or end at a node that is closed to through traffic (a zone's centroid), but never passes through it.
 
     Parameters
     ----------
     links
         The compiled network.
     through
-        (nodes,) bool: whether routes may pass through a node; left out, through every one.
+        (nodes,) bool: whether routes may pass through a node; by default, through every node.
     time_s
-        (links,) float64, above 0: seconds to cross each link; left out, those of empty roads.
+        (links,) float64, above 0: seconds to cross each link; by default, the free-flow times.
     """
 
     def __init__(
@@ -70,8 +70,9 @@ class ShortestPaths:
         ends = ends[:, first]
         self._row_start = np.searchsorted(ends[0], np.arange(self._nodes + 1)).astype(np.int32)
         self._to = ends[1]
-        # A node that is not for through traffic keeps the links that enter it; those that leave it leave its twin,
-        # which no link enters and where its own trips begin. So no tree grows through it, at no cost to the others.
+        # A node closed to through traffic keeps its incoming links. Its outgoing links start at an added twin node,
+        # which has no incoming links and where the node's own trips begin. So no tree passes through the node, and the
+        # other nodes cost no more than before.
         closed = np.empty(0, dtype=np.int64) if through is None else np.flatnonzero(~through)
         self._start = np.arange(self._nodes, dtype=np.int32)
         self._start[closed] = self._nodes + np.arange(len(closed), dtype=np.int32)
@@ -89,26 +90,26 @@ class ShortestPaths:
     @cached_property
     def all_joined(self) -> bool:
         """Whether a path leads from every node to every other."""
-        # A node that is not for through traffic has a twin that no link enters: two parts at least.
+        # The twin of a node closed to through traffic has no incoming link, so there are at least two components.
         parts, _ = connected_components(self._graph, connection="strong")
         return bool(parts == 1)
 
     def blocks(self, origins: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
-        """Cut the distinct `origins` into blocks small enough to hold their distances at once."""
+        """Split the distinct `origins` into blocks whose distance matrices fit into memory."""
         distinct = np.unique(origins)
         rows = max(1, _BLOCK_CELLS // self._nodes)
         for start in range(0, len(distinct), rows):
             yield distinct[start : start + rows]
 
     def times(self, origins: npt.NDArray[np.int32]) -> FloatArray:
-        """Return shortest times in seconds, (origins, nodes) float64; inf where no path leads."""
+        """Return shortest times in seconds, (origins, nodes) float64; inf where there is no path."""
         times, before = self._grow(origins)
         if (len(self._kept) + len(origins)) * self._nodes <= _KEEP_CELLS:
             self._kept.update(zip(origins.tolist(), before, strict=True))
         return times
 
     def reached(self, origin: IntArray, destination: IntArray) -> npt.NDArray[np.bool_]:
-        """Return whether a path leads from each origin to the destination beside it, (trips,) bool."""
+        """Return whether a path leads from each origin to the destination of the same index, (trips,) bool."""
         found = np.empty(len(origin), dtype=np.bool_)
         by_origin = np.argsort(origin, kind="stable")
         sorted_origin = origin[by_origin]
@@ -121,7 +122,7 @@ class ShortestPaths:
         return found
 
     def _before(self, origins: npt.NDArray[np.int32]) -> IntArray:
-        """Return predecessors (origins, nodes) int32, from what was kept where it was."""
+        """Return predecessors, (origins, nodes) int32, from the cache where possible."""
         if all(origin in self._kept for origin in origins.tolist()):
             return np.stack([self._kept[origin] for origin in origins.tolist()])
         return self._grow(origins)[1]
@@ -131,7 +132,7 @@ class ShortestPaths:
         times, before = dijkstra(self._graph, indices=self._start[origins], return_predecessors=True)
         times, before = times[:, : self._nodes], before[:, : self._nodes].astype(np.int32, copy=False)
         if len(self._graph.indptr) - 1 > self._nodes:
-            # Of the twins only the one a tree grew from is in it, and a way back to its node goes nowhere.
+            # Only the twin that is the tree's root occurs in a tree; a path back to its own node counts as no movement.
             before = np.where(before >= self._nodes, origins[:, None], before)
             times[np.arange(len(origins)), origins] = 0.0
         return times, before
@@ -144,7 +145,7 @@ class ShortestPaths:
         NoPathError
             If no path leads from some trip's origin to its destination.
         ValueError
-            If a trip goes nowhere: there is no way to drive from a node to itself that is the shortest.
+            If a trip has equal origin and destination: there is no shortest route from a node to itself.
         """
         nowhere = np.flatnonzero(trips.origin == trips.destination)
         if len(nowhere):

@@ -9,26 +9,26 @@ from simulator.roads.links import Links
 from simulator.traffic.clock import Clock
 
 VEHICLE_LENGTH_M = 7.5
-"""Road that a standing vehicle takes, gap included (MATSim's and SUMO's usual value)."""
+"""Road length occupied by a standing vehicle, gap included (the usual value in MATSim and SUMO)."""
 
 FRACTION_BITS = 10
 ONE_TICK = 1 << FRACTION_BITS
-"""Headways count in 1/1024 of a tick, so that capacities that are no whole number a tick stay exact integers."""
+"""Headway units in a tick: headways are integers in 1/1024 tick, so that capacities need not be whole per tick."""
 
 _WIDEST = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, eq=False)
 class LinkPhysics:
-    """What a link is to the queue model (a spatial queue, as MATSim's QSim).
+    """Link parameters of the queue model (a spatial queue, as in MATSim's QSim).
 
-    In tick t, links are served in ascending id, then origin queues in ascending link id. A link's head
-    leaves when max(entry + free_ticks, ⌊next discharge⌋) ≤ t and the next link has room, a place freed in t
-    counting from t + 1; then next discharge = max(next discharge, t) + headway, and the next head is tried
-    in the same tick. The floor is what lets several leave in one tick: a link of 3 vehicles a tick discharges
-    at t, t + ⅓ and t + ⅔, all of them in tick t, and a headway of 1½ ticks lets vehicles go at 0, 1, 3, 4, 6 …
-    so that the long-run flow is the capacity. A head that is blocked tries again each tick, and `stuck_ticks`
-    after it was first blocked goes on beyond the next link's storage and is counted.
+    In tick t, links are served in ascending id, then origin queues in ascending link id. A link's head leaves when
+    max(entry + free_ticks, ⌊next discharge⌋) ≤ t and the next link has room, where a place freed in t counts from t +
+    1. Then next discharge = max(next discharge, t) + headway, and the next head is tried in the same tick. Because of
+    the floor, several vehicles can leave in one tick: a link of 3 vehicles per tick discharges at t, t + ⅓ and t + ⅔,
+    all in tick t. A headway of 1½ ticks releases vehicles at 0, 1, 3, 4, 6 …, so that the long-run flow is the
+    capacity. A blocked head tries again in each tick. `stuck_ticks` after it was first blocked, it moves on beyond the
+    next link's storage and is counted.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class LinkPhysics:
     headway
         (links,) int32, in 1/1024 tick: 1 / (capacity · step), capacity over all lanes, rounded to the nearest.
     free_flow_s
-        (links,) float64: length / speed in seconds, for the place of a vehicle on its link.
+        (links,) float64: length / speed in seconds, for the position of a vehicle on its link.
     stuck_ticks
-        Ticks after which a blocked head goes through.
+        Ticks after which a blocked head is forced through.
     """
 
     free_ticks: npt.NDArray[np.int32]
@@ -52,7 +52,7 @@ class LinkPhysics:
 
     @classmethod
     def build(cls, links: Links, clock: Clock, *, stuck_s: float = 30.0) -> "LinkPhysics":
-        """Compute the whole numbers of every link for ticks of `clock`.
+        """Compute the parameters of every link in ticks of `clock`.
 
         Raises
         ------

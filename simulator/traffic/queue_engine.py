@@ -16,7 +16,7 @@ from simulator.traffic.vehicle_states import Totals, VehicleStates, speeds_from_
 
 
 class OwnEngine(ABC):
-    """Vehicles with trips and routes on links of a known physics.
+    """Base class of the spatial queue engines: vehicles with trips and routes on links with `LinkPhysics`.
 
     Parameters
     ----------
@@ -56,16 +56,16 @@ class OwnEngine(ABC):
 
     @property
     def routes(self) -> Routes:
-        """The routes they take: as driven so far, and as planned from there on."""
+        """Routes of the vehicles: as driven so far, and as planned from there on."""
         return self._book.routes
 
     @property
     def vehicles(self) -> int:
-        """How many vehicles there will have been by the end: one a trip."""
+        """Number of vehicles in the whole run: one per trip."""
         return len(self._trips)
 
     def notes(self) -> list[str]:
-        """Say what its demand left out, what came of re-routing, if there is any, and whether traffic has jammed."""
+        """Return notes on what the demand left out, on the effect of re-routing, if any, and on gridlock."""
         rerouted = [] if self._reactive is None else self._reactive.notes()
         return [*self.totals().gridlock(planned=self.vehicles), *self._notes, *rerouted]
 
@@ -74,7 +74,7 @@ class OwnEngine(ABC):
         return int(np.searchsorted(self._due_tick, self._now, side="right"))
 
     def close(self) -> None:  # noqa: B027 - nothing to give back, and no engine must
-        """Hold nothing outside this process."""
+        """Do nothing: the engine holds no resources outside this process."""
 
     @property
     def route_nbytes(self) -> int:
@@ -82,12 +82,12 @@ class OwnEngine(ABC):
         return self._book.nbytes
 
     def places(self) -> VehicleStates:
-        """Where every departed vehicle is at `env.now`; call `advance` first."""
+        """Return the place of every departed vehicle at `env.now`; call `advance` first."""
         step_s, free_flow_s = self._clock.step_s, self._physics.free_flow_s
         return VehicleStates.from_entries(*self._entries_now(), tick=self._now, step_s=step_s, free_flow_s=free_flow_s)
 
     def speeds(self) -> npt.NDArray[np.float64]:
-        """How fast every departed vehicle goes at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
+        """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
         return speeds_from_entries(
             *self._entries_now(),
             tick=self._now,
@@ -98,12 +98,12 @@ class OwnEngine(ABC):
 
     @abstractmethod
     def totals(self) -> Totals:
-        """How many vehicles are doing what, and what was counted so far."""
+        """Return the number of vehicles in each state, and the counters so far."""
 
     @property
     @abstractmethod
     def _now(self) -> float:
-        """The moment, ticks."""
+        """Return the current moment in ticks."""
 
     @abstractmethod
     def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:

@@ -1,4 +1,4 @@
-"""Reactive routing: new routes by current travel times, equal in every engine."""
+"""Reactive routing: new routes by current travel times, identical in every engine."""
 
 from dataclasses import dataclass
 
@@ -21,20 +21,20 @@ IntArray = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """What an engine has seen on its roads when it comes to a moment of re-routing.
+    """Measurements of an engine's traffic at a moment of re-routing.
 
     Attributes
     ----------
     left
         (links,) int64: vehicles that have left each link so far.
     spent_ticks
-        (links,) int64: ticks those spent on it.
+        (links,) int64: total ticks those vehicles spent on it.
     head_entry
-        (links,) int32: when the first vehicle still on the link entered it; -1 of an empty link.
+        (links,) int32: tick in which the first vehicle still on the link entered it; -1 for an empty link.
     state
         (departed,) uint8, a `State`.
     position
-        (departed,) int32: place in its row of the link a vehicle is on or waits to enter; anything once arrived.
+        (departed,) int32: position in its row of the link a vehicle is on or waits to enter; undefined once arrived.
     """
 
     left: npt.NDArray[np.int64]
@@ -45,41 +45,41 @@ class Flow:
 
 
 class ReactiveRouting:
-    """Gives vehicles the way that is shortest by the times last measured.
+    """Reactive routing: vehicles take the route that is shortest by the latest measured travel times.
 
-    Every `every_s`, before the vehicles of that tick move, each link's delay over its free-flow time is measured:
-    the mean over the vehicles that left it since the last time, or how long the first vehicle still on it has been
-    there, whichever is more; none where nobody was. A link's travel time is its free-flow time plus its delay, so
-    that on empty roads nobody drives otherwise than without re-routing. Vehicles that depart before the next time
-    take the shortest way by these times; of those on the road or waiting to enter, each with probability `share`
-    takes a new way from the end of the link it is on or waits for.
+    Every `every_s`, before the vehicles of that tick move, each link's delay over its free-flow time is measured. It is
+    based on the mean time of the vehicles that left the link since the last measurement, or on the time the first
+    vehicle still on it has spent there, whichever is longer. A link without vehicles has no delay. A link's travel time
+    is its free-flow time plus its delay, so that on empty roads routes are the same as without re-routing. Vehicles
+    that depart before the next measurement take the shortest route by these times. Of the vehicles on the road or
+    waiting to enter, each takes a new route with probability `share`, from the end of the link it is on or waits for.
 
-    Travel times averaged over the last stretch of time, and a share of drivers that look at them, are what SUMO's
-    `device.rerouting` has too; MATSim averages link times over such intervals (its `TravelTimeCalculator`). There
-    is no smoothing over several intervals: on Sioux Falls it made queues longer and flows less like equilibrium.
+    SUMO's `device.rerouting` also has travel times averaged over the last interval, and a share of drivers that use
+    them; MATSim averages link times over such intervals (its `TravelTimeCalculator`). There is no smoothing over
+    several intervals: on Sioux Falls, smoothing made queues longer and moved flows away from equilibrium.
 
     Parameters
     ----------
     links, physics, trips, clock
-        As the engine has them.
+        The same objects as in the engine.
     every_s
-        Seconds between two measurements, at least a tick.
+        Seconds between two measurements, at least one tick.
     share
-        Probability with which a vehicle on its way looks, 0 to 1.
+        Probability with which a departed vehicle re-routes at a measurement, 0 to 1.
     through
-        (nodes,) bool: whether routes may pass through a node; left out, through every one.
+        (nodes,) bool: whether routes may pass through a node; by default, through every node.
     at_departure
-        Whether vehicles about to depart choose too. Where their routes are given, by a file, they keep those until
-        they look on their way.
+        Whether vehicles about to depart choose a route too. Where a file gives their routes, they keep those until they
+        re-route under way.
     rng
-        The routing stream.
+        The random stream for routing.
     stopwatch
-        Told what time re-routing takes, as phase "rerouting"; left out, nobody is.
+        Records the computing time of re-routing as phase "rerouting"; by default, it is not recorded.
 
     Raises
     ------
     ValueError
-        If `every_s` is less than a tick or `share` is no probability.
+        If `every_s` is less than a tick or `share` is not a probability.
     """
 
     def __init__(
@@ -117,23 +117,23 @@ class ReactiveRouting:
 
     @property
     def time_s(self) -> FloatArray:
-        """(links,) float64: seconds that crossing each link takes, as last measured."""
+        """(links,) float64: seconds to cross each link, by the latest measurement."""
         return self._links.free_flow_s + self._delay_s
 
     def reroute(self, tick: int, book: RouteBook, flow: Flow) -> npt.NDArray[np.int64]:
-        """Measure, and write new ways into `book`, before the vehicles of `tick` move.
+        """Measure travel times and write new routes into `book`, before the vehicles of `tick` move.
 
         Returns
         -------
         numpy.ndarray
-            The departed vehicles whose way is another now, ascending.
+            The departed vehicles whose route changed, ascending.
         """
         with self._stopwatch.phase("rerouting"):
             self._measure(tick, flow)
             return self._choose(tick, book, flow)
 
     def _choose(self, tick: int, book: RouteBook, flow: Flow) -> npt.NDArray[np.int64]:
-        """Let those who look take the way that is shortest now; return the departed ones whose way is another."""
+        """Assign the currently shortest routes to the vehicles that re-route; return the departed ones that changed."""
         departed, links, trips = len(flow.state), self._links, self._trips
         on_way = np.flatnonzero(flow.state != State.ARRIVED)
         looking = on_way[self._rng.random(len(on_way)) < self._share]
@@ -164,7 +164,7 @@ class ReactiveRouting:
         self._left, self._spent = flow.left, flow.spent_ticks
 
     def notes(self) -> list[str]:
-        """Say how often vehicles looked and what came of it."""
+        """Return one sentence on how often vehicles re-routed, and how often their route changed."""
         looked = f"Vehicles under way looked for a quicker way {counted(self._asked, 'time')}"
         return [f"{looked}, and took another one {counted(self._changed, 'time')}."]
 

@@ -11,14 +11,14 @@ from simulator.roads.links import Links
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """Row i holds the links of vehicle i, in driving order.
+    """Routes of all vehicles: row i holds the links of vehicle i, in driving order.
 
     Parameters
     ----------
     offsets
         (vehicles + 1,) int64; route i is links[offsets[i]:offsets[i + 1]], never empty.
     links
-        (total,) int32 link ids: 4 bytes a link driven.
+        (total,) int32 link ids: 4 bytes per link driven.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ class Routes:
 
     @classmethod
     def from_lists(cls, routes: list[list[int]]) -> "Routes":
-        """Compress one list of link ids a vehicle."""
+        """Build compressed rows from one list of link ids per vehicle."""
         lengths = np.array([len(route) for route in routes], dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         return cls(offsets, np.array([link for route in routes for link in route], dtype=np.int32))
@@ -37,7 +37,7 @@ class Routes:
         Raises
         ------
         ValueError
-            If a route is empty, names a link that is not there, or jumps between links that do not meet.
+            If a route is empty, names a link that does not exist, or has consecutive links that do not meet.
         """
         lengths = np.diff(self.offsets)
         if np.any(lengths < 1):
@@ -83,29 +83,29 @@ IntArray = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 _SLACK = 4
-"""A book that is written anew has room for a quarter of its links besides those that are needed at once."""
+"""A rewritten book has spare room for 1 / `_SLACK` (a quarter) of its links, besides the links needed at once."""
 
 
 class RouteBook:
-    """The row of links each vehicle drives, what it has driven included; the rest of a row may be replaced.
+    """Row of links of each vehicle, including the links already driven; the rest of a row may be replaced.
 
-    A row that changes is written again behind the others, and when the room there is used up all rows are written
-    anew without the dead ones; so the book holds its live links, a quarter more, and what one change takes. As
-    long as no row has changed it holds nothing of its own.
+    A changed row is written again after the other rows. When the room there is used up, all rows are rewritten without
+    the obsolete ones. So the book holds its live links, a quarter more, and the links of one change. As long as no row
+    has changed, it allocates no memory of its own.
 
     Parameters
     ----------
     routes
-        What the vehicles set out with; never changed.
+        The vehicles' first routes; never changed.
 
     Attributes
     ----------
     start, end
         (vehicles,) int64; the row of vehicle i is links[start[i]:end[i]], never empty.
     links
-        int32 link ids. All three may be other arrays after `replace`.
+        int32 link ids. `replace` may replace all three arrays.
     live
-        Links of all rows.
+        Number of links in all current rows.
     """
 
     def __init__(self, routes: Routes) -> None:
@@ -128,21 +128,21 @@ class RouteBook:
         return self.links[self.start[vehicles] + position]
 
     def replace(self, vehicles: Longs, keep: Longs, rest: Routes) -> npt.NDArray[np.bool_]:
-        """Let the first `keep` links of a vehicle's row be followed by new ones.
+        """Replace the links after the first `keep` links of each vehicle's row.
 
         Parameters
         ----------
         vehicles
-            (n,) int64, whose; no vehicle twice.
+            (n,) int64, vehicles whose rows change; no vehicle twice.
         keep
-            (n,) int64, how many of the row's links stay.
+            (n,) int64, number of links at the start of the row that stay.
         rest
             n rows: the links after them.
 
         Returns
         -------
         numpy.ndarray
-            (n,) bool: whose row is another one now.
+            (n,) bool: whether each vehicle's row changed.
         """
         changed = _differs(self.start, self.end, self.links, vehicles, keep, rest.offsets, rest.links)
         if not changed.any():
@@ -168,7 +168,7 @@ class RouteBook:
 
     @property
     def routes(self) -> Routes:
-        """All rows as they are now, one after the other."""
+        """All current rows, one after the other."""
         if self._routes is None:
             links = np.empty(self.live, dtype=np.int32)
             self._routes = Routes(_gather(self.start, self.end, self.links, links), links)

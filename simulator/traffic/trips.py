@@ -11,33 +11,33 @@ from simulator.files.memory import shortage
 IntArray = npt.NDArray[np.int32]
 
 MOST_VEHICLES = 2**31 - 1
-"""Vehicles are numbered in 32 bits."""
+"""Maximum number of vehicles: their numbers have 32 bits."""
 _VEHICLE_NBYTES, _ROUTE_LINK_NBYTES = 64.0, 12.7
-"""Memory of a vehicle, and of a link of its route, with the copies made on the way; see `vehicles_nbytes`."""
+"""Memory per vehicle, and per link of its route, including temporary copies; see `vehicles_nbytes`."""
 
 
 def typical_links(nodes: int) -> float:
-    """Return about how many links a trip takes: two thirds of a side of a square grid of as many nodes."""
+    """Return the approximate number of links per trip: two thirds of the side of a square grid with as many nodes."""
     return 2 / 3 * math.sqrt(nodes)
 
 
 def vehicles_nbytes(vehicles: float, *, nodes: int = 0) -> float:
-    """Estimate the memory that vehicles and their routes take, bytes.
+    """Estimate the memory of vehicles and their routes, bytes.
 
     Fitted to the peak resident memory of runs of 1,000,000 and 3,000,000 vehicles on grids of 400 and 1,024 nodes.
 
     Parameters
     ----------
     vehicles
-        How many.
+        Number of vehicles.
     nodes
-        Of the roads; 0 where vehicles have no routes.
+        Number of nodes of the roads; 0 if vehicles have no routes.
     """
     return vehicles * (_VEHICLE_NBYTES + _ROUTE_LINK_NBYTES * typical_links(nodes))
 
 
 def too_many(vehicles: float, *, nodes: int = 0) -> str | None:
-    """Say why so many vehicles cannot be had; None where they can. Parameters as of `vehicles_nbytes`."""
+    """Return why so many vehicles are not possible, None if they are. Parameters as in `vehicles_nbytes`."""
     if vehicles > MOST_VEHICLES:
         return f"there must be at most {MOST_VEHICLES:,} vehicles, got {vehicles:,.10g}"
     return shortage(vehicles_nbytes(vehicles, nodes=nodes), to=f"hold {vehicles:,.10g} vehicles")
@@ -45,16 +45,16 @@ def too_many(vehicles: float, *, nodes: int = 0) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Trips:
-    """One trip a vehicle, in the order of departure; a vehicle's number is its place in that order.
+    """Trips, one per vehicle, in the order of departure; a vehicle's number is its position in that order.
 
-    The order is not cosmetic: vehicles that are on the road together lie together in memory, and the rule
-    of the origin queues (first-in first-out by departure, then vehicle) is the order of the array.
+    The order matters: vehicles that are on the road at the same time are adjacent in memory, and the rule of the origin
+    queues (first-in first-out by departure, then vehicle) is the order of the array.
 
     Parameters
     ----------
     origin, destination
-        (vehicles,) int32, node indices. Equal only where a trip's route is given and leads back to where it began:
-        no shortest path does, and the search for one refuses such a trip.
+        (vehicles,) int32, node indices. They are equal only where a trip's route is given and leads back to its origin:
+        no shortest path does so, and the path search rejects such a trip.
     departure_tick
         (vehicles,) int32, ascending.
 
@@ -79,7 +79,7 @@ class Trips:
 
     @classmethod
     def from_unsorted(cls, origin: npt.ArrayLike, destination: npt.ArrayLike, tick: npt.ArrayLike) -> "Trips":
-        """Return trips numbered by departure; of one tick, in the order given."""
+        """Return trips numbered by departure; trips of the same tick keep the given order."""
         ticks = np.asarray(tick, dtype=np.int32)
         order = np.argsort(ticks, kind="stable")
         return cls(

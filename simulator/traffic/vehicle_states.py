@@ -11,46 +11,50 @@ from simulator.roads.links import Links
 from simulator.traffic.physics import LinkPhysics
 
 FORCED_SHARE = 0.01
-"""Of link crossings. On generated and real grids the vehicles that arrive within a run fall in number as demand grows
-once between 0.25 % and 1.5 % of the crossings are forced; with a trip of some thirty links, 1 % is one trip in four."""
+"""Maximum share of link crossings that are forced, before gridlock is reported.
+
+On generated and real grids, once between 0.25 % and 1.5 % of the crossings are forced, the number of vehicles that
+arrive within a run falls as demand grows. With a trip of about thirty links, 1 % is one trip in four."""
 FORCED_PER_VEHICLE = 0.1
-"""The same where link crossings are not counted, taking ten links to a trip."""
+"""Maximum forced crossings per vehicle where link crossings are not counted, assuming ten links per trip."""
 DUE_SHARE = 0.75
-"""Of the vehicles that would have arrived at half of free-flow speed; more than all of them do in free-flowing traffic,
-and cities lose at most about half of the free-flow speed in their worst hours."""
+"""Minimum share of arrivals among the vehicles that would have arrived at half of free-flow speed.
+
+In free-flowing traffic arrivals exceed that number, and cities lose at most about half of the free-flow speed in their
+worst hours."""
 WAITING_SHARE = 1 / 3
-"""Of the vehicles departed: above it, places say where trips start and not where vehicles drive."""
+"""Maximum share of departed vehicles that wait: above it, places show where trips start, not where vehicles drive."""
 FEWEST_VEHICLES = 20
 
 
 class State(IntEnum):
-    """What a departed vehicle is doing."""
+    """State of a departed vehicle."""
 
     WAITING = 1
     ON_ROAD = 2
     ARRIVED = 3
     ABSENT = 4
-    """Seen before and perhaps again, but nobody knows where it is now: never asked, even where the parked are."""
+    """Observed before and perhaps later, but at an unknown place now: never queried, even where parked vehicles are."""
 
 
 @dataclass(frozen=True, eq=False)
 class VehicleStates:
-    """Where every departed vehicle is: on a link, at coordinates, or both; those not yet departed do not appear.
+    """Place of every departed vehicle: on a link, at coordinates, or both; vehicles not yet departed do not appear.
 
     Attributes
     ----------
     state
         (departed,) uint8, a `State`.
     link
-        (departed,) int32: the link it is on, waits to enter, or ended its trip on; -1 where the engine knows none.
+        (departed,) int32: the link it is on, waits to enter, or ended its trip on; -1 where the link is unknown.
     fraction
-        (departed,) float64: min(1, (t − entry) / free-flow time) of its link on the road, 0 waiting to enter,
-        1 arrived.
+        (departed,) float64: min(1, (t − entry) / free-flow time) of its link while on the road, 0 while waiting to
+        enter, 1 once arrived.
     xy
-        (departed, 2) float64, metres in the city's coordinate system, NaN where unknown; of engines that know
-        coordinates. None where links and fractions say it all.
+        (departed, 2) float64, metres in the city's coordinate system, NaN where unknown; only from engines that know
+        coordinates. None where links and fractions are sufficient.
     site
-        (departed,) int32: which of the recording's sites it is at; of engines whose vehicles are at known sites.
+        (departed,) int32: index of the recording's site it is at; only from engines whose vehicles are at known sites.
     """
 
     state: npt.NDArray[np.uint8]
@@ -63,7 +67,7 @@ class VehicleStates:
     def from_coordinates(
         cls, state: npt.NDArray[np.uint8], xy: npt.NDArray[np.float64], link: npt.NDArray[np.int32] | None = None
     ) -> "VehicleStates":
-        """Take places as coordinates; of vehicles on no known link if `link` is left out."""
+        """Build states from coordinates; without `link`, vehicles are on no known link."""
         links = np.full(len(state), -1, dtype=np.int32) if link is None else link
         return cls(state, links, np.zeros(len(state)), xy)
 
@@ -102,10 +106,10 @@ def speeds_from_entries(
 ) -> npt.NDArray[np.float64]:
     """Compute how fast every departed vehicle goes at moment `tick`.
 
-    The spatial queue knows when a vehicle entered its link and no more, so this is what it implies: free-flow
-    speed until the free-flow ticks are over; from then on, standing in the queue at the link's end, its average
-    since it entered, length / (t − entry), which falls the longer it stands; 0 while it waits to enter, and once
-    it has arrived.
+    The spatial queue only knows when a vehicle entered its link, so speed is derived from that. It is the free-flow
+    speed until the free-flow ticks are over. From then on the vehicle stands in the queue at the link's end, and its
+    speed is its average since it entered, length / (t − entry), which falls the longer it stands. It is 0 while the
+    vehicle waits to enter, and once it has arrived.
 
     Parameters
     ----------
@@ -114,11 +118,11 @@ def speeds_from_entries(
     link
         (departed,) int32.
     entry_tick
-        (departed,) int32, of those on the road.
+        (departed,) int32, valid for vehicles on the road.
     tick
         The moment, whole or not.
     step_s
-        Seconds a tick.
+        Seconds per tick.
     links, physics
         The network and its queue model.
 
@@ -130,7 +134,7 @@ def speeds_from_entries(
     speed: npt.NDArray[np.float64] = links.speed_mps[link]
     elapsed = tick - entry_tick
     queued = elapsed >= physics.free_ticks[link]
-    # A link of exactly n ticks may take a last bit more than n: its average is not above its free-flow speed.
+    # By rounding, a link of exactly n ticks may take slightly more than n: cap its average at the free-flow speed.
     average = links.length_m[link[queued]] / (elapsed[queued] * step_s)
     speed[queued] = np.minimum(average, speed[queued])
     speed[state != State.ON_ROAD] = 0.0
@@ -139,11 +143,11 @@ def speeds_from_entries(
 
 @dataclass(frozen=True)
 class Totals:
-    """Vehicles by what they are doing; always departed = waiting + on_road + arrived + absent.
+    """Number of vehicles in each state; always departed = waiting + on_road + arrived + absent.
 
-    `due` is how many would have arrived by then at half of free-flow speed on the routes they set out with; None where
-    the engine does not know. `trip_time_s` is the sum over those arrived of the time from departure, waiting to enter
-    included, to arrival.
+    `due` is the number of vehicles that would have arrived by then at half of free-flow speed on their first routes;
+    None if the engine does not know it. `trip_time_s` is the sum of the times from departure to arrival of the arrived
+    vehicles, including the time waiting to enter.
     """
 
     departed: int
@@ -158,34 +162,34 @@ class Totals:
 
     @property
     def mean_trip_s(self) -> float:
-        """Mean time from departure to arrival of those that have arrived, seconds; NaN of none."""
+        """Mean time from departure to arrival of the arrived vehicles, seconds; NaN if none has arrived."""
         return self.trip_time_s / self.arrived if self.arrived else float("nan")
 
     @property
     def crowding(self) -> float:
-        """The largest ratio to a limit of `gridlock`, broken above 1; of fewer than 20 vehicles due none is late."""
+        """Largest ratio of a value to its limit in `gridlock`, broken above 1; with fewer than 20 due, none is late."""
         moves = self.link_crossings * FORCED_SHARE or self.departed * FORCED_PER_VEHICLE
         late = 1 - self.arrived / self.due if self.due and self.due >= FEWEST_VEHICLES else 0.0
         shares = (self.stuck_released / moves, self.waiting / (WAITING_SHARE * self.departed), late / (1 - DUE_SHARE))
         return max(shares)
 
     def gridlock(self, *, planned: int, when: str = "") -> list[Doubt]:
-        """Say whether the roads were too full for the result to mean what it seems to.
+        """Report whether the roads were too full for the result to be meaningful.
 
         Parameters
         ----------
         planned
-            Vehicles of the whole run.
+            Number of vehicles of the whole run.
         when
-            The moment in words, where it is not the end of the run.
+            The moment in words, if it is not the end of the run.
 
         Returns
         -------
         list of Doubt
-            One sentence, with the rules that are broken, if vehicles were forced on, beyond the storage of a link or by
-            a teleport, in more than 1 % of link crossings (a tenth of the vehicles departed, where crossings are not
-            counted); if fewer than three quarters of `due` have arrived; or if more than a third of the vehicles
-            departed wait to enter. Else, and of fewer than 20 vehicles, empty.
+            One sentence with the broken rules, if vehicles were forced on, beyond the storage of a link or by a
+            teleport, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings are not
+            counted); if fewer than three quarters of `due` have arrived; or if more than a third of the departed
+            vehicles wait to enter. Otherwise, and with fewer than 20 departed vehicles, empty.
         """
         if self.departed < FEWEST_VEHICLES:
             return []

@@ -1,4 +1,4 @@
-"""Demand: between which nodes vehicles travel, and when they leave; drawn, or from files."""
+"""Demand: origins, destinations and departure times of vehicles, randomly drawn or read from files."""
 
 from simulator.traffic.demand.departures import Departures, Interval, draw_departures, read_profile, within_run
 from simulator.traffic.demand.od_table import read_od_table

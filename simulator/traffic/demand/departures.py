@@ -19,7 +19,7 @@ _PEAK_SHAPE = 4.0
 
 @dataclass(frozen=True)
 class Interval:
-    """A part of the run in which `share` of all vehicles leave, evenly."""
+    """Part of the run in which a share `share` of all vehicles departs, evenly in time."""
 
     from_s: float
     to_s: float
@@ -32,19 +32,19 @@ Departures = Literal["uniform", "peak"] | Sequence[Interval]
 def draw_departures(
     vehicles: int, departures: Departures, *, duration_s: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw when each vehicle leaves, in seconds from the start of the run.
+    """Draw the departure time of each vehicle, in seconds from the start of the run.
 
     Parameters
     ----------
     vehicles
-        How many.
+        Number of vehicles.
     departures
-        "uniform" over the whole run, warm-up included; "peak": Beta(4, 4) over it, one smooth rush around its
+        "uniform" over the whole run, warm-up included; "peak": Beta(4, 4) over the run, one smooth peak around its
         middle; or intervals whose shares sum to 1.
     duration_s
         Length of the run.
     rng
-        The demand stream.
+        The random stream for demand.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def draw_departures(
     if departures == "uniform":
         return rng.random(vehicles) * duration_s
     if departures == "peak":
-        # A draw of exactly 1 would depart at the end of the run, which is no longer in it.
+        # A draw of exactly 1 would depart at the end of the run, which is not part of it.
         share = np.minimum(rng.beta(_PEAK_SHAPE, _PEAK_SHAPE, vehicles), np.nextafter(1.0, 0.0))
         return np.asarray(share * duration_s)
     table = [interval for interval in departures if isinstance(interval, Interval)]
@@ -70,24 +70,25 @@ _SHARES = ("share", "trips", "vehicles", "volume", "flow", "count")
 
 
 def read_profile(file: str | Path) -> tuple[Interval, ...]:
-    """Read how departures are spread over the day.
+    """Read the profile of departures over the day.
 
     Parameters
     ----------
     file
         ``.csv``, ``.csv.gz`` or ``.parquet`` with the columns ``hour``, 0 to 23, or ``from_s`` and ``to_s``, seconds of
-        the day or of whatever clock the run's begin is told by; and ``share``, or ``trips``, ``vehicles``, ``volume``,
-        ``flow`` or ``count``: what matters is how large one is beside the others.
+        the day or of the clock in which the run's begin is given; and ``share``, or ``trips``, ``vehicles``,
+        ``volume``, ``flow`` or ``count``: only the relative size of the values matters.
 
     Returns
     -------
     tuple of Interval
-        In the order of time, not overlapping, shares summing to 1; those without a share left out.
+        Intervals in chronological order, without overlaps, with shares that sum to 1; intervals with share 0 are
+        left out.
 
     Raises
     ------
     TrafficError
-        If the file cannot be read, lacks a column, or a row is no hour, no number of trips, or overlaps another.
+        If the file cannot be read or lacks a column, or a row has an invalid hour or number, or overlaps another row.
     """
     path = Path(file)
     try:
@@ -133,7 +134,7 @@ def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
 
 
 def within_run(profile: Sequence[Interval], *, begin_s: float, duration_s: float) -> list[Interval]:
-    """Cut a profile to the run, in seconds of the run; shares are still those of all trips of the profile."""
+    """Clip a profile to the run, in seconds of the run; shares still refer to all trips of the profile."""
     cut = []
     for interval in profile:
         from_s, to_s = max(interval.from_s - begin_s, 0.0), min(interval.to_s - begin_s, duration_s)

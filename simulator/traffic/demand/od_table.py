@@ -1,4 +1,4 @@
-"""Origin-destination tables in CSV or Parquet, one row per pair or per trip, with the usual names of columns."""
+"""Origin-destination tables in CSV or Parquet, one row per pair or per trip, with common column names."""
 
 import re
 from collections.abc import Mapping
@@ -29,24 +29,24 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "from_s": ("from_s", "begin_s", "start_s"),
     "to_s": ("to_s", "end_s"),
 }  # fmt: skip
-"""Our name of a column to the names it is known by, the likeliest first; capitals do not matter."""
+"""Map from our name of a column to its common names, the most likely first; case is ignored."""
 
 
 def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Say which column is which.
+    """Identify the columns of a table.
 
     Parameters
     ----------
     file
         A CSV file, plain or gzipped, or a Parquet file.
     given
-        Our name of a column to the file's, where the user said so.
+        Map from our name of a column to the file's, for the columns named by the user.
 
     Returns
     -------
     dict
-        Our name to the file's, for the given ones and those that are known by name. Of ``from_s`` and ``to_s`` both
-        or none, and none beside a ``departure_s``, unless they were given.
+        Map from our name to the file's, for the given columns and those recognized by name. ``from_s`` and ``to_s``
+        occur both or not at all, and not together with ``departure_s``, unless they were given.
     """
     header = {name.strip().lower(): name for name in reversed(column_names(file))}
     found = dict(given)
@@ -79,23 +79,23 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
     Parameters
     ----------
     file
-        ``.csv``, ``.csv.gz`` or ``.parquet``. Columns ``origin`` and ``destination``; ``trips``, without which each row
-        is one trip; ``departure_s``, when the trips of a row depart, or ``from_s`` and ``to_s``, between which they do.
-        Times are seconds, HH:MM or HH:MM:SS. Other usual names are known: see
+        ``.csv``, ``.csv.gz`` or ``.parquet``. Columns: ``origin`` and ``destination``; ``trips``, without which each
+        row is one trip; ``departure_s``, the departure time of a row's trips, or ``from_s`` and ``to_s``, between which
+        they depart. Times are seconds, HH:MM or HH:MM:SS. Other common names are recognized: see
         :data:`~simulator.traffic.demand.od_table.NAMES`.
     columns
-        Our name of a column to the file's, where it has another.
+        Map from our name of a column to the file's, where the file uses another name.
 
     Returns
     -------
     TripTable
-        Rows of one origin, destination and time added up; rows without trips left out.
+        Rows with equal origin, destination and time are added up; rows without trips are left out.
 
     Raises
     ------
     TrafficError
-        If the file cannot be read, lacks a column, or a row has no origin or destination, trips that are no number or
-        negative, or a time that is none.
+        If the file cannot be read or lacks a column, or a row has no origin or destination, an invalid or negative
+        number of trips, or an invalid time.
     """
     path = Path(file)
     try:
@@ -148,7 +148,7 @@ def _checked(table: Table) -> TripTable:
         to_s=to_s,
     )
     read = set(table.columns.values())
-    # pandas gives a column without a name, as a comma at the end of each line makes one, this name.
+    # pandas gives this name to a nameless column, such as one created by a comma at the end of each line.
     unread = [str(name) for name in table.frame.columns if name not in read and not str(name).startswith("Unnamed: ")]
     if unread:
         more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
@@ -157,23 +157,23 @@ def _checked(table: Table) -> TripTable:
 
 
 def _codes(table: Table, name: str) -> tuple[IntArray, list[str | None]]:
-    """Return the number of each row's identifier, −1 where there is none, and the identifiers."""
+    """Return the index of each row's identifier, −1 where there is none, and the identifiers."""
     code, values = _factorized(table, name)
     return code.astype(np.int32), node_ids(values.tolist())
 
 
 def _factorized(table: Table, name: str) -> tuple[npt.NDArray[np.intp], pd.Index]:
-    """Return the number of each row's value, −1 where there is none, and the values."""
+    """Return the index of each row's value, −1 where there is none, and the values."""
     column = table.frame[table.columns[name]]
     try:
         code, values = pd.factorize(column)
-    except TypeError:  # lists, as Parquet may hold: what is no scalar is taken as it is written
+    except TypeError:  # lists, which Parquet may hold: use their text
         code, values = pd.factorize(pd.Series(table.values(name), dtype="object"))
     return code, pd.Index(values)
 
 
 def _is_number(table: Table, name: str) -> npt.NDArray[np.bool_]:
-    """Return whether a column is one that holds numbers at all: dates and yes/no are none."""
+    """Return, for each row, whether the column's type can hold numbers: dates and booleans are not numbers."""
     kind = table.frame[table.columns[name]].dtype
     fine = not (pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_bool_dtype(kind))
     return np.full(len(table), fine and not pd.api.types.is_timedelta64_dtype(kind))
@@ -191,7 +191,7 @@ def _times(table: Table, faults: list[str]) -> tuple[FloatArray | None, FloatArr
 
 
 def _seconds(table: Table, name: str, faults: list[str]) -> FloatArray:
-    """Read a column of times; NaN where there is none."""
+    """Read a column of times; NaN where there is no time."""
     column = table.frame[table.columns[name]]
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
         read = table.numbers(name)

@@ -20,16 +20,16 @@ FloatArray = npt.NDArray[np.float64]
 
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 _SUMOS_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+):(\d+(?:\.\d+)?)")
-"""SUMO itself takes 7:0:0, and ninety minutes."""
+"""Pattern of SUMO's own clock times: SUMO accepts 7:0:0, and 90 minutes."""
 _POISSON = re.compile(r"exp\((.+)\)")
 _RATES = ("period", "vehsPerHour", "perHour", "probability")
 _HOUR_S = 3600.0
 
 
 def seconds(text: str, *, as_sumo: bool = True) -> float | None:
-    """Read seconds, "HH:MM:SS" or "D:HH:MM:SS"; None where it is none of them.
+    """Read seconds, "HH:MM:SS" or "D:HH:MM:SS"; return None for any other text.
 
-    Digits may be fewer and numbers larger than a clock shows, as SUMO has it, unless `as_sumo` is false.
+    As in SUMO, parts may have fewer digits and be larger than on a clock, unless `as_sumo` is false.
     """
     clock = (_SUMOS_CLOCK if as_sumo else _CLOCK).fullmatch(text.strip())
     if clock:
@@ -39,7 +39,7 @@ def seconds(text: str, *, as_sumo: bool = True) -> float | None:
 
 
 def number(text: str) -> float | None:
-    """Read a finite number; None where it is none."""
+    """Read a finite number; return None for any other text."""
     try:
         value = float(text) if "_" not in text else math.nan
     except ValueError:
@@ -49,21 +49,21 @@ def number(text: str) -> float | None:
 
 @dataclass(frozen=True)
 class SumoFlow:
-    """Vehicles that leave one after the other on one course.
+    """Flow of vehicles that depart one after the other on one course.
 
     Attributes
     ----------
     name
-        Its id; its vehicles are called name.0, name.1, …
+        Id of the flow; its vehicles are called name.0, name.1, …
     course
         Number of the course.
     begin_s, end_s
-        From when to when, `end_s` infinite where the file has none.
+        Begin and end of the flow; `end_s` is infinite if the file has none.
     count
-        How many vehicles; infinite where the file has none.
+        Number of vehicles; infinite if the file has none.
     kind
-        "even": `count` over the whole stretch; "period": every `rate` seconds; "poisson": `rate` a second on average,
-        exponential gaps; "probability": in each second with probability `rate`.
+        "even": `count` vehicles over the whole period; "period": one every `rate` seconds; "poisson": `rate` per second
+        on average, with exponential gaps; "probability": one in each second with probability `rate`.
     rate
         See `kind`.
     where
@@ -86,8 +86,8 @@ class SumoFlow:
         Raises
         ------
         TrafficError
-            If a time or rate is no number or out of range, there is not exactly one rate, or a flow by number alone
-            has no end.
+            If a time or rate is not a number or out of range, if there is more than one rate, or if a flow without a
+            rate lacks a number of vehicles or an end.
         """
         begin = _read(attributes, "begin", 0.0, where, at_least=0.0)
         end = _read(attributes, "end", math.inf, where, at_least=0.0)
@@ -108,19 +108,19 @@ class SumoFlow:
         return cls(name, course, begin, end, count, kind, rate, where)
 
     def departures(self, *, end_s: float, rng: np.random.Generator) -> FloatArray:
-        """Return when its vehicles leave, seconds of the file, float64, ascending.
+        """Return the departure times of the flow's vehicles in seconds of the file, float64, ascending.
 
         Parameters
         ----------
         end_s
-            End of the run in the file's time: the end of a flow that has none, and nothing leaves after it.
+            End of the run in the file's time: no vehicle departs after it, and it ends a flow that has no end.
         rng
-            Decides of flows by chance.
+            Draws the departures of random flows.
 
         Raises
         ------
         TrafficError
-            If neither flow nor run ends, or it has more vehicles than can be meant.
+            If neither the flow nor the run has an end, or the flow has too many vehicles.
         """
         end = min(self.end_s, end_s)
         if not math.isfinite(end) and not (self.kind == "period" and math.isfinite(self.count)):
@@ -143,7 +143,7 @@ class SumoFlow:
         if self.kind == "period":
             return self.begin_s + self.rate * np.arange(int(expected), dtype=np.float64)
         if self.kind == "poisson":
-            # A Poisson number of places, evenly strewn: what exponential gaps come to.
+            # A Poisson number of uniform times has the same distribution as exponential gaps.
             leave = np.sort(self.begin_s + stretch * rng.random(rng.poisson(stretch * self.rate)))
         else:
             moments = np.arange(math.ceil(stretch), dtype=np.float64)
@@ -192,22 +192,22 @@ _NOT_VEHICLES = ("person", "personFlow", "container", "containerFlow")
 
 @dataclass
 class SumoFile:
-    """What one or more route files hold.
+    """Content of one or more route files.
 
     Attributes
     ----------
     ids
-        Of vehicles and trips, in the order of the files.
+        Ids of vehicles and trips, in the order of the files.
     depart_s
-        As many, seconds of the files; below 0: at the begin of the run.
+        Departure of each of `ids`, seconds of the files; below 0: at the begin of the run.
     course
-        As many numbers of `courses`.
+        Number in `courses` of each of `ids`.
     courses
-        Routes and trips, each once.
+        Distinct routes and trips.
     flows
-        Vehicles by the stretch of time.
+        Flows of vehicles.
     unhandled
-        What is not driven here and why, with how often.
+        Number of elements that are not simulated, by reason.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -224,7 +224,7 @@ class SumoFile:
         Raises
         ------
         TrafficError
-            If one cannot be read, is no route file, gives an id twice, or a time or route that is none.
+            If a file cannot be read, is not a route file, uses an id twice, or has an invalid time or route.
         """
         held = cls()
         known: set[str] = set()
@@ -278,7 +278,7 @@ class _Reading:
             case name if name in _NOT_VEHICLES:
                 self._held.unhandled[f"a {name}, which is no vehicle on the road"] += 1
             case _:
-                pass  # types, stops, parameters: nothing that decides who drives where and when
+                pass  # types, stops, parameters: they do not affect routes and departures
 
     def _route(self, element: Element, attributes: Attributes) -> None:
         where = self._at(element)
@@ -296,7 +296,7 @@ class _Reading:
             self._held.courses.define(attributes["id"], course, where=where)
 
     def _listed(self, element: Element, attributes: Attributes) -> None:
-        """Take a distribution's routes given by name in its attributes."""
+        """Read the routes that a distribution names in its attributes."""
         names = attributes.get("routes", "").split()
         weights = attributes.get("probabilities", "").split() or ["1"] * len(names)
         where = self._at(element)
@@ -331,7 +331,7 @@ class _Reading:
             raise TrafficError([f"{where}: a distribution must have a route with a probability above 0"])
         last = attributes.get("last")
         if self._vehicle is not None and last is not None and last.isdecimal() and int(last) < len(options):
-            self._course = options[int(last)][0]  # alternatives of a router: the one it chose
+            self._course = options[int(last)][0]  # a router's alternatives: use the one it chose
             return
         choice = Choice(tuple(course for course, _ in options), tuple(weight for _, weight in options), where)
         course = self._held.courses.add(choice)
@@ -341,7 +341,7 @@ class _Reading:
             self._held.courses.define(attributes["id"], course, where=where)
 
     def _take(self, element: Element, attributes: Attributes) -> None:
-        """Keep a vehicle, trip or flow, or count why not."""
+        """Store a vehicle, trip or flow, or count the reason against it."""
         where, kind = self._at(element), element.name
         name = attributes.get("id")
         if not name:

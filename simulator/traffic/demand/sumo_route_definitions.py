@@ -1,4 +1,4 @@
-"""Routes named in SUMO's files, their links in the network, and why some cannot be driven."""
+"""Routes named in SUMO's files, their links in the network, and the reasons why some cannot be driven."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,15 @@ IntArray = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Course:
-    """Edges a vehicle drives over.
+    """Sequence of edges that a vehicle drives over.
 
     Attributes
     ----------
     edges
         SUMO's edge ids, in driving order.
     given
-        Whether they are the whole route; else they are those a trip starts on, goes by, and ends on.
+        Whether they are the whole route; otherwise they are a trip's first edge, its edges on the way, and its last
+        edge.
     where
         File and line, for messages.
     """
@@ -37,14 +38,14 @@ class Course:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several courses, each with its weight.
+    """Random choice among several courses, each with a weight.
 
     Attributes
     ----------
     options
         Numbers of courses.
     weights
-        As many, not negative, their sum above 0.
+        Weight of each of `options`, not negative, with a sum above 0.
     where
         File and line, for messages.
     """
@@ -56,14 +57,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Named:
-    """The route or distribution of routes of this name, wherever in the files it stands."""
+    """Reference to the route or distribution of routes with this name, anywhere in the files."""
 
     name: str
     where: str
 
 
 class Courses:
-    """Every course of some files, no two alike, by number."""
+    """Distinct courses of some files, by number."""
 
     def __init__(self) -> None:
         self._all: list[Course | Choice | Named] = []
@@ -72,7 +73,7 @@ class Courses:
         self._referred: dict[str, int] = {}
 
     def number(self, edges: str | tuple[str, ...], *, given: bool, where: str) -> int:
-        """Return the number of a course; text is edge ids with blanks between them.
+        """Return the number of a course; a string holds edge ids separated by blanks.
 
         Raises
         ------
@@ -89,12 +90,12 @@ class Courses:
         return len(self._all) - 1
 
     def add(self, course: Course | Choice | Named) -> int:
-        """Return the number of something new."""
+        """Add a new course, choice or reference, and return its number."""
         self._all.append(course)
         return len(self._all) - 1
 
     def refer(self, name: str, *, where: str) -> int:
-        """Return the number of a route that is known by name."""
+        """Return the number of a reference to a route by name."""
         if name not in self._referred:
             self._referred[name] = self.add(Named(name, where))
         return self._referred[name]
@@ -105,31 +106,31 @@ class Courses:
         Raises
         ------
         TrafficError
-            If another has it.
+            If another course has this name.
         """
         if name in self._named:
             raise TrafficError([f"{where}: another route has the id {name!r}"])
         self._named[name] = number
 
     def of(self, numbers: IntArray, *, rng: np.random.Generator) -> tuple[list[Course], IntArray]:
-        """Follow names, and draw from distributions.
+        """Resolve names, and draw from distributions of routes.
 
         Parameters
         ----------
         numbers
             (vehicles,) int32.
         rng
-            Decides in distributions.
+            Draws from distributions of routes.
 
         Returns
         -------
         tuple
-            Courses, and (vehicles,) int32 which of them each vehicle takes.
+            Courses, and (vehicles,) int32: index of the course each vehicle takes.
 
         Raises
         ------
         TrafficError
-            If a name is none's, or names go round in a circle.
+            If a name is not defined, or names refer to one another in a circle.
         """
         ends = numbers.copy()
         for _ in range(len(self._all) + 1):
@@ -162,7 +163,7 @@ LongArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Reason:
-    """Why some courses cannot be driven.
+    """Reason why some courses cannot be driven.
 
     Attributes
     ----------
@@ -171,7 +172,7 @@ class Reason:
     courses
         Their numbers.
     example
-        Says where one of them breaks it.
+        Function that states where a course breaks the rule.
     """
 
     words: str
@@ -181,7 +182,7 @@ class Reason:
 
 @dataclass(frozen=True, eq=False)
 class CourseLinks:
-    """The links of every course.
+    """Links of every course.
 
     Attributes
     ----------
@@ -190,7 +191,7 @@ class CourseLinks:
     links
         Link ids, int32.
     reasons
-        Why some cannot be.
+        Reasons why some courses cannot be driven.
     """
 
     offsets: LongArray
@@ -252,7 +253,7 @@ class CourseLinks:
 
 
 def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
-    """Return the link of every SUMO edge.
+    """Return the link of each SUMO edge.
 
     Raises
     ------
@@ -272,7 +273,7 @@ def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
 def _shortest(
     legs: Sequence[tuple[int, int, int]], paths: ShortestPaths
 ) -> tuple[dict[tuple[int, int], list[int]], set[int]]:
-    """Return the links between nodes, and the courses that have a leg without a path."""
+    """Return the shortest paths of the legs by pair of nodes, and the courses that have a leg without a path."""
     pairs = sorted({(a, b) for _, a, b in legs})
     origin, destination = (np.array(ends, dtype=np.int32) for ends in zip(*pairs, strict=True))
     reached = paths.reached(origin, destination)
@@ -285,7 +286,7 @@ def _shortest(
 
 
 def _joined(way: Sequence[int], start: IntArray, end: IntArray, between: dict[tuple[int, int], list[int]]) -> list[int]:
-    """Fill in the links between those a trip must drive; one named twice in a row is driven once."""
+    """Insert the links between a trip's given links; a link named twice in a row is driven once."""
     whole = [way[0]]
     for a, b in pairwise(way):
         if a != b:

@@ -24,17 +24,17 @@ IntArray = npt.NDArray[np.int32]
 
 
 class SumoRoutes(NamedTuple):
-    """Who drives where.
+    """Trips and routes of the vehicles.
 
     Attributes
     ----------
     trips
         In the order of departure; a round trip has one node for origin and destination.
     routes
-        One a trip.
+        One route per trip.
     ids
-        SUMO's, one a trip; the vehicles of flow "f" are "f.0", "f.1", …; a vehicle driven more than once, with a
-        share above 1, has its further copies called "id.1", "id.2", …, as SUMO's --scale calls them.
+        SUMO's ids, one per trip. The vehicles of flow "f" are "f.0", "f.1", …. With a share above 1, the further copies
+        of a vehicle are called "id.1", "id.2", …, as with SUMO's --scale.
     notes
         What was left out and why, one sentence each.
     """
@@ -57,11 +57,11 @@ def read_sumo_routes(
     paths: ShortestPaths | None = None,
     rng: np.random.Generator,
 ) -> SumoRoutes:
-    """Read SUMO's vehicles, trips and flows onto roads that came from its network.
+    """Read SUMO's vehicles, trips and flows for roads that were read from SUMO's network.
 
-    A vehicle with a route drives that route; a trip drives its first edge, its edges on the way and its last, and
-    the shortest-time path on empty roads between them. Vehicles need not be sorted by departure. Where a vehicle
-    begins and ends along its edge, its lane, its type and its stops are not looked at.
+    A vehicle with a route drives that route. A trip drives its first edge, its edges on the way and its last edge, and
+    the free-flow shortest-time path between them. Vehicles need not be sorted by departure. A vehicle's start and end
+    positions on its edges, its lane, its type and its stops are ignored.
 
     Parameters
     ----------
@@ -70,19 +70,19 @@ def read_sumo_routes(
     network
         Roads whose edges carry ``sumo_edge``, SUMO's id.
     clock
-        Ticks to seconds.
+        Conversion between ticks and seconds.
     duration_s
-        Length of the run: who leaves later is left out.
+        Length of the run: vehicles that depart later are left out.
     begin_s
-        Second of the files at which the run starts: who leaves earlier is left out.
+        Second of the files at which the run starts: vehicles that depart earlier are left out.
     share
-        How many vehicles each becomes on average; the total is within 1 of share × those that can be driven.
+        Mean number of copies of each vehicle; the total is within 1 of share × the number of drivable vehicles.
     vehicles
-        Instead of a share: so many in all.
+        Total number of vehicles, instead of a share.
     paths
-        Shortest paths of the network, if there are some already.
+        Shortest paths of the network, if already available.
     rng
-        Draws from distributions of routes, flows by chance, and whom a share takes.
+        Draws from distributions of routes, random flows, and the vehicles selected by a share.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def read_sumo_routes(
 def _all_vehicles(
     held: SumoFile, *, begin_s: float, end_s: float, rng: np.random.Generator
 ) -> tuple[list[str], FloatArray, IntArray]:
-    """Return id, departure and number of the course of every vehicle, those of flows after the others."""
+    """Return the id, departure and course number of every vehicle; vehicles of flows follow the others."""
     ids = list(held.ids)
     leave = np.array(held.depart_s, dtype=np.float64)
     leave[leave < 0] = begin_s
@@ -152,7 +152,7 @@ def _count_unfit(
     begin_s: float,
     end_s: float,
 ) -> npt.NDArray[np.bool_]:
-    """Return who can be driven in the run, (vehicles,) bool, and count the others by their reason."""
+    """Return which vehicles can be driven in the run, (vehicles,) bool, and count the others by reason."""
     early, late = depart_s < begin_s, depart_s >= end_s
     for words, which in (
         (f"they depart before the run starts (second {begin_s:.10g})", early),
@@ -171,7 +171,7 @@ def _count_unfit(
 
 
 def _without_folders(note: str, files: Sequence[str | Path]) -> str:
-    """Name files without their folders: notes are read elsewhere."""
+    """Remove the folders from file names, because notes are read elsewhere."""
     for file in files:
         note = note.replace(str(file), Path(file).name)
     return note

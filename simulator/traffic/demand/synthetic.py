@@ -1,4 +1,4 @@
-"""Synthetic demand: uniform or gravity trips made from the road network alone."""
+"""Synthetic demand: uniform or gravity trips derived from the road network alone."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,12 +19,12 @@ IntArray = npt.NDArray[np.int32]
 def draw_gravity(
     vehicles: int, *, links: Links, paths: ShortestPaths, scale_s: float, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Draw origins by their mass, and destinations by mass and nearness.
+    """Draw origins by their mass, and destinations by mass and travel time.
 
-    A node's mass is the lane-metres of the links that leave it (where there is more road, there is more to
-    drive to). P(destination j | origin i) ∝ mass_j · exp(−t_ij / scale_s), j ≠ i, with t_ij the shortest time:
-    the singly constrained gravity model with exponential deterrence. Where nothing that can be reached has a mass (a
-    way that only leads out), evenly over what can be reached.
+    A node's mass is the lane-metres of its outgoing links (more road means more destinations).
+    P(destination j | origin i) ∝ mass_j · exp(−t_ij / scale_s), j ≠ i, with t_ij the shortest time: the singly
+    constrained gravity model with exponential deterrence. If no reachable node has a mass (all of them lack outgoing
+    links), the destination is drawn evenly from the reachable nodes.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def draw_gravity(
     bounds = np.searchsorted(origin[by_origin], np.arange(paths.nodes + 1))
     for block in paths.blocks(origin):
         time = paths.times(block)
-        # Relative to the nearest other node, so that a small scale cannot underflow every weight to 0.
+        # Times are relative to the nearest other node, so that a small scale cannot underflow every weight to 0.
         time[np.arange(len(block)), block] = np.inf
         weight = np.exp(-(time - time.min(axis=1, keepdims=True)) / scale_s) * mass
         stranded = ~(weight.sum(axis=1) > 0)
@@ -54,14 +54,17 @@ def draw_gravity(
 
 
 _MOST_ROUNDS = 400
-"""Draws after which a vehicle keeps a pair that no path joins: of a million vehicles none, if one pair in ten is."""
+"""Maximum number of redraws per vehicle, after which an unconnected pair is kept.
+
+If one pair in ten is connected, this affects none of a million vehicles.
+"""
 
 
 def draw_uniform(vehicles: int, *, paths: ShortestPaths, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Draw origins and destinations evenly over all ordered pairs of different nodes that a path joins.
+    """Draw origins and destinations evenly from all ordered pairs of different nodes that a path joins.
 
-    Pairs that none joins, as of a node that is only left and never entered, are drawn anew. Where hardly any two
-    nodes are joined a few may remain, and routing says so.
+    Unconnected pairs, such as those to a node without incoming links, are drawn again. In a network where hardly any
+    two nodes are connected, a few such pairs may remain, and routing reports them.
 
     Returns
     -------
@@ -116,14 +119,14 @@ def draw_trips(
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """What is to be driven.
+    """Demand of a run: trips, and routes if given.
 
     Attributes
     ----------
     trips
         In the order of departure.
     routes
-        One a trip, where the demand gives them; None where they are still to be found.
+        One per trip, if the demand gives them; None if they are still to be computed.
     notes
         What was left out, summed or filled in, one sentence each.
     """

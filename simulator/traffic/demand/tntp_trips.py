@@ -1,4 +1,4 @@
-"""TNTP trip tables, and recognition of the formats of trip files."""
+"""Reader of TNTP trip tables, and recognition of trip file formats."""
 
 import math
 import re
@@ -21,10 +21,10 @@ _SIGMAS = 6.0
 
 
 def read_tntp_trips(file: str | Path) -> TripTable:
-    """Read a trip table: blocks ``Origin n`` of pairs ``destination : trips;``, any number a line.
+    """Read a TNTP trip table: blocks ``Origin n`` of pairs ``destination : trips;``, any number of pairs per line.
 
-    Where the metadata have ``<NUMBER OF ZONES>``, zones must be among 1 … that number; where they have ``<TOTAL OD
-    FLOW>``, trips must sum to it within what rounding each to the digits it is written with can do.
+    If the metadata have ``<NUMBER OF ZONES>``, zones must be in 1 … that number. If they have ``<TOTAL OD FLOW>``,
+    trips must sum to it within the error from rounding each number to its written digits.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ def read_tntp_trips(file: str | Path) -> TripTable:
     Returns
     -------
     TripTable
-        Pairs with no trips left out; those within a zone kept.
+        Pairs without trips are left out; pairs within a zone are kept.
 
     Raises
     ------
     TrafficError
-        If the file is not of this form, a number is none or negative, or the sum is not the one declared.
+        If the file does not have this form, a number is invalid or negative, or the sum differs from the declared one.
     """
     try:
         return _Reading(str(file)).run()
@@ -55,7 +55,7 @@ class _Reading:
         self._destination: list[int] = []
         self._trips: list[float] = []
         self._line: list[int] = []
-        # Of the rounding error of the sum, where each number was rounded to its last digit.
+        # Variance of the rounding error of the sum, if each number was rounded to its last digit.
         self._variance = 0.0
 
     def run(self) -> TripTable:
@@ -148,7 +148,7 @@ class _Reading:
 
 
 def _decimals(written: str) -> int:
-    """Digits after the point; 0 of a number with an exponent, whose rounding is taken for coarser than it is."""
+    """Count the decimal digits; 0 for a number with an exponent, whose rounding is taken as coarser than it is."""
     _, _, digits = written.partition(".")
     return min(len(digits), 18) if digits.isdecimal() else 0
 
@@ -159,7 +159,7 @@ _XML = (b"<?xml", b"<!--", b"<!doctype", b"<routes", b"<additional")
 
 
 def is_sumo_routes(file: Path) -> bool:
-    """Say whether a file is one of SUMO's: by its suffix, or else by how it begins."""
+    """Return whether a file is a SUMO route file: by its suffix, or else by its beginning."""
     name = file.name.lower()
     if name.endswith(_ROUTES):
         return True
@@ -172,14 +172,14 @@ def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
     Parameters
     ----------
     file
-        ``.csv``, ``.csv.gz`` and ``.parquet`` are tables; what else begins with ``<`` is TNTP.
+        ``.csv``, ``.csv.gz`` and ``.parquet`` are tables; any other file that begins with ``<`` is TNTP.
     columns
-        Our name of a table's column to the file's.
+        Map from our name of a table's column to the file's.
 
     Raises
     ------
     TrafficError
-        If it is none of these, or cannot be used.
+        If the file has none of these formats, or cannot be used.
     """
     if file.name.lower().endswith(_TABLES):
         return read_od_table(file, columns=columns)
@@ -193,5 +193,5 @@ def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
 
 
 def _begin(file: Path) -> bytes:
-    """Return how a file begins, in small letters, blanks left out; nothing of one that cannot be read."""
+    """Return a file's beginning in lower case without blanks; empty if the file cannot be read."""
     return begin_of(file).removeprefix(b"\xef\xbb\xbf").lstrip().lower()

@@ -21,20 +21,20 @@ LongArray = npt.NDArray[np.int64]
 
 
 def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.random.Generator) -> LongArray:
-    """Round flows to whole vehicles by systematic sampling: expectations exact, totals as near as whole numbers can be.
+    """Round flows to whole vehicles by systematic sampling: unbiased, with totals as near as whole numbers can be.
 
-    With one u ~ U[0, 1) and C_i the sum of the first i flows, flow i becomes ⌊C_i + u⌋ − ⌊C_{i−1} + u⌋. So each
-    becomes the whole number below or above it, its expectation is the flow itself, and the sum over any run of
-    neighbours (all of them; all from one origin, where they lie together) is within 1 of theirs.
+    With one u ~ U[0, 1) and C_i the sum of the first i flows, flow i becomes ⌊C_i + u⌋ − ⌊C_{i−1} + u⌋. So each flow
+    becomes the whole number below or above it, and its expectation is the flow itself. The sum over any consecutive
+    flows (all flows, or all flows from one origin if they are adjacent) is within 1 of the exact sum.
 
     Parameters
     ----------
     flows
         (flows,) float64, not negative, finite.
     total
-        Vehicles wanted in all: flows are scaled to it, and it is met exactly. Left out, flows stay as they are.
+        Total number of vehicles: flows are scaled to it, and it is met exactly. By default, flows are not scaled.
     rng
-        Draws the one u.
+        Draws the single u.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.rando
     Raises
     ------
     ValueError
-        If a total is wanted of flows that sum to 0.
+        If a total is given and the flows sum to 0.
 
     References
     ----------
@@ -54,7 +54,7 @@ def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.rando
     if total is not None:
         if total and not bounds[-1] > 0:
             raise ValueError("flows that sum to 0 cannot be scaled")
-        # The last bound is the total itself, not what rounding makes of it.
+        # The last bound must be exactly the total, without rounding error.
         bounds = bounds / bounds[-1] * total if total else np.zeros_like(bounds)
         bounds[-1] = total
     whole = np.floor(bounds + rng.random()).astype(np.int64)
@@ -67,7 +67,7 @@ IntArray = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """How much of a table is driven, and when.
+    """Share or number of a table's trips to simulate, and their departure times.
 
     Attributes
     ----------
@@ -76,15 +76,15 @@ class SamplingOptions:
     begin_s
         Second of the file's times at which the run starts.
     share
-        Vehicles a trip, above 0.
+        Vehicles per trip, above 0.
     vehicles
-        Instead of a share: so many in all, in proportion.
+        Total number of vehicles, instead of a share; entries are scaled in proportion.
     departures
-        When trips leave whose file does not say.
+        Departure times of trips whose file has none.
     inside
-        Which part of those leaves within the run, 0 … 1; the others are left out.
+        Share of those trips that departs within the run, 0 … 1; the others are left out.
     undrivable
-        What becomes of trips between places that are not there, or that no path joins.
+        Handling of trips between places that do not exist, or that no path joins.
     """
 
     duration_s: float
@@ -105,12 +105,13 @@ def draw_table_trips(
     clock: Clock,
     rng: np.random.Generator,
 ) -> Demand:
-    """Make whole vehicles of a trip table.
+    """Draw vehicles from a trip table.
 
-    Names in the table are those of zones (nodes with the attribute ``zone``) where the network has one of them, else
-    those of nodes; beside zones, what is no zone but a node stands for that node, and is noted. Trips within one zone
-    are not driven. Entries become whole vehicles by :func:`~simulator.traffic.demand.trip_sampling.whole_vehicles`.
-    Where a zone has several nodes, each vehicle's pair of nodes is drawn evenly from those that a path joins.
+    Names in the table refer to zones (nodes with the attribute ``zone``) if at least one name is a zone of the network,
+    else to nodes. If names refer to zones, the name of a node that is not a zone stands for that node, and this is
+    noted. Trips within one zone are not driven. Entries become whole vehicles by
+    :func:`~simulator.traffic.demand.trip_sampling.whole_vehicles`. If a zone has several nodes, each vehicle's pair of
+    nodes is drawn evenly from the pairs that a path joins.
 
     Parameters
     ----------
@@ -119,22 +120,22 @@ def draw_table_trips(
     network, paths
         Roads, and shortest paths over them.
     taking
-        How much of it, and when.
+        Share or number of trips, and departure times.
     clock
-        Ticks to seconds.
+        Conversion between ticks and seconds.
     rng
-        The demand stream.
+        The random stream for demand.
 
     Returns
     -------
-    Planned
+    Demand
         Trips in the order of departure, without routes.
 
     Raises
     ------
     TrafficError
-        With file and row: trips between places that are not there or not joined, unless those are to be left out; or
-        no vehicle is left.
+        If trips lead between places that do not exist or that no path joins, unless those are to be left out, with
+        file and row; or if no vehicle is left.
     """
     notes = list(table.notes)
     table, zones, origin, destination = _placed(table, network, paths, taking, notes)
@@ -162,7 +163,7 @@ def draw_table_trips(
 def _placed(
     table: TripTable, network: RoadNetwork, paths: ShortestPaths, taking: SamplingOptions, notes: list[str]
 ) -> tuple[TripTable, Zones, IntArray, IntArray]:
-    """Return those entries that can be driven, the zones, and origin and destination among them."""
+    """Return the entries that can be driven, the zones, and the zone of each entry's origin and destination."""
     zones = Zones.named_by(table.places, network)
     number = zones.find(table.places)
     origin, destination = number[table.origin], number[table.destination]
@@ -197,7 +198,7 @@ def _placed(
 
 
 def _unknown(table: TripTable, origin: IntArray, destination: IntArray, zones: Zones) -> list[str]:
-    """Name each place that is not there, and where it first stands."""
+    """List each place that does not exist, and where it occurs first."""
     first: dict[int, int] = {}
     for ends, found in ((table.origin, origin), (table.destination, destination)):
         lost = np.flatnonzero(found < 0)
@@ -224,7 +225,7 @@ def _apart(table: TripTable, apart: BoolArray, kind: str) -> list[str]:
 
 
 def _inside(from_s: FloatArray, to_s: FloatArray, taking: SamplingOptions) -> FloatArray:
-    """Return how much of each entry departs within the run, 0 … 1."""
+    """Return the share of each entry that departs within the run, 0 … 1."""
     begin, end = taking.begin_s, taking.begin_s + taking.duration_s
     length = to_s - from_s
     overlap = np.minimum(to_s, end) - np.maximum(from_s, begin)
@@ -238,7 +239,7 @@ def _span(taking: SamplingOptions) -> str:
 
 
 def _departing(table: TripTable) -> str:
-    """Say when the trips of a file with times depart, and what decides where the run is among them."""
+    """Describe when the trips of a file with times depart, and which setting places the run among them."""
     if table.from_s is None or table.to_s is None:
         return ""
     first, last = table.from_s.min(), table.to_s.max()
@@ -269,9 +270,9 @@ def _nodes(
         return from_node, to_node
     pairs, number = np.unique(from_node.astype(np.int64) * paths.nodes + to_node, return_inverse=True)
     start, end = (ends.astype(np.int32) for ends in np.divmod(pairs, paths.nodes))
-    # A node may be in a zone and stand for itself too, so both ends can be one node.
+    # A node may be in a zone and also stand for itself, so both ends can be the same node.
     again = np.flatnonzero(~(paths.reached(start, end) & (start != end))[number])
-    # What no path joins is drawn again, from the pairs of its zones that one does: so all of those are alike.
+    # An unconnected pair is drawn again from the connected pairs of its zones, so all of those are equally likely.
     between, group = np.unique(np.stack([origin[again], destination[again]]), axis=1, return_inverse=True)
     for place, (first, last) in enumerate(between.T.tolist()):
         vehicles = again[group.ravel() == place]
@@ -283,7 +284,7 @@ def _nodes(
 
 
 def _leave(table: TripTable, entry: LongArray, taking: SamplingOptions, *, rng: np.random.Generator) -> FloatArray:
-    """Return when each vehicle leaves, seconds of the run."""
+    """Return the departure time of each vehicle, seconds of the run."""
     if table.from_s is None or table.to_s is None:
         return draw_departures(len(entry), taking.departures, duration_s=taking.duration_s, rng=rng)
     begin, end = taking.begin_s, taking.begin_s + taking.duration_s

@@ -18,32 +18,32 @@ IntArray = npt.NDArray[np.int32]
 LongArray = npt.NDArray[np.int64]
 
 SHOWN = 20
-"""Faults of one kind that are told one by one."""
+"""Maximum number of faults of one kind that are listed individually."""
 
 
 @dataclass(frozen=True, eq=False)
 class TripTable:
-    """Trips between places that are known by name, in the order of origin and destination.
+    """Trips between named places, sorted by origin and destination.
 
     Attributes
     ----------
     file
-        Where they are from, for messages.
+        File the trips were read from, for messages.
     places
-        Names of places, as the file writes them.
+        Names of places, as written in the file.
     origin, destination
         (entries,) int32, indices of `places`.
     trips
-        (entries,) float64, 0 or more; need not be whole.
+        (entries,) float64, 0 or more; not necessarily whole.
     row
-        (entries,) int64, row or line of the file; of summed ones, the first.
+        (entries,) int64, row or line of the file; for a summed entry, the first one.
     unit
         "row" or "line".
     from_s, to_s
-        (entries,) float64: when these trips depart, evenly between; equal where all depart at one moment. None where
-        the file does not say.
+        (entries,) float64: interval in which these trips depart, evenly; equal if all depart at one moment. None if the
+        file has no times.
     notes
-        What was summed.
+        Notes on what was summed.
     """
 
     file: str
@@ -102,7 +102,7 @@ class TripTable:
         from_s: FloatArray | None = None,
         to_s: FloatArray | None = None,
     ) -> "TripTable":
-        """Sort entries, and add up those that have everything but their trips in common, saying how many those were."""
+        """Sort entries, add up those that differ only in their trips, and note how many those were."""
         table = cls.sorted(file, places, origin, destination, trips, row, unit=unit, from_s=from_s, to_s=to_s)
         keys = [key for key in (table.origin, table.destination, table.from_s, table.to_s) if key is not None]
         first = np.ones(len(table), dtype=np.bool_)
@@ -120,21 +120,21 @@ class TripTable:
 
     @property
     def title(self) -> str:
-        """Name of the file without its folders: notes are read elsewhere."""
+        """Name of the file without its folders, because notes are read elsewhere."""
         return Path(self.file).name
 
     @property
     def has_times(self) -> bool:
-        """Whether the file says when trips depart."""
+        """Whether the file states when trips depart."""
         return self.from_s is not None
 
     @property
     def total(self) -> float:
-        """All trips, those within a place included."""
+        """Total number of trips, those within a place included."""
         return float(self.trips.sum())
 
     def kept(self, which: npt.NDArray[np.bool_], *, trips: FloatArray | None = None) -> "TripTable":
-        """Return the table of some entries only, perhaps with other trips."""
+        """Return a table of the selected entries, with other numbers of trips if given."""
         return TripTable(
             self.file,
             self.places,
@@ -149,7 +149,7 @@ class TripTable:
         )
 
     def name(self, entry: int) -> str:
-        """Say where an entry stands."""
+        """Return the file and row of an entry, for messages."""
         return f"{self.file}: {self.unit} {int(self.row[entry])}"
 
     def __len__(self) -> int:
@@ -160,7 +160,7 @@ class TripTable:
 
 
 def capped(faults: Sequence[str], *, total: int | None = None) -> list[str]:
-    """Return the first faults, and how many more there are."""
+    """Return the first faults, and a line with the number of further faults."""
     count = len(faults) if total is None else total
     shown = list(faults[:SHOWN])
     return shown if count <= len(shown) else [*shown, f"… and {count - len(shown):,} more like these"]
@@ -171,20 +171,20 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Zones:
-    """Places that trips lead between, each one node or several.
+    """Origins and destinations of trips, each consisting of one or more nodes.
 
     Attributes
     ----------
     names
-        As text; no two alike.
+        Distinct names, as text.
     offsets
-        (zones + 1,) int64; the nodes of zone i are nodes[offsets[i]:offsets[i + 1]], never none.
+        (zones + 1,) int64; the nodes of zone i are nodes[offsets[i]:offsets[i + 1]], at least one.
     nodes
         Node indices, int32.
     kind
-        "zone" or "node": what a name names.
+        "zone" or "node": what the names refer to.
     borrowed
-        Those names that are no zone's but a node's, where the others are zones'.
+        Names that refer to a node although the other names refer to zones.
     """
 
     names: list[str]
@@ -195,7 +195,7 @@ class Zones:
 
     @classmethod
     def of_zones(cls, network: RoadNetwork) -> "Zones":
-        """Return the zones of a network: nodes that carry the same ``zone`` are one; perhaps there are none."""
+        """Return the zones of a network: nodes with the same attribute ``zone`` form one zone; there may be none."""
         carried = node_ids([data.get("zone") for _, data in network.graph.nodes(data=True)])
         members: dict[str, list[int]] = {}
         for node, name in enumerate(carried):
@@ -208,17 +208,17 @@ class Zones:
 
     @classmethod
     def of_nodes(cls, network: RoadNetwork) -> "Zones":
-        """Return every node of a network as a zone of its own, named by its key in the graph."""
+        """Return every node of a network as a separate zone, named by its key in the graph."""
         names = [name or "" for name in node_ids(network.node_names)]
         count = len(names)
         return cls(names, np.arange(count + 1, dtype=np.int64), np.arange(count, dtype=np.int32), "node")
 
     @classmethod
     def named_by(cls, names: Sequence[str], network: RoadNetwork) -> "Zones":
-        """Return what names stand for: zones, if any of them is one, else nodes.
+        """Return what the names refer to: zones, if at least one name is a zone, else nodes.
 
-        Beside zones, a name that is no zone's but a node's stands for that node: files number centroids at the edge of
-        a region so. See `borrowed`.
+        If names refer to zones, the name of a node that is not a zone stands for that node: some files use node numbers
+        for the centroids at the edge of a region. See `borrowed`.
         """
         zones, nodes = cls.of_zones(network), cls.of_nodes(network)
         known = set(zones.names)
@@ -236,16 +236,16 @@ class Zones:
 
     @property
     def of_one_node(self) -> bool:
-        """Whether every zone is one node."""
+        """Whether every zone consists of one node."""
         return len(self.nodes) == len(self.names)
 
     def find(self, names: Sequence[str]) -> IntArray:
-        """Return the zone of each name, (names,) int32; −1 where there is none."""
+        """Return the index of the zone of each name, (names,) int32; −1 where there is none."""
         at = {name: number for number, name in enumerate(self.names)}
         return np.array([at.get(name, -1) for name in names], dtype=np.int32)
 
     def draw_nodes(self, zone: IntArray, *, rng: np.random.Generator) -> IntArray:
-        """Draw one of its nodes for each zone, evenly, (n,) int32; no coin is tossed where each is one node."""
+        """Draw a node of each zone, evenly, (n,) int32; nothing is drawn if every zone consists of one node."""
         if self.of_one_node:
             return self.nodes[zone]
         size = np.diff(self.offsets)[zone]
@@ -259,7 +259,7 @@ class Zones:
         return self.nodes[self.offsets[zone] : self.offsets[zone + 1]]
 
     def joined(self, origin: IntArray, destination: IntArray, paths: ShortestPaths) -> BoolArray:
-        """Return whether a path leads from some node of each origin to another of the destination beside it."""
+        """Return whether a path leads from a node of each origin to another node of the corresponding destination."""
         found = np.zeros(len(origin), dtype=np.bool_)
         by_origin = np.argsort(origin, kind="stable")
         bounds = np.searchsorted(origin[by_origin], np.arange(len(self.names) + 1))
@@ -269,19 +269,19 @@ class Zones:
         return found
 
     def mean_times(self, zone: IntArray, paths: ShortestPaths) -> FloatArray:
-        """Return the mean shortest time between the nodes of zones, over those that a path joins.
+        """Return the mean shortest time between the nodes of two zones, over the pairs of nodes that a path joins.
 
         Parameters
         ----------
         zone
-            (n,) int32: which zones.
+            (n,) int32: indices of the zones.
         paths
             Shortest paths of the network.
 
         Returns
         -------
         numpy.ndarray
-            (n, n) float64, seconds; inf where no path leads.
+            (n, n) float64, seconds; inf where there is no path.
         """
         total = np.zeros((len(zone), len(zone)))
         count = np.zeros((len(zone), len(zone)))
@@ -293,13 +293,13 @@ class Zones:
         return np.where(count > 0, total / np.maximum(count, 1.0), np.inf)
 
     def _reached(self, zones: IntArray, paths: ShortestPaths) -> Iterator[tuple[int, LongArray]]:
-        """Yield, for every node of some zones, its zone and how many other nodes of each zone it reaches."""
+        """Yield, for every node of some zones, its zone and the number of other nodes it reaches in each zone."""
         for number, node, times in self._times(zones, paths):
             others = np.isfinite(times) & (self.nodes != node)
             yield number, np.add.reduceat(others, self.offsets[:-1], dtype=np.int64)
 
     def _times(self, zones: IntArray, paths: ShortestPaths) -> Iterator[tuple[int, int, FloatArray]]:
-        """Yield, for every node of some zones, its zone, itself and its times to `nodes`."""
+        """Yield, for every node of some zones, its zone, its index and its shortest times to `nodes`."""
         member_of: dict[int, list[int]] = {}
         for zone in zones.tolist():
             for node in self.nodes_of(zone).tolist():

@@ -1,4 +1,4 @@
-"""Gravity demand between zones: from what each produces and attracts to a trip table."""
+"""Gravity demand between zones: a trip table computed from the zones' productions and attractions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from simulator.traffic.paths import ShortestPaths
 FloatArray = npt.NDArray[np.float64]
 
 _PAIR_NBYTES = 64.0
-"""Memory of a pair of zones: eight numbers, those between two steps of the spread included."""
+"""Memory per pair of zones: eight numbers, including the temporary ones of the computation."""
 _TOLERANCE = 1e-9
 _MOST_ROUNDS = 10_000
 _NAMES = {
@@ -33,14 +33,14 @@ _NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class ZoneMasses:
-    """Trips that begin and end in each zone.
+    """Number of trips that begin and end in each zone.
 
     Attributes
     ----------
     file
-        Where they are from.
+        File the numbers were read from.
     names
-        Of the zones, no two alike.
+        Distinct names of the zones.
     production, attraction
         (zones,) float64, 0 or more, each with a sum above 0.
     """
@@ -57,8 +57,8 @@ class ZoneMasses:
         Raises
         ------
         TrafficError
-            If the file cannot be read, lacks a column, or a row has no zone, one that another has, or numbers of trips
-            that are none.
+            If the file cannot be read or lacks a column, or a row has no zone, the zone of another row, or invalid
+            numbers of trips.
         """
         path = Path(file)
         try:
@@ -97,17 +97,17 @@ def gravity_table(
     scale_s: float,
     constraint: Literal["doubly", "singly"],
 ) -> TripTable:
-    """Spread the trips of zones over pairs of different zones: T_ij = a_i P_i b_j A_j exp(−t_ij / scale_s).
+    """Distribute the trips of zones over pairs of different zones: T_ij = a_i P_i b_j A_j exp(−t_ij / scale_s).
 
-    t_ij is the shortest time between the zones, the mean over their pairs of nodes that a path joins. Singly
-    constrained, b = 1 and each a_i is such that zone i sends out its production P_i. Doubly constrained, each zone also
-    receives its attraction A_j: a and b by iterative proportional fitting (Furness), to 1 part in 10⁹; attractions are
-    first scaled to the sum of productions.
+    t_ij is the shortest time between the zones, averaged over their pairs of nodes that a path joins. In the singly
+    constrained model, b = 1 and each a_i is chosen such that zone i sends its production P_i. In the doubly constrained
+    model, each zone also receives its attraction A_j: a and b are found by iterative proportional fitting (Furness), to
+    1 part in 10⁹, after attractions are scaled to the sum of productions.
 
     Parameters
     ----------
     masses
-        What zones produce and attract.
+        Productions and attractions of the zones.
     network, paths
         Roads, and shortest paths over them.
     scale_s
@@ -118,13 +118,13 @@ def gravity_table(
     Returns
     -------
     TripTable
-        Trips between every two zones; their sum is that of the productions.
+        Trips between all pairs of zones; their sum equals the sum of the productions.
 
     Raises
     ------
     TrafficError
-        If a zone is not among the roads, one that produces (or attracts) can reach (or be reached from) no other, or
-        no spread has both sums.
+        If a zone does not exist in the network, if a zone that produces (or attracts) trips cannot reach (or be reached
+        from) any other, or if no distribution of trips has both sums.
 
     References
     ----------
@@ -172,7 +172,7 @@ def gravity_table(
 
 
 def _check_elsewhere(masses: ZoneMasses, attraction: FloatArray) -> None:
-    """Refuse a zone so large that what it sends and receives cannot all be of other zones."""
+    """Raise an error for a zone that produces and attracts more trips than other zones can receive and send."""
     total = float(masses.production.sum())
     large = np.flatnonzero(masses.production + attraction > total * (1.0 + _TOLERANCE)).tolist()
     if large:
@@ -186,7 +186,7 @@ def _check_elsewhere(masses: ZoneMasses, attraction: FloatArray) -> None:
 
 
 def _deterrence(times: FloatArray, masses: ZoneMasses, attraction: FloatArray, *, scale_s: float) -> FloatArray:
-    """Return A_j exp(−t_ij / scale_s), rows scaled at will; (zones, zones) float64."""
+    """Return A_j exp(−t_ij / scale_s), each row up to a constant factor; (zones, zones) float64."""
     sends, receives = masses.production > 0, attraction > 0
     times = np.where(receives[None, :] & sends[:, None], times, np.inf)
     nearest, closest = times.min(axis=1), times.min(axis=0)
@@ -200,13 +200,13 @@ def _deterrence(times: FloatArray, masses: ZoneMasses, attraction: FloatArray, *
     ]
     if faults:
         raise TrafficError(capped(faults))
-    # Relative to the nearest of each row, so that a small scale cannot underflow every weight of it to 0.
+    # Times are relative to the nearest zone of each row, so that a small scale cannot underflow a whole row to 0.
     relative = times - np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
     return np.exp(-relative / scale_s) * attraction
 
 
 def _balanced(weights: FloatArray, masses: ZoneMasses, attraction: FloatArray) -> FloatArray:
-    """Fit rows to productions and columns to attractions."""
+    """Scale rows to productions and columns to attractions, iteratively."""
     trips = weights.copy()
     production = masses.production
     for _ in range(_MOST_ROUNDS):

@@ -1,4 +1,4 @@
-"""Data owners that are somewhere and do not move: vehicles counted at detectors, people who checked in at places."""
+"""Stationary data owners: vehicles counted at detectors, people who checked in at places."""
 
 from simulator.traffic.static.owners import OwnerOptions, Owners
 from simulator.traffic.static.rows import FileFormat, OwnerRows

@@ -1,4 +1,4 @@
-"""Data owners read from a table: where each is, and when."""
+"""Data owners read from a table: place and time of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,15 +19,15 @@ from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """When the rows of a table begin to count.
+    """Times from which the owners in the rows of a table are present.
 
     Attributes
     ----------
     arrive_s
-        (rows,) float64: seconds of the run, below 0 of those who are there when it starts; None where the table has
-        no times.
+        (rows,) float64: seconds of the run, below 0 for owners present before it starts; None if the table has no
+        times.
     keep
-        (rows,) bool: whose time is known and not over before the run starts.
+        (rows,) bool: rows whose time is known and not over before the run starts.
     notes
         What was left out, one sentence each.
     """
@@ -38,23 +38,24 @@ class Moments:
 
     @classmethod
     def from_rows(cls, rows: OwnerRows, *, start: str | float | None, unit_s: float, dwell_s: float | None) -> Self:
-        """Read the times.
+        """Read the times of rows.
 
         Parameters
         ----------
         rows
-            Those that count.
+            Rows to use.
         start
-            The time that is the run's 0, as the file writes times; None for the earliest.
+            The file's time at second 0 of the run, written as in the file; None for the earliest.
         unit_s
-            Seconds that one is, where times are numbers.
+            Seconds per unit of time, if times are numbers.
         dwell_s
-            How long an owner stays; None for ever. Who came before the start is there from 0 on, unless gone by then.
+            Duration of an owner's stay; None if owners never leave. An owner that came before the start is present from
+            second 0 on, unless it has left by then.
 
         Raises
         ------
         TrafficError
-            If times cannot be read, `start` names a time zone and they do not, or no owner is there after the start.
+            If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
         """
         if not rows.has("time"):
             return cls(None, np.ones(len(rows), dtype=bool), ())
@@ -85,7 +86,7 @@ class Moments:
 
 
 def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool, bool]:
-    """Return times in seconds, NaN of nothing; which are unreadable; whether they are numbers; and whether naive.
+    """Return times in seconds (NaN if empty), which are unreadable, whether they are numbers, and whether naive.
 
     Raises
     ------
@@ -125,31 +126,32 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OwnerOptions:
-    """How a table of owners is understood.
+    """Options for reading a table of owners.
 
     Attributes
     ----------
     columns
-        Our name of a column to the file's: `place`, `lon`, `lat`, `x`, `y`, `count`, `time`, `owner`, `period`.
+        Map from our name of a column to the file's: `place`, `lon`, `lat`, `x`, `y`, `count`, `time`, `owner`,
+        `period`.
     format
-        How the file is written, and which of its rows count.
+        Format of the file, and which of its rows are used.
     crs
-        The system of `x` and `y`.
-    window
+        Coordinate system of `x` and `y`.
+        window
         (lon_min, lat_min, lon_max, lat_max) in degrees: rows outside are left out.
     duplicates
-        What becomes of rows of the same place, period, time and owner; None for "refuse" where rows have counts and
-        "sum" where they are owners.
+        Handling of rows with the same place, period, time and owner; None for "refuse" if rows have counts, and for
+        "sum" if each row is an owner.
     fractions
-        What becomes of counts that are not whole.
+        Handling of counts that are not whole.
     one_per
-        Whether each row is an owner, or each owner is one, at the last place.
+        Whether each row is one data owner, or each distinct owner is one, at its last place.
     start
-        The time of the file that is the run's 0; None for the earliest.
+        The file's time at second 0 of the run; None for the earliest.
     time_unit_s
-        Seconds that one is, where times are numbers.
+        Seconds per unit of time, if times are numbers.
     dwell_s
-        How long an owner stays from its time on; None for the rest of the run.
+        Duration of an owner's stay from its time on; None for the rest of the run.
     """
 
     columns: Mapping[str, str | int]
@@ -166,19 +168,19 @@ class OwnerOptions:
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Data owners, in the order in which they come.
+    """Data owners, in the order of arrival.
 
     Attributes
     ----------
     sites
-        Every place of the table, those included where nobody is.
+        Every place of the table, including those without owners.
     site
-        (owners,) int32: where each is.
+        (owners,) int32: index of each owner's site.
     arrive_s, leave_s
-        (owners,) float64: from when to when, seconds of the run; both None where everybody is there throughout.
-        `leave_s` is infinity of those who stay.
+        (owners,) float64: begin and end of each owner's presence, seconds of the run; both None if all owners are
+        present throughout. `leave_s` is infinity for owners that never leave.
     remarks
-        What was left out or filled in, one sentence each.
+        Notes on what was left out or filled in, one sentence each.
     """
 
     sites: Sites
@@ -194,16 +196,16 @@ class Owners:
         Parameters
         ----------
         file
-            One row an owner, or one a place with how many; `read_frame` says which kinds of file.
+            One row per owner, or one row per place with a count; see `read_frame` for the file formats.
         reading
-            How it is understood.
+            Options for reading the file.
         crs
-            The system of the roads; if None, the one of `x` and `y`, or the UTM zone of the places.
+            Coordinate system of the roads; if None, that of `x` and `y`, or the UTM zone of the places.
 
         Raises
         ------
         TrafficError
-            For whatever is wrong with it: file, row, rule and value.
+            For any fault in the file, with file, row, rule and value.
         """
         rows = OwnerRows.from_file(file, columns=reading.columns, format_=reading.format)
         placed = SiteRows.from_rows(rows, crs=crs, given=reading.crs, window=reading.window)
@@ -241,20 +243,20 @@ class Owners:
 
     @property
     def crs(self) -> pyproj.CRS:
-        """Projected, in metres."""
+        """Projected coordinate system, in metres."""
         return self.sites.crs
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """Extent of the places where somebody is: (x_min, y_min, x_max, y_max) in metres."""
+        """Extent of the places that have owners: (x_min, y_min, x_max, y_max) in metres."""
         return self.sites.bounds(self.at_sites() > 0)
 
     def at_sites(self) -> npt.NDArray[np.int64]:
-        """How many owners each site has in all, (sites,) int64."""
+        """Return the total number of owners of each site, (sites,) int64."""
         return np.bincount(self.site, minlength=len(self.sites))
 
     def notes(self) -> list[str]:
-        """Say what was left out or filled in while reading, one sentence each."""
+        """Return what was left out or filled in while reading, one sentence each."""
         return list(self.remarks)
 
     def __len__(self) -> int:
@@ -265,7 +267,7 @@ class Owners:
 
 
 def _last_of_each(rows: OwnerRows, arrive_s: FloatArray | None, keep: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Choose of each owner the row of its last time, of one time the last row; (rows,) bool."""
+    """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
     owner = rows.texts("owner")
     if owner.isna()[keep].any():
         raise TrafficError([rows.fault("owner", owner.isna().to_numpy(dtype=bool) & keep, "must say who it is")])

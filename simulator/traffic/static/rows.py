@@ -1,4 +1,4 @@
-"""Rows of a table of data owners: which are used, and how many owners each stands for."""
+"""Rows of a table of data owners: selection, and number of owners per row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,23 +15,23 @@ from simulator.traffic.errors import TrafficError
 from simulator.traffic.trips import too_many
 
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
-"""What stands for nothing where a number is due, in lower case."""
+"""Texts that mark a missing number, in lower case."""
 SHOWN = 20
 LARGEST_WHOLE = 2.0**53
 
 
 @dataclass(frozen=True)
 class FileFormat:
-    """How a file of rows is written.
+    """Format of a file of rows.
 
     Attributes
     ----------
     separator
-        Between columns; None for what its suffix says.
+        Separator of columns; None for the one that the suffix implies.
     header
         Whether the first line names the columns.
     where
-        By column, what it must hold for a row to count: any of these.
+        Map from a column to its permitted values: rows with other values are not used.
     """
 
     separator: str | None = None
@@ -41,20 +41,20 @@ class FileFormat:
 
 @dataclass(frozen=True, eq=False)
 class OwnerRows:
-    """Rows of a file.
+    """Rows of a table of data owners.
 
     Attributes
     ----------
     file
-        As the user gave it; named in messages.
+        File name as the user gave it, for messages.
     frame
-        Columns of the file by our names; text, or what a Parquet file holds.
+        Columns of the file by our names; text, or the types of a Parquet file.
     headings
-        Our name of a column to the file's.
+        Map from our name of a column to the file's.
     number
         (rows,) int64: each row's number in the file, from 1, header not counted.
     chosen
-        (rows,) bool: which rows are as `where` wants them.
+        (rows,) bool: rows that satisfy `where`.
     """
 
     file: str
@@ -65,21 +65,21 @@ class OwnerRows:
 
     @classmethod
     def from_file(cls, file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> Self:
-        """Read the columns that are mapped.
+        """Read the mapped columns of a file.
 
         Parameters
         ----------
         file
-            Its suffix says what it is, as in `read_frame`.
+            File to read; its suffix determines the format, as in `read_frame`.
         columns
-            Our name of a column to the file's name or number.
+            Map from our name of a column to the file's name or number.
         format_
-            How it is written, and which rows count.
+            Format of the file, and which rows are used.
 
         Raises
         ------
         TrafficError
-            If the file cannot be read, lacks a column, holds no row, or none that counts.
+            If the file cannot be read, lacks a column, or holds no row to use.
         """
         filters: dict[str | int, tuple[Any, ...]] = {
             column if format_.header else _number(column, str(file)): values for column, values in format_.where.items()
@@ -105,11 +105,11 @@ class OwnerRows:
         return len(self.frame)
 
     def has(self, name: str) -> bool:
-        """Whether a column of this name is mapped."""
+        """Return whether a column of this name is mapped."""
         return name in self.headings
 
     def kept(self, keep: npt.NDArray[np.bool_]) -> Self:
-        """Return these rows alone, (rows,) bool, under the numbers they have in the file."""
+        """Return only the rows selected by `keep`, (rows,) bool; they keep their numbers in the file."""
         if keep.all():
             return self
         return type(self)(self.file, self.frame[keep], self.headings, self.number[keep], self.chosen[keep])
@@ -120,7 +120,7 @@ class OwnerRows:
         Returns
         -------
         tuple
-            (rows,) float64, NaN where there is none; and (rows,) bool, where something stands that is no number.
+            (rows,) float64, NaN where there is no number; and (rows,) bool, whether a value is not a number.
         """
         column = self.frame[name]
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
@@ -137,23 +137,23 @@ class OwnerRows:
         return numbers, wrong
 
     def texts(self, name: str) -> "pd.Series[str]":
-        """Read a column as text, surrounding blanks cut off; NA where nothing stands."""
+        """Read a column as text without surrounding blanks; NA where a value is empty."""
         column = self.frame[name]
         whole = pd.api.types.is_float_dtype(column) and column.dropna().between(-LARGEST_WHOLE, LARGEST_WHOLE).all()
         if whole and (column.dropna() % 1 == 0).all():
-            column = column.astype("Int64")  # names that are numbers, beside nothing
+            column = column.astype("Int64")  # numeric names in a column with empty values
         text: pd.Series[str] = column.astype("string").str.strip()
         return text.mask(text == "")
 
     def fault(self, name: str, wrong: npt.NDArray[np.bool_], rule: str) -> str:
-        """Say in which rows a column breaks a rule, of at least one, with the first value received."""
+        """Return a message on the rows (at least one) in which a column breaks a rule, with the first value."""
         where = np.flatnonzero(wrong)
         value = self.frame[name].iloc[int(where[0])]
         said = "nothing" if pd.isna(value) else repr(value)
         return f"{self.file}: {self.words(wrong)}: {name} (column {self.headings[name]!r}) {rule}, got {said}"
 
     def words(self, chosen: npt.NDArray[np.bool_]) -> str:
-        """Name rows by their numbers in the file, the first 20 of many."""
+        """List rows by their numbers in the file, at most the first 20."""
         numbers = self.number[chosen]
         return numbers_in_words(numbers[:SHOWN].tolist(), total=len(numbers))
 
@@ -169,7 +169,7 @@ def _heading(column: str | int, names: list[str]) -> str:
 
 
 def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> npt.NDArray[np.bool_]:
-    """Say which rows hold one of the values: numbers compared as numbers, all else as text."""
+    """Return which rows hold one of the values: numbers are compared as numbers, all other values as text."""
     found = np.zeros(len(column), dtype=bool)
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     others = [str(value) if isinstance(value, str) else str(value).lower() for value in values]
@@ -194,7 +194,7 @@ def counts_of(rows: OwnerRows) -> FloatArray:
     Raises
     ------
     TrafficError
-        Naming the rows where something else stands.
+        If any row has another value; the message lists the rows.
     """
     count, wrong = rows.numbers("count")
     faults = []
@@ -218,21 +218,21 @@ def without_duplicates(
     *,
     rule: str | None,
 ) -> tuple[BoolArray, list[str]]:
-    """Choose among rows of the same place, period, time and owner.
+    """Select among rows with the same place, period, time and owner.
 
     Parameters
     ----------
     rows
-        Those that count.
+        Rows to use.
     site, arrive_s, count
-        (rows,) each, or None where the file does not have it.
+        (rows,) each, or None if the file does not have the column.
     rule
-        "refuse", "first", "last", "greatest" or "sum"; None for "refuse" where rows have counts, else "sum".
+        "refuse", "first", "last", "greatest" or "sum"; None for "refuse" if rows have counts, else "sum".
 
     Returns
     -------
     tuple
-        (rows,) bool: which to take; and what there was to say.
+        (rows,) bool: rows to keep; and notes.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def without_duplicates(
     everything = np.ones(len(rows), dtype=bool)
     told_apart = [name for name in ("period", "time", "owner") if rows.has(name)]
     if count is None and not told_apart:
-        return everything, []  # rows of owners nothing is known about but the place
+        return everything, []  # only the owners' places are known
     keys: dict[str, object] = {"site": site}
     for name in told_apart:
         keys[name] = arrive_s if name == "time" else pd.factorize(rows.texts(name))[0]
@@ -277,25 +277,25 @@ def expanded(
     *,
     fractions: str,
 ) -> tuple[IntArray | None, list[str]]:
-    """Say how many owners each row stands for.
+    """Return the number of owners each row stands for.
 
     Parameters
     ----------
     rows, site, arrive_s, count
-        Of each row.
+        Rows, with the site, time and count of each.
     fractions
-        "refuse", or "nearest": the total of a place at a time is rounded, halves to the even, and the row that the
-        remainder falls to is the last of them.
+        "refuse", or "nearest": the total of each place and time is rounded, halves to even, and the last row takes the
+        remainder.
 
     Returns
     -------
     tuple
-        (rows,) int64, None where each is one; and what there was to say.
+        (rows,) int64, None if each row is one owner; and notes.
 
     Raises
     ------
     TrafficError
-        If counts are not whole and that is refused, or there are more owners than can be meant.
+        If counts are not whole and `fractions` is "refuse", or there are too many owners.
     """
     total = float(len(rows)) if count is None else float(count.sum())
     if fault := too_many(total):

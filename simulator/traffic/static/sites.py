@@ -1,4 +1,4 @@
-"""Sites of data owners: on the globe or in a list, for each row of a table, and as named places."""
+"""Sites of data owners: coordinates or named places, assigned to the rows of a table or read from a list."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,29 +18,29 @@ from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import FileFormat, OwnerRows
 
 SIDE_M = 1000.0
-"""Side of the square that stands for a place without coordinates."""
+"""Side of the square that represents a place without coordinates."""
 FARTHEST_M = 1_000_000.0
-"""Beyond this from their middle, places are not of one city and UTM stretches too much."""
+"""Maximum distance of places from their middle: beyond it, they are not in one city and UTM distorts too much."""
 SOUTHERNMOST = -60.0
-"""Latitude beyond which nobody lives: a city there has its longitudes and latitudes swapped."""
+"""Southern limit of latitude for cities: data beyond it have longitudes and latitudes swapped."""
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Places in the city's coordinate system.
+    """Sites in the city's coordinate system.
 
     Attributes
     ----------
     names
-        One a site; None where sites are coordinates without names.
+        One name per site; None if sites are coordinates without names.
     xy
         (sites, 2) float64, metres in `crs`.
     crs
-        Projected, in metres.
+        Projected coordinate system, in metres.
     side_m
-        Where places have no coordinates, the side of the squares they are laid out as, in a row from west to east
-        by name; else None.
+        If places have no coordinates, the side of the squares that represent them, in a row from west to east by name;
+        else None.
     """
 
     names: list[str] | None
@@ -50,7 +50,7 @@ class Sites:
 
     @classmethod
     def in_a_row(cls, names: list[str]) -> Self:
-        """Lay places without coordinates out as a row of squares, west to east in this order."""
+        """Represent places without coordinates as a row of squares, from west to east in the given order."""
         xy = np.column_stack([(np.arange(len(names)) + 0.5) * SIDE_M, np.full(len(names), SIDE_M / 2)])
         return cls(names, xy, crs_about((0.0, 0.0)), SIDE_M)
 
@@ -58,23 +58,23 @@ class Sites:
     def on_the_globe(
         cls, names: list[str] | None, lon: FloatArray, lat: FloatArray, *, crs: pyproj.CRS | None, file: str
     ) -> Self:
-        """Project places.
+        """Project geographic places.
 
         Parameters
         ----------
         names
-            One a place, or None.
+            One name per place, or None.
         lon, lat
             (places,) float64, WGS84 degrees.
         crs
-            The system to project to; if None, the UTM zone of their middle.
+            Coordinate system to project to; if None, the UTM zone of the places' middle.
         file
-            Named in messages.
+            File name for messages.
 
         Raises
         ------
         TrafficError
-            If they are too far apart for one city, or where none is.
+            If the places are too far apart for one city, or where no city is.
         """
         if crs is None:
             check_one_city(lon, lat, file=file)
@@ -88,7 +88,7 @@ class Sites:
     def on_the_plane(
         cls, names: list[str] | None, x: FloatArray, y: FloatArray, *, given: str, crs: pyproj.CRS | None
     ) -> Self:
-        """Take planar places, (places,) metres in the system `given`, to `crs` where that is another."""
+        """Transform planar places, (places,) metres in the system `given`, to `crs` if the two differ."""
         known = pyproj.CRS.from_user_input(given)
         if crs is None or crs == known:
             return cls(names, np.column_stack([x, y]), known)
@@ -98,7 +98,7 @@ class Sites:
         return len(self.xy)
 
     def bounds(self, used: npt.NDArray[np.bool_]) -> tuple[float, float, float, float]:
-        """Smallest rectangle around these sites, (sites,) bool, in metres; of squares, all of them."""
+        """Return the bounding box of the sites in `used`, (sites,) bool, in metres; for squares, that of all sites."""
         if self.side_m is not None:
             return 0.0, 0.0, len(self) * self.side_m, self.side_m
         there = self.xy[used & np.isfinite(self.xy).all(axis=1)]
@@ -107,11 +107,11 @@ class Sites:
 
 
 def transformed(x: FloatArray, y: FloatArray, source: Any, target: pyproj.CRS) -> FloatArray:
-    """Take coordinates, (n,) each, from one system to another; (n, 2), NaN where it does not reach."""
+    """Transform coordinates, (n,) each, between two systems; (n, 2), NaN outside the target's area."""
     if not len(x):
         return np.empty((0, 2))
     transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
-    # pyproj takes an array of one number for a number, which numpy has deprecated: one place goes in twice.
+    # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single place is sent twice.
     sent = (x, y) if len(x) != 1 else (x.repeat(2), y.repeat(2))
     xy = np.column_stack(transformer.transform(*sent))[: len(x)]
     xy[~np.isfinite(xy).all(axis=1)] = np.nan
@@ -119,19 +119,19 @@ def transformed(x: FloatArray, y: FloatArray, source: Any, target: pyproj.CRS) -
 
 
 def check_degrees(lon: FloatArray, lat: FloatArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], str]:
-    """Say which longitudes and latitudes are out of range, (n,) bool each, and what may be the reason."""
+    """Return which longitudes and latitudes are out of range, (n,) bool each, and a possible reason."""
     wrong_lon, wrong_lat = np.abs(lon) > 180, np.abs(lat) > 90
     swapped = wrong_lat.any() and not (np.abs(lat) > 180).any() and not (np.abs(lon) > 90).any()
     return wrong_lon, wrong_lat, ": are lon and lat swapped?" if swapped else ""
 
 
 def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
-    """Refuse places of no city, (n,) degrees, in range.
+    """Check that places, (n,) degrees, in range, can be in one city.
 
     Raises
     ------
     TrafficError
-        If they are all in Antarctica, or more than a thousand kilometres from their middle.
+        If all places are in Antarctica, or some are more than a thousand kilometres from their middle.
     """
     if lat.max() < SOUTHERNMOST:
         words = f"{file}: every latitude is beyond {SOUTHERNMOST:g}, as {lat[0]:.4f} at longitude {lon[0]:.4f}"
@@ -149,7 +149,7 @@ def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
 
 
 def natural_order(names: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Order names as people do: numbers in them by value; (names,) int64."""
+    """Return the natural order of names, with numbers in them compared by value; (names,) int64."""
     texts = [str(name) for name in np.asarray(names, dtype=object)]
     return np.array(sorted(range(len(texts)), key=lambda i: _natural(texts[i])), dtype=np.int64)
 
@@ -164,16 +164,16 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class SiteRows:
-    """Rows that are somewhere.
+    """Rows that have a place.
 
     Attributes
     ----------
     rows
-        Those that count and have a place.
+        Rows that are used and have a place.
     site
-        (rows,) int32: which of the sites.
+        (rows,) int32: index of the row's site.
     sites
-        Every place of the file, those included of which no row counts.
+        Every place of the file, including those of unused rows.
     notes
         What was left out, one sentence each.
     """
@@ -192,23 +192,23 @@ class SiteRows:
         given: str | None,
         window: tuple[float, float, float, float] | None = None,
     ) -> Self:
-        """Find the places that rows name.
+        """Determine the sites of rows.
 
         Parameters
         ----------
         rows
-            With `place`, or `lon` and `lat`, or `x` and `y`, or a place and coordinates.
+            Rows with `place`, or `lon` and `lat`, or `x` and `y`, or a place and coordinates.
         crs
-            The system to project to; None for one that fits.
+            Coordinate system to project to; None to choose one.
         given
-            The system of `x` and `y`.
+            Coordinate system of `x` and `y`.
         window
-            (lon_min, lat_min, lon_max, lat_max), degrees.
+            (lon_min, lat_min, lon_max, lat_max), degrees: rows outside are left out.
 
         Raises
         ------
         TrafficError
-            If coordinates are no numbers or out of range, or no row is left.
+            If coordinates are not numbers or are out of range, or no row is left.
         """
         notes: list[str] = []
         axes = ("lon", "lat") if rows.has("lon") else ("x", "y") if rows.has("x") else ()
@@ -257,7 +257,7 @@ def _left_out(notes: list[str], rows: OwnerRows, which: BoolArray, why: str) -> 
 
 
 def _coordinates(rows: OwnerRows, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
-    """Read both axes of every row, NaN where there is nothing; those that count must be as they should."""
+    """Read both axes of every row, NaN where empty; values of the used rows must be valid."""
     (east, odd_east), (north, odd_north) = rows.numbers(axes[0]), rows.numbers(axes[1])
     rules = ["must be a number of degrees" if axes[0] == "lon" else "must be a number of metres"] * 2
     wrong = [odd_east & rows.chosen, odd_north & rows.chosen]
@@ -278,7 +278,7 @@ def _coordinates(rows: OwnerRows, axes: tuple[str, str]) -> tuple[FloatArray, Fl
 def _distinct(
     name: "pd.Series[str] | None", east: FloatArray, north: FloatArray, keep: BoolArray
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str] | None]:
-    """Return the place of each row, numbered in natural order, the first row of each place, and its name."""
+    """Return the site of each row, numbered in natural order, and the first row and the name of each site."""
     rows = np.flatnonzero(keep)
     site = np.zeros(len(keep), dtype=np.int64)
     if name is None:
@@ -310,14 +310,14 @@ def _projected(
     if axes[0] == "x":
         return Sites.on_the_plane(names, x, y, given=given or "", crs=crs)
     if crs is None:
-        # The zone is that of the places that count; others may be far away.
+        # The UTM zone is that of the places in use; other places may be far away.
         crs = Sites.on_the_globe(None, x[used], y[used], crs=None, file=file).crs
     return Sites.on_the_globe(names, x, y, crs=crs, file=file)
 
 
 @dataclass(frozen=True, eq=False)
 class PlaceList:
-    """Places that have a name, each once, where its first row says.
+    """Named places, each once, at the coordinates in its first row.
 
     Attributes
     ----------
@@ -345,20 +345,20 @@ class PlaceList:
         Parameters
         ----------
         file
-            One or more rows a place.
+            One or more rows per place.
         columns
-            `name`, and `lon` and `lat` or `x` and `y`, to the file's names or numbers.
+            Map from `name`, and `lon` and `lat` or `x` and `y`, to the file's names or numbers.
         format_
-            How it is written, and which rows count.
+            Format of the file, and which rows are used.
         given
-            The system of `x` and `y`.
+            Coordinate system of `x` and `y`.
         crs
-            The system of the city.
+            Coordinate system of the city.
 
         Raises
         ------
         TrafficError
-            For whatever is wrong with it: file, row, rule and value.
+            For any fault in the file, with file, row, rule and value.
         """
         ours = {"place" if key == "name" else key: column for key, column in columns.items()}
         rows = OwnerRows.from_file(file, columns=ours, format_=format_)

@@ -11,17 +11,17 @@ from simulator.traffic.vehicle_states import State, Totals, VehicleStates
 
 
 class Static:
-    """Data owners at their places, each from its time on and for as long as it stays.
+    """Engine of stationary data owners, each present from its arrival time until it leaves.
 
-    An owner that is there counts as on the road; one whose time is over has arrived, and so answers where parked
-    vehicles do.
+    A present owner counts as on the road. An owner whose time is over counts as arrived, and so answers where parked
+    vehicles answer.
 
     Parameters
     ----------
     owners
-        Who is where.
+        Data owners, with their places and times.
     clock
-        Ticks to seconds.
+        Conversion between ticks and seconds.
     """
 
     def __init__(self, owners: Owners, *, clock: Clock) -> None:
@@ -31,18 +31,18 @@ class Static:
 
     @property
     def vehicles(self) -> int:
-        """How many owners the table holds."""
+        """Number of owners in the table."""
         return len(self._owners)
 
     def start(self, env: simpy.Environment) -> None:
-        """Take the time from `env`."""
+        """Use the clock of `env`."""
         self._env = env
 
     def advance(self) -> None:
-        """Nobody moves."""
+        """Do nothing: data owners do not move."""
 
     def places(self) -> VehicleStates:
-        """Where every owner is that has come by now."""
+        """Return the place of every owner that has arrived by now."""
         now_s = self._now_s
         if self._seen is not None and (self._seen[0] == now_s or self._owners.arrive_s is None):
             return self._seen[1]
@@ -56,11 +56,11 @@ class Static:
         return places
 
     def speeds(self) -> npt.NDArray[np.float64]:
-        """0 m/s, (departed,): nobody moves."""
+        """Return 0 m/s for every owner, (departed,): data owners do not move."""
         return np.zeros(self._come(self._now_s))
 
     def totals(self) -> Totals:
-        """How many are there and how many have left; the time they were there is their trip."""
+        """Return the numbers of present owners and of those that have left; the trip time is the time of presence."""
         now_s = self._now_s
         departed, arrived, stayed_s = self._come(now_s), 0, 0.0
         arrive_s, leave_s = self._owners.arrive_s, self._owners.leave_s
@@ -79,7 +79,7 @@ class Static:
         )
 
     def notes(self) -> list[str]:
-        """Say that owners stand still, and whom the run did not last for."""
+        """Return notes that owners do not move, and on owners that come after the end of the run."""
         told = ["the data owners of a table, at their places: nobody moves, so nothing depends on roads or speeds"]
         missing = self.vehicles - self._come(self._now_s)
         if missing:
@@ -88,7 +88,7 @@ class Static:
         return told
 
     def close(self) -> None:
-        """Hold nothing outside this process."""
+        """Do nothing: the engine holds no resources outside this process."""
 
     @property
     def vehicle_nbytes(self) -> int:
@@ -98,7 +98,7 @@ class Static:
 
     @property
     def route_nbytes(self) -> int:
-        """Bytes held for their places."""
+        """Bytes held for the owners' places."""
         return int(self._owners.sites.xy.nbytes)
 
     @property
@@ -106,7 +106,7 @@ class Static:
         return 0.0 if self._env is None else self._clock.seconds(self._env.now)
 
     def _come(self, now_s: float) -> int:
-        """Count those who have come by now; they are numbered in that order."""
+        """Count the owners that have come by now; owners are numbered in that order."""
         arrive_s = self._owners.arrive_s
         return self.vehicles if arrive_s is None else int(np.searchsorted(arrive_s, now_s, side="right"))
 

@@ -1,4 +1,4 @@
-"""SUMO as an engine: it drives in a process of its own, and its vehicles are asked while it runs."""
+"""SUMO as an engine: it runs in a separate process, and its vehicles are queried while it runs."""
 
 from simulator.traffic.sumo.engine import Sumo
 from simulator.traffic.sumo.inputs import SumoInputs

@@ -38,27 +38,27 @@ class _Look(NamedTuple):
 
 
 class Sumo:
-    """Steps SUMO tick by tick and says where its vehicles are when asked.
+    """Engine that steps SUMO tick by tick and returns the places of its vehicles on request.
 
-    The state at tick t is the one that SUMO itself writes for time begin + t · step, in its FCD output for
-    instance; between two ticks, that of the earlier one. A vehicle is there from its scheduled departure: waiting,
-    at the start of its first edge, until SUMO can insert it; on the road where SUMO has it; arrived, at the end of
-    its last edge. One that SUMO is teleporting, or has given up, is absent.
+    The state at tick t is the one that SUMO itself writes for time begin + t · step, for instance in its FCD output;
+    between two ticks, it is the state of the earlier tick. A vehicle exists from its scheduled departure. It is
+    waiting, at the start of its first edge, until SUMO can insert it; then on the road, at SUMO's position; and finally
+    arrived, at the end of its last edge. A vehicle that SUMO is teleporting, or has discarded, is absent.
 
     Parameters
     ----------
     inputs
-        What SUMO is given.
+        Files and options of SUMO.
     insertions
-        How many vehicles there can be.
+        Vehicles that SUMO can insert, with their maximum number.
     frame
-        From SUMO's coordinates to those the network was made in.
+        Transformation from SUMO's coordinates to those of the network's source.
     clock
-        Ticks of SUMO's step.
+        Clock whose tick is SUMO's step.
     link_of
-        The city's link of each edge, by SUMO's id; empty where the roads are of another source.
+        The city's link of each edge, by SUMO's id; empty if the roads have another source.
     crs
-        The city's system, where it is not the network's.
+        The city's coordinate system, if it differs from the network's.
     """
 
     def __init__(
@@ -86,32 +86,32 @@ class Sumo:
 
     @property
     def vehicles(self) -> int:
-        """How many vehicles there will have been by the end, at most."""
+        """Maximum number of vehicles in the whole run."""
         return self._insertions.most
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files SUMO reads, as far as they are known: what it is given, and what that includes."""
+        """Known files that SUMO reads: its input files, and the files they include."""
         inputs = self._inputs
         return (*inputs.others, *inputs.routes, *inputs.additional, *self._insertions.included)
 
     @property
     def vehicle_nbytes(self) -> int:
-        """Bytes held here for vehicles; SUMO holds its own."""
+        """Bytes held in this process for vehicles; SUMO's own memory is not counted."""
         return self._roster.nbytes
 
     @property
     def route_nbytes(self) -> int:
-        """Bytes held here for routes: none, SUMO holds them."""
+        """Bytes held in this process for routes: 0, SUMO holds them."""
         return 0
 
     def start(self, env: simpy.Environment) -> None:
-        """Start SUMO, and put the process that steps it into `env`.
+        """Start SUMO, and add the process that steps it to `env`.
 
         Raises
         ------
         TrafficError
-            If SUMO does not take its files, or drives on other roads than the city's.
+            If SUMO rejects its files, or uses other roads than the city's.
         """
         self._env = env
         self._server = SumoServer.launch(self._inputs)
@@ -140,18 +140,18 @@ class Sumo:
         self._edges_off_roads = len(driven - shared)
 
     def _drive(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
-        """Step SUMO beat by beat, so that a long run shows its progress and can be interrupted."""
+        """Step SUMO at regular intervals, so that a long run shows its progress and can be interrupted."""
         while True:
             yield after_traffic(env, env.now + BEAT_TICKS)
             self.advance()
 
     def advance(self) -> None:
-        """Bring every vehicle to `env.now`, tick ⌊now⌋ included.
+        """Move every vehicle to `env.now`, tick ⌊now⌋ included.
 
         Raises
         ------
         TrafficError
-            If SUMO ends, with its own message, or drives more vehicles than its files could hold.
+            If SUMO ends, with its own message, or inserts more vehicles than the maximum read from its files.
         """
         if self._env is None:
             raise RuntimeError("SUMO is in no environment yet: call start(env) first")
@@ -162,7 +162,7 @@ class Sumo:
             self._next_tick += 1
 
     def _follow(self, wire: Wire, events: Events, now_s: float) -> None:
-        """Take in what happened in a step whose state is that of `now_s`."""
+        """Record the events of a step whose state is that of `now_s`."""
         roster = self._roster
         self._load(wire, events, clock_s=now_s + self._clock.step_s)
         roster.schedule(now_s)
@@ -181,25 +181,26 @@ class Sumo:
         self._counted["emergency stop"] += events.emergency_stops
 
     def _load(self, wire: Wire, events: Events, *, clock_s: float) -> None:
-        """Take in who was loaded, when SUMO's clock, after a step that of the next one, shows `clock_s`."""
+        """Record loaded vehicles at SUMO's clock time `clock_s`, which after a step is the time of the next step."""
         gone = set(events.departed)
         for vehicle in events.loaded:
             planned = wire.planned(vehicle)
-            # Counted to the departure, or while there is none, to SUMO's clock: below 0 where that is to come.
+            # The delay counts up to the departure or, before it, up to SUMO's clock; below 0 if departure is in the
+            # future.
             scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - planned.delay_s
             ends = (self._edges.number(edge, wire.edge_ends) for edge in (planned.first_edge, planned.last_edge))
             self._roster.load(vehicle, scheduled_s, *ends)
 
     def places(self) -> VehicleStates:
-        """Where every departed vehicle is; call `advance` first.
+        """Return the place of every departed vehicle; call `advance` first.
 
-        A vehicle on an edge of the roads has its link; one within a junction, or on an edge that the roads leave
-        out, has none.
+        A vehicle on an edge of the roads has the edge's link. A vehicle within a junction, or on an edge that is not
+        part of the roads, has no link.
         """
         return self._look().places
 
     def speeds(self) -> npt.NDArray[np.float64]:
-        """How fast every departed vehicle goes as SUMO has it, (departed,) m/s, 0 off the road."""
+        """Return SUMO's speed of every departed vehicle, (departed,) m/s, 0 off the road."""
         return self._look().speed_mps
 
     def _look(self) -> _Look:
@@ -243,12 +244,12 @@ class Sumo:
         return xy
 
     def _reconcile(self, wire: Wire) -> None:
-        """SUMO does not tell whom it gave up before they departed."""
+        """Update the waiting vehicles: SUMO does not report vehicles that it discarded before they departed."""
         if self._roster.count(State.WAITING) or self._roster.count(State.ABSENT):
             self._roster.reconcile_waiting(wire.pending())
 
     def totals(self) -> Totals:
-        """How many vehicles are doing what; SUMO's crossings of links are not counted."""
+        """Return the number of vehicles in each state; link crossings in SUMO are not counted."""
         if self._server is not None and self._server.is_open:
             with self._asking("asked for those that wait") as wire:
                 self._reconcile(wire)
@@ -265,7 +266,7 @@ class Sumo:
         )
 
     def notes(self) -> list[str]:
-        """Say whose traffic this is, and what SUMO did to keep it going."""
+        """Return notes on SUMO's version and seed, and on teleports, collisions and warnings."""
         if self._server is None:
             return []
         model = ", its mesoscopic model" if self._inputs.mesoscopic else ""
@@ -291,7 +292,7 @@ class Sumo:
         return notes
 
     def close(self) -> None:
-        """End SUMO, whatever happened."""
+        """End SUMO, even after an error."""
         if self._server is not None:
             self._server.close()
 

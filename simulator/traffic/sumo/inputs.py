@@ -23,21 +23,21 @@ _BESIDE_THE_POINT = ("pj_obj_create", "proj_create", "Quitting (on error)")
 
 
 def sumo_command() -> list[str]:
-    """Return the command that runs SUMO's library in a process of its own; SUMO's arguments follow.
+    """Return the command that runs SUMO's library in a separate process; SUMO's arguments follow it.
 
     Raises
     ------
     TrafficError
         If the package libsumo is not installed.
     """
-    if importlib.util.find_spec("libsumo") is None:  # it is not imported here: it does not go with pyarrow's library
+    if importlib.util.find_spec("libsumo") is None:  # not imported here: it conflicts with pyarrow's library
         raise TrafficError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
     record_extra("libsumo")
     return [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
 
 
 def traci_constants() -> Any:
-    """Return the numbers that SUMO's variables have, of the package traci.
+    """Return the numeric codes of SUMO's variables, from the package traci.
 
     Raises
     ------
@@ -48,14 +48,14 @@ def traci_constants() -> Any:
 
 
 def sumo_environment() -> Mapping[str, str]:
-    """Return the environment SUMO runs in: the library finds its own schemas and types, not those of another SUMO."""
+    """Return SUMO's environment, in which the library uses its own schemas and types, not those of another SUMO."""
     return {name: value for name, value in os.environ.items() if name != "SUMO_HOME"}
 
 
 def saying(text: str) -> str:
-    """Return what SUMO has to say for itself in what it wrote, on one line: from its first error on, or its last words.
+    """Return SUMO's own explanation in its output, on one line: from its first error on, or its last lines.
 
-    Warnings beside errors are left out.
+    If there are errors, warnings are left out.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_BESIDE_THE_POINT)]
@@ -74,9 +74,9 @@ _SECTIONS = re.compile(
     "input|time|processing|routing|communication|battery|mesoscopic|random_number"
     "|(toc|driver_state|bluelight|elechybrid|taxi|glosa|friction)_device"
 )
-"""Those of a configuration that change the traffic; others are about what SUMO writes, and where."""
+"""Sections of a configuration that change the traffic; the other sections concern SUMO's output."""
 _OUTPUTS = ("output", ".file", ".wkt", ".py")
-"""How the name of an option ends that names a file SUMO writes."""
+"""Endings of the names of options that name an output file of SUMO."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,15 @@ class SumoInputs:
     begin_s
         SUMO's time at the run's start.
     options
-        Other options, by SUMO's names, as a configuration has them.
+        Other options of a configuration, by SUMO's names.
     outputs
-        Names of the options of a configuration that name outputs, which SUMO is not given.
+        Names of a configuration's options that name outputs; they are not passed to SUMO.
     mesoscopic
-        Run the mesoscopic model.
+        Whether to run the mesoscopic model.
     teleport_s
-        SUMO's ``--time-to-teleport``; 0 for never, None as the config or SUMO has it.
+        SUMO's ``--time-to-teleport``; 0 for never, None for the value in the configuration or SUMO's default.
     scale
-        How many times each vehicle is driven, as the config has it.
+        Number of copies of each vehicle, from the configuration.
     """
 
     net: Path
@@ -120,12 +120,12 @@ class SumoInputs:
     outputs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what SUMO cannot be told: it takes a comma for the end of a file's name.
+        """Check the file names: SUMO treats a comma as the end of a file name.
 
         Raises
         ------
         TrafficError
-            If there is one.
+            If a file name contains a comma.
         """
         split = [file for file in (*self.routes, *self.additional) if "," in str(file)]
         if split:
@@ -142,14 +142,14 @@ class SumoInputs:
         mesoscopic: bool = False,
         teleport_s: float | None = None,
     ) -> "SumoInputs":
-        """Take the files and options that a ``.sumocfg`` names, as SUMO itself understands it, but for its outputs.
+        """Return the files and options that a ``.sumocfg`` names, as SUMO interprets them, without its outputs.
 
         Raises
         ------
         TrafficError
-            If SUMO cannot read it, with SUMO's words; or it names no network, or another step.
+            If SUMO cannot read it, with SUMO's message; or it names no network, or another step.
         """
-        for _ in elements_of(config, error=TrafficError):  # refuses what declares entities before SUMO sees it
+        for _ in elements_of(config, error=TrafficError):  # rejects entity declarations before SUMO reads it
             pass
         options, outputs = _options_of(config)
         faults = []
@@ -181,12 +181,12 @@ class SumoInputs:
 
     @property
     def others(self) -> tuple[Path, ...]:
-        """The files SUMO reads beside routes and additional files."""
+        """Files that SUMO reads in addition to route and additional files."""
         named = (Path(file) for name in _FILES for file in self.options.get(name, "").split(",") if file)
         return (self.net, *named)
 
     def arguments(self) -> list[str]:
-        """Return SUMO's command line, the program apart."""
+        """Return SUMO's command line, without the program."""
         given = {**self.options, "net-file": str(self.net)}
         for name, files in zip(_LISTS, (self.routes, self.additional), strict=True):
             if files:
@@ -195,7 +195,7 @@ class SumoInputs:
         if self.mesoscopic:
             given["mesosim"] = "true"
         if self.teleport_s is not None:
-            # To SUMO 0 and less are never.
+            # SUMO treats 0 and below as never.
             given["time-to-teleport"] = f"{self.teleport_s:.3f}" if self.teleport_s > 0 else "-1"
         # A configuration may ask SUMO to listen on a port, on every network interface: it must not.
         given |= {"remote-port": "0", "no-step-log": "true", "duration-log.disable": "true"}
@@ -203,14 +203,14 @@ class SumoInputs:
 
 
 def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Have SUMO write a configuration out again: one name an option, and files found from wherever we are.
+    """Have SUMO rewrite a configuration, to get one name per option and absolute file names.
 
     Returns
     -------
     options
-        Those that change the traffic.
+        Options that change the traffic.
     outputs
-        Names of those that name outputs.
+        Names of the options that name outputs.
     """
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "all.sumocfg"
@@ -242,8 +242,8 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
                 found[e.name] = e.attributes["value"]
     for name in _FILES:
         if name in found:
-            # Written relative to where it was written to.
-            parts = map(unquote, found[name].split(","))  # and a blank as %20
+            # SUMO writes paths relative to the folder of its output file.
+            parts = map(unquote, found[name].split(","))  # and writes a blank as %20
             found[name] = ",".join(str((Path(folder) / part).resolve()) for part in parts)
     return found, tuple(outputs)
 

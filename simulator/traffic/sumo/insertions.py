@@ -15,29 +15,29 @@ from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 _HOUR_S = 3600.0
 _NEVER_MORE = 1e-12
-"""Chance of a Poisson flow having more vehicles than it is taken to have at most."""
+"""Probability that a Poisson flow has more vehicles than the maximum assumed for it."""
 _DEEPEST = 16
 _CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution")
 _INCLUDING = {"include": "href", "rerouter": "file", "variableSpeedSign": "file"}
-"""Elements that have SUMO read another file, and the attribute that names it."""
+"""Elements that make SUMO read another file, and the attribute that names the file."""
 _LATER = ("triggered", "containerTriggered", "split")
 
 
 @dataclass(frozen=True)
 class Insertions:
-    """Who may depart.
+    """Vehicles that may depart.
 
     Attributes
     ----------
     most
-        Vehicles there can be by the end, at most.
+        Maximum number of vehicles in the whole run.
     unscheduled
-        Ids of those that leave when something else does, such as a passenger coming: their scheduled departure
-        is the one they have.
+        Ids of vehicles that depart upon another event, such as the arrival of a passenger: their actual departure is
+        taken as the scheduled one.
     files
-        Those of the files that hold vehicles, trips, flows or routes.
+        Given files that hold vehicles, trips, flows or routes.
     included
-        What the files include, at whatever depth.
+        Files that they include, at any depth.
     """
 
     most: int
@@ -51,24 +51,24 @@ class Insertions:
     ) -> "Insertions":
         """Count the vehicles, trips and flows of route and additional files, plain or gzipped.
 
-        Flows by rate count what fits between their begin and end, or the run's end; by chance, what they come to
-        in all but one case of 10¹². A person's trip counts as the car it may need.
+        Flows with a rate count the vehicles that fit between their begin and end, or the run's end. Random flows count
+        the number that is exceeded in one case of 10¹². A person's trip counts as the car it may need.
 
         Parameters
         ----------
         files
-            Route files and additional files; what they include is read too.
+            Route files and additional files; the files they include are read too.
         begin_s, end_s
-            The run, in SUMO's time.
+            Begin and end of the run, in SUMO's time.
         step_s
             SUMO's step.
         scale
-            How many times each vehicle is driven.
+            Number of copies of each vehicle.
 
         Raises
         ------
         TrafficError
-            If a file cannot be read, a time or rate in it is none, there is no vehicle, or more than can be meant.
+            If a file cannot be read, a time or rate in it is invalid, or there are no vehicles or too many.
         """
         reading = _Reading(begin_s, end_s, step_s)
         listed = list(files)
@@ -84,12 +84,12 @@ class Insertions:
 
 
 def refuse_connection(element: Element, file: Path) -> None:
-    """Refuse an output that is no file, but ``host:port``: SUMO would connect to it.
+    """Check that an element names no output of the form ``host:port``, to which SUMO would connect.
 
     Raises
     ------
     TrafficError
-        If the element names one.
+        If the element names such an output.
     """
     attributes = element.attributes or {}
     names = [name for name in ("file", "dest", "output") if name in attributes]
@@ -111,7 +111,7 @@ class _Reading:
         self.included: list[Path] = []
 
     def run(self, file: Path, depth: int) -> bool:
-        """Read a file, and what it includes; say whether it holds vehicles or routes."""
+        """Read a file and the files it includes; return whether it holds vehicles or routes."""
         if depth > _DEEPEST:
             raise TrafficError([f"{file}: is included more than {_DEEPEST} files deep"])
         carries, self._persons = False, 1
@@ -154,7 +154,7 @@ class _Reading:
         if depart in _LATER:
             self.unscheduled.append(attributes.get("id", ""))
         leaves_s = seconds(depart)
-        # SUMO passes over who leaves before it begins; what else it cannot read, it says so itself.
+        # SUMO skips vehicles that depart before its begin; it reports any other unreadable departure itself.
         if leaves_s is None or self._begin_s <= leaves_s <= self._end_s or leaves_s < 0:
             self.vehicles += 1
 
@@ -189,7 +189,7 @@ class _Reading:
             from scipy import stats  # noqa: PLC0415  slow to import, for this kind of flow only
 
             mean = stretch_s * value
-            # One more for a vehicle that leaves as the flow begins; scipy knows no quantile of means far beyond use.
+            # One more for a vehicle that departs as the flow begins; scipy has no quantiles for extremely large means.
             return mean if mean > MOST_VEHICLES else float(stats.poisson.isf(_NEVER_MORE, mean)) + 1
         return stretch_s / value + 2
 
@@ -206,18 +206,18 @@ class _Reading:
 
 UNKNOWN = -1
 Ends = Callable[[str], tuple[tuple[float, float], tuple[float, float]]]
-"""From an edge to where it begins and ends, in SUMO's coordinates."""
+"""Function from an edge to its start and end points, in SUMO's coordinates."""
 
 
 class Edges:
-    """Numbers edges as trips name them, and knows their links and their ends.
+    """Numbering of the edges that trips name, with their links and end points.
 
     Parameters
     ----------
     driven
         The network's edges, by SUMO's id.
     link_of
-        The city's link of each edge; of those it has.
+        The city's link of each edge that is part of the city.
     """
 
     def __init__(self, driven: Collection[str], link_of: Mapping[str, int]) -> None:
@@ -227,7 +227,7 @@ class Edges:
         self._links: list[int] = []
 
     def number(self, edge: str, ends: Ends) -> int:
-        """Return the edge's number, -1 where the network has no such edge; `ends` is asked the first time."""
+        """Return the edge's number, -1 if the network has no such edge; `ends` is called the first time."""
         known = self._number.get(edge)
         if known is None:
             if edge not in self._driven:
@@ -239,21 +239,21 @@ class Edges:
         return known
 
     def link(self, edge: str) -> int:
-        """Return the city's link of an edge; -1 of one it has not, and within a junction."""
+        """Return the city's link of an edge; -1 if it is not part of the city, or is within a junction."""
         return self._link_of.get(edge, -1)
 
     def starts(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return links and SUMO's coordinates of where edges begin; -1 and NaN of number -1."""
+        """Return the links and start points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
         return self._take(numbers, slice(0, 2))
 
     def finishes(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return links and SUMO's coordinates of where edges end; -1 and NaN of number -1."""
+        """Return the links and end points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
         return self._take(numbers, slice(2, 4))
 
     def _take(
         self, numbers: npt.NDArray[np.int32], which: slice
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        # Number -1 takes the last row: nowhere.
+        # Number -1 selects the last row, which holds NaN.
         ends = np.array([*self._ends, (np.nan,) * 4], dtype=np.float64)
         links = np.array([*self._links, -1], dtype=np.int32)
         return links[numbers], ends[numbers, which]

@@ -20,18 +20,18 @@ _LONGEST_READ = 1 << 20
 _WARNING = b"Warning:"
 _MOST_KINDS = 100
 _PARTICULAR = re.compile(r"'[^']*'|[-+]?\d[\d.:]*")
-"""What tells one warning from the next of its kind: names, numbers, times."""
+"""Parts in which warnings of the same kind differ: names, numbers, times."""
 
 
 class Warned(NamedTuple):
-    """Warnings that say the same, but for names and numbers: how many, and the first of them."""
+    """Warnings that are equal except for names and numbers: their number, and the first of them."""
 
     times: int
     first: str
 
 
 class Said:
-    """A file for SUMO's messages, which can be had after it is closed, and a folder for `outputs`, which are lost."""
+    """File for SUMO's messages, readable even after it is closed, and a folder for `outputs`, which is deleted."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -43,18 +43,18 @@ class Said:
         self._last_warned: tuple[Warned, ...] = ()
 
     def read(self) -> str:
-        """Return the last of what was written, at most a MiB of it."""
+        """Return the end of the messages, at most 1 MiB."""
         if self.file.closed:
             return self._last
-        # Opened anew: SUMO writes where the other one points to.
+        # A separate file object, because SUMO writes at the position of the other one.
         with self._path.open("rb") as written:
             written.seek(max(0, written.seek(0, os.SEEK_END) - _LONGEST_READ))
             return written.read().decode("utf-8", errors="replace")
 
     def warned(self) -> tuple[Warned, ...]:
-        """Return what was warned of since the start, however long ago, in the order in which each kind came first.
+        """Return all warnings since the start, in the order of the first warning of each kind.
 
-        Beyond a hundred kinds, all others count as one.
+        Beyond a hundred kinds, all other warnings count as one kind.
         """
         if self.file.closed:
             return self._last_warned
@@ -71,7 +71,7 @@ class Said:
         return tuple(kinds.values())
 
     def close(self) -> None:
-        """Remove the file; nothing if that is done."""
+        """Remove the file; do nothing if it is already removed."""
         if self.file.closed:
             return
         self._last, self._last_warned = self.read(), self.warned()
@@ -80,30 +80,30 @@ class Said:
 
 
 _LOADING_S = 600.0
-"""A network and its routes that SUMO has not read in ten minutes."""
+"""Maximum time for SUMO to read a network and its routes."""
 _ANSWER_S = 600.0
-"""One step of SUMO that has not ended in ten minutes."""
+"""Maximum time for SUMO to answer a request, such as one step."""
 _POLL_S = 0.05
 _DEEPEST = 64
-"""How many folders above a file that SUMO is to write the root is, at most."""
+"""Maximum depth, in folders below the root, of a file that SUMO is to write."""
 _ENDING_S = 30.0
-"""What SUMO gets to end by itself, once it was told to."""
+"""Time that SUMO has to end by itself after the request to end."""
 _DYING_S = 5.0
 
 Ask = Callable[..., Any]
-"""From the name of a function of SUMO's library and its arguments to its result, as JSON has it."""
+"""Function from the name and the arguments of a function of SUMO's library to its result, as JSON values."""
 
 
 class SumoError(Exception):
-    """A request that SUMO refuses, in its own words."""
+    """Error raised when SUMO rejects a request, with SUMO's message."""
 
 
 class SumoServer:
-    """One running SUMO; asked through `asking`, and always ended by `close`.
+    """One running SUMO process; requests go through `asking`, and `close` always ends it.
 
-    SUMO's library runs in a child process, not in this one: it may crash, and it does not go with pyarrow's library.
-    Requests and answers go through the child's standard input and output, so that it listens on no port. It ends by
-    itself when this process does.
+    SUMO's library runs in a child process, because it may crash and because it conflicts with pyarrow's library.
+    Requests and answers go through the child's standard input and output, so that it listens on no port. The child ends
+    by itself when this process ends.
     """
 
     def __init__(self, process: "subprocess.Popen[bytes]", said: Said) -> None:
@@ -120,11 +120,11 @@ class SumoServer:
         Raises
         ------
         TrafficError
-            If SUMO is not installed, or ends instead: with its own message.
+            If SUMO is not installed, or ends while loading, with its own message.
         """
         command, said = [*sumo_command(), *inputs.arguments()], Said()
-        # SUMO puts the prefix behind the folder of every file that its files have it write, so all of them come to lie
-        # in a folder of ours. From too deep a folder it leads nowhere, and SUMO ends.
+        # SUMO inserts the prefix after the folder of every output file named in its files, so all outputs go to our
+        # temporary folder. In a folder that is too deep the path does not exist, and SUMO ends.
         outputs = said.outputs.resolve()
         prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
         command += ["--output-prefix", prefix]
@@ -135,7 +135,7 @@ class SumoServer:
                 stdout=subprocess.PIPE,
                 stderr=said.file,
                 env=sumo_environment(),
-                start_new_session=True,  # Ctrl-C is for us; we end SUMO
+                start_new_session=True,  # Ctrl-C must only reach this process, which ends SUMO
             )
         except BaseException:
             said.close()
@@ -165,22 +165,22 @@ class SumoServer:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still be asked."""
+        """Whether SUMO can still answer requests."""
         return not self._closed
 
     @contextlib.contextmanager
     def asking(self, *, what: str) -> Iterator[Ask]:
-        """Lend the way to ask SUMO, for requests that take ten minutes at most.
+        """Yield the function that sends requests to SUMO; each request may take at most ten minutes.
 
         Parameters
         ----------
         what
-            When or for what, to begin a message with.
+            Time or purpose of the requests, for the beginning of messages.
 
         Raises
         ------
         TrafficError
-            If SUMO refuses, or is no more: with its own message.
+            If SUMO rejects a request, or has ended, with its own message.
         """
         if self._closed:
             raise TrafficError([f"{what}: SUMO is closed"])
@@ -214,7 +214,7 @@ class SumoServer:
         return value
 
     def _end_when_late(self) -> None:
-        """Kill a SUMO that is late with an answer: reading from a pipe has no limit of time, and ends then."""
+        """Kill SUMO if its answer is late: reading from a pipe has no time limit, but ends with the process."""
         while self._process.poll() is None:
             if time.monotonic() > self._due_s:
                 self._late = True
@@ -222,7 +222,7 @@ class SumoServer:
             time.sleep(_POLL_S)
 
     def warned(self) -> tuple[Warned, ...]:
-        """Return what SUMO has warned of so far."""
+        """Return SUMO's warnings so far."""
         return self._said.warned()
 
     def _exit_message(self) -> str:
@@ -238,14 +238,14 @@ class SumoServer:
             self._process.wait(seconds)
 
     def close(self) -> None:
-        """End SUMO, whatever state it is in; nothing if that is done."""
+        """End SUMO in any state; do nothing if it has already ended."""
         self._closed = True
-        # In the middle of an answer there is nothing more to ask of it.
+        # During an answer, no further request is possible.
         if self._answered and self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
             self._wait(_ENDING_S)
-        self._process.kill()  # SUMO in the middle of a step hears nothing milder; nothing if it has ended
+        self._process.kill()  # SUMO reacts to nothing else during a step; no effect if it has ended
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -255,5 +255,5 @@ class SumoServer:
 
 
 def _errors_of(words: str) -> str:
-    """Leave warnings out: of a SUMO that was killed, its last one is no reason."""
+    """Remove warnings: the last warning is not the reason why a SUMO process was killed."""
     return "\n".join(line for line in words.splitlines() if not line.startswith("Warning:"))

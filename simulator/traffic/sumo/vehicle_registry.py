@@ -15,22 +15,22 @@ _NEARLY = 1e-9
 
 
 class Roster:
-    """Gives every vehicle its number when its scheduled departure comes, whether SUMO can insert it then or not.
+    """Registry that numbers every vehicle at its scheduled departure, whether or not SUMO can insert it then.
 
-    So numbers hang on SUMO's traffic alone, not on who asks when. Of one moment, they follow the order in which
-    SUMO loaded the vehicles.
+    So numbers depend on SUMO's traffic only, not on the times of queries. Vehicles with equal departures are numbered
+    in the order in which SUMO loaded them.
 
     Parameters
     ----------
     most
-        Vehicles there can be.
+        Maximum number of vehicles.
     unscheduled
-        Ids of those whose departure is scheduled for when it happens.
+        Ids of vehicles whose scheduled departure is their actual departure.
     """
 
     def __init__(self, most: int, unscheduled: frozenset[str] = frozenset()) -> None:
         self._most, self._unscheduled = most, unscheduled
-        # Of those waiting, on the road or between two places; an id may come again once its vehicle has arrived.
+        # Rows of vehicles that wait, are on the road or are teleporting; an id may recur once its vehicle has arrived.
         self._row: dict[str, int] = {}
         self._due: list[tuple[float, int, str, int, int]] = []
         self._loaded = 0
@@ -43,13 +43,13 @@ class Roster:
         self.trip_time_s = 0.0
 
     def load(self, vehicle: str, scheduled_s: float, first_edge: int, last_edge: int) -> None:
-        """Note a vehicle that will depart at `scheduled_s`, and the numbers of the edges its trip joins."""
+        """Record a vehicle that will depart at `scheduled_s`, and the numbers of its trip's first and last edges."""
         if vehicle not in self._unscheduled:
             heapq.heappush(self._due, (scheduled_s, self._loaded, vehicle, first_edge, last_edge))
             self._loaded += 1
 
     def schedule(self, now_s: float) -> None:
-        """Give numbers to all whose departure has come."""
+        """Assign numbers to all vehicles whose scheduled departure has come."""
         while self._due and self._due[0][0] <= now_s + _NEARLY:
             scheduled_s, _, vehicle, first_edge, last_edge = heapq.heappop(self._due)
             self.settle(self._add(vehicle, scheduled_s), first_edge, last_edge)
@@ -63,28 +63,28 @@ class Roster:
         return row
 
     def settle(self, row: int, first_edge: int, last_edge: int) -> None:
-        """Note the edges that a vehicle's trip joins."""
+        """Record the first and last edges of a vehicle's trip."""
         self._first_edge[row], self._last_edge[row] = first_edge, last_edge
 
     def vanish(self, vehicle: str) -> None:
-        """Take a vehicle off the road that has not arrived: it may come back."""
+        """Mark a vehicle that has not arrived as absent: it may come back."""
         if vehicle in self._row:
             self._turn(self._row[vehicle], State.ABSENT)
 
     def reappear(self, vehicle: str) -> None:
-        """Put a vehicle that had vanished back on the road."""
+        """Put an absent vehicle back on the road."""
         if vehicle in self._row:
             self._turn(self._row[vehicle], State.ON_ROAD)
 
     def arrive(self, vehicle: str, now_s: float) -> None:
-        """End a vehicle's trip; of one that never had a number, nothing."""
+        """End a vehicle's trip; do nothing for a vehicle without a number."""
         row = self._row.pop(vehicle, None)
         if row is not None:
             self._turn(row, State.ARRIVED)
             self.trip_time_s += now_s - float(self._scheduled_s[row])
 
     def reconcile_waiting(self, pending: Iterable[str]) -> None:
-        """Correct who waits: SUMO may give up on a vehicle that it could not insert, or take one up again."""
+        """Correct the waiting vehicles: SUMO may discard a vehicle that it could not insert, or resume one."""
         rows = {self._row[vehicle] for vehicle in pending if vehicle in self._row}
         for row in np.flatnonzero(self.state == State.WAITING).tolist():
             if row not in rows:
@@ -93,7 +93,7 @@ class Roster:
             self._turn(row, State.WAITING)
 
     def row_of(self, vehicle: str) -> int | None:
-        """Return the number of a vehicle that has not arrived, None of one that has none."""
+        """Return the number of a vehicle that has not arrived, None if it has no number."""
         return self._row.get(vehicle)
 
     @property
@@ -103,21 +103,21 @@ class Roster:
 
     @property
     def first_edge(self) -> npt.NDArray[np.int32]:
-        """(departed,) int32, number of the edge a trip starts on, -1 where not known; a view."""
+        """(departed,) int32, number of a trip's first edge, -1 where unknown; a view."""
         return self._first_edge[: self.departed]
 
     @property
     def last_edge(self) -> npt.NDArray[np.int32]:
-        """(departed,) int32, number of the edge a trip ends on, -1 where not known; a view."""
+        """(departed,) int32, number of a trip's last edge, -1 where unknown; a view."""
         return self._last_edge[: self.departed]
 
     def count(self, state: State) -> int:
-        """Return how many are in `state`."""
+        """Return the number of vehicles in `state`."""
         return self._count[state]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """Bytes held by the arrays."""
         return self._state.nbytes + self._first_edge.nbytes + self._last_edge.nbytes + self._scheduled_s.nbytes
 
     def _turn(self, row: int, state: State) -> None:

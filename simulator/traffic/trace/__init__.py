@@ -1,4 +1,4 @@
-"""Traces: recorded positions in the formats they come in, and the engine that replays them."""
+"""Traces: recorded positions in common file formats, and the engine that replays them."""
 
 from simulator.traffic.trace.matching import Matching
 from simulator.traffic.trace.read_trace import FORMATS, read_trace

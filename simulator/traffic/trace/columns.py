@@ -1,11 +1,11 @@
-"""Columns of a trace: named by the user, or recognised by name."""
+"""Columns of a trace: given by the user, or recognised by name."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
-"""What one of a column of speeds is, by our name of it."""
+"""Metres per second per unit of a speed column, by our name of the column."""
 
 ROLES = ("vehicle", "time", "lon", "lat", "x", "y", *METRES_PER_SECOND)
 
@@ -65,21 +65,21 @@ _KNOWN: Mapping[str, tuple[frozenset[str], ...]] = {
     "speed_kph": (frozenset(["speedkph", "speedkmh"]),),
     "speed_mph": (frozenset(["speedmph"]),),
 }
-"""Names in lower case without what is no letter or digit, surest first."""
+"""Column names in lower case, with letters and digits only, the most reliable first."""
 
 _NEEDED = ("vehicle", "time")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Our name of a column to the file's.
+    """Columns of a table by our names.
 
     Attributes
     ----------
     by_role
-        Of `ROLES`, those there are.
+        Map from a role in `ROLES` to the file's column, for the columns that exist.
     notes
-        What was not taken, and why.
+        Notes on columns that are not used, with the reason.
     """
 
     by_role: Mapping[str, str]
@@ -89,23 +89,23 @@ class Columns:
     def find(
         cls, seen: Sequence[str], *, given: Mapping[str, str], projected: bool, one_vehicle: bool
     ) -> "Columns | list[str]":
-        """Choose columns by what the user says, and by their names where the user says nothing.
+        """Select columns as given by the user, and by their names otherwise.
 
         Parameters
         ----------
         seen
             The table's columns.
         given
-            Our names to the file's, as the user gave them.
+            Map from our names to the file's, as given by the user.
         projected
             Whether places are in metres, in columns x and y.
         one_vehicle
-            Whether the table is of one vehicle, so that no column need name it.
+            Whether the table is of one vehicle, so that no vehicle column is needed.
 
         Returns
         -------
         Columns or list of str
-            The columns, or each rule that is broken, to put after the file's name.
+            The columns, or one message per broken rule, to follow the file's name.
         """
         faults = [
             f"no column {column!r} for {role}; its columns are {_listed(seen)}"
@@ -137,7 +137,7 @@ class Columns:
 
 
 def plain_names(seen: Sequence[str]) -> set[str]:
-    """Return columns' names as they are known by: lower case, letters and digits."""
+    """Return the normalized names of columns: lower case, letters and digits only."""
     return {_plain(name) for name in seen}
 
 

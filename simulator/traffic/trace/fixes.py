@@ -1,4 +1,4 @@
-"""Fixes of one source in their own order, and the tracks of the vehicles between them."""
+"""Fixes (recorded positions) of one source in their original order, and the tracks of the vehicles between them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -18,30 +18,30 @@ Chosen = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Fixes:
-    """The fixes of one file, or of a table given from Python.
+    """Fixes of one file, or of a table given from Python.
 
     Attributes
     ----------
     source
-        The file's name, to begin a message with.
+        Name of the file, for the beginning of messages.
     vehicle
-        (n,) int32, index into `names`; -1 where the source names none.
+        (n,) int32, index into `names`; -1 where the source names no vehicle.
     names
-        Of the vehicles.
+        Names of the vehicles.
     times
         (n,) seconds.
     lon, lat
         (n,) float64, WGS84 degrees.
     speed_mps
-        (n,) float64, NaN where none was recorded.
+        (n,) float64, NaN where no speed was recorded.
     place
-        (n,) int64: the line or row each stands in.
+        (n,) int64: line or row number of each fix.
     place_word
         "line", "row" or "point".
     ascending
-        Whether the format promises that clocks go forward.
+        Whether the format guarantees ascending times.
     notes
-        What was left out while reading.
+        Notes on what was left out while reading.
     """
 
     source: str
@@ -71,7 +71,7 @@ class Fixes:
         ascending: bool = True,
         notes: tuple[str, ...] = (),
     ) -> "Fixes":
-        """Take fixes one by one, vehicles by name."""
+        """Build fixes from lists, with vehicles by name."""
         codes, names = pd.factorize(np.asarray(vehicle, dtype=object))
         return cls(
             source,
@@ -91,12 +91,12 @@ class Fixes:
         return len(self.vehicle)
 
     def faults(self, received: Mapping[str, "pd.Series[Any]"] | None = None) -> Iterator[str]:
-        """Yield what is wrong with them one by one: source, lines or rows, rule, first value received.
+        """Yield the faults of individual fixes: source, lines or rows, rule, first value received.
 
         Parameters
         ----------
         received
-            The columns as they came, by "time", "lon" and "lat", to quote what was no time and no number.
+            Original columns, by "time", "lon" and "lat", to quote invalid times and numbers.
         """
         yield from self._fault(self.vehicle < 0, "vehicle must be named", None)
         yield from self._unread(~np.isfinite(self.times.seconds), f"time must be {RULE}", ("time",), received)
@@ -114,7 +114,7 @@ class Fixes:
             yield from self._fault(self.speed_mps < 0, "speed must not be below 0", self.speed_mps)
 
     def where(self, chosen: Chosen) -> str:
-        """Name the lines or rows of some fixes: source, the first 20 of many."""
+        """Return the source and the lines or rows of some fixes, at most the first 20."""
         places = self.place[chosen]
         shown = ", ".join(map(str, places[:SHOWN].tolist()))
         many = f" … ({len(places):,} in all)" if len(places) > SHOWN else ""
@@ -137,7 +137,7 @@ class Fixes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tracks:
-    """One leg from every waypoint to the next of its vehicle; a waypoint is a fix, or where a way leaves a link.
+    """Tracks of vehicles: one leg between consecutive waypoints. A waypoint is a fix, or the end of a link on a path.
 
     Attributes
     ----------
@@ -148,15 +148,15 @@ class Tracks:
     xy
         (waypoints, 2) float64, metres.
     known
-        (waypoints,) bool: whether the leg from here is known; not where the next fix is too late, nor at the last.
+        (waypoints,) bool: whether the leg from here is known; false if the next fix is too late, and at the last one.
     recorded_mps
-        (waypoints,) float32: the speed that was recorded, NaN where none was.
+        (waypoints,) float32: recorded speed, NaN where no speed was recorded.
     going_mps
-        (waypoints,) float32: distance over time of the leg from here, 0 where it is not known.
+        (waypoints,) float32: distance divided by time of the leg from here, 0 where the leg is not known.
     link
-        (waypoints,) int32: the link the leg runs on, -1 for a straight line; None where nothing was matched.
+        (waypoints,) int32: link of the leg, -1 for a straight line; None if the tracks are not matched.
     leaves_at, comes_to
-        (waypoints,) float64: fractions of that link at which the leg begins and ends; None with `link`.
+        (waypoints,) float64: fractions of that link at which the leg begins and ends; None if `link` is None.
     """
 
     first: npt.NDArray[np.int64]
@@ -173,7 +173,7 @@ class Tracks:
     def straight(
         cls, first: npt.NDArray[np.int64], time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
     ) -> "Tracks":
-        """Join fixes by straight lines, where the next is at most `gap_s` later."""
+        """Join consecutive fixes by straight lines if they are at most `gap_s` apart in time."""
         follows = np.ones(len(time_s), dtype=bool)
         follows[first[1:] - 1] = False
         lasts_s = np.append(np.diff(time_s), np.inf)
@@ -185,7 +185,7 @@ class Tracks:
 
     @property
     def vehicles(self) -> int:
-        """How many vehicles there are."""
+        """Number of vehicles."""
         return len(self.first) - 1
 
     @property

@@ -1,4 +1,4 @@
-"""Traces in GPX, Parquet, GeoParquet, deck.gl's trips and kepler.gl's trip layer."""
+"""Readers of traces in GPX, Parquet, GeoParquet, deck.gl's trips and kepler.gl's trip layer."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ from simulator.traffic.trace.times import Times
 
 
 def read_gpx(file: Path, reading: TraceOptions) -> list[Fixes]:  # noqa: ARG001 - a GPX file says all of it itself
-    """Read the tracks of a GPX file, a vehicle each, named as the file, and numbered where there are several.
+    """Read the tracks of a GPX file, one vehicle per track, named after the file, and numbered if there are several.
 
-    Routes and waypoints have no moment for every point, and are left out.
+    Routes and waypoints do not have a time for every point, and are left out.
 
     Raises
     ------
     TrafficError
-        If the file is no GPX, or a point of a track has no time.
+        If the file is not GPX, or a point of a track has no time.
     """
     gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces", error=TrafficError)
     elements = elements_of(file, error=TrafficError)
@@ -69,7 +69,7 @@ def read_gpx(file: Path, reading: TraceOptions) -> list[Fixes]:  # noqa: ARG001 
 
 
 def _seconds(time: Any) -> float:
-    """Return seconds since 1970, UTC where a moment names no zone; NaN where there is none."""
+    """Return seconds since 1970, UTC if the time names no zone; NaN if there is no time."""
     if time is None:
         return float("nan")
     aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
@@ -77,12 +77,12 @@ def _seconds(time: Any) -> float:
 
 
 def read_parquet(file: Path, reading: TraceOptions) -> list[Fixes]:
-    """Read a table, SUMO's floating-car data, or points (GeoParquet), whose longitudes and latitudes are taken.
+    """Read a table, SUMO's floating-car data, or points (GeoParquet), which are converted to longitude and latitude.
 
     Raises
     ------
     TrafficError
-        If the file is no Parquet, or its columns are not what they should be.
+        If the file is not Parquet, or its columns are invalid.
     """
     try:
         stored = pq.ParquetFile(file)
@@ -118,24 +118,24 @@ def _points(file: Path) -> pd.DataFrame:
 
 
 TimedPath = tuple[str, Sequence[Any], Sequence[Any]]
-"""A vehicle, its places [lon, lat …] and its times."""
+"""Name of a vehicle, its places [lon, lat …] and its times."""
 
 
 class _BrokenError(Exception):
-    """Carries the rule a path breaks."""
+    """Error with the rule that a path breaks."""
 
 
 def read_json_paths(file: Path, reading: TraceOptions) -> list[Fixes]:
-    """Read timed paths, a vehicle each.
+    """Read timed paths in JSON, one vehicle per path.
 
     deck.gl: a list of ``{"path": [[lon, lat], …], "timestamps": […]}`` or ``{"waypoints": [{"coordinates",
     "timestamp"}, …]}``. kepler.gl: GeoJSON LineStrings whose points are [lon, lat, altitude, time]; a property
-    ``vehicle`` names the vehicle, and features that name one alike are of one.
+    ``vehicle`` names the vehicle, and features with the same name belong to the same vehicle.
 
     Raises
     ------
     TrafficError
-        If the file is no such JSON; a path is named by its number, from 1.
+        If the file is not JSON of these forms; messages give a path's number, from 1.
     """
     try:
         with opened(file, error=TrafficError, times=JSON_TIMES) as stream:

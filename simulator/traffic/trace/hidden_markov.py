@@ -16,30 +16,30 @@ FloatArray = npt.NDArray[np.float64]
 LinkArray = npt.NDArray[np.int32]
 
 _LATTICE_WIDTH = 10
-"""Ways kept alive at each fix: more is slower and seldom better."""
+"""Number of candidate paths kept at each fix: more are slower and seldom better."""
 
 
 def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float) -> tuple[LinkArray, FloatArray]:
-    """Match vehicle by vehicle, in pieces without a long silence.
+    """Match the fixes of each vehicle to links, separately for each sequence of known legs.
 
-    Of P. Newson and J. Krumm, "Hidden Markov map matching through noise and sparseness" (ACM SIGSPATIAL 2009), in
-    leuvenmapmatching's form. It is written in Python, and slow: some hundreds of fixes a second.
+    The method of P. Newson and J. Krumm, "Hidden Markov map matching through noise and sparseness" (ACM SIGSPATIAL
+    2009), as implemented by leuvenmapmatching. It is written in Python, and slow: some hundreds of fixes per second.
 
     Parameters
     ----------
     tracks
-        Straight ones.
+        Tracks with straight legs.
     roads
-        In whose system they are.
+        Roads, in the coordinate system of the tracks.
     most_m
-        No link further away is matched.
+        Maximum distance of a matched link, metres.
     noise_m
-        Standard deviation of recorded places.
+        Standard deviation of recorded places, metres.
 
     Returns
     -------
     tuple
-        Link, (fixes,) int32, -1 where none; fraction of its geometry, (fixes,) float64.
+        Link, (fixes,) int32, -1 if no link; fraction of its geometry, (fixes,) float64.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _match_from(
     link: LinkArray,
     fraction: FloatArray,
 ) -> int:
-    """Match fixes `start` to `end` as far as one way goes; return where to go on."""
+    """Match fixes from `start`, before `end`, as far as one path leads; return the fix to continue with."""
     path = [(float(x), float(y)) for x, y in xy[start:end]]
     if len(path) == 1:
         near = roads_map.edges_closeto(path[0], max_dist=matcher.max_dist)
@@ -102,13 +102,13 @@ Point = tuple[float, float]
 
 
 class SegmentMap(InMemMap):  # type: ignore[misc]  # the library has no types
-    """Links cut at their bends, so that every segment is straight and is of one link.
+    """Map of links split at their bends, so that every segment is straight and belongs to one link.
 
     Parameters
     ----------
     roads
-        Links; where two straight ones join the same nodes the later is cut in the middle, so that the library, which
-        knows a segment by its ends, can tell them apart.
+        Links. If two straight links join the same nodes, the later one is split in the middle, because the library
+        identifies a segment by its end nodes.
     """
 
     def __init__(self, roads: RoadNetwork) -> None:
@@ -128,7 +128,7 @@ class SegmentMap(InMemMap):  # type: ignore[misc]  # the library has no types
         self._tree = shapely.STRtree([shapely.LineString([graph[a][0], graph[b][0]]) for a, b in ends])
 
     def _chain(self, roads: RoadNetwork, link: int) -> tuple[list[int], list[float]]:
-        """Return the nodes a link goes through, new ones at its bends, and the fractions they are at."""
+        """Return the nodes of a link, with new nodes at its bends, and the fractions at which they are."""
         shapes, start, end = roads.shapes, int(roads.links.from_node[link]), int(roads.links.to_node[link])
         bend = int(shapes.polyline[link])
         inner: list[tuple[float, Point]] = []
@@ -161,6 +161,6 @@ class SegmentMap(InMemMap):  # type: ignore[misc]  # the library has no types
         return near[:max_elmt]
 
     def place(self, a: int, b: int, share: float) -> tuple[int, float]:
-        """Return link and fraction of a place on the segment between two nodes."""
+        """Return the link and fraction of a place on the segment between two nodes."""
         link, begins, ends = self._segments[a, b]
         return link, begins + (ends - begins) * min(max(float(share), 0.0), 1.0)

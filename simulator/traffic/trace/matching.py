@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 LinkArray = npt.NDArray[np.int32]
 
 TIE_M = 1.0
-"""Links whose distances to a fix differ by no more are equally near: the two directions of a street are."""
+"""Links whose distances to a fix differ by at most this count as equally near, as the two directions of a street."""
 
 _BLOCK = 200_000
 _REACH_M = 0.5
@@ -34,21 +34,21 @@ def link_lines(roads: RoadNetwork) -> npt.NDArray[np.object_]:
 
 
 def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple[LinkArray, FloatArray]:
-    """Match fix by fix.
+    """Match each fix to the nearest link, by distance and direction.
 
     Parameters
     ----------
     tracks
-        Straight ones.
+        Tracks with straight legs.
     roads
-        In whose system they are.
-    most_m
+        Roads, in the coordinate system of the tracks.
+        most_m
         No link further away is matched.
 
     Returns
     -------
     tuple
-        Link, (fixes,) int32, -1 where none; fraction of its geometry, (fixes,) float64.
+        Link, (fixes,) int32, -1 if no link; fraction of its geometry, (fixes,) float64.
     """
     lines = link_lines(roads)
     tree = shapely.STRtree(lines)
@@ -67,7 +67,7 @@ def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple
         way = _direction(on, along)
         agrees = (way * (before[start + fix] + after[start + fix])).sum(axis=1)
         apart = shapely.distance(on, point)
-        # The best of each fix comes first: the way it goes, then the nearest, then the lowest link.
+        # The best link of each fix comes first: by direction, then distance, then link number.
         order = np.lexsort((candidate, apart, -np.round(agrees, 6), fix))
         best = order[np.unique(fix[order], return_index=True)[1]]
         length = shapely.length(on[best])
@@ -77,9 +77,9 @@ def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple
 
 
 def _courses(tracks: Tracks) -> tuple[FloatArray, FloatArray]:
-    """Return unit vectors of how each fix is come to and left, (fixes, 2); 0 where nobody knows.
+    """Return unit vectors of the directions to and from each fix, (fixes, 2); 0 where unknown.
 
-    A vehicle that stands keeps the course it had, or that it leaves with where it had none.
+    A standing vehicle has the direction of its last move before, and of its next move after.
     """
     step = np.zeros((len(tracks.xy), 2))
     step[:-1] = np.diff(tracks.xy, axis=0)
@@ -103,7 +103,7 @@ def _of_same(unit: FloatArray, at: npt.NDArray[np.int64], vehicle: npt.NDArray[n
 
 
 def _direction(lines: npt.NDArray[np.object_], along: FloatArray) -> FloatArray:
-    """Return the unit vector each line runs in at a distance along it, (n, 2); 0 of a line without length."""
+    """Return the unit vector of each line's direction at a distance along it, (n, 2); 0 for a line without length."""
     ahead = shapely.get_coordinates(shapely.line_interpolate_point(lines, along + _REACH_M))
     back = shapely.get_coordinates(shapely.line_interpolate_point(lines, np.maximum(along - _REACH_M, 0.0)))
     step = ahead - back
@@ -113,17 +113,17 @@ def _direction(lines: npt.NDArray[np.object_], along: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Matching:
-    """How fixes are put on the roads.
+    """Options of map matching.
 
     Attributes
     ----------
     method
-        "nearest": each on the link nearest to it, of links equally near on the one that runs its way. "hmm": those of
-        a vehicle together, by a hidden Markov model (leuvenmapmatching).
+        "nearest": each fix is matched to the nearest link; among equally near links, to the one with the fix's
+        direction. "hmm": all fixes of a vehicle together, by a hidden Markov model (leuvenmapmatching).
     most_m
-        A fix further from every link stays where it was recorded, on none.
+        A fix further than this from every link, metres, stays where it was recorded, on no link.
     noise_m
-        Of "hmm": standard deviation of recorded places.
+        For "hmm": standard deviation of recorded places, metres.
     """
 
     method: Literal["nearest", "hmm"]
@@ -132,26 +132,26 @@ class Matching:
 
 
 def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple[Tracks, list[str]]:
-    """Put fixes on links, and join them by ways over the roads.
+    """Match fixes to links, and join them by paths on the roads.
 
     Parameters
     ----------
     tracks
-        Straight ones: every waypoint is a fix.
+        Tracks with straight legs: every waypoint is a fix.
     roads
-        In whose system they are.
-    matching
-        How.
+        Roads, in the coordinate system of the tracks.
+        matching
+        Options of map matching.
 
     Returns
     -------
     tuple
-        The tracks on the roads, and what there is to say, one sentence each.
+        The tracks on the roads, and notes, one sentence each.
 
     Raises
     ------
     TrafficError
-        If the library that matches is not installed.
+        If the library for map matching is not installed.
     """
     if matching.method == "nearest":
         link, fraction = match_nearest(tracks, roads, most_m=matching.most_m)

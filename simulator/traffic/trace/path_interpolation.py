@@ -17,7 +17,7 @@ IntArray = npt.NDArray[np.int64]
 LinkArray = npt.NDArray[np.int32]
 
 DETOUR = 3.0
-"""A way is likely where it is at most so many times the straight line long, and four times the matching distance."""
+"""A path is plausible if it is no longer than this factor times the straight line plus four matching distances."""
 
 _STRAIGHT, _ALONG, _WAY, _JUMP = 0, 1, 2, 3
 
@@ -25,26 +25,26 @@ _STRAIGHT, _ALONG, _WAY, _JUMP = 0, 1, 2, 3
 def lay_ways(
     tracks: Tracks, roads: RoadNetwork, link: LinkArray, fraction: FloatArray, *, most_m: float
 ) -> tuple[Tracks, int]:
-    """Join matched fixes by the ways that are shortest in free-flow time, driven evenly in distance.
+    """Join matched fixes by paths that are shortest in free-flow time, driven at constant speed.
 
-    Where no way is likely, and between a fix on the roads and one that is not, a vehicle is at the nearer fix in time;
-    between two that are on no road, on the straight line.
+    If no path is plausible, and between a matched and an unmatched fix, a vehicle is at the fix that is nearer in time.
+    Between two unmatched fixes it is on the straight line.
 
     Parameters
     ----------
     tracks
-        Straight ones.
+        Tracks with straight legs.
     roads
-        In whose system they are.
+        Roads, in the coordinate system of the tracks.
     link, fraction
-        Of every fix; link -1 where none.
+        Link and fraction of every fix; link -1 if no link.
     most_m
-        How far a fix may be from its road.
+        Maximum distance of a fix from its link, metres.
 
     Returns
     -------
     tuple
-        Tracks with a waypoint wherever a link ends, and how many known legs have no likely way.
+        Tracks with a waypoint at the end of each link, and the number of known legs without a plausible path.
     """
     on = link >= 0
     xy = tracks.xy.copy()
@@ -73,7 +73,7 @@ def lay_ways(
 
 @dataclass(frozen=True, eq=False)
 class _Legs:
-    """What is known of the leg from each fix: its kind, its row in `routes`, and metres of the way."""
+    """Leg from each fix: its kind, its row in `routes`, and the length of its path in metres."""
 
     kind: npt.NDArray[np.int8]
     route: IntArray
@@ -117,7 +117,7 @@ class _Legs:
 
 
 def _routes(roads: RoadNetwork, pairs: npt.NDArray[np.int32]) -> tuple[Routes, IntArray, FloatArray]:
-    """Return routes between pairs of nodes, each pair's row in them (-1: none is needed), and metres (inf: none)."""
+    """Return routes between pairs of nodes, each pair's row (-1: no route needed), and metres (inf: no path)."""
     metres = np.zeros(len(pairs))
     row = np.full(len(pairs), -1, dtype=np.int64)
     apart = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
@@ -137,7 +137,7 @@ def _routes(roads: RoadNetwork, pairs: npt.NDArray[np.int32]) -> tuple[Routes, I
 
 
 def _recorded(tracks: Tracks, time_s: FloatArray, at: IntArray) -> npt.NDArray[np.float32]:
-    """Return recorded speeds at waypoints, between fixes interpolated by time."""
+    """Return recorded speeds at waypoints, interpolated by time between fixes."""
     after = np.minimum(at + 1, len(tracks.time_s) - 1)
     lasts = np.where(tracks.known[at], tracks.time_s[after] - tracks.time_s[at], 1.0)
     share = np.where(tracks.known[at], (time_s - tracks.time_s[at]) / lasts, 0.0)
@@ -169,7 +169,7 @@ def _lay(
     npt.NDArray[np.bool_],
     npt.NDArray[np.float32],
 ]:
-    """Write the waypoints of every fix: itself, and where the way from it leaves a link."""
+    """Compute the waypoints of every fix: the fix itself, and the ends of links on the path from it."""
     offsets, route_links = routes
     total = len(link)
     for i in range(len(link)):
@@ -194,7 +194,7 @@ def _lay(
             if kind[i] == 1:
                 comes[w] = fraction[i + 1]
             elif kind[i] == 3:
-                # At half time twice: it was here until now, and is there from now on.
+                # Two waypoints at half time: the vehicle is at the first fix before it, and at the second fix after it.
                 for fix in (i, i + 1):
                     w += 1
                     time[w], at[w], place[w], on[w], is_known[w] = time_s[i] + 0.5 * lasts, i, fix, link[fix], True

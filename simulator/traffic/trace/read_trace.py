@@ -1,4 +1,4 @@
-"""Reader of traces: recognises the format of each file and joins them."""
+"""Reader of traces: recognises the format of each file and combines the files."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ _READERS: Mapping[str, Reader] = {
 }
 
 FORMATS = ("auto", *_READERS)
-"""What `read_trace` takes as `format`; "sumo" is XML: SUMO's CSV and Parquet are told by their columns."""
+"""Values of `format` in `read_trace`; "sumo" is XML: SUMO's CSV and Parquet are recognised by their columns."""
 
 _BY_NAME: Mapping[str, str] = {
     ".parquet": "parquet",
@@ -63,32 +63,32 @@ def read_trace(
     Parameters
     ----------
     paths
-        A file, a folder (every file in it but those whose names begin with "." or "_"), or several of both.
+        A file, a folder (every file in it except those whose names begin with "." or "_"), or several of both.
     format
-        One of `FORMATS`; "auto" tells each file by its name and its beginning.
+        One of `FORMATS`; "auto" recognises each file by its name and its beginning.
     columns
-        Of tables: our names (vehicle, time, lon, lat or x, y, speed_mps or speed_kph or speed_mph) to the file's. What
-        is not named is known by its usual names.
+        For tables: map from our names (vehicle, time, lon, lat or x, y, speed_mps or speed_kph or speed_mph) to the
+        file's. Other columns are recognised by their common names.
     crs
-        System of metres that x and y are in; None where places are longitudes and latitudes.
+        Coordinate system of x and y, in metres; None if places are longitudes and latitudes.
     time_unit_s
-        Seconds that one of a number of time is; None takes seconds, or what the size of dates implies.
+        Seconds per unit of numeric times; None for seconds, or for dates, the unit that their size implies.
     order
-        What a vehicle's clock may do within a file: see `Trace.from_fixes`.
+        Permitted order of a vehicle's times within a file: see `Trace.from_fixes`.
     one_vehicle_a_file
-        Of tables: whether each is of one vehicle, named as its file.
+        For tables: whether each is of one vehicle, named after its file.
     time_format
-        Of tables: how a time is written, as `strptime` has it; None for ISO 8601, or numbers.
+        For tables: format of times, as for `strptime`; None for ISO 8601, or numbers.
 
     Returns
     -------
     Trace
-        At least one fix.
+        Trace of at least one fix.
 
     Raises
     ------
     TrafficError
-        For every file that cannot be read as it should be: file, line or row, rule, value received.
+        For every file that cannot be read, with file, line or row, rule and value received.
     """
     if format not in FORMATS:
         raise TrafficError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
@@ -118,12 +118,12 @@ def read_trace(
 
 
 def format_of(file: Path) -> str:
-    """Tell a file's format by its name, and where that says little by its beginning.
+    """Return a file's format, recognised by its name, and if that is not sufficient, by its beginning.
 
     Raises
     ------
     TrafficError
-        If it cannot be told.
+        If the format is not recognised.
     """
     name = plain_name(file)
     by_name = next((kind for ends, kind in _BY_NAME.items() if name.endswith(ends)), None)
@@ -143,7 +143,7 @@ def format_of(file: Path) -> str:
 
 def _format_by_start(file: Path, line: str) -> str | None:
     if plain_name(file).endswith(".xml") or line.startswith("<"):
-        # Whatever else it is, SUMO's reader says what is wrong with it.
+        # SUMO's reader reports the fault of any other XML file.
         return "gpx" if root_of(file) == "gpx" else "sumo"
     if line.startswith(("[", "{")):
         return "json"

@@ -1,4 +1,4 @@
-"""Recording: a trace in a city's coordinates and a run's time."""
+"""Recording: a trace in the coordinates of a city and the time of a run."""
 
 from dataclasses import dataclass
 
@@ -22,18 +22,18 @@ _PADDING = 0.1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recording:
-    """What a replay plays, and what cells are laid over.
+    """Trace in a city's coordinates and a run's time, for the replay and for the extent of the cells.
 
     Attributes
     ----------
     crs
-        Projected, in metres.
+        Projected coordinate system, in metres.
     bounds
         Extent of every fix: (x_min, y_min, x_max, y_max) in metres.
     tracks
-        Where vehicles were.
+        Tracks of the vehicles.
     fix_times_s
-        (fixes,) float64: seconds of the run, of the fixes that are in it.
+        (fixes,) float64: seconds of the run of the recording's fixes.
     """
 
     crs: pyproj.CRS
@@ -52,25 +52,25 @@ class Recording:
         start: str | float | None = None,
         matching: Matching | None = None,
     ) -> "Recording":
-        """Lay a trace on the ground.
+        """Project a trace, convert its times to seconds of the run, and match it to the roads if requested.
 
         Parameters
         ----------
         trace
-            What was recorded.
+            The recorded fixes.
         roads
-            Whose coordinate system is taken; None takes the UTM zone about the trace's middle.
+            Roads whose coordinate system is used; None for the UTM zone of the trace's middle.
         gap_s
-            Nobody knows where a vehicle is between fixes further apart.
+            Maximum time between two fixes: between fixes further apart, a vehicle's place is unknown.
         start
-            Recorded time that is second 0 of the run: ISO 8601 text, or a number as recorded; None for the first fix.
+            Recorded time of second 0 of the run: ISO 8601 text, or a number as recorded; None for the first fix.
         matching
-            How fixes are put on the roads; None leaves them where they were recorded.
+            Options of map matching; None leaves fixes where they were recorded.
 
         Raises
         ------
         TrafficError
-            If nothing was recorded from `start` on, or not where the roads are, or there are no roads to match to.
+            If nothing was recorded from `start` on or in the area of the roads, or there are no roads to match to.
         """
         start_s = _start(trace, start)
         time_s = trace.time_s - start_s
@@ -102,7 +102,7 @@ class Recording:
         return cls(crs, (x_min, y_min, x_max, y_max), tracks, time_s, tuple(notes))
 
     def notes(self) -> list[str]:
-        """Say what was read, left out and matched, one sentence each."""
+        """Return what was read, left out and matched, one sentence each."""
         return list(self._notes)
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ def _start(trace: Trace, start: str | float | None) -> float:
 
 
 def _leads_into_run(first: npt.NDArray[np.int64], time_s: FloatArray, gap_s: float) -> npt.NDArray[np.bool_]:
-    """Return which fixes before second 0 a vehicle's place at second 0 is computed from."""
+    """Return which fixes before second 0 determine a vehicle's place at second 0."""
     leads = np.zeros(len(time_s), dtype=bool)
     leads[:-1] = (time_s[:-1] < 0.0) & (time_s[1:] > 0.0) & (np.diff(time_s) <= gap_s)
     leads[first[1:] - 1] = False
@@ -153,9 +153,9 @@ def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, Flo
 
 
 def _project(lon: FloatArray, lat: FloatArray, crs: pyproj.CRS) -> FloatArray:
-    """Return metres, (n, 2); infinite where the system has no place for them."""
+    """Return projected places, (n, 2) metres; infinite outside the area of the coordinate system."""
     transformer = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True)
-    # One place goes in twice: pyproj takes an array of one number for a number, which numpy has deprecated.
+    # One place is sent twice: pyproj treats an array of one number as a scalar, which numpy has deprecated.
     x, y = transformer.transform(np.append(lon, lon[:1]), np.append(lat, lat[:1]))
     return np.column_stack((x, y))[:-1]
 

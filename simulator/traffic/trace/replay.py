@@ -1,4 +1,4 @@
-"""Engine `trace`: vehicles move as they were recorded."""
+"""Engine `trace`: replays recorded vehicles."""
 
 import numpy as np
 import numpy.typing as npt
@@ -16,28 +16,28 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Replay:
-    """Vehicles where their recording says they were.
+    """Engine that places vehicles where they were recorded.
 
-    Between two fixes that are at most `gap_s` apart (of the recording) a vehicle is on the line, or the way, that joins
-    them, and goes along it evenly. Where the next fix is later it stays for `hold_s` at the fix before, and is absent
-    from then until its next fix: not asked. After its last fix and `hold_s` it has arrived, and is parked there. At the
-    moment of a fix it is at the fix. One that goes absent between the rounds of a query answers from where it was seen
-    last, as one that arrives does.
+    Between two fixes that are at most `gap_s` apart (of the recording), a vehicle moves at constant speed along the
+    line, or the path, that joins them. If the next fix is later, the vehicle stays at the previous fix for `hold_s`,
+    and is then absent, and not asked, until its next fix. After its last fix and `hold_s` it has arrived, and is parked
+    there. At the moment of a fix it is at the fix. A vehicle that becomes absent between the rounds of a query answers
+    from its last observed place, like a vehicle that arrives.
 
     Parameters
     ----------
     recording
-        What was recorded; vehicles that are first seen after `duration_s` are left out.
+        The recording; vehicles first observed after `duration_s` are left out.
     roads
-        Of a recording that was matched to them.
+        Roads, if the recording was matched to them.
     clock
-        Of the run.
+        Clock of the run.
     duration_s
         Length of the run, seconds.
     gap_s
-        The recording's, for the notes.
+        Maximum time between joined fixes of the recording, for the notes.
     hold_s
-        For so long after a fix a vehicle is taken to be there still, where nothing better is known.
+        Time after a fix for which a vehicle is assumed to stay there, if the next leg is unknown.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class Replay:
 
     @property
     def vehicles(self) -> int:
-        """How many vehicles are seen by the end of the run."""
+        """Number of vehicles observed by the end of the run."""
         return self._vehicles
 
     def start(self, env: simpy.Environment) -> None:
-        """Take the clock; a recording needs no process."""
+        """Use the clock of `env`; a recording needs no process."""
         self._env = env
         self._look()
 
     def advance(self) -> None:
-        """Bring every vehicle to `env.now`."""
+        """Move every vehicle to `env.now`."""
         self._look()
 
     def _look(self) -> None:
@@ -83,7 +83,7 @@ class Replay:
         if now_s == self._now_s:
             return
         self._now_s = now_s
-        # What was first seen after the run is left out, also while the last deadline passes.
+        # Vehicles first observed after the run are left out, even while the last deadline is still pending.
         self._departed = int(np.searchsorted(self._appears_s[: self._vehicles], now_s, side="right"))
         tracks = self._tracks
         self._state, self._share = _look_up(
@@ -91,11 +91,11 @@ class Replay:
         )
 
     def places(self) -> VehicleStates:
-        """Where every vehicle seen so far is; one that is absent, where it was seen last."""
+        """Return the place of every vehicle observed so far; for an absent vehicle, its last observed place."""
         tracks, at, share = self._tracks, self._cursor[: self._departed], self._share
         after = np.minimum(at + 1, len(tracks.time_s) - 1)
         part = share[:, None]
-        # Exact at both ends, so that at the moment of a fix the place is the fix.
+        # The result is exact at both ends, so that at the moment of a fix the place is the fix.
         xy = np.where(part > 0.0, tracks.xy[at] * (1.0 - part) + tracks.xy[after] * part, tracks.xy[at])
         if tracks.link is None or tracks.leaves_at is None or tracks.comes_to is None or self._roads is None:
             return VehicleStates.from_coordinates(self._state, xy)
@@ -106,9 +106,10 @@ class Replay:
         return VehicleStates(self._state, link, np.where(on, np.clip(fraction, 0.0, 1.0), 0.0), xy)
 
     def speeds(self) -> npt.NDArray[np.float64]:
-        """How fast every vehicle seen so far goes, m/s: as recorded, between fixes interpolated; else distance by time.
+        """Return the speed of every vehicle observed so far, m/s: recorded and interpolated, else distance by time.
 
-        0 for the absent and the arrived. One that is held at a fix goes as recorded there, or stands.
+        Recorded speeds are interpolated between fixes. Absent and arrived vehicles have speed 0. A vehicle held at a
+        fix has the speed recorded there, or 0.
         """
         tracks, at, share = self._tracks, self._cursor[: self._departed], self._share
         after = np.where(tracks.known[at], np.minimum(at + 1, len(tracks.time_s) - 1), at)
@@ -120,7 +121,7 @@ class Replay:
         return np.asarray(speed, dtype=np.float64)
 
     def totals(self) -> Totals:
-        """How many vehicles are doing what."""
+        """Return the number of vehicles in each state."""
         count = np.bincount(self._state, minlength=int(State.ABSENT) + 1)
         gone = np.flatnonzero(self._state == State.ARRIVED)
         return Totals(
@@ -135,7 +136,7 @@ class Replay:
         )
 
     def notes(self) -> list[str]:
-        """Say how places between fixes were had, and what of the trace was not in the run."""
+        """Return notes on how places between fixes are computed, and on fixes that are not in the run."""
         held = f" from {self._hold_s:g} s after the fix on" if self._hold_s else ""
         rule = (
             f"trace: a vehicle moves evenly between fixes at most {self._gap_s:g} s apart; where the next is later it "
@@ -152,7 +153,7 @@ class Replay:
 
     @property
     def vehicle_nbytes(self) -> int:
-        """Bytes held for its vehicles beside their positions."""
+        """Bytes held for vehicles, without their positions."""
         held = (self._cursor, self._appears_s, self._leaves_s, self._state, self._share)
         return sum(array.nbytes for array in held)
 
@@ -175,7 +176,7 @@ def _look_up(
     now_s: float,
     hold_s: float,
 ) -> tuple[npt.NDArray[np.uint8], FloatArray]:
-    """Move each cursor to the last waypoint at or before now; return states, and how far each leg is done, 0 … 1."""
+    """Move each cursor to the last waypoint at or before now; return states, and the fraction of each leg, 0 … 1."""
     state = np.empty(departed, dtype=np.uint8)
     share = np.zeros(departed)
     for vehicle in range(departed):

@@ -1,4 +1,4 @@
-"""SUMO's floating-car data (``--fcd-output``) in XML, CSV and Parquet."""
+"""Readers of SUMO's floating-car data (``--fcd-output``) in XML, CSV and Parquet."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _PLAIN = {"time", "id", "x", "y", "speed"}
 
 
 def is_sumo(seen: Sequence[str]) -> bool:
-    """Say whether columns are those of ``sumo --fcd-output``, with or without the names of their elements."""
+    """Return whether columns are those of ``sumo --fcd-output``, with or without the names of their elements."""
     return {"timestep_time", "vehicle_id"} <= set(seen) or (
         set(seen) >= _PLAIN and not {"lane", "edge"}.isdisjoint(seen)
     )
@@ -30,14 +30,14 @@ def is_sumo(seen: Sequence[str]) -> bool:
 def fixes_of_sumo(
     frame: pd.DataFrame, reading: TraceOptions, *, source: str, place: npt.NDArray[np.int64], place_word: str
 ) -> Fixes:
-    """Take a table of SUMO's; x and y are longitude and latitude unless a system of metres is given.
+    """Convert SUMO's table to fixes; x and y are longitude and latitude unless a system in metres is given.
 
-    A timestep without vehicles is a row without one; such rows, and those of persons, are left out.
+    A timestep without vehicles is a row without a vehicle; such rows, and rows of persons, are left out.
 
     Raises
     ------
     TrafficError
-        If columns or values are not what they should be.
+        If columns or values are invalid.
     """
     named = "vehicle_" if "vehicle_id" in frame.columns else ""
     time = "timestep_time" if "timestep_time" in frame.columns else "time"
@@ -65,7 +65,7 @@ _OTHERS = frozenset(["person", "container"])
 
 
 class _Rows:
-    """Gathers vehicles while a document goes by."""
+    """Collector of vehicles while a document is parsed."""
 
     def __init__(self, file: Path, unit_s: float) -> None:
         self._file, self._unit_s = file, unit_s
@@ -122,14 +122,14 @@ class _Rows:
 
 
 def read_sumo_fcd(file: Path, reading: TraceOptions) -> list[Fixes]:
-    """Read a document of SUMO's, one element after another; x and y are degrees unless a system of metres is given.
+    """Read SUMO's XML, one element after another; x and y are degrees unless a system in metres is given.
 
     Persons and containers are left out.
 
     Raises
     ------
     TrafficError
-        If the file is not such a document, or its clock goes back.
+        If the file is not such a document, or its times go back.
     """
     rows = _Rows(file, reading.time_unit_s or 1.0)
     for element in elements_of(file, error=TrafficError):

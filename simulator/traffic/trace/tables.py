@@ -1,4 +1,4 @@
-"""Tables of fixes: rows and columns of any format, converted to fixes."""
+"""Conversion of tables, from any file format, to fixes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """How files are to be read.
+    """Options for reading trace files.
 
     Attributes
     ----------
     columns
-        Our name of a column to the file's, for those the user names.
+        Map from our name of a column to the file's, for the columns given by the user.
     crs
-        Of columns x and y, in metres; None where places are longitudes and latitudes.
+        Coordinate system of columns x and y, in metres; None if places are longitudes and latitudes.
     time_unit_s
-        Seconds that one of a number of time is; None tells it by size.
+        Seconds per unit of numeric times; None to derive it from their size.
     one_vehicle_a_file
-        Whether a file is of one vehicle, named as the file.
+        Whether a file is of one vehicle, named after the file.
     time_format
-        How times are written in text, as `strptime` has it; None for ISO 8601, or numbers.
+        Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
     """
 
     columns: Mapping[str, str]
@@ -45,12 +45,12 @@ class TraceOptions:
 
 
 def system_of(crs: object | None) -> pyproj.CRS | None:
-    """Return the coordinate system that something names; None where nothing does.
+    """Return the coordinate system named by `crs`; None if `crs` is None.
 
     Raises
     ------
     TrafficError
-        If it names none.
+        If it names no coordinate system.
     """
     try:
         return None if crs is None else pyproj.CRS.from_user_input(crs)
@@ -69,29 +69,29 @@ def fixes_of(
     ascending: bool = False,
     notes: tuple[str, ...] = (),
 ) -> Fixes:
-    """Take a table of one fix a row.
+    """Convert a table with one fix per row to fixes.
 
     Parameters
     ----------
     frame
-        Rows.
+        Table of fixes.
     reading
-        What the user says of them.
+        Options for reading the table.
     source
         The file's name.
     vehicle
-        Name of the vehicle, where the table is of one.
+        Name of the vehicle, if the table is of one vehicle.
     place, place_word
-        The line or row of each, and which of the two it is.
+        Line or row number of each fix, and which of the two it is.
     ascending
-        Whether the format promises that clocks go forward.
+        Whether the format guarantees ascending times.
     notes
-        What was left out before.
+        Notes on what was left out before.
 
     Raises
     ------
     TrafficError
-        If columns are not there or cannot be told, or a value in them is not what it should be.
+        If columns are missing or not recognised, or a value in them is invalid.
     """
     found = Columns.find(
         [str(name) for name in frame.columns],
@@ -124,12 +124,12 @@ def fixes_of(
 
 
 def check(fixes: Fixes, received: Mapping[str, "pd.Series[Any]"] | None = None) -> None:
-    """Refuse fixes that are wrong one by one; `received` are the columns they came from, to quote.
+    """Check fixes individually; `received` holds the original columns, for quotations in messages.
 
     Raises
     ------
     TrafficError
-        With every rule that is broken and where.
+        If any fix is invalid, with every broken rule and its rows.
     """
     faults = list(fixes.faults(received))
     if faults:
@@ -137,7 +137,7 @@ def check(fixes: Fixes, received: Mapping[str, "pd.Series[Any]"] | None = None) 
 
 
 def vehicles_of(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int32], list[str]]:
-    """Return vehicles of a column as indices of their names, -1 where there is none; a float 7.0 is vehicle 7."""
+    """Return a column's vehicles as indices of their names, -1 if empty, and the names; a float 7.0 is vehicle 7."""
     codes, found = pd.factorize(column, use_na_sentinel=True)
     names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]
     blank = np.array([not name for name in names], dtype=bool)
@@ -148,7 +148,7 @@ def vehicles_of(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int32], list[s
 
 
 def numbers_of(column: "pd.Series[Any]") -> FloatArray:
-    """Return a column as numbers, NaN where there is none, infinities included."""
+    """Return a column as numbers, NaN where there is no finite number."""
     if column.dtype.kind not in "iuf":
         column = numbers_in(column)
     numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -156,7 +156,7 @@ def numbers_of(column: "pd.Series[Any]") -> FloatArray:
 
 
 def to_wgs84(x: FloatArray, y: FloatArray, crs: pyproj.CRS) -> tuple[FloatArray, FloatArray]:
-    """Return longitudes and latitudes of places in `crs`; NaN where it has none."""
+    """Return longitudes and latitudes of places in `crs`; NaN outside the area of `crs`."""
     transformer = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
     lon, lat = transformer.transform(np.append(x, x[:1]), np.append(y, y[:1]))
     lon, lat = np.asarray(lon)[: len(x)], np.asarray(lat)[: len(x)]

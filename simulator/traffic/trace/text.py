@@ -1,4 +1,4 @@
-"""Traces in text files: tables with a header, T-Drive and cabspotting, and New York's taxi trips."""
+"""Readers of traces in text files: tables with a header, T-Drive and cabspotting, and New York's taxi trips."""
 
 import csv
 import warnings
@@ -22,17 +22,17 @@ _ENDS = ("pickup", "dropoff")
 
 
 def holds_trips(plain: set[str]) -> bool:
-    """Say whether columns, in lower case letters and digits, are of pick-ups and drop-offs."""
+    """Return whether column names, in lower case letters and digits, are those of pick-ups and drop-offs."""
     return {f"{end}{what}" for end in _ENDS for what in ("longitude", "latitude")} <= plain
 
 
 def fixes_of_trips(frame: pd.DataFrame, reading: TraceOptions, *, source: str, place: npt.NDArray[np.int64]) -> Fixes:
-    """Take pick-ups and drop-offs; the vehicle is the medallion, else the trip's id, else the line.
+    """Convert pick-ups and drop-offs to fixes; the vehicle is the medallion, else the trip's id, else the line.
 
     Raises
     ------
     TrafficError
-        If columns or values are not what they should be.
+        If columns or values are invalid.
     """
     by_plain = {"".join(ch for ch in str(name).lower() if ch.isalnum()): str(name) for name in frame.columns}
 
@@ -54,7 +54,7 @@ def fixes_of_trips(frame: pd.DataFrame, reading: TraceOptions, *, source: str, p
         for moment in moments
     ]
     zoned = [stamp.zoned for stamp in stamps if stamp.zoned is not None]
-    # Both ends of a trip one after the other, so that a taxi's clock is looked at as the file has it.
+    # Both ends of a trip are adjacent, so that the order of a taxi's times is checked as in the file.
     both = np.arange(2 * len(frame)).reshape(2, -1).T.ravel()
     fixes = Fixes(
         source,
@@ -87,12 +87,12 @@ def plain_name(file: Path) -> str:
 
 
 def stem(file: Path) -> str:
-    """Return a file's name without ``.gz`` and what it ends in: a vehicle's name, where a file is a vehicle."""
+    """Return a file's name without ``.gz`` and its suffix: the vehicle's name, if each file is one vehicle."""
     return Path(unpacked_name(file)).stem
 
 
 def first_lines(file: Path, lines: int = 3, *, most_nbytes: int = 1 << 16) -> list[str]:
-    """Read the first lines of a text file that are not blank, at most 64 KiB, for telling formats apart.
+    """Read the first lines of a text file that are not blank, at most 64 KiB, to recognise its format.
 
     Raises
     ------
@@ -114,7 +114,7 @@ CABSPOTTING = ("lat", "lon", "occupied", "time")
 def read_csv(file: Path, reading: TraceOptions) -> list[Fixes]:
     """Read a table with a header, separated by comma, semicolon, tab or bar.
 
-    SUMO's floating-car data and taxi trips (pick-up and drop-off in one row) are told by their columns.
+    SUMO's floating-car data and taxi trips (pick-up and drop-off in one row) are recognised by their columns.
     """
     lines = first_lines(file, 1)
     if not lines:
@@ -124,7 +124,7 @@ def read_csv(file: Path, reading: TraceOptions) -> list[Fixes]:
     if twice:
         raise TrafficError([f"{file}: line 1: columns must differ in name, and {twice[0]!r} is there twice"])
     frame = _frame(file, separator=separator_of(lines[0]))
-    # The header is the first line that is not blank; lines of a quoted field that spans several count as one.
+    # The header is the first line that is not blank; a quoted field that spans several lines counts as one line.
     place = frame.index.to_numpy().astype(np.int64) + 2
     if is_sumo(list(frame.columns)) and not reading.columns:
         return [fixes_of_sumo(frame, reading, source=str(file), place=place, place_word="line")]
@@ -134,7 +134,7 @@ def read_csv(file: Path, reading: TraceOptions) -> list[Fixes]:
 
 
 def read_tdrive(file: Path, reading: TraceOptions) -> list[Fixes]:
-    """Read T-Drive's own form: vehicle, time, longitude, latitude, separated by commas, without a header."""
+    """Read the T-Drive format: vehicle, time, longitude, latitude, separated by commas, without a header."""
     frame = _frame(file, separator=",", names=T_DRIVE)
     place = frame.index.to_numpy().astype(np.int64) + 1
     own = TraceOptions(
@@ -144,9 +144,9 @@ def read_tdrive(file: Path, reading: TraceOptions) -> list[Fixes]:
 
 
 def read_cabspotting(file: Path, reading: TraceOptions) -> list[Fixes]:
-    """Read cabspotting's own form: latitude, longitude, occupied, seconds since 1970, one file a cab.
+    """Read the cabspotting format: latitude, longitude, occupied, seconds since 1970, one file per cab.
 
-    A cab is named as its file, without ``new_`` before it.
+    A cab is named after its file, without the prefix ``new_``.
     """
     frame = _frame(file, separator=" ", names=CABSPOTTING)
     place = frame.index.to_numpy().astype(np.int64) + 1
@@ -157,7 +157,7 @@ def read_cabspotting(file: Path, reading: TraceOptions) -> list[Fixes]:
 
 
 def is_tdrive(line: str) -> bool:
-    """Say whether a first line is T-Drive's: four fields, a time in the second, degrees in the others."""
+    """Return whether a first line has the T-Drive format: four fields, with a time in the second, then degrees."""
     fields = line.split(",")
     if len(fields) != 4 or not (_is_number(fields[2]) and _is_number(fields[3])):
         return False
@@ -165,13 +165,13 @@ def is_tdrive(line: str) -> bool:
 
 
 def is_cabspotting(line: str) -> bool:
-    """Say whether a first line is cabspotting's: four numbers between blanks, the third 0 or 1."""
+    """Return whether a first line has the cabspotting format: four numbers separated by blanks, the third 0 or 1."""
     fields = line.split()
     return len(fields) == 4 and all(map(_is_number, fields)) and fields[2] in {"0", "1"}
 
 
 def separator_of(header: str) -> str:
-    """Return what a header is separated by: that which is in it most often, comma where none is."""
+    """Return the separator of a header: the one that occurs in it most often, comma if there is none."""
     return max(SEPARATORS, key=header.count)
 
 
@@ -210,7 +210,7 @@ def _frame(file: Path, *, separator: str, names: Sequence[str] | None = None) ->
 
 
 def _text_columns(file: Path, separator: str) -> dict[str, str]:
-    """Read whatever may name a vehicle as text, so that 007 stays 007."""
+    """Return text as the type of all columns that may name a vehicle, so that 007 stays 007."""
     header = first_lines(file, 1)[0].split(separator)
     times = ("time", "date", "utc")
     plain = [name.strip().strip('"') for name in header]

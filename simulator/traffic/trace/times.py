@@ -10,40 +10,40 @@ import pandas as pd
 from simulator.files.text_table import numbers_in
 
 CALENDAR_FROM_S = 1e8
-"""Numbers from here on are seconds since 1970 (3 March 1973 and later); smaller ones are relative."""
+"""Numbers from this value on are seconds since 1970 (3 March 1973 and later); smaller numbers are relative."""
 
 _BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
-"""Numbers of at least so much are nano-, micro- or milliseconds since 1970."""
+"""Smallest numbers that are read as nano-, micro- or milliseconds since 1970, with the unit in seconds."""
 
 LATEST_S = 253_402_300_800.0
-"""The end of the year 9999: what is later was no time."""
+"""The end of the year 9999: later values are not times."""
 
 MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
 NAIVE = "times without a time zone are taken as UTC"
 RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
 
 DIGITS = "%Y%m%d%H%M%S"
-"""How numbers of fourteen digits from 1900 on are read: as milliseconds they would be of the year 2572 and later."""
+"""Format of numbers of fourteen digits from 1900 on: as milliseconds they would be in the year 2572 or later."""
 
 _DIGITS_FROM, _DIGITS_TO = 1.9e13, 2.2e13
 _ZONE = r"[T\s]\s*\d.*(?:Z|[+-]\d\d?(?:\d\d|:\d\d?)?)$"
-"""After a time of day, so that the last two digits of a date alone are no zone."""
+"""Pattern of a time zone after a time of day, so that the last two digits of a date alone are not a zone."""
 
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """Moments of fixes.
+    """Times of fixes.
 
     Attributes
     ----------
     seconds
-        (n,) float64; NaN where there is no time. Since 1970 in UTC, or relative.
+        (n,) float64: seconds since 1970 in UTC, or relative; NaN where there is no time.
     calendar
-        Whether they are dates.
+        Whether the times are dates.
     naive
-        Whether they were text or timestamps without a time zone, taken as UTC.
+        Whether the times were text or timestamps without a time zone, taken as UTC.
     zoned
-        (n,) bool: which of them name a time zone, where each may; None where all do or none can.
+        (n,) bool: which times name a time zone, if each may differ; None if all do or none can.
     """
 
     seconds: npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ class Times:
 
     @property
     def without_zone(self) -> npt.NDArray[np.bool_]:
-        """(n,) bool: those without a time zone among others that name one."""
+        """(n,) bool: times without a time zone, if other times name one."""
         none = np.zeros(len(self.seconds), dtype=bool)
         return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
 
@@ -66,12 +66,12 @@ class Times:
         Parameters
         ----------
         column
-            Timestamps, numbers, or text of either.
+            Timestamps, numbers, or either as text.
         unit_s
-            How many seconds one of a number is; None tells seconds, milliseconds, microseconds and nanoseconds
-            since 1970 by their size, fourteen digits as a date and time, and takes all else as seconds.
+            Seconds per unit of numbers. None recognises seconds, milliseconds, microseconds and nanoseconds since 1970
+            by their size and fourteen digits as a date and time, and reads all other numbers as seconds.
         written
-            How text is written, as `strptime` has it; None for ISO 8601.
+            Format of text, as for `strptime`; None for ISO 8601.
         """
         if isinstance(column.dtype, pd.DatetimeTZDtype) or column.dtype.kind == "M":
             return cls._from_stamps(column)
@@ -95,7 +95,7 @@ class Times:
 
     @classmethod
     def from_numbers(cls, numbers: npt.NDArray[np.float64], *, unit_s: float | None = None) -> "Times":
-        """Take numbers of times, in a unit that is given or told by their size."""
+        """Convert numeric times, in a unit that is given or derived from their size."""
         middle = _middle(numbers)
         if unit_s is None:
             unit_s = next((unit for least, unit in _BY_SIZE if middle >= least), 1.0)
@@ -104,7 +104,7 @@ class Times:
 
     @classmethod
     def _from_written(cls, column: "pd.Series[Any]", written: str) -> "Times":
-        whole = column.dtype.kind == "f" and (column.dropna() % 1 == 0).all()  # digits beside nothing are floats
+        whole = column.dtype.kind == "f" and (column.dropna() % 1 == 0).all()  # with empty values, integers are floats
         text = (column.astype("Int64") if whole else column).astype("string").str.strip()
         stamps = pd.to_datetime(text, format=written, utc=True, errors="coerce")
         return cls(_seconds(stamps), calendar=True, naive="%z" not in written.lower())
@@ -117,20 +117,20 @@ class Times:
 
 
 def moment_of(text: str) -> float | None:
-    """Return seconds since 1970 of a moment in ISO 8601 text, UTC where it names no zone; None of anything else."""
+    """Return seconds since 1970 of ISO 8601 text, UTC if it names no zone; None for any other text."""
     seconds = float(Times.from_text(pd.Series([text])).seconds[0])
     return seconds if np.isfinite(seconds) else None
 
 
 def in_words(seconds: float, *, calendar: bool) -> str:
-    """Write a recorded moment as it would stand in a file."""
+    """Format a recorded time as it would be written in a file."""
     if not calendar:
         return f"{seconds:.12g} s"
     return f"{str(np.datetime64(int(seconds), 's')).replace('T', ' ')} UTC"
 
 
 def _middle(numbers: npt.NDArray[np.float64]) -> float:
-    """Return the median size of those that are finite; 0 of none."""
+    """Return the median size of the finite numbers; 0 if there are none."""
     finite = numbers[np.isfinite(numbers)]
     return float(np.median(np.abs(finite))) if len(finite) else 0.0
 

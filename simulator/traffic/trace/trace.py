@@ -1,4 +1,4 @@
-"""Trace: a recording as one tidy table."""
+"""Trace: recorded fixes in one table, sorted by vehicle and time."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,26 +24,26 @@ _MOST_FAULTS = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """Fixes of many vehicles: ordered by vehicle, and by time within each.
+    """Fixes of many vehicles, sorted by vehicle, and by time within each vehicle.
 
-    Vehicles are numbered by their first fix, and by their place in the files where first fixes are at one moment.
+    Vehicles are numbered in the order of their first fixes; ties are resolved by their order in the files.
 
     Attributes
     ----------
     names
-        Of the vehicles, by number.
+        Names of the vehicles, by number.
     first
         (vehicles + 1,) int64: vehicle v owns the fixes first[v]:first[v + 1], at least one.
     time_s
-        (fixes,) float64: seconds since 1970 in UTC where `calendar`, else as recorded; ascending within a vehicle.
+        (fixes,) float64: seconds since 1970 in UTC if `calendar`, else as recorded; ascending within a vehicle.
     lon, lat
         (fixes,) float64, WGS84 degrees.
     speed_mps
-        (fixes,) float64, NaN where none was recorded.
+        (fixes,) float64, NaN where no speed was recorded.
     calendar
         Whether times are dates.
     left_out
-        What was left out and what was taken how, one sentence each.
+        Notes on what was left out and how values were interpreted, one sentence each.
     """
 
     names: Sequence[str]
@@ -57,21 +57,21 @@ class Trace:
 
     @classmethod
     def from_fixes(cls, parts: Sequence[Fixes], *, order: Order = "auto") -> "Trace":
-        """Put sources together.
+        """Combine the fixes of several sources.
 
         Parameters
         ----------
         parts
-            What was read of each.
+            Fixes of each source.
         order
-            What a vehicle's clock may do within a source. "ascending": go forward only. "any": what it likes, and
-            fixes are sorted. "auto": forward only in formats that promise it (SUMO, GPX, timed paths); elsewhere
-            wholly forward or wholly backward, as newest-first logs are, but not turn.
+            Permitted order of a vehicle's times within a source. "ascending": ascending only. "any": any order, and
+            fixes are sorted. "auto": ascending only in formats that guarantee it (SUMO, GPX, timed paths); in other
+            formats entirely ascending or entirely descending, as in newest-first logs, but not mixed.
 
         Raises
         ------
         TrafficError
-            If a clock turns, dates are mixed with relative times, or nothing is left.
+            If a vehicle's times violate the order, dates are mixed with relative times, or no fix is left.
         """
         faults = [fault for part in parts for fault in _turns(part, order)] if parts else ["it has no files"]
         clocks = {part.times.calendar for part in parts}
@@ -106,7 +106,7 @@ class Trace:
             vehicle, time, lon, lat, speed = (values[sequence] for values in (vehicle, time, lon, lat, speed))
         again = np.zeros(len(vehicle), dtype=bool)
         again[1:] = (vehicle[1:] == vehicle[:-1]) & (time[1:] == time[:-1])
-        # Each is compared with the one kept of its moment, which stands before all of them.
+        # Each fix is compared with the first fix of the same moment, which is the one kept.
         kept = np.maximum.accumulate(np.where(again, 0, np.arange(len(again))))
         elsewhere = again & ((lon != lon[kept]) | (lat != lat[kept]))
         if (again & ~elsewhere).any():
@@ -148,7 +148,7 @@ class Trace:
         order: Order = "auto",
         source: str = "the table",
     ) -> "Trace":
-        """Take a table of one fix a row; columns as `read_trace` knows them."""
+        """Build a trace from a table with one fix per row; columns as in `read_trace`."""
         how, place = TraceOptions(columns or {}, system_of(crs)), np.arange(1, len(frame) + 1, dtype=np.int64)
         fixes = fixes_of(frame, how, source=source, vehicle="", place=place, place_word="row")
         return cls.from_fixes([fixes], order=order)
@@ -163,25 +163,25 @@ class Trace:
         speed_mps: Hashable | None = None,
         order: Order = "auto",
     ) -> "Trace":
-        """Take a GeoDataFrame of points.
+        """Build a trace from a GeoDataFrame of points.
 
         Parameters
         ----------
         frame
-            Points in any coordinate system that it names.
+            Points, in any coordinate system that the frame names.
         vehicle
-            Its column of vehicles.
+            Column of vehicles.
         time
-            Its column of times; None where times are its index.
+            Column of times; None if the index holds the times.
         speed_mps
-            Its column of speeds, if any.
+            Column of speeds, if any.
         order
             As in `from_fixes`.
 
         Raises
         ------
         TrafficError
-            If geometries are no points, the coordinate system is not known, or a column is not there.
+            If geometries are not points, the coordinate system is unknown, or a column is missing.
         """
         source = "the GeoDataFrame"
         if frame.crs is None:
@@ -204,7 +204,7 @@ class Trace:
 
     @classmethod
     def from_trajectories(cls, collection: Any, *, order: Order = "auto") -> "Trace":
-        """Take a MovingPandas TrajectoryCollection: a vehicle a trajectory, named by its id."""
+        """Build a trace from a MovingPandas TrajectoryCollection: one vehicle per trajectory, named by its id."""
         trajectories = list(collection.trajectories)
         if not trajectories:
             raise TrafficError(["the collection: it holds no trajectory"])
@@ -212,7 +212,7 @@ class Trace:
         return cls.from_geodataframe(together, vehicle="vehicle", order=order)
 
     def only(self, kept: npt.NDArray[np.bool_]) -> "Trace":
-        """Return the trace of some of its fixes, (fixes,) bool with at least one; vehicles are numbered anew."""
+        """Return the trace of selected fixes, (fixes,) bool with at least one; vehicles are renumbered."""
         who = self.vehicle[kept]
         columns = (self.time_s[kept], self.lon[kept], self.lat[kept], self.speed_mps[kept])
         return self._numbered(self.names, who, columns, self.calendar, self.left_out)
@@ -224,15 +224,15 @@ class Trace:
 
     @property
     def vehicles(self) -> int:
-        """How many vehicles were seen."""
+        """Number of vehicles."""
         return len(self.names)
 
     def __len__(self) -> int:
-        """Count the fixes."""
+        """Return the number of fixes."""
         return len(self.time_s)
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a fix: `vehicle` (text), `time_s`, `lon`, `lat`, `speed_mps` (NaN where not recorded)."""
+        """Return one row per fix: `vehicle` (text), `time_s`, `lon`, `lat`, `speed_mps` (NaN where not recorded)."""
         return pd.DataFrame(
             {
                 "vehicle": np.array(self.names, dtype=object)[self.vehicle],
@@ -245,7 +245,7 @@ class Trace:
 
     @property
     def span_words(self) -> str:
-        """When the first and the last fix were, in words."""
+        """Describe the times of the first and the last fix in words."""
         ends = (float(self.time_s.min()), float(self.time_s.max()))
         return " to ".join(in_words(end, calendar=self.calendar) for end in ends)
 
@@ -254,7 +254,7 @@ class Trace:
 
 
 def _turns(part: Fixes, order: Order) -> Iterator[str]:
-    """Yield where a vehicle's clock goes the way it may not, within one source."""
+    """Yield messages on times that violate the permitted order of a vehicle within one source."""
     if order == "any":
         return
     by_vehicle = np.argsort(part.vehicle, kind="stable")
@@ -265,7 +265,7 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
     if order == "auto" and not part.ascending:
         wrong = np.zeros(len(back), dtype=bool)
         for way in (back, forth):
-            # The first step of a vehicle says which way its log runs; steps the other way are turns.
+            # The first step of a vehicle determines the direction of its log; steps in the other direction are faults.
             steps = np.flatnonzero(back | forth)
             leading = np.unique(vehicle[1:][steps], return_index=True)[1]
             runs_otherwise = np.isin(vehicle[1:], vehicle[1:][steps[leading]][~way[steps[leading]]])
@@ -289,7 +289,7 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
 
 
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> npt.NDArray[np.bool_]:
-    """Return which places are the 0, 0 that receivers write without a position: no city nearby has fixes."""
+    """Return which places are the 0, 0 that receivers write without a position: there is no city nearby."""
     zero = (lon == 0.0) & (lat == 0.0)
     if not zero.any() or zero.all():
         return np.zeros(len(lon), dtype=bool)
