@@ -74,12 +74,12 @@ class PrivateWrite:
 
     @property
     def device_expansions(self) -> int:
-        """Calls of the generator (one seed to two) that a device makes: along its cell's path in both servers' trees."""
+        """Calls of the generator (one seed to two) that a device makes: along its cell's path in both trees."""
         return 2 * self.levels
 
     @property
     def server_expansions(self) -> int:
-        """Calls of the generator that a server makes to expand one key over all cells: one per node above the leaves."""
+        """Calls of the generator that a server makes to expand a key over all cells: one per node above the leaves."""
         return sum(-(-self.leaves // 2**height) for height in range(1, self.levels + 1))
 
     @property
@@ -247,7 +247,7 @@ class Prio3Histogram:
 
     @property
     def verifier_share_nbytes(self) -> int:
-        """Bytes that each server sends the others per report: 1 + arity + 1 elements, and its part of the randomness."""
+        """Bytes that each server sends the others per report: 1 + arity + 1 elements, and its part of randomness."""
         return FIELD_NBYTES * (self._arity + 2) + SEED_NBYTES
 
     @property
