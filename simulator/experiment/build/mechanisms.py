@@ -119,12 +119,7 @@ class PlugIn:
 
 
 def import_plug_ins(scenario: Scenario) -> dict[str, Callable[..., LocalMechanism]]:
-    """Import the classes that a scenario names, if permitted, and return functions that build their mechanisms.
-
-    Returns
-    -------
-    dict
-        By kind: the function, with the parameters of the class.
+    """Import the classes that a scenario names, if permitted; return functions that build their mechanisms, by kind.
 
     Raises
     ------
