@@ -133,7 +133,7 @@ class Deployment(Protocol):
     where they were and what they sent.
 
     `anonymous` states whether devices send over an anonymous channel: neither the network nor the party that receives a
-    message can then tell which device sent it, unless the report names it (`handles = "device"`).
+    message then knows which device sent it, unless the report names it (`handles = "device"`).
     """
 
     @property

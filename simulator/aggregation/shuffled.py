@@ -63,7 +63,7 @@ class ShuffledReports(Deployment):
         mechanism: LocalMechanism,
         *,
         devices: int,  # noqa: ARG002 - its sums are the same for any number
-        rng: np.random.Generator,  # noqa: ARG002 - sums do not depend on the order
+        rng: np.random.Generator,  # noqa: ARG002 - sums hang on no order
     ) -> Aggregator:
         """Return the aggregator of one query."""
         return Aggregator(mechanism, sums=PlainSums(mechanism), bytes_up=self.cost(mechanism).bytes_up)

@@ -149,7 +149,7 @@ def file_network(
                 NETWORK,
                 round_,
                 "device",
-                lambda places: None,  # noqa: ARG005 - contents are encrypted in transit
+                lambda places: None,  # noqa: ARG005 - contents are encrypted on the way
                 content_kind="sealed",
                 paired=paired,
                 anonymous=anonymous,

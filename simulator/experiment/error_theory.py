@@ -45,7 +45,7 @@ def error_by_occupancy(mechanism: LocalMechanism, *, asked: int, most: int) -> d
 
 
 def error_by_population(mechanism: LocalMechanism, *, occupancy: int) -> dict[str, Any]:
-    """Return the standard error in a cell of `occupancy` as a function of the devices asked (SP: a constant).
+    """Return the standard error in a cell of `occupancy` as a function of the devices asked: SP's constant error.
 
     Returns
     -------

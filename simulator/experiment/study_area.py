@@ -76,7 +76,7 @@ class City:
 
     @property
     def has_roads(self) -> bool:
-        """Whether there are roads to drive on."""
+        """Whether the city has roads."""
         return self.ground.roads is not None
 
     @property

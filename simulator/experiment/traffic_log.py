@@ -70,7 +70,7 @@ class TrafficLog:
         }
 
     def _past_gridlock(self) -> list[Doubt]:
-        """Return a warning of the worst moment if more vehicles than the limits were forced on, late or waiting."""
+        """Return a warning of the worst moment, if vehicles forced on, late or waiting to enter exceed the limits."""
         seen = [at for at, totals in enumerate(self.totals) if totals.departed >= FEWEST_VEHICLES]
         if not seen:
             return []

@@ -129,7 +129,7 @@ def build_roads(section: Any) -> Built:  # a union discriminated by its source
     return _SOURCES[section.source](section)
 
 
-def _none(section: Any) -> Built:  # noqa: ARG001 - there is nothing to read
+def _none(section: Any) -> Built:  # noqa: ARG001 - says it all
     return None, []
 
 

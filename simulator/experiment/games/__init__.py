@@ -1,1 +1,1 @@
-"""Games: attacks of coalitions on what they stored, scored against the truth."""
+"""Games: the one who knows the truth lets coalitions attack what they stored, and scores what they say."""
