@@ -24,25 +24,25 @@ class Sums(Protocol):
 
     @property
     def total(self) -> Counts:
-        """(rounds, *tally_shape) int64: what all servers together have added up."""
+        """(rounds, *tally_shape) int64: the sums over all servers."""
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
-        """Add the reports of the masked devices; of all, if there is no mask."""
+        """Add the reports of the masked devices, or of all devices if there is no mask."""
 
     def add_counts(self, round_: int, counts: Counts) -> None:
-        """Add what one or more devices' reports add up to, (*tally_shape) int64."""
+        """Add the sum of the reports of one or more devices, (*tally_shape) int64."""
 
     def add_vectors(self, round_: int, vectors: Vectors) -> None:
-        """Add vectors as written, (n, *tally_shape) int64."""
+        """Add vectors as the devices sent them, (n, *tally_shape) int64."""
 
 
 class PlainSums:
-    """Sums over reports that a server reads.
+    """Sums over plain reports, which a server can read.
 
     Parameters
     ----------
     mechanism
-        Whose reports.
+        The mechanism that made the reports.
     """
 
     def __init__(self, mechanism: LocalMechanism) -> None:
@@ -50,34 +50,34 @@ class PlainSums:
         self.total: Counts = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
-        """Add the reports of the masked devices; of all, if there is no mask."""
+        """Add the reports of the masked devices, or of all devices if there is no mask."""
         self.total[round_ - 1] += self._mechanism.tally(reports, where=where)
 
     def add_counts(self, round_: int, counts: Counts) -> None:
-        """Add what one or more devices' reports add up to, (*tally_shape) int64."""
+        """Add the sum of the reports of one or more devices, (*tally_shape) int64."""
         self.total[round_ - 1] += counts
 
     def add_vectors(self, round_: int, vectors: Vectors) -> None:
-        """Refuse: a server that reads reports reads an outcome of the mechanism, or no report at all."""
+        """Raise ParameterError: a plain report is an outcome of the mechanism, never an arbitrary vector."""
         raise ParameterError(
             "vectors", f"cannot be written in round {round_}: servers read plain reports", len(vectors)
         )
 
 
 class ShareSums:
-    """Every server's sum of the shares it was sent.
+    """Sums of shares, one for each server.
 
     Parameters
     ----------
     mechanism
-        Whose reports.
+        The mechanism that made the reports.
     sharing
-        How they are cut.
+        The secret sharing that cuts reports into shares.
     exact
-        Whether each device's report is cut into shares and every server adds up its own; else the servers' sums are
-        drawn at the end from their exact joint law. What comes as counts is always drawn.
+        Whether each device's report is cut into shares and every server adds up its own. Otherwise the servers' sums
+        are drawn at the end from their exact joint distribution. For reports added as counts they are always drawn.
     rng
-        Where seeds come from.
+        Generator of the seeds.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ShareSums:
 
     @property
     def by_server(self) -> ShareVectors:
-        """(servers, rounds, *tally_shape) uint64: what each server has added up so far."""
+        """(servers, rounds, *tally_shape) uint64: each server's sums so far."""
         for round_ in np.flatnonzero(self._waiting).tolist():
             drawn = self._sharing.split_sum(self._drawn_later[round_], rng=self._rng)
             self._shares[:, round_] = self._sharing.add(self._shares[:, round_], drawn)
@@ -101,11 +101,11 @@ class ShareSums:
 
     @property
     def total(self) -> Counts:
-        """(rounds, *tally_shape) int64: the servers' sums added up, in which all randomness cancels."""
+        """(rounds, *tally_shape) int64: the total of the servers' sums, in which the shares' randomness cancels."""
         return self._sharing.combine(self.by_server)
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
-        """Add the reports of the masked devices; of all, if there is no mask."""
+        """Add the reports of the masked devices, or of all devices if there is no mask."""
         if not self.exact:
             if where is None or where.any():
                 self.add_counts(round_, self._mechanism.tally(reports, where=where))
@@ -116,12 +116,12 @@ class ShareSums:
             self.add_vectors(round_, self._mechanism.encode(reports[places[start : start + each]]))
 
     def add_counts(self, round_: int, counts: Counts) -> None:
-        """Add what one or more devices' reports add up to, (*tally_shape) int64."""
+        """Add the sum of the reports of one or more devices, (*tally_shape) int64."""
         self._drawn_later[round_ - 1] += counts
         self._waiting[round_ - 1] = True
 
     def add_vectors(self, round_: int, vectors: Vectors) -> None:
-        """Add vectors as written, (n, *tally_shape) int64, each cut into shares."""
+        """Cut vectors as the devices sent them, (n, *tally_shape) int64, into shares and add these."""
         if len(vectors) == 0:
             return
         shares = self._sharing.split(vectors, rng=self._rng)
@@ -130,11 +130,11 @@ class ShareSums:
 
 
 PSEUDONYM_NBYTES = 16
-"""A one-time pseudonym as sent: 128 random bits, so that no two of 10⁹ devices have one with probability 10⁻²⁰."""
+"""Bytes of a one-time pseudonym as sent: 128 random bits, so two of 10⁹ devices share one with probability 10⁻²⁰."""
 
 
 def draw_pseudonyms(n: int, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw n different one-time pseudonyms, (n,) int64; simulated with 63 bits, drawn again while two are alike."""
+    """Draw n different one-time pseudonyms, (n,) int64; simulated with 63 bits, drawn again while two are equal."""
     while True:
         pseudonyms = rng.integers(0, 2**63 - 1, size=n, dtype=np.int64)
         if len(np.unique(pseudonyms)) == n:
@@ -142,15 +142,16 @@ def draw_pseudonyms(n: int, *, rng: np.random.Generator) -> npt.NDArray[np.int64
 
 
 def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, asked: int) -> Estimate:
-    """Estimate all devices asked from the tallies of those heard in every round (papers.md, item 6).
+    """Estimate the occupancy of all devices asked from those received in every round (papers.md, item 6).
 
-    n of N devices were heard in all rounds; to the mechanism they are a population of its own that was heard whole,
-    so Ŷ = (N/n)·Ŷ_n. With every device's coins independent of the channel, the n are a simple random sample.
+    Reports of n of N devices were received in all rounds. The mechanism treats these n as a population of their own
+    without missing reports, so Ŷ = (N/n)·Ŷ_n. As every device's coins are independent of the channel, the n are a
+    simple random sample.
 
     Parameters
     ----------
     mechanism
-        Whose reports were counted.
+        The mechanism whose reports were counted.
     counts
         (rounds, *tally_shape) int64, of the n devices alone.
     paired, asked
@@ -159,8 +160,8 @@ def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, a
     Returns
     -------
     Estimate
-        Unbiased. The mechanism's own interval where all N were heard, or where it has one round, which pairs with
-        itself; else the interval of the law of the count, thinning included.
+        Unbiased. Its interval is the mechanism's own if all N were received, or if the mechanism has one round, where
+        pairing changes nothing; otherwise it is that of the distribution of the count, thinning included.
     """
     rounds = mechanism.rounds
     if paired == asked or rounds == 1 or paired == 0:
@@ -182,16 +183,16 @@ def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, a
 
 
 def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: int) -> npt.NDArray[np.float64]:
-    """Return theory's standard error of that estimate from the truth, (cells,) float64.
+    """Return the theoretical standard error of `estimate_paired` for a given truth, (cells,) float64.
 
     Parameters
     ----------
     mechanism
-        Whose.
+        The mechanism whose reports are counted.
     true_counts
         (cells + 1,) int64, of all devices asked.
     paired
-        n, devices heard in every round; infinite where there are none.
+        n, devices received in every round; with none, the standard error is infinite.
     """
     asked, rounds = int(true_counts.sum()), mechanism.rounds
     if paired == asked or rounds == 1 or paired == 0:
@@ -205,18 +206,18 @@ def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: 
 def paired_variance(mechanism: LocalMechanism, *, paired: int, asked: int) -> QuadraticVariance:
     """Return the variance of the paired estimate as a function of the truth Y of a cell.
 
-    Devices answer independently, so on an ideal channel Var(Ŷ_n) is what each adds: v₁ in the cell, v₀ elsewhere.
-    Over the sample it is on average n/N of what all N would have, and Y_n is hypergeometric:
+    Devices answer independently, so on an ideal channel Var(Ŷ_n) is the sum of one term per device: v₁ in the cell, v₀
+    elsewhere. On average over the sample it is n/N of the variance of all N, and Y_n is hypergeometric:
 
     Var(Ŷ) = (N/n)(Yv₁ + (N − Y)v₀) + (N/n)·Y(1 − Y/N)·(N − n)/(N − 1).
 
-    The two v are asked of the mechanism, of one device outside and of one in each cell. Sampling Privacy has v₀ = 0:
-    nothing of it grows with N, which is what pairing is for.
+    v₀ and v₁ are computed by the mechanism, for one device outside and for one in each cell. Sampling Privacy has
+    v₀ = 0, so no term of its variance grows with N; this is the purpose of pairing.
 
     Parameters
     ----------
     mechanism
-        Whose.
+        The mechanism whose reports are counted.
     paired, asked
         n ≥ 1 and N.
     """
@@ -229,7 +230,7 @@ def paired_variance(mechanism: LocalMechanism, *, paired: int, asked: int) -> Qu
 
 
 def _single_variances(mechanism: LocalMechanism) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return what one device outside the cell, and one in it, adds to the variance of its estimate, (cells,) each."""
+    """Return the variance that one device outside a cell, and one in it, adds to the estimate, (cells,) each."""
     alone, each = np.zeros((2, mechanism.cells + 1), dtype=np.int64)
     alone[0], each[1:] = 1, 1
     elsewhere = mechanism.std_error(alone) ** 2

@@ -1,4 +1,4 @@
-"""Aggregator: from the reports that a deployment's servers received to the counts of one query."""
+"""Aggregator: compute the counts of one query from the reports that a deployment's servers received."""
 
 from typing import Any, TypeAlias
 
@@ -15,24 +15,25 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 
 
 class Aggregator:
-    """Hears reports round by round, counts those it may, accounts for the others, and estimates.
+    """Aggregator of one query: it receives reports by round, counts them or records why not, and estimates occupancy.
 
-    A report comes in one of three ways: with its device's others of a batch (`receive`), summed with those of devices
-    of the same history (`receive_group`), or as a vector that its device wrote as it liked (`receive_vectors`). "Heard"
-    is what arrived at every server it was meant for: servers that hold shares agree on whose.
+    Reports are passed to it in one of three forms: as the reports of a batch of devices (`receive`), as the sum of the
+    reports of devices received in the same rounds (`receive_group`), or as vectors that devices chose freely
+    (`receive_vectors`). A report is "heard" if it arrived at every server it was sent to; servers that hold shares
+    agree on the set of devices.
 
     Parameters
     ----------
     mechanism
-        Whose reports.
+        The mechanism that made the reports.
     sums
-        How servers add them up.
+        Accumulator of the servers' sums.
     paired
-        Whether only devices heard in every round are counted. A batch's reports are then kept until its last round.
+        Whether only devices received in every round are counted. A batch's reports are then kept until its last round.
     rule
-        What a valid encoding is; what is not is rejected. By default everything is counted.
+        Definition of a valid encoding; other encodings are rejected. By default every report is counted.
     bytes_up
-        What a device sends a round.
+        Bytes that a device sends in a round.
     """
 
     def __init__(
@@ -51,18 +52,18 @@ class Aggregator:
         self._accounts: dict[int, RoundAccount] = {}
 
     def receive(self, round_: int, reports: Any, heard: Mask, *, batch: int = 0) -> None:
-        """Hear one round's reports of a batch of devices.
+        """Receive one round's reports of a batch of devices.
 
         Parameters
         ----------
         round_
-            From 1; a batch's rounds come in order.
+            From 1; a batch's rounds must be passed in order.
         reports
-            The mechanism's own. They are valid encodings by their type, so none is rejected.
+            Reports of the mechanism. They are valid encodings by their type, so none is rejected.
         heard
             (n,) bool, which of them arrived.
         batch
-            Which devices they are: the same number in every round.
+            Number of the batch: the same for the same devices in every round.
         """
         if not self.paired:
             self._count(round_, reports, heard)
@@ -78,16 +79,16 @@ class Aggregator:
         del self._kept[batch]
 
     def receive_group(self, sums: Counts, heard: Mask, *, devices: int) -> None:
-        """Hear all rounds of devices that were heard in the same rounds.
+        """Receive all rounds of devices whose reports arrived in the same rounds.
 
         Parameters
         ----------
         sums
-            (rounds, *tally_shape) int64, what their reports add up to.
+            (rounds, *tally_shape) int64, the sum of their reports.
         heard
-            (rounds,) bool: in which rounds they all were.
+            (rounds,) bool: the rounds in which their reports arrived.
         devices
-            How many they are.
+            Number of devices.
         """
         if devices == 0:
             return
@@ -98,7 +99,7 @@ class Aggregator:
                 self.sums.add_counts(row + 1, sums[row])
 
     def receive_vectors(self, vectors: Vectors, heard: Mask) -> None:
-        """Hear all rounds of devices that wrote vectors of their own.
+        """Receive all rounds of devices that chose the vectors they sent.
 
         Parameters
         ----------
@@ -110,9 +111,9 @@ class Aggregator:
         Raises
         ------
         ParameterError
-            Where servers read plain reports: there no vector can be written.
+            If servers read plain reports, which cannot be arbitrary vectors.
         """
-        # A server that finds a report invalid says so to the others, and its device counts as not heard.
+        # A server that finds a report invalid informs the others, and none of them counts that device.
         valid = heard if self.rule is None else heard & np.stack([self.rule.holds(written) for written in vectors])
         counted = np.broadcast_to(valid.all(axis=0), valid.shape) if self.paired else valid
         for row, where in enumerate(counted):
@@ -133,7 +134,7 @@ class Aggregator:
         duplicate_nbytes: int = 0,
         servers: ServerAccounts | None = None,
     ) -> None:
-        """Account for a round.
+        """Close a round and record its account.
 
         Parameters
         ----------
@@ -142,16 +143,16 @@ class Aggregator:
         asked, answered
             Devices asked, and reports sent.
         late, lost
-            Reports that were not received in time at every server they were meant for.
+            Reports that were not received in time at every server they were sent to.
         duplicates, duplicate_nbytes
-            Copies of messages that arrived besides, and their size.
+            Additional copies of messages that arrived, and their size.
         servers
-            What each server received.
+            Messages that each server received.
 
         Raises
         ------
         ValueError
-            If answered is not what was heard, late and lost.
+            If answered is not the number of reports received, late and lost.
         """
         row = round_ - 1
         self._accounts[round_] = RoundAccount(
@@ -184,17 +185,17 @@ class Aggregator:
 
     @property
     def counts(self) -> Counts:
-        """(rounds, *tally_shape) int64: what was counted."""
+        """(rounds, *tally_shape) int64: the sums of the counted reports."""
         return self.sums.total
 
     def estimate(self) -> Estimate:
-        """Estimate occupancy from what was counted, once every round is closed."""
+        """Estimate occupancy from the counted reports, once every round is closed."""
         if self.paired:
             return estimate_paired(self.mechanism, self.counts, paired=self._paired_devices, asked=self._asked_devices)
         return self.mechanism.estimate(self.counts, counted=self.counted, asked=self.asked)
 
     def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
-        """Return theory's standard error from the (cells + 1,) truth, given how many were counted."""
+        """Return the theoretical standard error for the (cells + 1,) truth, given how many reports were counted."""
         if self.paired:
             return paired_std_error(self.mechanism, true_counts, paired=self._paired_devices)
         return self.mechanism.std_error(true_counts, asked=self.asked, counted=self.counted)

@@ -15,8 +15,8 @@ from simulator.aggregation.transcript import FloatArray, IntArray, Released, Sto
 
 Handles = Literal["device", "query"]
 QUESTION_NBYTES = 16
-"""What a device downloads a round: the query's number and its deadline, 8 bytes each. Cells and parameters are
-installed; transport and its headers are counted nowhere."""
+"""Bytes that a device downloads in a round: the query's number and its deadline, 8 bytes each. Cells and parameters
+are already installed; transport and its headers are not counted."""
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Party: TypeAlias = str
@@ -24,25 +24,25 @@ Party: TypeAlias = str
 
 @dataclass(frozen=True, eq=False)
 class RecordedMessages:
-    """What some devices sent in one query, and what arrived: all that transcripts are made of.
+    """Messages that some devices sent in one query, and when they arrived: the input of transcripts.
 
     Parameters
     ----------
     query
         From 1.
     devices
-        (n,) int64 device numbers, no two alike.
+        (n,) int64 device numbers, no two equal.
     reports
         The mechanism's reports of these devices, by round.
     in_time
-        (rounds, n) bool: what arrived in time, at every server it was meant for.
+        (rounds, n) bool: whether a report arrived in time at every server it was sent to.
     arrived_s
-        By party: (rounds, n) float64, when a report, or its share, reached the party, late or not; infinite where it
-        never did. Of the network: when it left the device.
+        By party: (rounds, n) float64, the time at which a report, or its share, reached the party, late or not;
+        infinite if it never did. For the network: the time at which it left the device.
     pseudonyms
-        (n,) int64: each device's one-time pseudonym in this query, no two alike.
+        (n,) int64: each device's one-time pseudonym in this query, no two equal.
     connections
-        (rounds, n) int64: the network connection that each report came over, no two of a round alike.
+        (rounds, n) int64: the network connection over which each report came, no two of a round equal.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class RecordedMessages:
     connections: IntArray
 
     def __post_init__(self) -> None:
-        """Check that everything is of the same devices and rounds."""
+        """Check that all columns have the same devices and rounds."""
         shape = (len(self.reports), len(self.devices))
         for name, column in (("in_time", self.in_time), ("connections", self.connections), *self.arrived_s.items()):
             if column.shape != shape:
@@ -85,7 +85,7 @@ class RecordedMessages:
         return cls(query, devices, reports, in_time, arrived_s, draw_pseudonyms(n, rng=rng), numbers)
 
     def among(self, places: IntArray) -> Self:
-        """Return the record of some of its devices, by their places."""
+        """Return the record of some of its devices, given by their positions."""
         return replace(
             self,
             devices=self.devices[places],
@@ -99,21 +99,21 @@ class RecordedMessages:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a deployment costs, in bytes; transport apart.
+    """Cost of a deployment in bytes, without transport.
 
     Parameters
     ----------
     bytes_up, bytes_down
-        That a device sends and receives a round.
+        Bytes that a device sends and receives in a round.
     bytes_to
-        Of `bytes_up`, what each party receives from the device, where a report is several messages; empty where it is
-        one.
+        By party: the part of `bytes_up` that it receives from the device, if a report consists of several messages;
+        empty if it is one message.
     stored_bytes
-        That each party keeps of a report, until the query is closed.
+        By party: the bytes of a report that it keeps until the query is closed.
     between_servers
-        That all servers together send one another a report.
+        Bytes per report that the servers send one another, all together.
     notes
-        What is assumed and what is simulated, a sentence each.
+        What is assumed and what is simulated, one sentence each.
     """
 
     bytes_up: int
@@ -125,18 +125,20 @@ class Cost:
 
 
 class Deployment(Protocol):
-    """Who adds up reports. It holds no state: each query of each mechanism has an `Aggregator` of its own.
+    """Arrangement of the servers that add up reports.
 
-    Besides what a deployment lists in `parties`, coalitions may hold "vehicles:N", N corrupted vehicles, which know
+    It holds no state: each query of each mechanism has an `Aggregator` of its own.
+
+    Besides the deployment's `parties`, a coalition may have the member "vehicles:N": N corrupted vehicles, which know
     where they were and what they sent.
 
     `anonymous` states whether devices send over an anonymous channel: neither the network nor the party that receives a
-    message can then tell which device sent it, unless the report names it (`handles = "device"`).
+    message then knows which device sent it, unless the report names it (`handles = "device"`).
     """
 
     @property
     def kind(self) -> str:
-        """Its name in a scenario."""
+        """Name of the kind of deployment in a scenario."""
 
     @property
     def anonymous(self) -> bool:
@@ -146,67 +148,67 @@ class Deployment(Protocol):
         """Return the parties that store something: its servers in order, the mixer, the network."""
 
     def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:
-        """Return the messages of a report of a round, and for each the parties that it must pass, in order."""
+        """Return the messages that make up a report of a round, each as the parties that it passes, in order."""
 
     def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
-        """Return what hears and adds up one query.
+        """Return the aggregator of one query.
 
         Parameters
         ----------
         mechanism
-            Whose reports.
+            The mechanism that makes the reports.
         devices
-            How many may answer one by one; it decides whether shares are made of each.
+            Greatest number of devices that answer one by one; it decides whether each report is cut into shares.
         rng
-            What the parties draw for themselves: seeds of shares.
+            Generator of what the parties draw: seeds of shares.
         """
 
     def file(
         self, recorded: RecordedMessages, mechanism: LocalMechanism, *, rng: np.random.Generator
     ) -> dict[Party, list[StoredEntries]]:
-        """Return what each party stores of one query: by party, its rounds in order.
+        """Return the entries that each party stores of one query: by party, one per round in order.
 
         Parameters
         ----------
         recorded
-            What devices sent.
+            Messages that devices sent.
         mechanism
-            Whose reports they are.
+            The mechanism that made the reports.
         rng
-            Shares and the order of mixed reports.
+            Generator of shares and of the order of mixed reports.
         """
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return what a device sends and what the parties keep."""
+        """Return the bytes that a device sends and that the parties keep."""
 
     def view(
         self, coalition: Iterable[str], mechanism: LocalMechanism, *, devices: int = 1, crowd: int = 1, queries: int = 1
     ) -> View | None:
-        """Return what a coalition sees of one device, published counts apart; None if that is nothing.
+        """Return a coalition's view of one device, without published counts; None if it sees nothing of the device.
 
-        Where no view is just what it sees, the least that holds it.
+        If no view is exactly what the coalition sees, the smallest view that includes it.
 
         Parameters
         ----------
         coalition
             Names of parties.
         mechanism
-            Whose reports.
+            The mechanism that makes the reports.
         devices
-            Devices that answer, among which shuffled reports hide.
+            Number of devices that answer, among whose reports shuffling mixes the device's report.
         crowd
-            Devices in the cell, which matters where both rounds are seen without handles.
+            Number of devices in the cell, which matters if both rounds are seen without handles.
         queries
-            Over how many queries; one wherever a device cannot be followed from query to query.
+            Number of queries; one is used if a device cannot be followed from query to query.
 
         Raises
         ------
         ParameterError
-            If the coalition is empty, or names a party that is not there.
+            If the coalition is empty, or names a party that the deployment does not have.
         """
 
     def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
-        """Return in plain words what a coalition can compute about one device; errors as in `view`."""
+        """Return a sentence stating what a coalition can compute about one device; errors as in `view`."""
 
     def transcripts(
         self,
@@ -218,7 +220,7 @@ class Deployment(Protocol):
         rng: np.random.Generator,
         released: Sequence[Released] = (),
     ) -> dict[Party, Transcript]:
-        """Return what each party stored of a campaign.
+        """Return each party's transcript of a campaign.
 
         Parameters
         ----------
@@ -227,11 +229,11 @@ class Deployment(Protocol):
         campaign, name
             The campaign's name and the mechanism's.
         mechanism
-            Whose reports they are.
+            The mechanism that made the reports.
         rng
-            Shares and the order of mixed reports.
+            Generator of shares and of the order of mixed reports.
         released
-            What was published, by query.
+            Published values, by query.
         """
         filed: dict[Party, list[StoredEntries]] = {party: [] for party in self.parties(mechanism)}
         for recorded in records:

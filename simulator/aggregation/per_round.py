@@ -31,24 +31,25 @@ from simulator.aggregation.transcript import NETWORK, StoredEntries
 
 @dataclass(frozen=True)
 class PerRound(Deployment):
-    """Server r hears round r of every query and nothing else (SP 3.1: several aggregators, one of which is honest).
+    """Deployment in which server r receives round r of every query and no other round.
 
-    It stores each report of its round, plain, under a handle that is the same at every server. Servers publish their
-    counts; they cannot pair, for to compare handles would be to link answers.
+    SP 3.1 assumes such a setting: several aggregators, one of which is honest. A server stores each report of its
+    round, plain, under a handle that is the same at every server. Servers publish their counts. They cannot pair,
+    because comparing handles would link answers.
 
     Parameters
     ----------
     handles
         "device" or "query".
     robust
-        Changes nothing: what a server reads is one of the mechanism's outputs, or it is no report.
+        Has no effect: a plain report is one of the mechanism's outputs, or it is no report.
     anonymous
         Whether devices send over an anonymous channel.
 
     Raises
     ------
     ParameterError
-        If there is no such kind of handle.
+        If the kind of handle is unknown.
     """
 
     handles: Handles = "device"
@@ -65,7 +66,7 @@ class PerRound(Deployment):
         return (*(f"server:{round_}" for round_ in range(1, mechanism.rounds + 1)), NETWORK)
 
     def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
-        """Return one message, to the round's own server."""
+        """Return one message, to the server of the round."""
         return ((f"server:{round_}",),)
 
     def aggregator(
@@ -75,7 +76,7 @@ class PerRound(Deployment):
         devices: int,  # noqa: ARG002 - its sums are the same for any number
         rng: np.random.Generator,  # noqa: ARG002 - it draws nothing
     ) -> Aggregator:
-        """Return what hears one query: the servers' counts side by side."""
+        """Return the aggregator of one query, which holds the counts of all servers."""
         return Aggregator(mechanism, sums=PlainSums(mechanism), bytes_up=self.cost(mechanism).bytes_up)
 
     def file(
@@ -85,7 +86,7 @@ class PerRound(Deployment):
         *,
         rng: np.random.Generator,  # noqa: ARG002 - they draw nothing
     ) -> dict[Party, list[StoredEntries]]:
-        """Return what each server stores: its round's plain reports, under handles."""
+        """Return the entries that each server stores: its round's plain reports, under handles."""
         filed = {
             f"server:{round_}": [
                 file_round(
@@ -102,7 +103,7 @@ class PerRound(Deployment):
         return {**filed, **file_network(recorded, anonymous=self.anonymous)}
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return one plain report up, stored by the round's server."""
+        """Return the cost: a device sends one plain report, and the round's server stores it."""
         nbytes, handle = report_nbytes(mechanism), handle_nbytes(self.handles)
         return Cost(
             bytes_up=nbytes + pseudonym_nbytes(self.handles),
@@ -120,7 +121,10 @@ class PerRound(Deployment):
         crowd: int = 1,  # noqa: ARG002 - nor here
         queries: int = 1,
     ) -> View | None:
-        """Return the one round's report, or all of them linked: of some rounds of three or more, more than is seen."""
+        """Return the view of one round's report, or of all rounds' reports linked.
+
+        For two servers or more the view has the reports of all rounds, even if the coalition sees only some of them.
+        """
         members = check_coalition(coalition, self, mechanism)
         servers = members.servers
         followed_queries = linked_queries(identified_by(self.handles, members, anonymous=self.anonymous), queries)

@@ -16,39 +16,43 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Publication(Protocol):
-    """Makes what is published of a query's counts, in place of the mechanism's own estimate."""
+    """Publication of a query's counts, in place of the mechanism's own estimate."""
 
     def publish(
         self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
     ) -> Estimate:
-        """Return what is published.
+        """Return the published estimate.
 
         Parameters
         ----------
         counts
-            (rounds, *tally_shape) int64, what the server counted.
+            (rounds, *tally_shape) int64, the server's counts.
         counted, asked
-            By round.
+            Reports counted and devices asked, by round.
         rng
-            For the release's sampling and noise.
+            Generator of the release's sampling and noise.
         """
 
     def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
-        """Return theory's root mean square error, (cells,), bias included, from the (cells + 1,) truth."""
+        """Return the theoretical root mean square error, (cells,), bias included, for the (cells + 1,) truth."""
 
 
 @dataclass(frozen=True, eq=False)
 class SampledCounts:
-    """A release of devices that were sampled, and then perhaps not all heard: to it the two are one sampling.
+    """A release of the counts of sampled devices, of which perhaps not all were received.
+
+    The release treats the sampling and the missing reports as one sampling.
 
     Attributes
     ----------
     sampling
         Probability that a device is sampled.
     heard
-        The release as it is if a share of the sampled devices is heard: its `sampling` is the product.
+        Function from the fraction of sampled devices that were received to the release for it: its `sampling` is the
+        product of the two.
     publish
-        Publishes (cells,) int64 devices sampled and heard, by a release that `heard` returned.
+        Function that publishes the (cells,) int64 counts of devices sampled and received, by a release that `heard`
+        returned.
     """
 
     sampling: float
@@ -58,18 +62,18 @@ class SampledCounts:
 
 @dataclass(frozen=True, eq=False)
 class PublishedCounts:
-    """A release of exact counts, for a mechanism whose devices say where they are.
+    """A release of exact counts, for a mechanism whose devices report their cell.
 
-    Where only n of N devices were heard, each is taken to be heard by a coin of its own that shows n/N, after its
-    coin of sampling: the release is then that of one sampling with both, unbiased for the devices asked. (Given n,
-    those heard are a simple random sample, whose spread is a little less.) N and n are no secrets.
+    If only n of N devices were received, each is modelled as received independently with probability n/N, after its
+    sampling: the release is then that of one sampling with the product of both probabilities, unbiased for the devices
+    asked. (Given n, those received are a simple random sample, whose variance is a little less.) N and n are public.
 
     Attributes
     ----------
     release
-        Of all devices.
+        The release of the counts of all devices.
     sampled
-        The same in two steps, for what was not all heard; None for a release that cannot be divided.
+        The same release in two steps, for counts with missing reports; None for a release that cannot be divided.
     """
 
     release: CountRelease
@@ -78,7 +82,7 @@ class PublishedCounts:
     def publish(
         self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
     ) -> Estimate:
-        """Return what is published of (1, cells + 1) counts."""
+        """Return the published estimate for (1, cells + 1) counts."""
         heard = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
         held = counts[0, 1:]
         if heard.silent:
@@ -89,7 +93,7 @@ class PublishedCounts:
         return sampled.publish(release, rng.binomial(held, sampled.sampling), rng)
 
     def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
-        """Return theory's root mean square error, (cells,)."""
+        """Return the theoretical root mean square error, (cells,)."""
         heard = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
         if heard.silent:
             return np.full(len(true_counts) - 1, np.inf)
@@ -106,10 +110,10 @@ class PublishedCounts:
 
 @dataclass(frozen=True, eq=False)
 class PublishedDifferences:
-    """A release of Sampling Privacy's differences, which are the sampled devices' counts where all are heard.
+    """A release of Sampling Privacy's differences, which are the sampled devices' counts if all reports are received.
 
-    D_v = C_v,2 − C_v,1 is Bin(Y_v, π_s), whatever the blanks were (SP eqs 14-16), so what LQS does after sampling is
-    done here after the devices' own.
+    D_v = C_v,2 − C_v,1 is Bin(Y_v, π_s), whatever the blanks were (SP eqs 14-16). So the steps that LQS takes after
+    its sampling are taken here after the devices' own sampling.
 
     Attributes
     ----------
@@ -122,14 +126,14 @@ class PublishedDifferences:
     def publish(
         self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
     ) -> Estimate:
-        """Return what is published of (2, cells + 1) counts."""
+        """Return the published estimate for (2, cells + 1) counts."""
         heard = ResponseCounts.from_rounds(counted, asked, rounds=2, truth_round=2)
         if not heard.ideal:
             raise ValueError("differences are the sampled devices' counts only where every report is heard")
         return self.sampled.publish(self.sampled.heard(1.0), counts[1, 1:] - counts[0, 1:], rng)
 
     def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
-        """Return theory's root mean square error, (cells,)."""
+        """Return the theoretical root mean square error, (cells,)."""
         if list(asked) != list(counted):
             raise ValueError("differences are the sampled devices' counts only where every report is heard")
         return self.sampled.heard(1.0).std_error(true_counts[1:])
@@ -137,18 +141,18 @@ class PublishedDifferences:
 
 @dataclass(frozen=True, eq=False)
 class CellValues:
-    """A statistic of the devices of each cell that has a row; cells with too few devices have none.
+    """A statistic of the devices of each cell that has a row; cells with too few devices have no row.
 
     Attributes
     ----------
     cell
         (rows,) int64, ascending, 1…V.
     truth
-        (rows,) float64: the statistic over all devices asked that are in the cell, heard or not.
+        (rows,) float64: the statistic over all devices asked that are in the cell, received or not.
     value, std_error, lower, upper
         (rows,) float64: as published.
     interval
-        How the interval was made, in a few words.
+        How the interval was computed, in a few words.
     """
 
     cell: npt.NDArray[np.int64]

@@ -13,18 +13,18 @@ from mechanisms.local import LocalMechanism
 
 @dataclass(frozen=True)
 class ServerAccount:
-    """One row of `servers.parquet`; sent = arrived + late + lost, always.
+    """One row of `servers.parquet`: one server in one round; sent = arrived + late + lost, always.
 
     Attributes
     ----------
     server
         "server:1", …, or "mixer".
     sent
-        Messages sent to it: one a report, and behind a mixer one for each report that the mixer forwarded.
+        Messages sent to it: one per report, and behind a mixer one for each report that the mixer forwarded.
     arrived, late, lost
-        Those that it received in time, received after the deadline, and never received.
+        Messages that it received in time, received after the deadline, and never received.
     used
-        Those whose report was counted. A report is counted if every message it needs has arrived.
+        Messages whose report was counted. A report is counted if every message it needs has arrived.
     """
 
     server: str
@@ -36,12 +36,12 @@ class ServerAccount:
 
 
 class ServerAccounts:
-    """Adds up what the servers of one round were sent and received.
+    """Counts of the messages that the servers of one round were sent and received.
 
     Parameters
     ----------
     route
-        The messages of a report, each with the parties that it passes.
+        The messages of a report, each as the parties that it passes.
     """
 
     def __init__(self, route: Sequence[Sequence[str]]) -> None:
@@ -62,11 +62,11 @@ class ServerAccounts:
         Parameters
         ----------
         path
-            The parties that it passes.
+            The parties that the message passes, in order.
         in_time, late, link_down
             How many reached every party in time, reached the first one late, and were lost before the first one.
         server_down
-            By party: how many were lost because it was down. Left out, none.
+            By party: how many were lost because it was down; by default none.
         """
         left = in_time + late + link_down + sum(int(lost) for lost in server_down)
         for position, party in enumerate(path):
@@ -85,16 +85,16 @@ class ServerAccounts:
         Parameters
         ----------
         sent
-            How many reports.
+            Number of reports.
         arrived_s
-            By party: (n,) float64, when its message reached it; infinite where it never did.
+            By party: (n,) float64, the time at which its message reached it; infinite if it never did.
         in_time
-            By message of the route: (n,) bool.
+            By message of the route: (n,) bool, whether it arrived in time.
         """
         for path, within in zip(self._route, in_time, strict=True):
             received = [np.isfinite(arrived_s[party]) for party in path]
             late = int(np.count_nonzero(received[0] & ~within))
-            # What a party received in time goes on to the next one of the path.
+            # A party forwards the messages that it received in time to the next party of the path.
             onward = [sent, *(int(np.count_nonzero(one & within)) for one in received)]
             lost = [before - after for before, after in pairwise(onward)]
             lost[0] -= late
@@ -105,7 +105,7 @@ class ServerAccounts:
         return self._messages[party][1]
 
     def close(self, used: int) -> tuple[ServerAccount, ...]:
-        """Return the accounts, where so many reports were counted."""
+        """Return the accounts of all parties, given the number of counted reports."""
         return tuple(
             ServerAccount(party, sent, arrived, late, lost, used)
             for party, (sent, arrived, late, lost) in self._messages.items()
@@ -114,7 +114,7 @@ class ServerAccounts:
 
 @dataclass(frozen=True)
 class RoundAccount:
-    """One row of `rounds.parquet`; answered = counted + late + lost + rejected + unpaired, always.
+    """One row of `rounds.parquet`: one round; answered = counted + late + lost + rejected + unpaired, always.
 
     Attributes
     ----------
@@ -123,13 +123,13 @@ class RoundAccount:
     answered
         Reports sent; fewer than asked if devices have left.
     counted, late, lost, rejected, unpaired
-        Where the answered reports ended up.
+        Numbers of answered reports by outcome.
     duplicates
-        Copies of messages that arrived besides, and were not counted.
+        Additional copies of messages that arrived and were not counted.
     bytes_up
         Bytes sent by devices.
     servers
-        What each server received.
+        Messages that each server received.
     """
 
     asked: int
@@ -155,8 +155,8 @@ class RoundAccount:
 def report_nbytes(mechanism: LocalMechanism) -> int:
     """Return the bytes of one plain report of a mechanism.
 
-    Its own `report_bits` where it states them; else its outcome's number, or as many bits a question as its outputs
-    need.
+    They follow from the mechanism's `report_bits` if it has that attribute. Otherwise a report is the number of its
+    outcome, or one such number for each question, in as many bits as its outputs need.
     """
     stated: int | None = getattr(mechanism, "report_bits", None)
     *questions, outputs = mechanism.tally_shape

@@ -1,4 +1,4 @@
-"""Deployment `secret_shared`: servers add up shares, and only all of them together know the counts."""
+"""Deployment `secret_shared`: servers add up shares; the counts are known only from the sums of all servers."""
 
 import math
 from collections.abc import Iterable
@@ -32,39 +32,42 @@ from simulator.aggregation.verifiable_shares import MOST_SERVERS, EncodingRule, 
 
 EXACT_WORDS = 2**22
 EXACT_SEEDS = 2**13
-"""Up to so many words of shares, and so many seeds, a query's reports are cut one by one: some 0.2 s. Beyond them the
-servers' sums are drawn."""
+"""Greatest numbers of words of shares and of seeds up to which a query's reports are cut one by one, in about 0.2 s.
+Beyond either the servers' sums are drawn."""
 
 
 @dataclass(frozen=True)
 class SecretShared(Deployment):
-    """Devices cut the encoding of each report into additive shares modulo 2⁶⁴, one for each of m servers.
+    """Deployment in which devices cut each report into additive shares modulo 2⁶⁴, one for each of m servers.
 
-    A server stores a share under a handle: m − 1 of them as the seed they were sent as, the last as a vector. Each
-    adds up its own shares and publishes the sum; the sums of all add up to the counts. Any m − 1 servers hold uniform
-    words whatever the reports are; all m hold the reports.
+    A share is a part of the report's encoding. A server stores it under a handle: m − 1 of the servers as the seed that
+    was sent, the last one as a vector. Each server adds up its own shares and publishes the sum; the sums of all
+    servers add up to the counts. The words that any m − 1 servers hold are uniform whatever the reports are; all m
+    servers together hold the reports.
 
-    Two ways give the servers' sums one law (a test shows it): up to `exact_words` words and `exact_seeds` seeds of a
-    query every report is cut and every server adds up its shares; beyond, the sums are drawn, m − 1 of them uniform
-    and the last what is missing from the counts. Memory is bounded either way.
+    The servers' sums are computed in one of two ways, which have the same distribution (a test shows it). Up to
+    `exact_words` words and `exact_seeds` seeds in a query, every report is cut and every server adds up its shares.
+    Beyond, the sums are drawn: m − 1 of them uniform, and the last as the counts minus these. Memory is bounded in
+    both cases.
 
     Parameters
     ----------
     servers
         m, 2…255.
     paired
-        Shares are filed under a one-time pseudonym per query. At its end servers compare the pseudonyms each round
-        was heard from and drop, together, those not heard in every round. They learn who was heard, no answer; and
-        the noise of the rounds cancels again (papers.md, item 6).
+        Whether shares are stored under a one-time pseudonym per query and only complete devices are counted. At the
+        end of a query the servers compare the pseudonyms received in each round, and together drop those not received
+        in every round. They learn which pseudonyms were received, but no answer; and the noise of the rounds cancels
+        again (papers.md, item 6).
     robust
-        Devices prove that what they share is a valid encoding, and servers reject what is not. The proof is
-        simulated; `Prio3Histogram` says how, and gives its cost.
+        Whether devices prove that the vector they share is a valid encoding, and servers reject invalid ones. The
+        proof is simulated; see `Prio3Histogram` for the simulation and the cost.
     handles
-        What shares are filed under; "query" wherever they are paired, and by default "device" elsewhere.
+        Kind of handle under which shares are stored; "query" if they are paired, otherwise by default "device".
     anonymous
         Whether devices send over an anonymous channel.
     exact_words, exact_seeds
-        Up to what size shares are made one by one.
+        Greatest numbers of words and of seeds for which shares are made one by one.
 
     Raises
     ------
@@ -99,22 +102,22 @@ class SecretShared(Deployment):
         return (*(f"server:{server}" for server in range(1, self.servers + 1)), NETWORK)
 
     def makes_shares(self, mechanism: LocalMechanism, devices: int) -> bool:
-        """Whether shares of so many devices' reports are made one by one."""
+        """Return whether shares are made one by one for the reports of this number of devices."""
         reports = devices * mechanism.rounds
         words = reports * self.servers * math.prod(mechanism.tally_shape)
         return words <= self.exact_words and reports * (self.servers - 1) <= self.exact_seeds
 
     def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
-        """Return a message to each server: one share missing, the others are of no use."""
+        """Return one message to each server; a report is lost if any of its shares is."""
         return tuple((f"server:{server}",) for server in range(1, self.servers + 1))
 
     def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
-        """Return what hears one query.
+        """Return the aggregator of one query.
 
         Raises
         ------
         ParameterError
-            If `robust`, and no range proof says what an honest report looks like.
+            If `robust`, and no range proof can describe honest reports.
         """
         exact = self.makes_shares(mechanism, devices)
         return Aggregator(
@@ -128,11 +131,11 @@ class SecretShared(Deployment):
     def file(
         self, recorded: RecordedMessages, mechanism: LocalMechanism, *, rng: np.random.Generator
     ) -> dict[Party, list[StoredEntries]]:
-        """Return what each server stores: the shares that reached it, under handles.
+        """Return the entries that each server stores: the shares that reached it, under handles.
 
         Servers may hold shares of different reports; they count the reports of which all of them received a share in
-        time. Shares are cut anew, by the same law as those that were added up; no party sees both a report's shares and
-        another's sum.
+        time. The shares are drawn again, from the same distribution as those that were added up; no party sees both a
+        report's shares and another party's sum.
         """
         sharing = AdditiveSharing(self.servers)
         filed: dict[Party, list[StoredEntries]] = {f"server:{server}": [] for server in range(1, self.servers + 1)}
@@ -155,7 +158,7 @@ class SecretShared(Deployment):
         return {**filed, **file_network(recorded, paired=self.paired, anonymous=self.anonymous)}
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return one vector and m − 1 seeds up; with range proofs, Prio3's report instead."""
+        """Return the cost: a device sends one vector and m − 1 seeds, or with range proofs Prio3's report."""
         words = math.prod(mechanism.tally_shape)
         pseudonym, handle = pseudonym_nbytes(self._handles), handle_nbytes(self._handles)
         assumed = channel_notes(self._handles, anonymous=self.anonymous)
@@ -196,7 +199,7 @@ class SecretShared(Deployment):
         crowd: int = 1,  # noqa: ARG002 - nor here
         queries: int = 1,
     ) -> View | None:
-        """Return the shares of k of m servers: of all, the linked reports, of fewer, nothing."""
+        """Return the view of the shares of k of m servers, which reveals the linked reports if k = m, else nothing."""
         members = check_coalition(coalition, self, mechanism)
         if not members.servers:
             return None

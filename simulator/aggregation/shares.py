@@ -11,7 +11,7 @@ from mechanisms.parameter import ParameterError, check_integer
 from simulator.aggregation.transcript import ShareVectors
 
 WHOLE = 2**64
-"""The modulus of a deployment: sums wrap as 64-bit words do."""
+"""The modulus of a deployment: sums wrap around as 64-bit words do."""
 LARGEST_SMALL = 2**32
 WORD_NBYTES = 8
 SEED_NBYTES = 16
@@ -21,14 +21,14 @@ Seeds = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class AdditiveSharing:
-    """Additive secret sharing among m servers: m − 1 shares are uniform, the last is what is missing.
+    """Additive secret sharing among m servers: m − 1 shares are uniform, the last is the vector minus their sum.
 
-    A device draws m − 1 seeds of 128 bits, one for each of the servers 1…m − 1, and sends server m the vector less
-    what the seeds expand to. So a report costs one vector and m − 1 seeds, whatever m is.
+    A device draws m − 1 seeds of 128 bits, one for each of the servers 1…m − 1, and sends server m the vector minus
+    the vectors that the seeds expand to. So a report costs one vector and m − 1 seeds, whatever m is.
 
     **What is simulated.** A seed is expanded by numpy's Philox keyed with it (Salmon, Moraes, Dror and Shaw 2011,
-    *Parallel Random Numbers: As Easy as 1, 2, 3*): a counter-mode generator with the shape of a stream cipher that
-    passes statistical tests, but that nobody claims to be one. A deployment would use AES-CTR or ChaCha20. What is
+    *Parallel Random Numbers: As Easy as 1, 2, 3*): a counter-mode generator with the structure of a stream cipher. It
+    passes statistical tests, but is not claimed to be a cipher. A deployment would use AES-CTR or ChaCha20. The privacy
     claimed of the shares is that of uniform ones; no cryptanalysis of the expansion is simulated.
 
     Parameters
@@ -36,12 +36,12 @@ class AdditiveSharing:
     servers
         m, at least 2.
     modulus
-        2⁶⁴; or 2…2³², so small that every outcome can be listed.
+        2⁶⁴; or 2…2³², for sharings so small that every outcome can be listed.
 
     Raises
     ------
     ParameterError
-        If there are fewer than two servers, or the modulus is another.
+        If there are fewer than two servers, or the modulus has another value.
     """
 
     servers: int
@@ -54,11 +54,11 @@ class AdditiveSharing:
             raise ParameterError("modulus", "must be 2⁶⁴, or in 2..2³²", self.modulus)
 
     def draw_seeds(self, n: int, *, rng: np.random.Generator) -> Seeds:
-        """Draw (n, m − 1, 2) uint64: a seed of two words for each device and server but the last."""
+        """Draw (n, m − 1, 2) uint64: a seed of two words for each device and each server except the last."""
         return rng.integers(0, WHOLE - 1, size=(n, self.servers - 1, 2), dtype=np.uint64, endpoint=True)
 
     def expand(self, seeds: Seeds, shape: tuple[int, ...]) -> ShareVectors:
-        """Return the shares that seeds stand for, (m − 1, n, *shape) uint64 below the modulus."""
+        """Expand seeds to the shares they stand for, (m − 1, n, *shape) uint64 below the modulus."""
         n, masked, _ = seeds.shape
         shares = np.empty((masked, n, math.prod(shape)), dtype=np.uint64)
         for server in range(masked):
@@ -68,7 +68,7 @@ class AdditiveSharing:
         return shares.reshape(masked, n, *shape)
 
     def complete(self, vectors: Vectors, masks: ShareVectors) -> ShareVectors:
-        """Return the last server's share, uint64: the vectors less all masks.
+        """Return the last server's share, uint64: the vectors minus all masks.
 
         Parameters
         ----------
@@ -94,12 +94,12 @@ class AdditiveSharing:
         vectors
             (n, *shape) int64.
         rng
-            Where seeds come from.
+            Generator of the seeds.
 
         Returns
         -------
         (m, n, *shape) uint64
-            By server. They add up to the vectors; any m − 1 of them are uniform and independent of those.
+            By server. They add up to the vectors; any m − 1 of them are uniform and independent of the vectors.
         """
         vectors = np.ascontiguousarray(vectors)
         masks = self.expand(self.draw_seeds(len(vectors), rng=rng), vectors.shape[1:])
@@ -108,15 +108,15 @@ class AdditiveSharing:
     def split_sum(self, counts: Counts, *, rng: np.random.Generator) -> ShareVectors:
         """Draw the servers' sums of the shares of one or more devices whose vectors add up to `counts`.
 
-        Sums of independent uniform shares are uniform, and all m of them add up to the counts: that is their exact
-        joint law, however many devices there are.
+        Sums of independent uniform shares are uniform, and all m sums add up to the counts: this is their exact joint
+        distribution for any number of devices.
 
         Parameters
         ----------
         counts
             (*shape) int64.
         rng
-            Where the sums of all but the last server come from.
+            Generator of the sums of all servers but the last.
 
         Returns
         -------
@@ -132,9 +132,9 @@ class AdditiveSharing:
         return total if self.modulus == WHOLE else total % np.uint64(self.modulus)
 
     def combine(self, shares: ShareVectors) -> Counts:
-        """Return what all servers' shares (m, …) add up to, int64: exact from −2⁶³ to 2⁶³ − 1 modulo 2⁶⁴.
+        """Return the sum of all servers' shares (m, …), int64: exact from −2⁶³ to 2⁶³ − 1 if the modulus is 2⁶⁴.
 
-        Modulo a small number, what is left of it in 0…modulus − 1.
+        For a smaller modulus, the residue of the sum in 0…modulus − 1.
         """
         total = np.ascontiguousarray(shares.sum(axis=0, dtype=np.uint64))
         if self.modulus == WHOLE:
@@ -142,5 +142,5 @@ class AdditiveSharing:
         return (total % np.uint64(self.modulus)).astype(np.int64)
 
     def _uniform(self, shape: tuple[int, ...], rng: np.random.Generator) -> ShareVectors:
-        """Draw words uniform below the modulus, by rejection where it is no power of two."""
+        """Draw words uniform below the modulus, by rejection if it is not a power of two."""
         return rng.integers(0, self.modulus - 1, size=shape, dtype=np.uint64, endpoint=True)

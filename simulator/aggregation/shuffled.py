@@ -1,4 +1,4 @@
-"""Deployment `shuffled`: a mixer removes the senders of reports that it cannot read, and mixes them."""
+"""Deployment `shuffled`: a mixer removes the senders from encrypted reports and forwards these in random order."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,23 +24,24 @@ from simulator.aggregation.storage import (
 from simulator.aggregation.transcript import MIXER, NETWORK, StoredEntries
 
 ENVELOPE_NBYTES = 48
-"""What sealing a report to the server adds: HPKE in base mode with X25519 and an AEAD tag, 32 + 16 bytes (RFC 9180)."""
+"""Bytes that encrypting a report to the server adds: HPKE in base mode with X25519 and an AEAD tag, 32 + 16 (RFC
+9180)."""
 
 
 @dataclass(frozen=True)
 class ShuffledReports(Deployment):
-    """Devices seal their reports to the server and send them to a mixer, which forwards them in random order.
+    """Deployment in which devices send encrypted reports to a mixer, which forwards them in random order.
 
-    The mixer knows who sent an envelope and cannot open it; it stores every envelope that reaches it, and forwards
-    those that reach it in time. The server stores plain reports without handles, each round in an order of its own.
-    Mixer and server together open every envelope that the mixer received, whether or not it was forwarded and counted,
-    and know who sent it. Over an anonymous channel the mixer does not know who sends, and the two together cannot link
-    reports.
+    Reports are encrypted ("sealed") to the server. The mixer knows which device sent a sealed report and cannot decrypt
+    it; it stores every sealed report that reaches it, and forwards those that reach it in time. The server stores plain
+    reports without handles, each round in an independent random order. Mixer and server together can decrypt every
+    report that the mixer received, whether or not it was forwarded and counted, and know which device sent it. Over an
+    anonymous channel the mixer does not know the senders, and the two together cannot link reports.
 
     Parameters
     ----------
     robust
-        Changes nothing: what the server reads is one of the mechanism's outputs, or it is no report.
+        Has no effect: a plain report is one of the mechanism's outputs, or it is no report.
     anonymous
         Whether devices send over an anonymous channel.
     """
@@ -54,7 +55,7 @@ class ShuffledReports(Deployment):
         return ("server:1", MIXER, NETWORK)
 
     def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
-        """Return one message, to the mixer and on to the server behind it."""
+        """Return one message, to the mixer and from there to the server."""
         return ((MIXER, "server:1"),)
 
     def aggregator(
@@ -64,7 +65,7 @@ class ShuffledReports(Deployment):
         devices: int,  # noqa: ARG002 - its sums are the same for any number
         rng: np.random.Generator,  # noqa: ARG002 - sums hang on no order
     ) -> Aggregator:
-        """Return what hears one query."""
+        """Return the aggregator of one query."""
         return Aggregator(mechanism, sums=PlainSums(mechanism), bytes_up=self.cost(mechanism).bytes_up)
 
     def file(
@@ -74,7 +75,7 @@ class ShuffledReports(Deployment):
         *,
         rng: np.random.Generator,
     ) -> dict[Party, list[StoredEntries]]:
-        """Return what mixer and server store: names without reports, and reports without names."""
+        """Return the entries of the mixer, senders without contents, and of the server, contents without senders."""
         mixer, server = [], []
         for round_, reports in enumerate(recorded.reports, start=1):
             mixer.append(
@@ -96,7 +97,7 @@ class ShuffledReports(Deployment):
         return {"server:1": server, MIXER: mixer, **file_network(recorded, anonymous=self.anonymous)}
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return one sealed report up."""
+        """Return the cost: a device sends one sealed report."""
         nbytes = report_nbytes(mechanism)
         sealed = nbytes + ENVELOPE_NBYTES
         return Cost(
@@ -120,9 +121,9 @@ class ShuffledReports(Deployment):
         crowd: int = 1,
         queries: int = 1,
     ) -> View | None:
-        """Return shuffled reports of the one round, or what the rounds' counts tell, or with the mixer all, linked.
+        """Return the view of shuffled reports (one round) or of the rounds' counts; with the mixer, of linked reports.
 
-        Reports without handles in random order are their counts and no more.
+        Reports without handles in random order reveal their counts and nothing else.
         """
         members = check_coalition(coalition, self, mechanism)
         if not members.servers:

@@ -1,4 +1,4 @@
-"""Storage of reports under handles, as every deployment does it, and what coalitions can read."""
+"""Storage of reports under handles, common to all deployments, and the handles that coalitions can read."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from simulator.aggregation.deployment import Deployment, Handles, Party, Recorde
 from simulator.aggregation.transcript import NETWORK, Coalition, ContentKind, HandleKind, IntArray, StoredEntries
 
 DEVICE_NBYTES = 8
-"""A device's number as stored. It is not sent: it comes with the connection."""
+"""Bytes of a device's number as stored. It is not sent: the connection identifies the device."""
 READ_PLAIN = (
     "Robust changes nothing here: servers read plain reports, so a report is one of the mechanism's outputs or none; a "
     "lie among those outputs no check can find."
@@ -26,7 +26,7 @@ NAMED = "Reports name their device, so an anonymous channel hides nothing here."
 
 
 def check_coalition(coalition: Iterable[str], deployment: Deployment, mechanism: LocalMechanism) -> Coalition:
-    """Return the coalition, if its members are parties of the deployment."""
+    """Return the coalition if its members are parties of the deployment; raise ParameterError otherwise."""
     return Coalition.of(coalition).check_within(deployment.parties(mechanism))
 
 
@@ -37,7 +37,7 @@ def check_handles(handles: str) -> None:
 
 
 def channel_notes(handles: HandleKind, *, anonymous: bool) -> tuple[str, ...]:
-    """Return what is assumed of the channel, as a note of a deployment's cost."""
+    """Return the assumption about the channel, as a note of a deployment's cost."""
     if handles == "device":
         return (NAMED,) if anonymous else ()
     return (ANONYMOUS_CHANNEL,) if anonymous else (OPEN_CHANNEL,)
@@ -54,24 +54,27 @@ def handle_nbytes(kind: Handles) -> int:
 
 
 def identified_by(kind: Handles, coalition: Coalition, *, anonymous: bool) -> Handles:
-    """Return the handles that a coalition can follow: the network knows whose connection a pseudonym came over."""
+    """Return the kind of handle that a coalition can follow; the network knows the device behind a pseudonym."""
     return "device" if coalition.network and not anonymous else kind
 
 
 def linked_queries(kind: Handles, queries: int) -> int:
-    """Return over how many of the queries a device can be followed by its handle."""
+    """Return the number of queries over which a device can be followed by its handle."""
     return queries if kind == "device" else 1
 
 
 def followed(kind: Handles) -> str:
-    """Return in words how far a handle follows a device."""
+    """Return the words that state how far a device can be followed by its handle."""
     if kind == "device":
         return "and which device it is, from query to query"
     return "tied together within a query by its pseudonym, not from query to query"
 
 
 def counted_in(recorded: RecordedMessages, *, paired: bool = False) -> Any:
-    """Return which reports were counted, (rounds, n) bool: those in time, and if paired only those of whole devices."""
+    """Return which reports were counted, (rounds, n) bool.
+
+    These are the reports received in time; if paired, only those of devices received in time in every round.
+    """
     return recorded.in_time & recorded.in_time.all(axis=0) if paired else recorded.in_time
 
 
@@ -89,28 +92,28 @@ def file_round(
     sealed_to: str = "",
     rng: np.random.Generator | None = None,
 ) -> StoredEntries:
-    """Return what a party stored of one round: every report that reached it, in time or late.
+    """Return the entries that a party stored of one round: one per report that reached it, in time or late.
 
     Parameters
     ----------
     recorded
-        What devices sent.
+        Messages that devices sent.
     party
-        Whose entries they are.
+        The party that stores the entries.
     round_
         From 1.
     handle_kind
-        What they are stored under, and in the order of; without handles the order is drawn.
+        Kind of handle under which entries are stored and by which they are sorted; without handles the order is drawn.
     content
-        From the places of the devices to what is stored of them.
+        Function from the positions of devices in `recorded` to the contents stored of them.
     content_kind, parts, sealed_to
-        As of `StoredEntries`.
+        As in `StoredEntries`.
     paired
         Whether only devices received in every round are counted.
     anonymous
         Whether the party cannot see over which connection an entry came.
     rng
-        For an order without handles.
+        Generator of the order of entries without handles.
     """
     arrived_s = recorded.arrived_s[party][round_ - 1]
     places = np.flatnonzero(np.isfinite(arrived_s))
@@ -137,7 +140,7 @@ def file_round(
 def file_network(
     recorded: RecordedMessages, *, paired: bool = False, anonymous: bool = False
 ) -> dict[Party, list[StoredEntries]]:
-    """Return what an observer of the network sees: which device sent something when, and over which connection."""
+    """Return the entries of an observer of the network: which device sent when, and over which connection."""
     rounds = range(1, len(recorded.reports) + 1)
     return {
         NETWORK: [
@@ -157,7 +160,7 @@ def file_network(
 
 
 def says_nothing(coalition: Coalition) -> str:
-    """Return what parties learn that hold no report they can read."""
+    """Return the words that state what parties learn that can read no report."""
     parts = []
     if coalition.network or coalition.mixer:
         parts.append("which devices sent something in which round, and not what")

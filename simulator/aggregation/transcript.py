@@ -1,4 +1,4 @@
-"""Transcripts: what each party of a deployment stored, and the coalitions that pool it."""
+"""Transcripts: what each party of a deployment stored, and the coalitions of parties that pool their transcripts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from mechanisms.local import Reports
 from mechanisms.parameter import ParameterError
 
 HandleKind = Literal["device", "query", "none"]
-"""What tells entries apart: the device's own number, the same in every query and at every party; a one-time
-pseudonym, new in each query, the same in its rounds and at every server; or nothing, in an order that is independent of
-the devices."""
+"""Handle that identifies entries: the device's number, the same in every query and at every party; a one-time
+pseudonym, new in each query, the same in its rounds and at every server; or none, with entries in an order that is
+independent of the devices."""
 ContentKind = Literal["reports", "shares", "sealed"]
-"""What an entry holds: a plain report, a share of one, or something that the party cannot read."""
+"""Content of an entry: a plain report, a share of one, or an encrypted message that the party cannot read."""
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -24,39 +24,39 @@ ShareVectors: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class StoredEntries:
-    """What one party stored of one round of one query: an entry for each report that reached it, late or not.
+    """Entries that one party stored of one round of one query: one for each report that reached it, late or not.
 
-    Entries with handles are in the order of the handles, so their order tells nothing that the handles do not.
+    Entries with handles are sorted by handle, so their order reveals nothing that the handles do not.
 
     Parameters
     ----------
     query, round
         From 1.
     handle_kind
-        What the handles are.
+        Kind of the handles.
     handles
-        (n,) int64, no two alike; None where there are none.
+        (n,) int64, no two equal; None if there are none.
     content
-        Plain reports of the mechanism, n of them; (n, *tally_shape) uint64 share vectors; None where nobody can read
-        them. What is sealed to another party is kept here too: `sealed_to` can open it.
+        Plain reports of the mechanism, n of them; (n, *tally_shape) uint64 share vectors; None if no party can read
+        them. Content encrypted to another party is kept here too: the party `sealed_to` can decrypt it.
     content_kind
-        Which of the three, for the party itself.
+        Kind of content as the party itself sees it.
     arrived_s
-        (n,) float64: when each entry arrived, seconds.
+        (n,) float64: the time at which each entry arrived, seconds.
     counted
         (n,) bool: whether the report of each entry was counted.
     connections
-        (n,) int64: the network connection that each entry came over, new in each round, as an observer of the network
-        sees it too; None where an anonymous channel hides it, or the party received the entry from another one.
+        (n,) int64: the network connection over which each entry came, new in each round, as an observer of the network
+        sees it too; None if an anonymous channel hides it, or the party received the entry from another party.
     parts
-        How many shares a report was cut into; 1 where it was not.
+        Number of shares that a report was cut into; 1 if it was not cut.
     sealed_to
-        The party whose key opens the content; empty where there is none.
+        The party whose key decrypts the content; empty if there is none.
 
     Raises
     ------
     ValueError
-        If the columns are not of the same n entries, or not of the kinds stated.
+        If the columns do not have the same n entries, or are not of the kinds stated.
     """
 
     query: int
@@ -72,7 +72,7 @@ class StoredEntries:
     sealed_to: str = ""
 
     def __post_init__(self) -> None:
-        """Check that the entries are whole."""
+        """Check that the columns match one another and the kinds stated."""
         if (self.handles is None) != (self.handle_kind == "none"):
             raise ValueError(f"handles must be there unless handle_kind is 'none', received {self.handle_kind!r}")
         if (self.content is None) != (self.content_kind == "sealed" and not self.sealed_to):
@@ -91,22 +91,22 @@ class StoredEntries:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What a deployment published of one query, for everybody to see.
+    """Values that a deployment published of one query.
 
     Parameters
     ----------
     query
         From 1.
     counted
-        Reports behind the counts, by round.
+        Number of reports in the counts, by round.
     counts
-        (rounds, *tally_shape) int64; None where they were not published.
+        (rounds, *tally_shape) int64; None if they were not published.
     differences
-        (cells,) int64, a suppressed one as 0; None where they were not published.
+        (cells,) int64, a suppressed one as 0; None if they were not published.
     suppressed
-        (cells,) bool, which differences were too small to publish; None where none can be.
+        (cells,) bool, which differences were too small to publish; None if none can be suppressed.
     values
-        (cells,) float64, the estimates that a release published in place of counts; None where there are none.
+        (cells,) float64, the estimates that a release published in place of counts; None if there are none.
     """
 
     query: int
@@ -128,9 +128,9 @@ class Transcript:
     campaign, mechanism
         Their names.
     filed
-        By query, then round.
+        Stored entries, by query, then round.
     released
-        By query; every party has the same.
+        Published values by query, the same for every party.
     """
 
     party: str
@@ -151,11 +151,11 @@ class Coalition:
     Parameters
     ----------
     servers
-        Their numbers, from 1.
+        Numbers of the servers that are members, from 1.
     mixer, network
-        Whether the mixer, or an eavesdropper on the network, is one of them.
+        Whether the mixer, or an eavesdropper on the network, is a member.
     vehicles
-        How many corrupted vehicles are.
+        Number of corrupted vehicles.
     """
 
     servers: frozenset[int] = frozenset()
@@ -165,7 +165,7 @@ class Coalition:
 
     @classmethod
     def of(cls, parties: Iterable[str]) -> "Coalition":
-        """Read names of parties.
+        """Return the coalition of the parties named.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Coalition:
         Raises
         ------
         ParameterError
-            If there are none, one is no party, or one is named twice.
+            If there are no names, a name is not that of a party, or a party is named twice.
         """
         names = [parties] if isinstance(parties, str) else list(parties)
         if not names:
@@ -200,7 +200,7 @@ class Coalition:
         Raises
         ------
         ParameterError
-            Naming the parties there are.
+            If a member is not among the parties; the message lists these.
         """
         there = list(parties)
         members = [f"server:{server}" for server in sorted(self.servers)] + [MIXER] * self.mixer

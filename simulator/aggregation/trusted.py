@@ -34,9 +34,9 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Trusted(Deployment):
-    """One server reads every report and is believed to publish nothing but the counts.
+    """Deployment in which one server reads every report and is trusted to publish only the counts.
 
-    It stores each report, plain, under its device's number, or under a pseudonym that the device takes anew in each
+    It stores each report, plain, under its device's number, or under a pseudonym that the device draws anew in each
     query.
 
     Parameters
@@ -44,16 +44,16 @@ class Trusted(Deployment):
     handles
         "device" or "query".
     paired
-        Whether it counts only devices heard in every round. It needs no pseudonyms for that.
+        Whether it counts only devices received in every round. It needs no pseudonyms for that.
     robust
-        Changes nothing: what the server reads is one of the mechanism's outputs, or it is no report.
+        Has no effect: a plain report is one of the mechanism's outputs, or it is no report.
     anonymous
         Whether devices send over an anonymous channel.
 
     Raises
     ------
     ParameterError
-        If there is no such kind of handle.
+        If the kind of handle is unknown.
     """
 
     handles: Handles = "device"
@@ -71,7 +71,7 @@ class Trusted(Deployment):
         return ("server:1", NETWORK)
 
     def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - one for all rounds
-        """Return one message, to the one server."""
+        """Return one message, to the server."""
         return (("server:1",),)
 
     def aggregator(
@@ -81,7 +81,7 @@ class Trusted(Deployment):
         devices: int,  # noqa: ARG002 - its sums are the same for any number
         rng: np.random.Generator,  # noqa: ARG002 - it draws nothing
     ) -> Aggregator:
-        """Return what hears one query."""
+        """Return the aggregator of one query."""
         bytes_up = self.cost(mechanism).bytes_up
         return Aggregator(mechanism, sums=PlainSums(mechanism), paired=self.paired, bytes_up=bytes_up)
 
@@ -92,7 +92,7 @@ class Trusted(Deployment):
         *,
         rng: np.random.Generator,  # noqa: ARG002 - it draws nothing
     ) -> dict[Party, list[StoredEntries]]:
-        """Return what the server stores: every round's plain reports, under handles."""
+        """Return the entries that the server stores: every round's plain reports, under handles."""
         filed = [
             file_round(
                 recorded,
@@ -108,7 +108,7 @@ class Trusted(Deployment):
         return {"server:1": filed, **file_network(recorded, paired=self.paired, anonymous=self.anonymous)}
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return one plain report up."""
+        """Return the cost: a device sends one plain report."""
         nbytes, handle = report_nbytes(mechanism), handle_nbytes(self.handles)
         return Cost(
             bytes_up=nbytes + pseudonym_nbytes(self.handles),
@@ -126,7 +126,7 @@ class Trusted(Deployment):
         crowd: int = 1,  # noqa: ARG002 - nor here
         queries: int = 1,
     ) -> View | None:
-        """Return all of a device's reports, if the server is in the coalition."""
+        """Return the view of all of a device's reports, linked, if the server is in the coalition."""
         members = check_coalition(coalition, self, mechanism)
         handles = identified_by(self.handles, members, anonymous=self.anonymous)
         return LinkedReports(queries=linked_queries(handles, queries)) if members.servers else None

@@ -10,25 +10,26 @@ from mechanisms.local import DistributedLaplace, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError, check_integer
 
 SEED_BITS = 128
-"""λ, the seed of the generator: AES-128's."""
+"""λ, the bits of the generator's seed: those of an AES-128 key."""
 WORD_BITS = 64
 FEW_CELLS = 4096
 
 
 @dataclass(frozen=True)
 class PrivateWrite:
-    """Two-server private writes by distributed point functions: bytes and operations a report.
+    """Two-server private writes by distributed point functions: bytes and operations per report.
 
-    The papers assume that a device can write into a cell's counter while no server learns where (ALP cites Ostrovsky
-    and Shoup 1997, *Private Information Storage*, the first to do so with less communication than there are cells).
-    Today's way is a distributed point function: a device sends each of two servers a key, which the server expands to
-    a share of the one-hot vector. Nothing is expanded here; these are the costs, beside those of `AdditiveSharing`.
+    The papers assume that a device can write into a cell's counter while no server learns which cell (ALP cites
+    Ostrovsky and Shoup 1997, *Private Information Storage*, the first to do so with less communication than there are
+    cells). The present method is a distributed point function: a device sends each of two servers a key, which the
+    server expands to a share of the one-hot vector. Nothing is expanded here; the class computes the costs, for
+    comparison with those of `AdditiveSharing`.
 
     Sizes are those of Boyle, Gilboa and Ishai 2016, *Function Secret Sharing: Improvements and Extensions*, fig 1 and
     sec 3.2: a key is the root's seed (λ bits), a correction word of a seed and two bits (λ + 2) for each level of the
-    tree, and a last one that carries the value; n(λ + 2) + λ + log₂|G| bits for 2ⁿ cells. A leaf's seed of λ bits
-    holds λ/64 counters, which saves log₂(λ/64) levels ("early termination"). Their 2015 paper, *Function Secret
-    Sharing*, had about 4 times as much.
+    tree, and a last one that holds the value; n(λ + 2) + λ + log₂|G| bits for 2ⁿ cells. A leaf's seed of λ bits
+    holds λ/64 counters, which saves log₂(λ/64) levels ("early termination"). Keys in their 2015 paper, *Function Secret
+    Sharing*, were about 4 times as long.
 
     Parameters
     ----------
@@ -68,44 +69,44 @@ class PrivateWrite:
 
     @property
     def report_nbytes(self) -> int:
-        """Bytes a device sends: a key for each of two servers."""
+        """Bytes that a device sends: a key for each of two servers."""
         return 2 * -(-self.key_bits // 8)
 
     @property
     def device_expansions(self) -> int:
-        """Calls of the generator (one seed to two) that a device makes: both paths to its cell."""
+        """Calls of the generator (one seed to two) that a device makes: along its cell's path in both trees."""
         return 2 * self.levels
 
     @property
     def server_expansions(self) -> int:
-        """Calls of the generator that a server makes to expand one key over all cells: a node above leaves each."""
+        """Calls of the generator that a server makes to expand a key over all cells: one per node above the leaves."""
         return sum(-(-self.leaves // 2**height) for height in range(1, self.levels + 1))
 
     @property
     def server_additions(self) -> int:
-        """Counters that a server adds to, a report: all of them."""
+        """Counters to which a server adds for one report: all of them."""
         return self.cells
 
     @property
     def vector_nbytes(self) -> int:
-        """What the same report costs as one vector and one seed."""
+        """Bytes of the same report sent as one vector and one seed."""
         return -(-self.cells * self.counter_bits // 8) + SEED_BITS // 8
 
     @property
     def saving(self) -> float:
-        """How many times fewer bytes than as a vector; below 1 for few cells."""
+        """Bytes of the report as a vector and a seed over those as keys; below 1 for few cells."""
         return self.vector_nbytes / self.report_nbytes
 
     @classmethod
     def break_even(cls, *, counter_bits: int = WORD_BITS) -> int:
-        """Return the number of cells from which on keys are shorter than a vector and a seed."""
-        # Keys grow with the logarithm: beyond so many cells they are shorter for any counter.
+        """Return the least number of cells from which on keys are shorter than a vector and a seed."""
+        # Keys grow with the logarithm of the cells: from FEW_CELLS on they are shorter for any size of counter.
         longer = [cells for cells in range(1, FEW_CELLS) if cls(cells, counter_bits).saving <= 1.0]
         return longer[-1] + 1
 
 
 FIELD_NBYTES, SEED_NBYTES = 16, 32
-"""An element of Field128, and a seed of XofTurboShake128 (draft-irtf-cfrg-vdaf-20)."""
+"""Bytes of an element of Field128, and of a seed of XofTurboShake128 (draft-irtf-cfrg-vdaf-20)."""
 MOST_SERVERS = 255
 MUL_DEGREE = 2
 PROBES, FEWEST_PROBES, PROBE_WORDS = 256, 8, 2**22
@@ -113,14 +114,14 @@ PROBES, FEWEST_PROBES, PROBE_WORDS = 256, 8, 2**22
 
 @dataclass(frozen=True)
 class EncodingRule:
-    """What a valid encoding is: noughts and ones, and so many ones in each question.
+    """Definition of a valid encoding: entries 0 or 1, and a fixed number of ones in each question.
 
     Parameters
     ----------
     questions
-        A report answers so many; its encoding is that many rows side by side.
+        Number of questions that a report answers; its encoding has one row for each.
     ones
-        How many ones a row has; None where any number may be.
+        Number of ones in a row; None if any number is valid.
     """
 
     questions: int
@@ -128,19 +129,19 @@ class EncodingRule:
 
     @classmethod
     def of(cls, mechanism: LocalMechanism) -> "EncodingRule":
-        """Return the strictest rule that honest reports keep, found by making some of them.
+        """Return the strictest rule that honest reports satisfy, found from a sample of such reports.
 
-        Rows of a `tally_shape` (cells, outputs) are questions; one of (outputs,) is a single one. The rule is the
-        number of ones a row has in every one of up to 256 honest reports, or none if they differ, as with
+        Rows of a `tally_shape` (cells, outputs) are questions; a shape (outputs,) is a single question. The rule is the
+        number of ones that a row has in every one of up to 256 honest reports. It is None if they differ, as with
         local hashing, whose reports support any number of symbols.
 
         Raises
         ------
         ParameterError
-            If honest reports are not made of noughts and ones: then no range proves anything about them.
+            If honest reports have entries other than 0 and 1: then no range proof applies to them.
         """
         rng = np.random.default_rng(0)
-        # Of long vectors a few are enough, as local hashing's hardly ever have equally many ones, and take less memory.
+        # For long vectors a few reports suffice and save memory: those of local hashing rarely have equally many ones.
         probes = min(PROBES, max(FEWEST_PROBES, PROBE_WORDS // math.prod(mechanism.tally_shape)))
         truth = (np.arange(probes) % (mechanism.cells + 1)).astype(np.int32)
         coins = mechanism.toss(mechanism.enrol(probes, rng=rng), rng=rng)
@@ -150,7 +151,7 @@ class EncodingRule:
                 for round_ in range(1, mechanism.rounds + 1)
             ]
         )
-        # Noise added to a vector may be anything, however rarely it is more than a nought or a one.
+        # Noise added to a vector is unbounded, even if the sampled entries happen to be only 0 and 1.
         if isinstance(mechanism, DistributedLaplace) or not ((rows == 0) | (rows == 1)).all():
             kind = type(mechanism).__name__
             raise ParameterError("robust", "must be false where honest reports hold more than noughts and ones", kind)
@@ -163,12 +164,12 @@ class EncodingRule:
         if self.ones is None:
             return bits
         rows = vectors.reshape(len(vectors), self.questions, -1)
-        # Sums of rows that are not all bits may wrap around; those are refused already.
+        # Sums of rows with other entries than 0 and 1 may wrap around; `bits` already excludes these.
         whole: npt.NDArray[np.bool_] = (rows.sum(axis=2) == self.ones).all(axis=1)
         return bits & whole
 
     def __str__(self) -> str:
-        """In words."""
+        """Return the rule in words."""
         if self.ones is None:
             return "noughts and ones"
         ones = "one 1" if self.ones == 1 else f"{self.ones} ones"
@@ -181,12 +182,12 @@ class Prio3Histogram:
 
     Prio3Histogram of *Verifiable Distributed Aggregation Functions*, draft-irtf-cfrg-vdaf-20: the fully linear
     proof of Boneh, Boyle, Corrigan-Gibbs, Gilboa and Ishai (CRYPTO 2019) over Field128 with one ParallelSum(Mul)
-    gadget called once a chunk ("Validity Circuits", "Prio3Histogram", "Message Serialization"). The sums of rows are
+    gadget called once per chunk ("Validity Circuits", "Prio3Histogram", "Message Serialization"). The sums of rows are
     affine, so a vector of several one-hot rows, or of a fixed number of ones, takes a proof of the same size.
 
-    **What is simulated.** No proof is made: the simulator looks at the plain vector, accepts exactly those that keep
-    the `EncodingRule`, and charges these bytes. The real proof's chance of passing a bad vector is taken for 0, and
-    shares stay modulo 2⁶⁴ though Prio3's are modulo the prime of Field128.
+    **What is simulated.** No proof is made: the simulator checks the plain vector, accepts exactly those that satisfy
+    the `EncodingRule`, and counts these bytes. The real proof's probability of accepting an invalid vector is assumed
+    to be 0, and shares stay modulo 2⁶⁴ although Prio3's are modulo the prime of Field128.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ class Prio3Histogram:
     servers
         2…255.
     chunk_length
-        Entries a gadget call takes; by default about √length, as the draft recommends.
+        Entries per gadget call; by default about √length, as the draft recommends.
 
     Raises
     ------
@@ -218,7 +219,7 @@ class Prio3Histogram:
     def proof_length(self) -> int:
         """Field elements of the proof: the gadget's wire seeds, and the coefficients of its polynomial.
 
-        arity + degree·(P − 1) + 1, P the least power of two of at least 1 + calls.
+        arity + degree·(P − 1) + 1, where P is the least power of two that is at least 1 + calls.
         """
         calls = -(-self.length // self._chunk)
         points = 1 << calls.bit_length()  # the least power of two above `calls`
@@ -226,27 +227,27 @@ class Prio3Histogram:
 
     @property
     def leader_share_nbytes(self) -> int:
-        """The first server's share: vector, proof, and the blind of its joint randomness."""
+        """Bytes of the first server's share: vector, proof, and the blind of its joint randomness."""
         return FIELD_NBYTES * (self.length + self.proof_length) + SEED_NBYTES
 
     @property
     def helper_share_nbytes(self) -> int:
-        """Any other server's: a seed of vector and proof, and a blind."""
+        """Bytes of any other server's share: a seed of vector and proof, and a blind."""
         return 2 * SEED_NBYTES
 
     @property
     def public_share_nbytes(self) -> int:
-        """What every server gets: a part of the joint randomness for each."""
+        """Bytes of the share that every server receives: a part of the joint randomness for each server."""
         return SEED_NBYTES * self.servers
 
     @property
     def report_nbytes(self) -> int:
-        """What a device sends, the public share once."""
+        """Bytes that a device sends, the public share counted once."""
         return self.leader_share_nbytes + (self.servers - 1) * self.helper_share_nbytes + self.public_share_nbytes
 
     @property
     def verifier_share_nbytes(self) -> int:
-        """What each server sends the others of each report: 1 + arity + 1 elements, and its part of the randomness."""
+        """Bytes that each server sends the others per report: 1 + arity + 1 elements, and its part of randomness."""
         return FIELD_NBYTES * (self._arity + 2) + SEED_NBYTES
 
     @property

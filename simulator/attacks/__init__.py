@@ -1,4 +1,4 @@
-"""Attacks: what a coalition can guess from what its members stored, and from nothing else."""
+"""Attacks: guesses of a coalition, computed only from what its members stored and what is public."""
 
 from simulator.attacks.counterfactual import (
     LastDevice,

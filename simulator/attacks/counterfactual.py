@@ -28,28 +28,29 @@ from simulator.attacks.prior import FloatArray, Prior
 
 IntArray = npt.NDArray[np.int64]
 TIES = 1e-9
-"""Log ratios up to it are even evidence, but for rounding."""
+"""Log ratios up to this value are treated as 0, as they differ from it only by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class LastDevice:
-    """Cells of which everything is known but whether one more device is in it.
+    """Cells in which the location of every device is known except that of one, the last device.
 
     Parameters
     ----------
     cell
         (n,) int64.
     crowd
-        (n,) int64, devices in the cell with it, those left out whose reports the coalition knows.
+        (n,) int64, devices in the cell including the last device, without those whose reports the coalition knows.
     differences
-        (n,) int64, what was published of the cell less what those devices added; anything below k where suppressed.
-        None where nothing was published.
+        (n,) int64, the published difference of the cell minus what the devices with known reports added to it; any
+        value below k if it is suppressed. None if nothing was published.
     k
-        (n,) int64: differences below it are suppressed, less what those devices added; None: none are.
+        (n,) int64: the threshold below which differences are suppressed, minus what those devices added; None: no
+        difference is suppressed.
     rounds
-        Which of the device's own reports are read.
+        The rounds of the last device's own reports that the coalition reads.
     first, second
-        (n,) int64, these reports; None where they are not read.
+        (n,) int64, these reports; None if they are not read.
     """
 
     cell: IntArray
@@ -73,22 +74,22 @@ class LastDevice:
 
 
 def known_others(mechanism: SamplingPrivacy, last: LastDevice) -> npt.NDArray[np.bool_]:
-    """Guess whether the one device was in the cell or outside all, even odds, by the ratio of likelihoods.
+    """Guess by likelihood ratio, at even odds, whether the last device was in the cell or outside all cells.
 
-    The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports say (papers.md, item 3).
-    Even evidence is taken for "outside".
+    The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports state (papers.md, item 3).
+    If both are equally likely the guess is "outside".
 
     Parameters
     ----------
     mechanism
         Without refresh: its differences are binomial.
     last
-        What is known, read and published.
+        What is known, read and published of each cell.
 
     Returns
     -------
     (n,) bool
-        Whether it is guessed to be there.
+        Whether the device is guessed to be in the cell.
     """
     ratio = None
     if last.differences is not None:
@@ -105,7 +106,7 @@ def known_others(mechanism: SamplingPrivacy, last: LastDevice) -> npt.NDArray[np
 
 
 def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:
-    """Return what corrupted vehicles added to each cell's difference, and how many were in it, (cells + 1,) each."""
+    """Return what corrupted vehicles added to each cell's difference, and their occupancy, (cells + 1,) each."""
     if own is None:
         return np.zeros(cells + 1, dtype=np.int64), np.zeros(cells + 1, dtype=np.int64)
     first, second = (np.bincount(np.asarray(reports), minlength=cells + 1) for reports in own.reports)
@@ -126,24 +127,25 @@ def others_dropped(
     first_round: int = 1,
     rng: np.random.Generator,
 ) -> Cells:
-    """Guess each target's cell from the counts released when everybody else was dropped.
+    """Guess each target's cell from the counts released after all other devices were dropped.
 
-    Where whoever was heard in one round only is dropped from both, or nobody else was asked, the counts are the
-    target's own encodings. Else round one holds all N devices' reports, and round two the target's alone: P(its first
-    report was w) is then C₁,w/N.
+    If devices received in one round only are dropped from both, or no other device was asked, the counts are the
+    target's own encodings. Otherwise round one holds all N devices' reports and round two only the target's: the
+    probability that its first report was w is then C₁,w/N.
 
     Parameters
     ----------
     mechanism
-        Whose reports were counted.
+        The mechanism whose reports were counted.
     counts
-        By round (n, *tally_shape) int64, one row a target; of round one with others in it (1, V + 1), the same for all.
+        By round (n, *tally_shape) int64, one row per target; for a round one that holds other devices' reports,
+        (1, V + 1), the same for all targets.
     prior, query
-        What was likely before, in which query.
+        The prior, and the query it is taken for.
     first_round
-        Devices in round one's counts.
+        Number of devices in round one's counts.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Returns
     -------
@@ -152,8 +154,8 @@ def others_dropped(
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are; or with others in round one, for mechanisms other
-        than two-round Sampling Privacy.
+        If no likelihood is known for the mechanism's reports; or, with other devices in round one, for mechanisms
+        other than two-round Sampling Privacy.
     """
     q = prior.of(query)
     if first_round == 1:
@@ -165,7 +167,7 @@ def others_dropped(
     first = blanks + sampling * (np.arange(len(blanks)) == 0)
     share = np.divide(counts[0].reshape(-1), first_round * first, out=np.zeros(len(first)), where=first > 0.0)
     again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
-    # P(second report v | truth t, C₁) = common_v + told·[v = t], told the chance that the first one was of S.
+    # P(second report v | truth t, C₁) = common_v + told·[v = t], where told is the probability that the first was of S.
     told = sampling * float(share[0])
     common = (1.0 - refresh) * blanks * share + refresh * again * max(1.0 - told, 0.0)
     seen = counts[1].argmax(axis=1)
@@ -173,7 +175,7 @@ def others_dropped(
 
 
 def others_dropped_theory(mechanism: Any, prior: Prior, query: int, *, first_round: int = 1) -> float | None:
-    """Return the expected success of `others_dropped`, or None where it is not known; errors as there."""
+    """Return the expected success of `others_dropped`, or None if it is not known; errors as in `others_dropped`."""
     q = prior.of(query)
     if first_round == 1:
         return prior.trusted(guess_success(mechanism, None, q), q)
@@ -183,18 +185,18 @@ def others_dropped_theory(mechanism: Any, prior: Prior, query: int, *, first_rou
 def shown_differences(
     mechanism: SamplingPrivacy, own: Sequence[IntArray], prior: Prior, query: int, *, rng: np.random.Generator
 ) -> Cells:
-    """Guess each target's cell from its own differences, where only positive ones are released.
+    """Guess each target's cell from its own differences if only positive differences are released.
 
     Parameters
     ----------
     mechanism
-        Refreshed or not.
+        With or without refresh.
     own
-        By round (n, cells + 1) int64, the target's encodings.
+        By round (n, cells + 1) int64, the targets' encodings.
     prior, query
-        What was likely before, in which query.
+        The prior, and the query it is taken for.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Returns
     -------
@@ -204,9 +206,10 @@ def shown_differences(
 
 
 def target_dropped_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
-    """Return the expected success where the target is dropped from round two and differences are released once.
+    """Return the expected success if the target is dropped from round two and differences are released once.
 
-    What is left of a target is its first report, made without the truth; a Bayesian who knows that keeps the prior.
+    Only the target's first report remains in the differences. It was made without the truth, so the posterior of a
+    Bayesian adversary equals the prior.
 
     Raises
     ------
@@ -226,26 +229,26 @@ def released_twice(
     positive: bool = False,
     rng: np.random.Generator,
 ) -> Cells:
-    """Guess each target's cell from two releases of the same reports, with it and without.
+    """Guess each target's cell from two releases of the same reports, with the target and without it.
 
-    All others cancel: what is left is e_v − e_w over the real cells, of its pair of reports (w, v). +1 alone is
-    the pair (0, v); a −1 shows that a blank was drawn again; zeros alone are any pair (w, w), S of a device outside, or
-    what is suppressed.
+    In their difference all other devices cancel. The rest is e_v − e_w over the real cells, for the target's pair of
+    reports (w, v). A single +1 is the pair (0, v); a −1 reveals that a blank was drawn again; zeros only are any pair
+    (w, w), S of a device outside, or suppressed differences.
 
     Parameters
     ----------
     mechanism
-        Refreshed or not.
+        With or without refresh.
     own
-        (n, cells) int64, one release less the other.
+        (n, cells) int64, one release minus the other.
     prior, query
-        What was likely before, in which query.
+        The prior, and the query it is taken for.
     visible
         (n, cells) bool: the cells whose difference is not suppressed in both releases; by default all.
     positive
-        Whether only positive differences are shown.
+        Whether only positive differences are released.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Returns
     -------
@@ -257,12 +260,13 @@ def released_twice(
     seen = own if visible is None else np.where(visible, own, 0)
     gone = (seen < 0).any(axis=1)
     shown = np.where((seen > 0).any(axis=1), seen.argmax(axis=1) + 1, 0)
-    # Places in which a sampled device shows nothing.
+    # Cells (0 included) for which a sampled device changes no visible difference.
     silent = np.zeros((len(own), len(blanks)), dtype=np.bool_)
     silent[:, 0] = True
     if visible is not None:
         silent[:, 1:] = ~visible
-    # A blank that is drawn again shows nothing if both are silent, or the same; or if only new ones are shown.
+    # A blank that is drawn again changes nothing visible if both blanks are silent, or equal; with `positive` the first
+    # one never does.
     first = np.ones_like(silent) if positive else silent
     drawn_again = (first * blanks).sum(axis=1) * (silent * again).sum(axis=1) + (
         ~(first & silent) * blanks * again
@@ -280,7 +284,7 @@ def released_twice(
 
 
 def released_twice_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
-    """Return the expected success of `released_twice`, or None where it is not known."""
+    """Return the expected success of `released_twice`, or None if it is not known."""
     q = prior.of(query)
     return prior.trusted(dropped_target_success(mechanism, q, compared="same_reports"), q)
 
@@ -288,7 +292,7 @@ def released_twice_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) 
 def _own_value(
     seen: IntArray, common: FloatArray, told: float, prior: FloatArray, *, rng: np.random.Generator | None
 ) -> Cells:
-    """Return best guesses where the value seen is `told` more likely from its own truth than from others."""
+    """Return the best guesses if the observed value is more likely, by `told`, under the equal truth than otherwise."""
     guesses = np.empty(len(seen), dtype=np.int32)
     step = max(1, MOST_FLOATS // len(prior))
     for start in range(0, len(seen), step):
@@ -302,16 +306,16 @@ def _own_value(
 
 @dataclass(frozen=True, eq=False)
 class Forgery:
-    """What corrupted vehicles send in place of their reports.
+    """Messages that corrupted vehicles send in place of their reports.
 
     Parameters
     ----------
     reports
-        By round, well-formed; None where vectors are sent.
+        By round, well-formed; None if vectors are sent.
     vectors
-        (rounds, n, *tally_shape) int64, of any form; None where reports are sent.
+        (rounds, n, *tally_shape) int64, of any form; None if reports are sent.
     per_vehicle
-        What one of them adds to the estimate of the cell, in vehicles.
+        What one corrupted vehicle adds to the estimate of the cell, in vehicles.
     """
 
     reports: tuple[Any, ...] | None
@@ -320,19 +324,19 @@ class Forgery:
 
 
 def forge_reports(mechanism: Any, cell: int, devices: int) -> Forgery:
-    """Return well-formed reports of so many vehicles that raise a cell's estimate as far as such reports can.
+    """Return the well-formed reports of some corrupted vehicles that raise a cell's estimate as far as possible.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said which of the mechanism's reports matter, or none is the greatest.
+        If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
     """
     found = forged_reports(mechanism, cell, devices)
     return Forgery(found, None, inflation(mechanism, cell, devices, crafted=False).per_vehicle)
 
 
 def craft_reports(mechanism: Any, cell: int, devices: int, *, magnitude: int) -> Forgery:
-    """Return vectors of any form, entries within ±magnitude, that raise a cell's estimate as far as those can."""
+    """Return the vectors with entries within ±magnitude that raise a cell's estimate as far as possible."""
     one = crafted_encodings(mechanism, cell, magnitude)
     vectors = np.repeat(np.asarray(one)[:, np.newaxis], devices, axis=1)
     per_vehicle = inflation(mechanism, cell, devices, crafted=True, magnitude=magnitude).per_vehicle

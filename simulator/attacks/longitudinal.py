@@ -1,4 +1,4 @@
-"""Longitudinal attack: several queries of a device in one cell, whose reports the coalition may be able to link."""
+"""Longitudinal attack: guess the cell of a device that stays in it, from its reports of several queries."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,32 +22,32 @@ def longitudinal(
     last: int | None = None,
     rng: np.random.Generator,
 ) -> list[Guesses]:
-    """Guess every device's cell from all its reports of several queries, taking it to have stayed in one place.
+    """Guess every device's cell from all its reports of several queries, assuming that it stayed in one cell.
 
-    Reports of different queries are one device's where they are filed under its own number, where the network ties its
-    pseudonyms to it, and where all vehicles but one are corrupted. Otherwise only those of the last query are about the
-    device guessed.
+    Reports of different queries are linked to one device if they are stored under its own number, if the network links
+    its pseudonyms to it, or if all vehicles but one are corrupted. Otherwise only the reports of the last query are
+    used.
 
     Parameters
     ----------
     observation, prior
-        What is seen, and what was likely before, in the last of the queries.
+        What the coalition observed, and its prior for the last of the queries.
     queries
-        Their numbers.
+        Numbers of the queries.
     last
-        The query that is guessed; by default the last of them.
+        The query for which cells are guessed; by default the last one.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Returns
     -------
     list of Guesses
-        Of the query `last`.
+        For the query `last`.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are.
+        If no likelihood is known for the mechanism's reports.
     """
     last = max(queries) if last is None else last
     rounds = range(1, observation.mechanism.rounds + 1)
@@ -88,7 +88,7 @@ def longitudinal(
 def _of_last_vehicle(
     observation: Observation, read: Mapping[tuple[int, int], Readable | None]
 ) -> dict[tuple[int, int], Any]:
-    """Return the reports of the one vehicle that is not corrupted, by query and round; empty if there are more."""
+    """Return the reports of the only vehicle that is not corrupted, by query and round; empty if there are several."""
     if not observation.last_vehicle:
         return {}
     return {
@@ -110,7 +110,7 @@ def _guess(
 
 
 def _expected(mechanism: Any, keys: Sequence[tuple[int, int]], prior: Prior, q: FloatArray) -> float | None:
-    """Return the expected success, where the same rounds were heard whenever anything was."""
+    """Return the expected success if the same rounds were received in every query, otherwise None."""
     alike = _alike(keys)
     if len(alike) != 1:
         return None
@@ -119,7 +119,7 @@ def _expected(mechanism: Any, keys: Sequence[tuple[int, int]], prior: Prior, q: 
 
 
 def _alike(keys: Sequence[tuple[int, int]]) -> dict[Rounds, list[int]]:
-    """Return queries by the rounds of them that were heard."""
+    """Group queries by the rounds of them that were received."""
     heard: dict[int, list[int]] = {}
     for query, round_ in keys:
         heard.setdefault(query, []).append(round_)

@@ -24,26 +24,26 @@ VEHICLES = "vehicles:"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StoredView:
-    """What one colluding party stored of one round of one query: a copy of these fields of a `StoredEntries`, no more.
+    """Entries that one colluding party stored of one round of one query: a copy of these fields of `StoredEntries`.
 
     Parameters
     ----------
     party
-        Who stored it.
+        The party that stored the entries.
     query, round
         From 1.
     handle_kind, handles
-        What the (n,) int64 handles are; None where there are none.
+        Kind of the handles, and the (n,) int64 handles; None if there are none.
     content, content_kind
-        n plain reports, (n, *tally_shape) uint64 shares, or None where no member of the coalition can read them.
+        n plain reports, (n, *tally_shape) uint64 shares, or None if no member of the coalition can read them.
     arrived_s
-        (n,) float64: when each entry arrived, seconds.
+        (n,) float64: the time at which each entry arrived, seconds.
     connections
-        (n,) int64: over which connection; None where the party cannot tell.
+        (n,) int64: the connection over which each entry came; None if the party does not know it.
     parts
-        How many shares a report was cut into; 1 where it was not.
+        Number of shares that a report was cut into; 1 if it was not cut.
     sealed_to
-        The party that the content was sealed to, whether or not it was opened; empty where it was not sealed.
+        The party that the content was encrypted to, whether or not it was decrypted; empty if it was not encrypted.
     """
 
     party: str
@@ -60,7 +60,7 @@ class StoredView:
 
     @classmethod
     def of(cls, party: str, filed: StoredEntries, *, keys: Iterable[str] = ()) -> "StoredView":
-        """Copy the entries of one party; what is sealed is opened if one of the parties in `keys` can open it."""
+        """Copy the entries of one party; encrypted content is decrypted if a party in `keys` has its key."""
         opened = bool(filed.sealed_to) and filed.sealed_to in keys
         readable = opened or filed.content_kind != "sealed"
         return cls(
@@ -80,7 +80,7 @@ class StoredView:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OwnReports:
-    """What the corrupted vehicles of a coalition know of one query.
+    """Knowledge of a coalition's corrupted vehicles about one query.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ class OwnReports:
     reports
         By round, the n reports that they sent.
     counted
-        (rounds, n) bool: which of these were counted, as the servers acknowledged.
+        (rounds, n) bool: which of these reports were counted, as acknowledged by the servers.
     arrived
-        By party: (rounds, n) bool, which of these reached it, as it acknowledged.
+        By party: (rounds, n) bool, which of these reports reached it, as acknowledged by the party.
     """
 
     query: int
@@ -112,27 +112,27 @@ class OwnReports:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Observation:
-    """All that an attack is given: what the coalition's members received and know, and what is public.
+    """The complete input of an attack: what the coalition's members received and know, and what is public.
 
     Made by `of` from the transcripts of the parties in the coalition. It holds no truth and no coins of vehicles that
-    are not corrupted, no fleet, and no other party's transcript; nor do its arrays share memory with any.
+    are not corrupted, no fleet, and no other party's transcript; and its arrays share no memory with any of these.
 
     Parameters
     ----------
     mechanism
-        Its parameters are public.
+        The mechanism, whose parameters are public.
     parties
-        Of the coalition, those that store something.
+        Members of the coalition that store something.
     seen
-        By party, query and round.
+        Their stored entries, by party, query and round.
     released
-        What was published, by query.
+        Published values, by query.
     own
-        What corrupted vehicles know, by query; empty without them.
+        Knowledge of corrupted vehicles, by query; empty without such vehicles.
     asked
-        How many devices each query asked, corrupted ones included: public.
+        Number of devices that each query asked, corrupted ones included: public.
     last_vehicle
-        Whether all vehicles but one are corrupted, so that what is not theirs is of the same vehicle in every query.
+        Whether all vehicles but one are corrupted, so that all other reports are of the same vehicle in every query.
     """
 
     mechanism: LocalMechanism
@@ -155,25 +155,25 @@ class Observation:
         keys: Iterable[str] | None = None,
         last_vehicle: bool = False,
     ) -> "Observation":
-        """Pool what the members of a coalition received.
+        """Return the observation of a coalition whose members pool what they received.
 
         Parameters
         ----------
         transcripts
-            Of all parties of a deployment, by name, of one campaign and mechanism.
+            Transcripts of all parties of a deployment, by name, of one campaign and mechanism.
         coalition
-            Names of parties, and "vehicles:N"; with none, only what was published is seen.
+            Names of parties, and "vehicles:N"; with none, only published values are seen.
         mechanism
-            Whose reports they are.
+            The mechanism that made the reports.
         own, asked, last_vehicle
-            As of the class.
+            As in the class.
         keys
-            Parties whose keys the coalition has; by default its members'.
+            Parties whose keys the coalition has; by default its members.
 
         Raises
         ------
         ParameterError
-            If the coalition names a party there is not.
+            If the coalition names a party that does not exist.
         """
         members = list(dict.fromkeys(coalition))
         storing = [member for member in members if not member.startswith(VEHICLES)]
@@ -194,7 +194,7 @@ class Observation:
 
     @classmethod
     def pooled(cls, parts: Sequence["Observation"]) -> "Observation":
-        """Return what coalitions saw that differ from query to query; at least one, of the same mechanism."""
+        """Join the observations of a coalition that varies from query to query; at least one, of one mechanism."""
         return cls(
             parts[0].mechanism,
             tuple(dict.fromkeys(party for part in parts for party in part.parties)),
@@ -207,20 +207,20 @@ class Observation:
 
     @property
     def cells(self) -> int:
-        """V."""
+        """The number of cells, V."""
         return self.mechanism.cells
 
     @property
     def queries(self) -> tuple[int, ...]:
-        """The queries of which something is seen, ascending."""
+        """Numbers of the queries with stored entries or published values, ascending."""
         return tuple(sorted({seen.query for seen in self.seen} | {released.query for released in self.released}))
 
     def of_round(self, query: int, round_: int) -> list[StoredView]:
-        """Return what is seen of one round of one query."""
+        """Return the entries of one round of one query, by party."""
         return [entry for entry in self.seen if (entry.query, entry.round) == (query, round_)]
 
     def of_query(self, query: int) -> "Observation":
-        """Return what is seen of one query."""
+        """Return the observation of one query."""
         return Observation(
             self.mechanism,
             self.parties,
@@ -232,20 +232,20 @@ class Observation:
         )
 
     def own_of(self, query: int) -> OwnReports | None:
-        """Return what corrupted vehicles know of one query; None without any."""
+        """Return the knowledge of corrupted vehicles about one query; None without such vehicles."""
         return next((own for own in self.own if own.query == query), None)
 
     def released_of(self, query: int) -> Released | None:
-        """Return what was published of one query; None if nothing was."""
+        """Return the values published of one query; None if none were."""
         return next((released for released in self.released if released.query == query), None)
 
     def unknown_devices(self, query: int) -> int | None:
-        """Return how many devices a query asked besides the corrupted ones; None if it is not known."""
+        """Return the number of devices that a query asked, without the corrupted ones; None if it is not known."""
         asked = None if self.asked is None else self.asked.get(query)
         own = self.own_of(query)
         return None if asked is None else asked - (0 if own is None else len(own))
 
 
 def _copied(entries: Any) -> Any:
-    """Return a copy of the entries; indexing with an array makes one of packed reports too."""
+    """Return a copy of the entries; indexing with an array also copies reports that are not arrays."""
     return None if entries is None else entries[np.arange(len(entries))]

@@ -1,4 +1,4 @@
-"""What an attacker knows before it observes anything, and the guesses that an attack returns."""
+"""Prior of an adversary before it observes anything, and the guesses that an attack returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Probabilities of where a device is, (cells + 1,) float64 with [0] outside, for each query.
+    """Prior probabilities of a device's cell, (cells + 1,) float64 with [0] outside, for each query.
 
     Parameters
     ----------
     by_query
-        By the query's number.
+        Probabilities by the query's number.
     even
-        Whether all places are alike. Guesses between equals are then drawn; else the lowest of equals is guessed,
-        which changes no expected success.
+        Whether the prior is uniform. Ties between guesses are then broken at random; otherwise the lowest of equally
+        likely cells is guessed, which does not change the expected success.
     exact
-        Whether the devices guessed are known to be spread over the places exactly so. Reports that nothing ties to a
-        device then tell nothing more about one.
+        Whether the devices guessed are known to be distributed over the cells in exactly these shares. Reports that
+        cannot be linked to a device then reveal nothing more about one.
     """
 
     by_query: Mapping[int, FloatArray]
@@ -37,19 +37,19 @@ class Prior:
 
     @classmethod
     def from_counts(cls, counts: Mapping[int, npt.NDArray[np.int64]], *, exact: bool = False) -> "Prior":
-        """Return the shares of devices in each place.
+        """Return the prior given by the share of devices in each cell.
 
         Parameters
         ----------
         counts
-            (cells + 1,) int64 by query, at least one device in each.
+            (cells + 1,) int64 by query, at least one device in each query.
         exact
-            As of the class: whether the counts are those of the devices guessed.
+            As in the class: whether the counts are those of the devices guessed.
 
         Raises
         ------
         ParameterError
-            If there is nobody in a query.
+            If a query has no device.
         """
         for query, places in counts.items():
             if places.sum() < 1:
@@ -58,7 +58,7 @@ class Prior:
 
     @classmethod
     def uniform(cls, cells: int, queries: tuple[int, ...]) -> "Prior":
-        """Return a prior to which all places are alike, outside among them."""
+        """Return the uniform prior over all cells and outside."""
         places = check_integer("cells", cells, at_least=1) + 1
         return cls(dict.fromkeys(queries, np.full(places, 1.0 / places)), even=True)
 
@@ -67,26 +67,26 @@ class Prior:
         return self.by_query[query]
 
     def tie_rng(self, rng: np.random.Generator) -> np.random.Generator | None:
-        """Return what breaks ties: nothing but order, unless all places are alike."""
+        """Return the generator that breaks ties if the prior is uniform; otherwise None, for ties broken by order."""
         return rng if self.even else None
 
     def guess(self, query: int, n: int, *, rng: np.random.Generator) -> npt.NDArray[np.int32]:
-        """Return the best guess of n devices of which nothing was seen, (n,) int32."""
+        """Return the best guesses for n devices of which nothing was observed, (n,) int32."""
         return best_guess(np.tile(self.of(query), (n, 1)), rng=self.tie_rng(rng))
 
     def usual(self, query: int) -> int | None:
-        """Return the place that guess always is; None where it is drawn."""
+        """Return the cell that `guess` always returns; None if it is drawn."""
         return None if self.even else int(best_guess(self.of(query)[np.newaxis])[0])
 
     def success(self, query: int) -> float:
-        """Return how often that guess is right: the largest probability."""
+        """Return the probability that `guess` is right: the largest of the prior."""
         return float(self.of(query).max())
 
     def trusted(self, theory: float | None, q: FloatArray) -> float | None:
-        """Return an expected success worked out for this prior, if devices are where the prior has them.
+        """Return an expected success computed for this prior, or None if devices are not distributed like the prior.
 
-        Where all places are alike they are not: then it is known only if what is seen tells nothing, for every guess
-        is drawn.
+        Under a uniform prior they are not. The expected success is then known only if the observation reveals nothing,
+        as every guess is then drawn.
         """
         if self.even and theory is not None and theory > q.max() * (1.0 + ROUNDING):
             return None
@@ -95,23 +95,23 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Guesses about devices of which the coalition saw the same things in one query.
+    """Guesses about devices of which the coalition received the same kinds of reports in one query.
 
     Parameters
     ----------
     query
         From 1.
     handle_kind, handles
-        (n,) int64, whom they are about; None: about any device whatsoever.
+        (n,) int64, the devices that the guesses are about; None: one guess for any device.
     cells
-        (n,) int32, 0 outside … V; (1,) where it is about any device.
+        (n,) int32, 0 (outside) … V; (1,) if it is one guess for any device.
     theory
-        The expected success, before the reports are seen; None where it is not known.
+        The expected success before the reports are seen; None if it is not known.
 
     Raises
     ------
     ValueError
-        If handles and cells are not of the same devices.
+        If handles and cells do not have the same number of devices.
     """
 
     query: int
@@ -121,7 +121,7 @@ class Guesses:
     theory: float | None
 
     def __post_init__(self) -> None:
-        """Check that there is one guess a handle."""
+        """Check that there is one guess for each handle."""
         if (self.handles is None) != (self.handle_kind == "none"):
             raise ValueError(f"handles must be there unless handle_kind is 'none', received {self.handle_kind!r}")
         if len(self.cells) != (1 if self.handles is None else len(self.handles)):

@@ -1,4 +1,4 @@
-"""Readable reports: those that a coalition can read, and which of them belong to one device."""
+"""Readable reports: the reports that a coalition can read, and which of them are of one device."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,12 @@ from simulator.attacks.observation import Observation, StoredView
 
 @dataclass(frozen=True, eq=False)
 class Readable:
-    """Reports of one round that the coalition can read, those of corrupted vehicles left out.
+    """Reports of one round that the coalition can read, without those of corrupted vehicles.
 
     Parameters
     ----------
     handle_kind, handles
-        (n,) int64, whose they are; None where nothing ties them to a device.
+        (n,) int64, handles of the devices; None if the reports cannot be linked to devices.
     content
         n plain reports, or (n, *tally_shape) int64 encodings.
     """
@@ -30,16 +30,16 @@ class Readable:
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """Devices of which the same rounds' reports are read.
+    """Linked reports of the devices of which the same rounds are read.
 
     Parameters
     ----------
     rounds
-        Which, ascending.
+        These rounds, ascending.
     handle_kind, handles
-        (n,) int64; None of the one device that is not corrupted, where nothing names it.
+        (n,) int64; None for the only device that is not corrupted, if no handle identifies it.
     reports
-        One entry a round, rows of all belonging together.
+        One entry per round; equal rows of all entries are of one device.
     """
 
     rounds: tuple[int, ...]
@@ -52,20 +52,20 @@ class Linked:
 
 
 def read_round(observation: Observation, query: int, round_: int, *, partial: bool = False) -> Readable | None:
-    """Return the reports of a round as far as the coalition can read them; None if it cannot.
+    """Return the reports of a round that the coalition can read; None if it can read none.
 
-    A report is read where a member stores it plain, or holds it sealed and another member has the key; where all of its
-    shares are held, by adding them up modulo 2⁶⁴; and without its device where it is on a list, or the only one that
-    the published sums hold besides those of corrupted vehicles.
+    A report is read if a member stores it plain, or stores it encrypted and another member has the key; or if the
+    coalition holds all of its shares, by adding them up modulo 2⁶⁴. It is read without its device if it is in a list
+    without handles, or if it is the only report in the published sums besides those of corrupted vehicles.
 
     Parameters
     ----------
     observation
-        What was seen.
+        What the coalition observed.
     query, round_
         From 1.
     partial
-        Whether to add up shares even if some are missing, and to take the sum for an encoding.
+        Whether to add up shares even if some are missing, and to treat the sum as an encoding.
     """
     seen = observation.of_round(query, round_)
     plain = [entry for entry in seen if entry.content_kind == "reports"]
@@ -86,9 +86,10 @@ def read_round(observation: Observation, query: int, round_: int, *, partial: bo
 def link_rounds_of(
     observation: Observation, query: int, rounds: Sequence[int], *, partial: bool = False
 ) -> Iterator[Linked]:
-    """Yield devices by which of these rounds' reports are read; a device of which none is read comes in none.
+    """Yield the devices of which any of these rounds' reports is read, grouped by the rounds that are read.
 
-    Within a query reports are joined by any handle. Where one device alone is not corrupted, whatever is left is its.
+    Within a query reports are linked by any kind of handle. If only one device is not corrupted, the reports left over
+    are its own.
     """
     read = {
         round_: one
@@ -118,7 +119,7 @@ def link_rounds_of(
 
 
 def join(lists: Sequence[IntArray | None]) -> tuple[IntArray, IntArray]:
-    """Return all handles of some lists, ascending, and where each is in each list: (n, lists), −1 where it is not."""
+    """Return all handles of some lists, ascending, and the position of each in each list: (n, lists), −1 if absent."""
     known = [handles for handles in lists if handles is not None]
     union = np.unique(np.concatenate(known)) if known else np.empty(0, dtype=np.int64)
     places = np.full((len(union), len(known)), -1, dtype=np.int64)
@@ -128,7 +129,7 @@ def join(lists: Sequence[IntArray | None]) -> tuple[IntArray, IntArray]:
 
 
 def patterns(there: Any) -> Iterator[tuple[tuple[bool, ...], IntArray]]:
-    """Yield each different row of an (n, k) mask, and the rows that are alike."""
+    """Yield each distinct row of an (n, k) mask, and the numbers of the rows equal to it."""
     if not len(there):
         return
     alike, of = np.unique(there, axis=0, return_inverse=True)
@@ -137,7 +138,7 @@ def patterns(there: Any) -> Iterator[tuple[tuple[bool, ...], IntArray]]:
 
 
 def own_tally(observation: Observation, query: int, round_: int) -> Any:
-    """Return what corrupted vehicles' counted reports of a round add up to, and how many they are; 0 and 0 without."""
+    """Return the tally and the number of the corrupted vehicles' counted reports of a round; 0 and 0 if none."""
     own = observation.own_of(query)
     if own is None:
         return 0, 0
@@ -147,7 +148,7 @@ def own_tally(observation: Observation, query: int, round_: int) -> Any:
 
 
 def _name(observation: Observation, entry: StoredView) -> Readable:
-    """Return a party's entries, under device numbers where the network knows whose connections they came over."""
+    """Return a party's entries, under device numbers if the network knows the devices of their connections."""
     if entry.handle_kind == "query" and entry.connections is not None:
         for other in observation.of_round(entry.query, entry.round):
             if other.handle_kind == "device" and other.content_kind == "sealed" and other.connections is not None:
@@ -158,7 +159,7 @@ def _name(observation: Observation, entry: StoredView) -> Readable:
 
 
 def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
-    """Return all entries of several parties, each handle once; of two kinds of handles, device numbers."""
+    """Return the entries of several parties, each handle once; of two kinds of handles, only device numbers."""
     kind = min(one.handle_kind for one in named)
     alike = [one for one in named if one.handle_kind == kind]
     if len(alike) == 1:
@@ -171,7 +172,7 @@ def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
 
 
 def _added(observation: Observation, parts: Sequence[StoredView]) -> Readable:
-    """Return what the shares filed under the same handles add up to, modulo 2⁶⁴, read as signed numbers."""
+    """Return the sums of the shares stored under the same handles, modulo 2⁶⁴, as signed numbers."""
     named = [_name(observation, part) for part in parts]
     handles, places = join([one.handles for one in named])
     in_all = np.flatnonzero((places >= 0).all(axis=1))
@@ -181,7 +182,7 @@ def _added(observation: Observation, parts: Sequence[StoredView]) -> Readable:
 
 
 def _without_own(observation: Observation, query: int, read: Readable) -> Readable:
-    """Return what is read of vehicles that are not corrupted."""
+    """Return the reports without those of corrupted vehicles."""
     own = observation.own_of(query)
     if own is None or read.handles is None:
         return read
@@ -190,8 +191,8 @@ def _without_own(observation: Observation, query: int, read: Readable) -> Readab
 
 
 def _listed(observation: Observation, plain: Sequence[StoredView]) -> Readable:
-    """Return the reports of several parties' lists without handles, corrupted vehicles' left out."""
-    # What a mixer has sealed to a server holds all of that server's list.
+    """Return the reports of several parties' lists without handles, without those of corrupted vehicles."""
+    # The reports that a mixer holds encrypted to a server include all of that server's list.
     forwarded = {entry.sealed_to for entry in plain}
     lists = [_subtracted(observation, entry) for entry in plain if entry.party not in forwarded]
     if len(lists) == 1:
@@ -200,7 +201,7 @@ def _listed(observation: Observation, plain: Sequence[StoredView]) -> Readable:
 
 
 def _subtracted(observation: Observation, listed: StoredView) -> Readable:
-    """Return a list of reports without handles, less those that corrupted vehicles sent."""
+    """Return a list of reports without handles, without those that corrupted vehicles sent."""
     own = observation.own_of(listed.query)
     if own is None:
         return Readable("none", None, listed.content)
@@ -218,7 +219,10 @@ def _subtracted(observation: Observation, listed: StoredView) -> Readable:
 
 
 def _last_encoding(observation: Observation, query: int, round_: int) -> Readable | None:
-    """Return the encoding of the one report that published sums hold besides corrupted vehicles'; None if not one."""
+    """Return the encoding of the only counted report that is not a corrupted vehicle's; None if there is not just one.
+
+    It is the published sums minus the reports of corrupted vehicles.
+    """
     released = observation.released_of(query)
     if released is None or released.counts is None or observation.own_of(query) is None:
         return None
@@ -229,7 +233,7 @@ def _last_encoding(observation: Observation, query: int, round_: int) -> Readabl
 
 
 def _named_alike(read: dict[int, Readable]) -> dict[int, Readable]:
-    """Give the report that nothing names the handle under which the same device's other reports are read."""
+    """Give the only report without a handle the handle under which the same device's other reports are read."""
     names = [one for one in read.values() if one.handles is not None and len(one.handles) == 1]
     if not names:
         return read

@@ -23,36 +23,36 @@ from simulator.attacks.prior import Guesses, Prior
 from simulator.attacks.readable_reports import Linked, link_rounds_of, own_tally, read_round
 
 ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy)
-"""Mechanisms whose report is one of V + 1 outputs, so that their counts are all their reports, in no order."""
+"""Mechanisms whose report is one of V + 1 outputs, so that their counts are the unordered list of all reports."""
 
 
 def guess_by_rounds(
     observation: Observation, prior: Prior, rounds: Sequence[int], *, rng: np.random.Generator
 ) -> list[Guesses]:
-    """Guess every device's cell from all that is read of these rounds of each query.
+    """Guess every device's cell from the readable reports of these rounds of each query.
 
-    The guess is the Bayes-optimal one of the devices' reports, linked where they can be. From reports that nothing ties
-    to a device, one guess is made for any device: the most likely cell of the sender of one of them. With several
-    rounds of such reports only the last is used.
+    The guess is the Bayes-optimal one from the device's reports, linked if they can be. From reports that cannot be
+    linked to a device, one guess is made for any device: the most likely cell of the sender of one of them. If several
+    rounds have such reports only the last round is used.
 
     Parameters
     ----------
     observation, prior
-        What is seen, and what was likely before.
+        What the coalition observed, and its prior.
     rounds
-        Which rounds, from 1.
+        Numbers of the rounds, from 1.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Returns
     -------
     list of Guesses
-        Nothing about devices of which nothing is read.
+        None about devices of which no report is read.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are.
+        If no likelihood is known for the mechanism's reports.
     """
     found: list[Guesses] = []
     for query in observation.queries:
@@ -65,7 +65,7 @@ def guess_by_rounds(
 
 
 def guess_linked(mechanism: Any, query: int, group: Linked, prior: Prior, *, rng: np.random.Generator) -> Guesses:
-    """Return the best guesses about devices of which the same rounds are read."""
+    """Return the best guesses about devices of which the same rounds' reports are read."""
     q = prior.of(query)
     cells, _ = guess_cells(mechanism, group.reports, q, group.rounds, rng=prior.tie_rng(rng))
     return Guesses(
@@ -76,10 +76,10 @@ def guess_linked(mechanism: Any, query: int, group: Linked, prior: Prior, *, rng
 def _guess_anybody(
     observation: Observation, query: int, rounds: Sequence[int], prior: Prior, *, rng: np.random.Generator
 ) -> list[Guesses]:
-    """Return one guess for any device, from the last of these rounds of which reports without handles are read.
+    """Return one guess for any device, from the last of these rounds with readable reports without handles.
 
-    A device's report is any of the n read alike, or none of them: its posterior is the mean of theirs, and of the prior
-    for each of the devices asked of which none was read.
+    A device's report is equally likely to be any of the n that are read, or one that is not read. So its posterior is
+    the mean of the posteriors from these n reports and, for each device asked whose report is not read, of the prior.
     """
     if prior.exact:
         return []
@@ -101,9 +101,10 @@ def _guess_anybody(
 
 
 def _unlinked(observation: Observation, query: int, round_: int) -> tuple[Any, Any]:
-    """Return reports without handles, n of them, and how many devices sent each, (n,) int64; none where none are read.
+    """Return n reports without handles and the number of devices that sent each, (n,) int64; n = 0 if none are read.
 
-    A list holds each once. The published counts are such a list too, where a report is one of a few outputs.
+    In a list each report was sent by one device. Published counts are such a list too if a report is one of a few
+    outputs.
     """
     read = read_round(observation, query, round_)
     if read is not None:
@@ -120,37 +121,37 @@ def _unlinked(observation: Observation, query: int, round_: int) -> tuple[Any, A
 def round_one(observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
     """Guess every device's cell from its report of round one.
 
-    Sampling Privacy answers round one without looking at the truth: the guess is that of the prior.
+    Sampling Privacy answers round one independently of the truth: the guess is that of the prior.
 
     Parameters
     ----------
     observation, prior
-        What is seen, and what was likely before.
+        What the coalition observed, and its prior.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are.
+        If no likelihood is known for the mechanism's reports.
     """
     return guess_by_rounds(observation, prior, (1,), rng=rng)
 
 
 @dataclass(frozen=True, eq=False)
 class SamplingGuesses:
-    """Who is held to be sampled in one query.
+    """Posterior probabilities that devices were sampled in one query.
 
     Parameters
     ----------
     query
         From 1.
     handle_kind, handles
-        (n,) int64; None of the one device that is not corrupted, where nothing names it.
+        (n,) int64; None for the only device that is not corrupted, if no handle identifies it.
     probability
-        (n,) float64, that the die said S.
+        (n,) float64, of the outcome S in the device's categorical draw.
     theory
-        How often the likelier of the two is right.
+        Expected success of guessing the more likely of sampled and not sampled.
     """
 
     query: int
@@ -161,25 +162,26 @@ class SamplingGuesses:
 
     @property
     def guesses(self) -> npt.NDArray[np.bool_]:
-        """(n,) bool: whether sampled is the likelier."""
+        """(n,) bool: whether it is more likely that the device was sampled than not."""
         guessed: npt.NDArray[np.bool_] = self.probability > 0.5
         return guessed
 
 
 def who_was_sampled(observation: Observation, prior: Prior) -> list[SamplingGuesses]:
-    """Return, from round one alone, how likely each device's die said S.
+    """Return the posterior probability that each device was sampled (outcome S), from round one alone.
 
-    0 comes of S with π_s and of a blank with π_0: with π_0 = 0 it shouts "sampled" (papers.md, item 5).
+    A report 0 results from S with π_s and from a blank with π_0: if π_0 = 0, it reveals that the device was sampled
+    (papers.md, item 5).
 
     Parameters
     ----------
     observation, prior
-        What is seen, and what was likely before.
+        What the coalition observed, and its prior.
 
     Returns
     -------
-    list of Sampled
-        Empty for mechanisms other than Sampling Privacy, whose devices throw no one die.
+    list of SamplingGuesses
+        Empty for mechanisms other than Sampling Privacy, whose devices make no such categorical draw.
     """
     mechanism: Any = observation.mechanism
     if not isinstance(mechanism, SamplingPrivacy):
@@ -198,19 +200,19 @@ ROUND = 2
 
 
 def round_two(observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-    """Guess every device's cell from its report of round two; of one round, from that.
+    """Guess every device's cell from its report of round two, or of round one if the mechanism has one round.
 
     Parameters
     ----------
     observation, prior
-        What is seen, and what was likely before.
+        What the coalition observed, and its prior.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are.
+        If no likelihood is known for the mechanism's reports.
     """
     return guess_by_rounds(observation, prior, (min(ROUND, observation.mechanism.rounds),), rng=rng)
 
@@ -221,40 +223,40 @@ def link_rounds(observation: Observation, prior: Prior, *, rng: np.random.Genera
     Parameters
     ----------
     observation, prior
-        What is seen, and what was likely before.
+        What the coalition observed, and its prior.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are.
+        If no likelihood is known for the mechanism's reports.
     """
     return guess_by_rounds(observation, prior, range(1, observation.mechanism.rounds + 1), rng=rng)
 
 
 LARGEST = 2**32
-"""No device writes such a number: noise of that size comes with probability below 10⁻⁹."""
+"""Bound on the entries of a device's encoding: noise of that size has probability below 10⁻⁹."""
 
 
 def shares(observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-    """Add up the shares there are, take the sum for the report's encoding, and guess from it.
+    """Guess every device's cell from the sum of its shares that the coalition holds, treated as the report's encoding.
 
-    From all m servers' shares it is the report, and the guess that of linked rounds. From fewer it is uniform, which
-    no device's report is; so no truth is made likelier by it, and the guess is that of the prior. The servers'
-    published sums are used too: less the reports of all vehicles but one, they are that one's.
+    With all m servers' shares the sum is the report, and the guess is that of linked rounds. With fewer the sum is
+    uniform, unlike any device's report; so it makes no truth more likely, and the guess is that of the prior. The
+    servers' published sums are used too: minus the reports of all vehicles but one, they are the reports of that one.
 
     Parameters
     ----------
     observation, prior
-        What is seen, and what was likely before.
+        What the coalition observed, and its prior.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are.
+        If no likelihood is known for the mechanism's reports.
     """
     rounds = range(1, observation.mechanism.rounds + 1)
     return [
@@ -278,7 +280,7 @@ def _guess(observation: Observation, query: int, group: Linked, prior: Prior, *,
 
 
 def _possible(group: Linked) -> np.ndarray:
-    """Return which devices' sums could have been written by one, (n,) bool."""
+    """Return which sums could be the encoding of a device's report, (n,) bool."""
     fine = np.ones(len(group), dtype=np.bool_)
     for report in group.reports:
         if isinstance(report, np.ndarray) and report.ndim > 1:

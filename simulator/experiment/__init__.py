@@ -1,1 +1,1 @@
-"""From a scenario to a result: build, run, keep."""
+"""Experiments: build the components of a scenario, run it, and store the result."""

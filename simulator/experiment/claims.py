@@ -23,8 +23,8 @@ from simulator.experiment.releases import CampaignRelease
 from simulator.sensing.query import Query
 
 RELEASED_VALUES = "released_values"
-"""The view of a published statistic of values. Neighbours differ in one device's value (bounded, HDK 2.1): it says
-nothing of where a device is, and so is no view of a mechanism that hides places."""
+"""The view of a published statistic of values. Neighbours differ in one device's value (bounded, HDK 2.1). It does not
+depend on a device's location, and so is not a view of a mechanism that hides locations."""
 
 STATISTICS = {"mean_speed": "mean speeds", "median_speed": "median speeds"}
 
@@ -38,18 +38,19 @@ def released_claims(
     queries: int,
     crowds: Sequence[int],
 ) -> Iterator[tuple[str, Place, PrivacyClaim]]:
-    """Yield the view, its parameters and the claim of each different release of one mechanism.
+    """Yield the view, its parameters and the claim of each distinct release of one mechanism.
 
     Parameters
     ----------
     name, mechanism
-        Whose counts or speeds.
+        The mechanism whose counts or speeds are released.
     releases
-        Of all campaigns; the same release of several campaigns is stated once. What campaigns tell together is not.
+        Releases of all campaigns. The same release of several campaigns is stated once. What several campaigns reveal
+        together is not stated.
     queries
-        Queries under one release.
+        Number of queries under one release.
     crowds
-        Devices in the cell, besides "whatever the crowd".
+        Numbers of devices in the cell, in addition to the claim for any number.
     """
     alike: dict[tuple[str, str], list[CampaignRelease]] = {}
     for release in releases:
@@ -86,7 +87,7 @@ COLUMNS = (
 )
 
 PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
-"""What a view may have."""
+"""Parameters that a view may have."""
 
 
 def tabulate_claims(
@@ -99,38 +100,39 @@ def tabulate_claims(
     deployments: Mapping[str, Deployment] | None = None,
     closed: Sequence[Query] = (),
 ) -> pd.DataFrame:
-    """Ask every mechanism for its claim on every view, and every release for its own.
+    """Return the table of the claims of every mechanism for every view, and of every release.
 
-    Claims of released and shuffled reports are made from the reports that were counted in the run.
+    Claims for released and shuffled reports are computed from the reports that were counted in the run.
 
-    What is published through a release has that release's claim, whose basis names the campaigns and the release:
+    Values published through a release have that release's claim, whose basis names the campaigns and the release:
     `released_counts` for a mechanism whose server holds exact counts, `released_differences` for Sampling Privacy,
-    and `released_values` for a statistic of speeds, whose neighbours differ in one device's speed and not in where it
-    is. A crowd of null is "whatever the crowd". Of reports the server itself still sees all there is.
+    and `released_values` for a statistic of speeds, whose neighbours differ in one device's speed and not in its
+    location. A crowd of null means any crowd. A release does not limit what the server itself sees of reports.
 
     Parameters
     ----------
     mechanisms
         By name.
     epsilons
-        Where δ is reported.
+        Values of ε for which δ is reported.
     queries
-        Numbers of queries a device answers.
+        Numbers of queries that a device answers.
     crowds
-        Devices counted in the cell, for views of released counts.
+        Numbers of devices counted in the cell, for views of released counts.
     releases
         By campaign.
     deployments
-        By campaign; the views they create, shares and shuffled reports, have rows too. Of a round of shuffled reports
-        `crowd` is the fewest counted in a query of the campaign, queries that counted none left out.
+        By campaign; the views that they create, shares and shuffled reports, have rows too. For a round of shuffled
+        reports `crowd` is the fewest reports counted in a query of the campaign; queries that counted none are left
+        out.
     closed
-        Closed queries: which mechanisms answered where, and how many reports were counted.
+        Closed queries: they state which mechanisms answered in which campaign, and how many reports were counted.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of `claims.parquet`: per view one row at δ = 0 (ε = inf and kind "infinite" where none is
-        finite) and one for each of `epsilons` with its δ. Parameters that a view lacks, and what is unknown, are
+        The columns of `claims.parquet`: per view one row at δ = 0 (ε = inf and kind "infinite" if no ε is
+        finite) and one for each of `epsilons` with its δ. Parameters that a view lacks, and unknown values, are
         null.
     """
     rows: list[dict[str, object]] = []
@@ -163,18 +165,19 @@ def weakened_claims(
 ) -> list[str]:
     """Return one warning for each mechanism whose claims are weaker than planned because reports were not counted.
 
-    Planned is what would hold if every device asked were counted, and as many as share a mechanism's noise. Claims over
-    one query are compared: of released counts the first that is weaker, at the largest crowd that was asked and at the
-    most of it that was counted, and of each shuffled round the smallest crowd.
+    The planned claim is the one that would hold if every device asked were counted, and if as many devices were counted
+    as share a mechanism's noise. Claims for one query are compared. For released counts the warning states the first
+    claim that is weaker, at the largest crowd that was asked and the greatest part of it that was counted; for each
+    shuffled round, the claim at the smallest crowd.
 
     Parameters
     ----------
     mechanisms
         By name.
     epsilons
-        Where δ is compared.
+        Values of ε at which δ is compared.
     crowds
-        Devices counted in the cell, for views of released counts.
+        Numbers of devices counted in the cell, for views of released counts.
     deployments
         By campaign.
     closed
@@ -216,7 +219,7 @@ def weakened_claims(
 
 
 def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[float]) -> str:
-    """Return by how much a claim is weaker than planned; empty where it is not."""
+    """Return in words by how much a claim is weaker than planned; empty if it is not weaker."""
     if made.curve is None or planned.curve is None:
         return "it is unknown" if planned.curve is not None else ""
     parts = []
@@ -255,5 +258,5 @@ def _rows(
         return
     yield {**place, "epsilon": claim.epsilon, "delta": 0.0, "kind": claim.kind}
     for epsilon in epsilons:
-        # Where no finite ε exists at δ = 0, δ at a finite ε is still a number with its own standing.
+        # Even if there is no finite ε at δ = 0, δ at a finite ε is a number, with a kind of its own.
         yield {**place, "epsilon": epsilon, "delta": claim.delta(epsilon), "kind": claim.delta_kind}

@@ -1,4 +1,4 @@
-"""Components of a run, built and checked before anything moves."""
+"""Components of a run, built and checked before the simulation starts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _MANY_STEPS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class RunComponents:
-    """All that a run is made of, but its traffic.
+    """The components of a run, except its traffic.
 
     Attributes
     ----------
@@ -33,13 +33,13 @@ class RunComponents:
     mechanisms
         By name.
     refinements
-        What is made of estimates afterwards.
+        Refinements of the estimates after the run.
     releases, deployments
         By the campaign's name.
     flow_check
-        Published flows that the run's are held against; None where there are none.
+        Published flows with which the run's are compared; None if there are none.
     notes
-        What of the scenario is not used.
+        Parts of the scenario that are not used.
     """
 
     city: City
@@ -52,12 +52,12 @@ class RunComponents:
 
     @classmethod
     def build(cls, scenario: Scenario, *, streams: Streams) -> "RunComponents":
-        """Make them.
+        """Build the components of a scenario.
 
         Raises
         ------
         ScenarioError
-            For whatever the schema cannot see: data, numbers of cells, plug-ins, parties that do not exist.
+            For faults that the schema cannot detect: in data, numbers of cells, plug-ins, parties that do not exist.
         """
         import_plug_ins(scenario)  # refuses before any file is read
         city = build_city(scenario)
@@ -75,7 +75,7 @@ class RunComponents:
         return cls(city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes))
 
     def warnings(self, scenario: Scenario) -> list[str]:
-        """Return what may mislead a reader of the result, as far as it is known before the run, one sentence each."""
+        """Return warnings of what may mislead a reader of the result, if known before the run, one sentence each."""
         places = scenario.cells.kind in {"roads", "stations", "locations"}
         whole = not places and getattr(scenario.cells, "bounds", None) is None
         one = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
@@ -87,12 +87,12 @@ class RunComponents:
         ]
 
     def warm_up(self, scenario: str, streams: Streams) -> None:
-        """Have one device answer, so that what is compiled on first use is compiled before time is taken.
+        """Let one device answer, so that code compiled on first use is compiled before time is measured.
 
         Raises
         ------
         ScenarioError
-            If a mechanism's answers cannot be made into an estimate, with its reason.
+            If no estimate can be computed from a mechanism's answers; the message states the mechanism's reason.
         """
         truth = np.zeros(1, dtype=np.int32)
         for name, mechanism in self.mechanisms.items():

@@ -23,7 +23,7 @@ from simulator.sensing.query import Query
 NETWORK, MIXER = "network", "mixer"
 FEW_SERVERS = 4
 EPSILON = 1.0
-"""Where the matrix states δ."""
+"""The ε at which the record states δ."""
 
 Deployments = Mapping[str, Deployment]
 Mechanisms = Mapping[str, LocalMechanism]
@@ -32,19 +32,19 @@ Coalition = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CountedReports:
-    """How many reports of one mechanism were counted: what its claims about a run are made from.
+    """Numbers of counted reports of one mechanism, from which its claims for a run are computed.
 
     Attributes
     ----------
     fewest
         By round, the fewest reports counted in a query. Queries that counted none reveal nothing and are left out; 0
-        where that is all of them.
+        if no query counted any.
     asked
         The fewest devices asked in a query that asked any.
     uncounted
         Whether some report of an asked device was not counted.
     even
-        Whether every query counted the same number.
+        Whether every query counted the same number of reports.
     matched
         Whether every query counted the same devices in all rounds.
     """
@@ -57,7 +57,7 @@ class CountedReports:
 
     @classmethod
     def of(cls, mechanism: str, queries: Sequence[Query]) -> Self | None:
-        """Gather what was counted of a mechanism's reports in queries of counts; None where none asked for any."""
+        """Return the numbers of a mechanism's reports counted in queries of counts; None if no query asked for any."""
         answers = [
             answer
             for query in queries
@@ -81,18 +81,18 @@ class CountedReports:
         )
 
     def claim(self, mechanism: LocalMechanism, view: View) -> PrivacyClaim:
-        """Return what a mechanism claims of a view, where released and shuffled reports are the counted ones.
+        """Return a mechanism's claim for a view, in which released and shuffled reports are the counted ones.
 
-        Where rounds counted different devices, the counts of both rounds are published and their noise does not cancel.
-        Whatever is published is then bounded by the device's linked reports, from which it is computed with reports
-        that are independent of the device's truth.
+        If rounds counted different devices, the counts of both rounds are published and their noise does not cancel.
+        All published values are then bounded by the claim for the device's linked reports, from which they are
+        computed together with reports that are independent of the device's truth.
 
         Parameters
         ----------
         mechanism
             The mechanism whose reports were counted.
         view
-            Of shuffled reports with the crowd of this run.
+            The view; for shuffled reports with the crowd of this run.
         """
         if not isinstance(view, ReleasedCounts | ReleasedDifferences | Shuffled):
             return mechanism.claim(view)
@@ -116,7 +116,7 @@ class CountedReports:
 def describe_deployments(
     deployments: Deployments, mechanisms: Mechanisms, queries: Sequence[Query]
 ) -> list[dict[str, Any]]:
-    """Return, campaign by campaign, the deployment and what it means for each mechanism that answers there.
+    """Return for each campaign its deployment, with the costs and views of each mechanism that answers in it.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def describe_deployments(
     mechanisms
         By name.
     queries
-        Closed; those of speeds are left out, for they are told to one trusted server and nobody else.
+        Closed queries; those of speeds are left out, as speeds are sent to one trusted server only.
 
     Returns
     -------
@@ -158,20 +158,20 @@ def describe_deployments(
 def deployment_views(
     name: str, deployments: Deployments, mechanism: LocalMechanism, queries: Sequence[Query], repeats: int
 ) -> Iterator[tuple[View, CountedReports]]:
-    """Yield the views of one mechanism that the deployments of a run create, each once, and what they are made from.
+    """Yield each view of one mechanism that the deployments of a run create, once, and the reports it is based on.
 
     Parameters
     ----------
     name
-        The mechanism's.
+        The mechanism's name.
     deployments
         By campaign.
     mechanism
         The mechanism.
     queries
-        Closed.
+        Closed queries.
     repeats
-        Queries a device answers. Where it cannot be followed from one to the next, its view is of one.
+        Number of queries that a device answers. If it cannot be followed from query to query, its view is of one query.
     """
     told: set[tuple[View, int]] = set()
     for campaign, deployment in deployments.items():
@@ -179,7 +179,7 @@ def deployment_views(
         if counted is None:
             continue
         if repeats > 1 and not isinstance(mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory):
-            # Kept randomness hides a device among the same others in every query, and how many those are is not known.
+            # Kept randomness hides a device only among devices that are in every query; their number is not known.
             counted = replace(counted, fewest=tuple(min(1, crowd) for crowd in counted.fewest))
         seen = [
             deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]), queries=repeats)
@@ -197,11 +197,12 @@ def deployment_views(
 
 
 def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalition]:
-    """Return the coalitions worth telling apart: parties alone, then more and more of them together.
+    """Return the coalitions that differ in what they learn: single parties, then increasing numbers of them.
 
-    The network adds to what servers learn where it can tie their one-time pseudonyms to devices.
+    The network adds to what servers learn if it can link their one-time pseudonyms to devices.
 
-    Servers that hold shares are alike, so of those any k stand for all; among many servers, one, all but one, and all.
+    Servers that hold shares are interchangeable, so one coalition of k represents all coalitions of k. If there are
+    many such servers, only one, all but one, and all are listed.
     """
     parties = deployment.parties(mechanism)
     servers = tuple(party for party in parties if party.startswith("server:"))
@@ -219,7 +220,7 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
 
 
 def _counted(mechanism: str, campaign: str, queries: Sequence[Query]) -> CountedReports | None:
-    """Return what one campaign counted of a mechanism's reports."""
+    """Return the numbers of a mechanism's reports that one campaign counted."""
     return CountedReports.of(mechanism, [query for query in queries if query.campaign == campaign])
 
 
@@ -251,7 +252,7 @@ def _describe(name: str, deployment: Deployment, mechanism: LocalMechanism, coun
 
 
 def _claim(mechanism: LocalMechanism, view: View | None, counted: CountedReports) -> dict[str, Any]:
-    """Return what a mechanism claims of a view, for JSON; of no view, that nothing is learnt."""
+    """Return a mechanism's claim for a view, for JSON; without a view, the claim that nothing is revealed."""
     if view is None:
         return {"view": None, "kind": "exact", "epsilon": 0.0, "delta": 0.0, "delta_kind": "exact"}
     claim = counted.claim(mechanism, view)

@@ -1,4 +1,4 @@
-"""Expected errors of each mechanism, with and without lost reports, as curves for the report."""
+"""Expected errors of each mechanism, with and without lost reports, as curves for the run's report."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(2.0, 7.01, 0.5
 
 
 def error_by_occupancy(mechanism: LocalMechanism, *, asked: int, most: int) -> dict[str, Any]:
-    """Return the standard error in a cell against its occupancy, on an ideal channel.
+    """Return the standard error in a cell as a function of its occupancy, on an ideal channel.
 
     Parameters
     ----------
     mechanism
-        Whose.
+        The mechanism.
     asked
-        Devices asked in all.
+        Number of devices asked in all.
     most
         Highest occupancy of interest.
 
@@ -45,7 +45,7 @@ def error_by_occupancy(mechanism: LocalMechanism, *, asked: int, most: int) -> d
 
 
 def error_by_population(mechanism: LocalMechanism, *, occupancy: int) -> dict[str, Any]:
-    """Return the standard error in a cell of `occupancy` against the devices asked: SP's constant error.
+    """Return the standard error in a cell of `occupancy` as a function of the devices asked: SP's constant error.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def error_by_population(mechanism: LocalMechanism, *, occupancy: int) -> dict[st
 
 
 def _std_error(mechanism: LocalMechanism, occupancy: int, asked: int) -> float | None:
-    """Return the standard error in cell 1 if it holds `occupancy` and everybody else is outside; None if unknown."""
+    """Return the standard error in cell 1 of `occupancy` if all other devices are outside; None if unknown."""
     truth = np.zeros(mechanism.cells + 1, dtype=np.int64)
     truth[0], truth[1] = asked - occupancy, occupancy
     error = float(mechanism.std_error(truth)[0])
@@ -74,7 +74,7 @@ def describe_mechanisms(
     queries: Sequence[Query],
     scores: pd.DataFrame,
 ) -> list[dict[str, Any]]:
-    """Return what `run.json` says of each mechanism: what it is, its theory, and what its paper prints."""
+    """Return the record of each mechanism in `run.json`: its parameters, its theory, and its paper's leakage."""
     counted = [query for query in queries if query.statistic == "count"]
     asked = max((account.asked for q in counted or queries for a in q.answers for account in a.rounds), default=0)
     most = max((int(query.truth[1:].max()) for query in queries), default=0)
@@ -86,7 +86,7 @@ def describe_mechanisms(
             "kind": section.kind,
             "parameters": section.parameters,
             "rounds": mechanisms[section.name].rounds,
-            # In a run that asks for speeds alone, the others take no part.
+            # In a run that asks only for speeds, the other mechanisms answer no query.
             "interval": str(intervals[section.name]) if section.name in intervals else None,
             "theory": error_by_occupancy(mechanisms[section.name], asked=asked, most=most),
             "scaling": error_by_population(mechanisms[section.name], occupancy=max(1, round(mean))),
@@ -97,7 +97,7 @@ def describe_mechanisms(
 
 
 def _printed(mechanism: LocalMechanism) -> dict[str, Any]:
-    """Return what the paper prints, for JSON, which has no infinity."""
+    """Return the leakage stated in the paper, for JSON, which has no infinity."""
     printed = printed_by_paper(mechanism)
     if printed is None:
         return {"epsilon": None, "equation": None, "note": "no paper prints a leakage for it"}
@@ -113,29 +113,30 @@ Mechanisms = Mapping[str, LocalMechanism]
 def describe_loss(
     mechanisms: Mechanisms, queries: Sequence[Query], *, independent: bool = True, churn: bool = False
 ) -> list[dict[str, Any]]:
-    """Return theory's error under this run's losses against the devices asked, for each campaign and mechanism.
+    """Return the theoretical error under this run's losses, by number of devices, for each campaign and mechanism.
 
-    A cell holds as many vehicles as a cell of the campaign did on average; everybody else is outside. Rounds lose
-    reports independently of one another, at the rates they did in this run (papers.md, item 6).
+    The cell considered holds as many vehicles as a cell of the campaign did on average; all other devices are outside.
+    Rounds lose reports independently of one another, at the rates of this run (papers.md, item 6).
 
     Parameters
     ----------
     mechanisms
         By name.
     queries
-        Closed.
+        Closed queries.
     independent
         Whether a device's losses in two rounds really are independent; repeated in the result.
     churn
-        Whether devices leave. One that does misses every later round, so the losses of mechanisms that are asked twice
+        Whether devices leave. A device that leaves misses every later round, so the losses of mechanisms that ask twice
         after the query's first moment are not independent.
 
     Returns
     -------
     list of dict
-        Of campaigns that count and lost some reports but not all: `campaign`, `mechanism`, `rounds`, `pairs`
-        (whether it did), `independent`, `heard` (share by round), `occupancy`, and lists over `asked`: `ideal`, nothing
-        lost; `unpaired`, each round as heard; `paired`, only devices heard in every round (null with one round).
+        For campaigns that count and lost some reports but not all: `campaign`, `mechanism`, `rounds`, `pairs`
+        (whether devices were paired), `independent`, `heard` (share of reports received, by round), `occupancy`, and
+        lists over `asked`: `ideal`, nothing lost; `unpaired`, each round as received; `paired`, only devices received
+        in every round (null with one round).
     """
     described = []
     for (campaign, name), found in _gathered(queries).items():
@@ -173,7 +174,7 @@ def describe_loss(
 
 
 def _asked_again(mechanism: LocalMechanism) -> bool:
-    """Whether two rounds or more are asked after the moment that fixes whom a query asks."""
+    """Return whether two rounds or more are asked after the moment that fixes the devices a query asks."""
     return mechanism.rounds > min(mechanism.truth_round, 2)
 
 
@@ -182,13 +183,13 @@ def _gathered(queries: Sequence[Query]) -> dict[tuple[str, str], list[tuple[Quer
     for query in queries:
         if query.statistic == "count":
             for answer in query.answers:
-                if answer.rounds:  # refined answers have none: nobody was asked for them
+                if answer.rounds:  # refined answers have none: no device was asked for them
                     found.setdefault((query.campaign, answer.mechanism), []).append((query, answer.rounds))
     return found
 
 
 def _share(found: Sequence[tuple[Query, list[RoundAccount]]], round_: int) -> float:
-    """Return the share of the devices asked that were heard in a round, whether or not they were counted."""
+    """Return the share of the devices asked that were received in a round, whether or not they were counted."""
     accounts = [rounds[round_] for _, rounds in found]
     asked = sum(account.asked for account in accounts)
     heard = sum(account.counted + account.unpaired for account in accounts)

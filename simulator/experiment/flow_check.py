@@ -1,4 +1,4 @@
-"""Flow check: a run's link volumes beside a published equilibrium and one computed here."""
+"""Flow check: comparison of a run's link volumes with a published equilibrium and with one computed here."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,25 +17,26 @@ FloatArray = npt.NDArray[np.float64]
 GAP = 1e-5
 MOST_STEPS, LEAST_STEPS = 500, 50
 MOST_LOADED = 5_000_000
-"""Where our own assignment stops: at this gap, or after so many pairs were loaded, a few seconds' work."""
+"""Our own assignment stops at the relative gap `GAP`, or after as many steps as load this number of pairs, which takes
+a few seconds; the steps are limited by `LEAST_STEPS` and `MOST_STEPS`."""
 
 
 @dataclass(frozen=True, eq=False)
 class FlowCheck:
-    """What a run's link volumes are held against.
+    """Published flows and trips with which a run's link volumes are compared.
 
     Attributes
     ----------
     file, trips_file
         Published flows and trips, as the scenario names them.
     hours
-        Time that trips, capacities and flows are for.
+        Period that trips, capacities and flows are for.
     time_unit_s
-        Seconds that one unit of published costs is.
+        Seconds in one unit of published costs.
     roads, bpr, pairs, published
         The network, its travel times by volume, all trips of the file, the published flows.
     routing
-        How the run's vehicles choose their ways, as the scenario names it.
+        How the run's vehicles choose their routes, as the scenario names it.
     notes
         What was left out.
     """
@@ -59,10 +60,10 @@ class FlowCheck:
         return find_equilibrium(self.bpr, self.pairs, links=links, through=through, gap=GAP, iterations=steps)
 
     def facts(self, engine: Fleet | Agents) -> dict[str, Any]:
-        """Compare a finished run with the published flows; what `run.json` says under `flow_check`.
+        """Compare a finished run with the published flows; return the record `flow_check` of `run.json`.
 
-        A vehicle stands for as many trips as there are in the file for each vehicle of the run. Its links are those
-        it has driven and, if it is still under way, those it means to: so volumes carry every trip that departed.
+        A vehicle represents as many trips as there are in the file for each vehicle of the run. Its links are those
+        it has driven and, if it is still under way, the rest of its route: so volumes include every trip that departed.
 
         Returns
         -------
@@ -138,8 +139,8 @@ def compare(volume: FloatArray, published: FloatArray) -> dict[str, float | None
     -------
     dict
         `correlation`: Pearson's; `slope`: of the least-squares line of `volume` over `published`; `ratio` of their
-        sums; `rmse`: root mean square difference, vehicles; `rmse_percent`: of the mean published volume. None where
-        there is none.
+        sums; `rmse`: root mean square difference, vehicles; `rmse_percent`: of the mean published volume. None if
+        undefined.
     """
     spread, other = published - published.mean(), volume - volume.mean()
     together, both = float(spread @ other), float(np.sqrt((spread @ spread) * (other @ other)))

@@ -1,4 +1,4 @@
-"""Memory of a run, estimated before it is spent.
+"""Memory of a run, estimated before it is allocated.
 
 Constants are fitted to the peak resident memory of runs of tiny, grid20, manhattan and rivals with 60 to 3,000,000
 vehicles and 9 to 90,000 cells, less that of the smallest run (about 400 MB, nearly all of it libraries).
@@ -19,24 +19,24 @@ from simulator.streams import Streams
 from simulator.traffic.trips import typical_links, vehicles_nbytes
 
 _AGENT = 3_000
-"""Bytes of a vehicle's process in engine agents, beside what every engine keeps."""
+"""Bytes of a vehicle's process in engine agents, in addition to what every engine keeps."""
 _DEVICE = 24
-"""Bytes a device and mechanism while it answers one by one, beside its coins."""
+"""Bytes per device and mechanism, if devices answer one by one, in addition to coins."""
 _CELL, _ROW = 1_600, 360
-"""Bytes a cell, with its name and shapes; a row of `estimates.parquet`, with what the report shows of it."""
+"""Bytes per cell, with its name and shapes; per row of `estimates.parquet`, with its part of the report."""
 _SEEN = 50
-"""Bytes a vehicle and moment of floating-car data."""
+"""Bytes per vehicle and moment of floating-car data."""
 
 
 class Part(NamedTuple):
-    """What one part of a run needs.
+    """Memory that one part of a run needs.
 
     Attributes
     ----------
     field
         Key path of the scenario.
     what
-        What there is of it, in words.
+        The part and its size, in words.
     nbytes
         Estimate, bytes.
     """
@@ -53,21 +53,22 @@ def check_memory(
     *,
     vehicles: int | None = None,
 ) -> None:
-    """Compare what a run needs with what is available, before it is spent.
+    """Compare the memory that a run needs with the memory available, before it is allocated.
 
     Parameters
     ----------
     scenario, city
-        What is run, and where.
+        The scenario and its study area.
     mechanisms
-        By name; left out while they are not made.
+        By name; by default none, while they are not built.
     vehicles
-        How many; left out, as many as the scenario says.
+        Number of vehicles; by default that of the scenario.
 
     Raises
     ------
     ScenarioError
-        If the estimate is above what is available: the field that needs most, the estimate, and what is available.
+        If the estimate is above the memory available: the message states the field that needs most, the estimate, and
+        the memory available.
     """
     parts = sorted(estimate(scenario, city, mechanisms or {}, vehicles=vehicles), key=lambda part: -part.nbytes)
     needed = sum(part.nbytes for part in parts)
@@ -79,7 +80,7 @@ def check_memory(
 def estimate(
     scenario: Scenario, city: City, mechanisms: Mapping[str, LocalMechanism], *, vehicles: int | None = None
 ) -> Iterator[Part]:
-    """Yield what the parts of a run need; parameters as of `check_memory`."""
+    """Yield the memory that the parts of a run need; parameters as in `check_memory`."""
     traffic: Any = scenario.traffic
     if vehicles is None:
         vehicles = getattr(traffic, "vehicles", None) or 0
@@ -100,7 +101,7 @@ def estimate(
     reporting = outside + (0 if scenario.population.answers == "counts" else vehicles)
     field = "population.outside" if outside > vehicles else "traffic.vehicles"
     yield Part(field, f"reports of {reporting:,} devices", reporting * _DEVICE * max(1, len(mechanisms)))
-    # Asked at a time are vehicles on the road: about twice as many as on average, in a peak.
+    # Only vehicles on the road are asked: in a peak about twice as many as on average.
     driving = 1.0 if traffic.parked == "answer" else min(1.0, 2 * _driving(city, scenario.scenario.duration_s))
     asked = outside + (reporting - outside) * driving
     streams, passing = Streams(scenario.seed), []
@@ -109,14 +110,14 @@ def estimate(
         tallies = math.prod(mechanism.tally_shape) * mechanism.rounds * 8.0 * max(1, queries)
         coins = asked * tossed if mechanism.rounds > 1 else 0.0
         yield Part(f"mechanisms.{name}", f"memory, coins and tallies of {name}", reporting * kept + coins + tallies)
-        if mechanism.rounds == 1:  # its coins are for a batch, and gone before the next mechanism tosses
+        if mechanism.rounds == 1:  # its coins are for one batch, and freed before the next mechanism draws its own
             nbytes = min(asked, mechanism.batch) * tossed
             passing.append(Part(f"mechanisms.{name}", f"coins of {name}", nbytes))
     yield from sorted(passing, key=lambda part: -part.nbytes)[:1]
 
 
 def _driving(city: City, duration_s: float) -> float:
-    """Return about which share of the vehicles is on the road at a moment."""
+    """Return the approximate share of the vehicles that is on the road at a moment."""
     if not city.has_roads:
         return 1.0
     crossing_s = float(np.median(city.roads.links.length_m / city.roads.links.speed_mps))
@@ -124,7 +125,10 @@ def _driving(city: City, duration_s: float) -> float:
 
 
 def _slope(mechanism: LocalMechanism, number: int, *, rng: np.random.Generator) -> float:
-    """Return the bytes that a device keeps (0), or tosses in a query (1): of nine devices, less those of one."""
+    """Return the bytes per device of its memory (0) or of its coins in a query (1).
+
+    They are an eighth of the difference between nine devices and one.
+    """
 
     def size(devices: int) -> int:
         memory = mechanism.enrol(devices, rng=rng)

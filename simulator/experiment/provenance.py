@@ -35,11 +35,11 @@ PACKAGES = (
     "tomli-w",
     "typer",
 )
-"""What every run is made with: the packages that crowdveil always needs."""
+"""Packages that crowdveil needs in every run."""
 
 
 def own_version() -> str:
-    """Return crowdveil's version, "unknown" where it is not installed."""
+    """Return crowdveil's version, "unknown" if it is not installed."""
     try:
         return version("crowdveil")
     except PackageNotFoundError:
@@ -47,18 +47,18 @@ def own_version() -> str:
 
 
 def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
-    """Return the versions of all packages that take part in a run, so that it can be repeated.
+    """Return the versions of all packages used in a run, so that it can be repeated.
 
     Parameters
     ----------
     extras
-        Packages used beyond those that every run is made with.
+        Packages used in addition to those that every run needs.
 
     Returns
     -------
     versions
-        Of Python, then of the packages and of what they require in turn, by normalised name; "unknown" of modules
-        that were not installed as a package.
+        Version of Python, then of the packages and of their requirements in turn, by normalised name; "unknown" for
+        modules that were not installed as a package.
     """
     versions: dict[str, str] = {}
     names = [*PACKAGES, *extras]
@@ -77,7 +77,7 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
 
 
 def data_checksums(scenario: Scenario) -> dict[str, str]:
-    """Return the sha256 of every data file a scenario names, by its reference; of a folder, of the files in it."""
+    """Return the sha256 of every data file that a scenario names, by its reference; for a folder, of its files."""
     sections = [getattr(scenario, name) for name in WITH_FILES]
     return {reference: _sha256(path) for section in sections for reference, path in files_of(section)}
 
@@ -88,9 +88,9 @@ def files_outside(scenario: Scenario, read_too: Iterable[Path] = ()) -> list[str
     Parameters
     ----------
     scenario
-        Names files.
+        The scenario, which names files.
     read_too
-        Files that those name.
+        Files that these files name.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def files_outside(scenario: Scenario, read_too: Iterable[Path] = ()) -> list[str
 
 
 def outside_note(files: Sequence[object]) -> str:
-    """Return one line that names files outside the scenario's folder and the data folder, of many the first few."""
+    """Return one line that names files outside the scenario's and the data folder; if there are many, the first few."""
     more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
     named = ", ".join(map(str, files[:MOST_NAMED]))
     return f"note: reads outside the scenario's folder and CROWDVEIL_DATA: {named}{more}"
@@ -134,7 +134,7 @@ def _sha256(path: Path) -> str:
 
 
 def peak_memory_nbytes() -> int | None:
-    """Return the most memory this process has held, bytes; None where the system does not tell, as on Windows."""
+    """Return the peak memory of this process, bytes; None if the system does not report it, as on Windows."""
     try:
         import resource
     except ImportError:

@@ -46,9 +46,9 @@ class Refining:
     mechanism, refinement
         Their names in the scenario.
     kind
-        The refinement's.
+        Kind of the refinement.
     parameters
-        What it is made with.
+        Parameters of the refinement.
     """
 
     mechanism: str
@@ -58,20 +58,20 @@ class Refining:
 
     @property
     def name(self) -> str:
-        """The mechanism's name in the tables; no name in a scenario holds a plus sign."""
+        """Name of the refined mechanism in the tables; no name in a scenario contains a plus sign."""
         return f"{self.mechanism}+{self.refinement}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is refined, and what was left out and why, in plain words."""
+    """The refinements to make, and notes on those left out and why, in words."""
 
     refinings: tuple[Refining, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], *, streams: Streams) -> Plan:
-    """Say which mechanisms each refinement is of, before anything is simulated.
+    """Determine the mechanisms that each refinement applies to, before the simulation.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _not_combinable(mechanism: LocalMechanism, name: str, streams: Streams) -> s
     if not isinstance(mechanism.enrol(1, rng=streams.of("refinement", name)), NoMemory):
         return "its devices keep what they drew from query to query, so its errors are alike and do not average out"
     try:
-        # So many devices that every cell can be tried at once.
+        # With this number of devices every cell can be tested at once.
         variance_law(mechanism.std_error, cells=mechanism.cells, devices=4 * mechanism.cells)
     except ParameterError as error:
         return f"its queries cannot be weighed: its theory {error.rule}"
@@ -108,10 +108,10 @@ def _not_combinable(mechanism: LocalMechanism, name: str, streams: Streams) -> s
 
 
 def refine_queries(plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]) -> list[Query]:
-    """Return the queries with the refined answers after their own.
+    """Return the queries with the refined answers added after their own.
 
-    A refined answer has no rounds, since nobody was asked for it. Its `std_error` is what theory knows of the root
-    mean square error: for a combination √(drift² + spread²), both from the truth; for the others nothing, NaN.
+    A refined answer has no rounds, since no device was asked for it. Its `std_error` is the theoretical root mean
+    square error: √(drift² + spread²) for a combination, both from the truth; unknown (NaN) for the other refinements.
     """
     refined: list[list[Answer]] = [[] for _ in queries]
     for refining in plan.refinings:
@@ -131,10 +131,10 @@ def refine_queries(plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries
 
 
 def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[int, Answer, Estimate]]:
-    """Yield the place, the answer and the estimate of each query that a refinement is of.
+    """Yield the position, the answer and the estimate of each query that a refinement applies to.
 
-    Speeds are not refined. What a release published is, but not combined: it may be biased, and has no variance that
-    holds for every count.
+    Speeds are not refined. Values published through a release are refined but not combined: they may be biased, and
+    have no variance that holds for every count.
     """
     for place, query in enumerate(queries):
         for answer in query.answers if query.statistic == "count" else ():
@@ -146,12 +146,12 @@ def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[in
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """One query's combination with those before it, and its error in theory.
+    """One query's combination with those before it, and its theoretical error.
 
     Attributes
     ----------
     combination
-        As the aggregator makes it.
+        The combination as the aggregator computes it.
     drift, spread
         (cells,) float64, from the truth: the bias, and the standard deviation around it.
     """
@@ -168,7 +168,7 @@ class Combined:
 
 
 def combinations(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> dict[int, Combined]:
-    """Return the combination of each query with those before it in its campaign, by place in `queries`."""
+    """Return the combination of each query with those before it in its campaign, by position in `queries`."""
     laws: dict[tuple[tuple[int, ...], tuple[int, ...], bool], QuadraticVariance] = {}
 
     def law_of(answer: Answer) -> QuadraticVariance:
@@ -200,14 +200,14 @@ def combinations(refining: Refining, mechanism: LocalMechanism, queries: Sequenc
 def _std_error(
     mechanism: LocalMechanism, truth: Counts, *, asked: Sequence[int], counted: Sequence[int], paired: bool
 ) -> FloatArray:
-    """Return theory's standard error from the truth, as the aggregator has it."""
+    """Return the theoretical standard error for the truth, as the aggregator computes it."""
     if paired:
         return paired_std_error(mechanism, truth, paired=counted[0])
     return mechanism.std_error(truth, asked=asked, counted=counted)
 
 
 def properties_of(refining: Refining) -> Properties:
-    """Return what a refinement promises, without anything to refine."""
+    """Return the properties that a refinement guarantees, independent of any estimate."""
     nothing = Estimate(np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), "exact")
     if refining.kind == "combine":
         law = QuadraticVariance(0.0, 0.0, 0.0)
@@ -236,24 +236,24 @@ BIAS = {
 def describe_refinements(
     plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
 ) -> list[dict[str, Any]]:
-    """Return what `run.json` says of each refinement of each mechanism.
+    """Return the record in `run.json` of each refinement of each mechanism.
 
     Parameters
     ----------
     plan
-        What was refined.
+        The refinements made.
     mechanisms
         By name.
     queries
-        With the refined answers in them.
+        Queries that include the refined answers.
 
     Returns
     -------
     list of dict
         `name` in the tables, `mechanism`, `refinement`, `kind`, `parameters`; `biased`, with `bias` in words;
-        `made_of`, `interval` and `claims` in words; `keeps`; and `measured`, a campaign each: the mean error in the
-        busiest tenth of each query's cells that are not empty and in the others, beside the unrefined one's, and
-        for a combination what of its RMSE is drift and what is spread.
+        `made_of`, `interval` and `claims` in words; `keeps`; and `measured`, one entry per campaign: the mean error in
+        the busiest tenth of each query's cells that are not empty and in the others, with that of the unrefined
+        estimate, and for a combination the parts of its RMSE that are drift and spread.
     """
     return [_describe(refining, mechanisms[refining.mechanism], queries) for refining in plan.refinings]
 
@@ -320,7 +320,7 @@ def _biases(rows: list[tuple[FloatArray, FloatArray, FloatArray]]) -> dict[str, 
 
 
 def _parts(made_by_place: Mapping[int, Combined], queries: Sequence[Query]) -> dict[str, dict[str, float]]:
-    """Return what of a combination's RMSE is drift and what is spread, by campaign."""
+    """Return the parts of a combination's RMSE that are drift and spread, by campaign."""
     by_campaign: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
     for place, made in made_by_place.items():
         by_campaign.setdefault(queries[place].campaign, []).append((made.drift, made.spread))
@@ -334,7 +334,7 @@ def _parts(made_by_place: Mapping[int, Combined], queries: Sequence[Query]) -> d
 
 
 def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[str]:
-    """Return what was left out, and which totals count devices that were in no cell."""
+    """Return warnings of refinements left out, and of totals that include devices in no cell."""
     counts = [query for query in queries if query.statistic == "count"]
     speeds = dict.fromkeys(query.campaign for query in queries if query.statistic != "count")
     warnings = list(plan.notes)

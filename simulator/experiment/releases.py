@@ -1,4 +1,4 @@
-"""Releases of each campaign's trusted servers, made from the scenario."""
+"""Releases of each campaign's trusted servers, built from the scenario."""
 
 import math
 from collections.abc import Mapping
@@ -30,28 +30,28 @@ from simulator.sensing.speed_survey import SpeedQuestion
 
 INTERVALS = {"laplace": "noise", "smooth_median": "greatest noise"}
 QUESTION = ("lower_mps", "upper_mps", "min_vehicles")
-"""What a campaign of speeds says beside its release."""
+"""Parameters of a campaign of speeds that are not part of its release."""
 BOUNDS = {"lower": "lower_mps", "upper": "upper_mps"}
 
 
 @dataclass(frozen=True, eq=False)
 class CampaignRelease:
-    """What one campaign's trusted servers do before they publish.
+    """Release that one campaign's trusted servers apply before they publish.
 
     Attributes
     ----------
     campaign, statistic
-        Its name, and what it estimates.
+        Name of the campaign, and the statistic that it estimates.
     section
-        The release as the scenario has it: `kind` and its parameters.
+        The release as the scenario specifies it: `kind` and its parameters.
     counts
-        Of counts: each mechanism's release, by name; the other mechanisms publish as they are.
+        For counts: each mechanism's release, by name; the other mechanisms publish their own estimates.
     publications
-        How those releases meet what the server counted.
+        How these releases are applied to the server's counts.
     speeds
-        Of speeds: what is asked; else None.
+        For speeds: the question asked; otherwise None.
     notes
-        What is not under the release, and why, in plain words.
+        What is not under the release, and why, in words.
     """
 
     campaign: str
@@ -64,7 +64,7 @@ class CampaignRelease:
 
     @property
     def words(self) -> str:
-        """The release in a few words: its kind and what it was given."""
+        """The release in a few words: its kind and its parameters."""
         given = [
             f"{key} = {value:g}"
             for key, value in self.section.items()
@@ -74,12 +74,12 @@ class CampaignRelease:
 
 
 def build_releases(scenario: Scenario, mechanisms: Mapping[str, Any], city: City) -> dict[str, CampaignRelease]:
-    """Make every campaign's release, by the campaign's name.
+    """Build every campaign's release, by the campaign's name.
 
     Raises
     ------
     ScenarioError
-        If a release refuses its parameters.
+        If the parameters of a release are invalid.
     """
     built, faults = {}, []
     for released in scenario.released():
@@ -95,7 +95,7 @@ def build_releases(scenario: Scenario, mechanisms: Mapping[str, Any], city: City
 
 
 def _place(released: Released, key: str) -> str:
-    """Return the key path of a parameter that a release refuses."""
+    """Return the key path of an invalid parameter of a release."""
     campaign = f"campaigns.{released.campaign['name']}"
     if key in BOUNDS:
         return f"{campaign}.{BOUNDS[key]}"
@@ -136,7 +136,7 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
 
 
 def _sampled(released: Released, sampling: float, city: City, *, themselves: bool) -> SampledCounts:
-    """Return a release after sampling; `themselves` where no server holds all devices."""
+    """Return a release after sampling; `themselves` if devices sample themselves and no server has all counts."""
     given = released.release
     if released.kind == "suppress":
         return SampledCounts(
@@ -148,7 +148,7 @@ def _sampled(released: Released, sampling: float, city: City, *, themselves: boo
         noise = LaplaceCounts(epsilon=given["epsilon"], sampling=sampling).sample_epsilon
         return SampledCounts(
             sampling,
-            # The noise stays what it is: heard in part, it protects more than it was asked to.
+            # The noise does not change: if only a part is received, it protects more than requested.
             lambda share: LaplaceCounts(
                 epsilon=math.log1p(sampling * share * math.expm1(noise)), sampling=sampling * share
             ),
@@ -165,7 +165,7 @@ def _sampled(released: Released, sampling: float, city: City, *, themselves: boo
 
 
 def _centres(city: City) -> npt.NDArray[np.float64]:
-    """Return the middle of every cell, (cells, 2) float64 metres."""
+    """Return the centre of every cell, (cells, 2) float64 metres."""
     middles = city.cells.polygons().geometry.centroid
     return np.column_stack([middles.x, middles.y])
 
@@ -200,10 +200,11 @@ def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) ->
 
 
 def describe_releases(releases: Mapping[str, CampaignRelease]) -> list[dict[str, Any]]:
-    """Return what `run.json` says of every campaign under a release, or of speeds.
+    """Return the record in `run.json` of every campaign of speeds or under a release.
 
-    Each with `campaign`, `statistic`, `unit`, `release` and the same in `words`, the `mechanisms` it is of, `notes`,
-    and by mechanism the `theory` of releases that add noise to each cell by itself: lists `occupancy` and `std_error`.
+    Each has `campaign`, `statistic`, `unit`, `release` and the same in `words`, the `mechanisms` concerned, `notes`,
+    and by mechanism the `theory` of releases that add noise to each cell independently: lists `occupancy` and
+    `std_error`.
     """
     return [
         {
@@ -223,6 +224,6 @@ def describe_releases(releases: Mapping[str, CampaignRelease]) -> list[dict[str,
 
 def _theory(release: CountRelease) -> dict[str, list[float]] | None:
     if not isinstance(release, LaplaceCounts):
-        return None  # what suppression leaves out is no noise around the truth
+        return None  # suppressed counts are not noise around the truth
     shown = np.array(OCCUPANCIES, dtype=np.int64)
     return {"occupancy": shown.tolist(), "std_error": release.std_error(shown).tolist()}

@@ -44,20 +44,20 @@ SCENARIO = "scenario.toml"
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """Everything a run directory holds.
+    """Complete content of a run directory.
 
     Attributes
     ----------
     scenario
-        As resolved.
+        The scenario with all values resolved.
     cells
         `cell` (1…V), `name`, `geometry` in WGS84.
     estimates, rounds, servers, scores, claims, attacks
         The tables of the run directory.
     facts
-        What `run.json` says.
+        Content of `run.json`.
     fcd
-        Where vehicles were, if the scenario wants it written.
+        Floating-car data, if the scenario requests it.
     """
 
     scenario: Scenario
@@ -92,7 +92,7 @@ class RunResult:
         fcd: Samples | None = None,
         stopwatch: Stopwatch,
     ) -> Self:
-        """Score closed queries and gather what is to be kept."""
+        """Score closed queries and collect the content of the run directory."""
         rounds, estimates, scores = tabulate_rounds(queries), tabulate_estimates(queries), score_queries(queries)
         claims = tabulate_claims(
             mechanisms,
@@ -163,8 +163,8 @@ class RunResult:
                 churn=scenario.channel.churn > 0.0,
             ),
             "refinements": describe_refinements(refinements, mechanisms, queries),
-            # The one list of what may mislead a reader: printed after a run, and shown at the top of its report, where
-            # the first four are never folded. What only the run could show comes first.
+            # The only list of what may mislead a reader: printed after a run, and shown at the top of its report, where
+            # the first four are never folded. Warnings that depend on the run itself come first.
             "warnings": [
                 *weakened_claims(
                     mechanisms,
@@ -194,18 +194,18 @@ class RunResult:
         numbered: bool = False,
         render: Callable[[Path], object] | None = None,
     ) -> Path:
-        """Write the run directory, all of it or nothing.
+        """Write the run directory, completely or not at all.
 
         Parameters
         ----------
         directory
-            Where to.
+            Path of the run directory.
         overwrite
-            Replace an earlier run there.
+            Replace an earlier run in this directory.
         numbered
-            Where something is there, take the first of `directory-2`, `directory-3`, … that is free.
+            If the path is taken, use the first of `directory-2`, `directory-3`, … that is free.
         render
-            Called with a directory that holds everything but the report, to write the report into it.
+            Function that writes the report; called with a directory that holds everything except the report.
 
         Returns
         -------
@@ -215,8 +215,8 @@ class RunResult:
         Raises
         ------
         DirectoryError
-            If something is there already that may not be replaced; the run is then kept in the next number, which
-            the message names.
+            If the path is taken and may not be replaced; the run is then kept under the next free number, which the
+            message names.
         """
         return fill_directory(
             Path(directory), lambda staging: self._write(staging, render), overwrite=overwrite, numbered=numbered
@@ -236,7 +236,7 @@ class RunResult:
         if render is not None:
             with self.stopwatch.phase("report"):
                 render(directory)
-            # Again, and so last: with what the report took.
+            # Written again, to include the time and memory of the report.
             self._write_facts(directory)
 
     def _write_facts(self, directory: Path) -> None:
@@ -255,7 +255,7 @@ class RunResult:
 
 
 def _traffic_doubts(traffic: Mapping[str, Any]) -> list[str]:
-    """Return the doubts about the run's traffic, and about that of engines beside it, which are named."""
+    """Return the doubts about the run's traffic, and about that of comparison engines, with their names."""
     beside = [
         f"{one['engine']}, beside: {said}" for one in traffic.get("beside", ()) for said in doubts_of(one["notes"])
     ]
@@ -263,7 +263,7 @@ def _traffic_doubts(traffic: Mapping[str, Any]) -> list[str]:
 
 
 def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:
-    """Return which campaigns asked nobody but devices outside, as where a recording is of another time."""
+    """Return a warning for each campaign that asked no vehicle, for example because a recording is of another time."""
     asked: dict[str, list[int]] = {}
     for query in queries:
         asked.setdefault(query.campaign, []).append(int(query.truth.sum()) - scenario.population.outside)

@@ -37,23 +37,23 @@ from simulator.traffic.fleet import Fleet
 
 
 class Progress(Protocol):
-    """Hears how far a run is."""
+    """Receiver of the progress of a run."""
 
     def phase(self, name: str, *, until_s: float | None = None) -> None:
-        """Hear that the phase `name` begins; `until_s` is where its simulated time ends, if it has any."""
+        """Report that the phase `name` begins; `until_s` is the end of its simulated time, if it has any."""
 
     def advance_to(self, time_s: float) -> None:
-        """Hear that the simulation has come to `time_s`."""
+        """Report that the simulation has reached `time_s`."""
 
 
 class Silent:
-    """A progress that nobody watches."""
+    """A progress receiver that ignores all reports."""
 
     def phase(self, name: str, *, until_s: float | None = None) -> None:
-        """Hear that the phase `name` begins; `until_s` is where its simulated time ends, if it has any."""
+        """Report that the phase `name` begins; `until_s` is the end of its simulated time, if it has any."""
 
     def advance_to(self, time_s: float) -> None:
-        """Hear that the simulation has come to `time_s`."""
+        """Report that the simulation has reached `time_s`."""
 
 
 _BEATS = 100
@@ -73,27 +73,27 @@ def run_scenario(
     Parameters
     ----------
     scenario
-        A shipped name, a file, or a scenario already read.
+        The name of a scenario shipped with crowdveil, a file, or a scenario already read.
     seed
-        Instead of the scenario's.
+        Replaces the scenario's seed.
     overrides
-        Values in place of the scenario's, as of `scenarios.load`.
+        Values that replace those of the scenario, as in `scenarios.load`.
     progress
-        Told how far the run is.
+        Receives the progress of the run.
     allow_plugins, untrusted
-        What the scenario may do, as of `scenarios.load`.
+        Permissions of the scenario, as in `scenarios.load`.
 
     Returns
     -------
     RunResult
-        Everything the run directory holds.
+        The complete content of the run directory.
 
     Raises
     ------
     ScenarioError
-        For whatever is wrong with the scenario, all of it at once.
+        If the scenario has faults; all of them are listed.
     TypeError
-        If `scenario` or `overrides` is of another kind.
+        If `scenario` or `overrides` has a wrong type.
     """
     stopwatch, extras = Stopwatch(), record_extras()
     progress = progress or Silent()
@@ -109,7 +109,7 @@ def run_scenario(
         progress.phase("demand and routes")
         end_s = _end_s(scenario, parts)
         beside = build.build_beside(scenario, parts.city, end_s=end_s, streams=streams, stopwatch=stopwatch)
-        # Last: it may be a process that must be ended, whatever happens from here on.
+        # Built last: the engine may be a process, which must be ended even if an error occurs from here on.
         engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch, end_s=end_s)
     log = TrafficLog(scenario.traffic.engine)
     try:
@@ -161,7 +161,7 @@ def run_scenario(
 
 
 def _check_flows(parts: RunComponents, engine: Engine, stopwatch: Stopwatch) -> dict[str, Any] | None:
-    """Hold the run's link volumes against published ones, where the scenario names some."""
+    """Compare the run's link volumes with published ones, if the scenario names any."""
     if parts.flow_check is None or not isinstance(engine, Fleet | Agents):
         return None
     with stopwatch.phase("flow check"):
@@ -178,7 +178,7 @@ def _simulate(
     stopwatch: Stopwatch,
     progress: Progress,
 ) -> list[Query]:
-    """Let vehicles drive and campaigns ask, to the end of the run or the last deadline, whichever is later."""
+    """Simulate traffic and campaigns, to the end of the run or the last deadline, whichever is later."""
     clock, mechanisms = Clock(scenario.traffic.step_s), parts.mechanisms
     env = simpy.Environment()
     engine.start(env)
@@ -215,21 +215,21 @@ def _simulate(
     progress.phase("traffic and queries", until_s=end_s)
     env.process(_report_progress(env, clock, end_s, engine, log, progress, stopwatch))
     with stopwatch.phase("traffic"):
-        # The next number, so that what looks at the very end comes before it, and no tick after the end is worked.
+        # The next floating-point number: events at the end itself are processed, and no tick after the end is.
         env.run(until=math.nextafter(clock.ticks(end_s), math.inf))
         engine.advance()
     return queries
 
 
 def _end_s(scenario: Scenario, parts: RunComponents) -> float:
-    """Return the end of the run, or of the last query where that is later, in seconds."""
+    """Return the end of the run, or of the last query if that is later, in seconds."""
     moments = len(moments_of(parts.mechanisms.values()))
     closings = (_closing_s(schedule, moments) for schedule in build.build_schedules(scenario).values())
     return max(scenario.scenario.duration_s, *closings)
 
 
 def _closing_s(schedule: Schedule, moments: int) -> float:
-    """Return when the last round of the last query closes."""
+    """Return the time at which the last round of the last query closes, in seconds."""
     start_s = schedule.start_s + (schedule.queries - 1) * schedule.every_s
     return start_s + (moments - 1) * schedule.round_gap_s + schedule.deadline_s
 
@@ -243,7 +243,7 @@ def _report_progress(
     progress: Progress,
     stopwatch: Stopwatch,
 ) -> Generator[simpy.Event, None, None]:
-    """Log the traffic and tell `progress` the time, a hundred times in all."""
+    """Log the traffic and report the time to `progress`, a hundred times in all."""
     for beat in range(1, _BEATS + 1):
         at_s = end_s * beat / _BEATS
         yield after_traffic(env, clock.ticks(at_s))

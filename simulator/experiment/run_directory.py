@@ -8,13 +8,13 @@ from pathlib import Path
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 
 COMPLETE = "run.json"
-"""Written last, so that its presence means a complete run."""
+"""File that is written last, so that its presence means a complete run."""
 
 RUN_FORMAT = 2
-"""Of the run directories written now; those of version 0.1.0 give no number, and are of format 1."""
+"""Format number of the run directories written now; those of version 0.1.0 state no number, and have format 1."""
 
 LATEST = "latest"
-"""Link to the newest run beside it."""
+"""Name of the link to the newest run in the same folder."""
 
 
 class DirectoryError(ValueError):
@@ -24,12 +24,12 @@ class DirectoryError(ValueError):
 def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> None:
     """Check that a run may be written to `directory`, or with `numbered` beside it, before it is simulated.
 
-    What a process that was killed left beside it is removed or restored first.
+    Files that a killed process left beside it are removed or restored first.
 
     Raises
     ------
     DirectoryError
-        If something is there: a run, without `overwrite`; or anything else, always, since replacing would lose it.
+        If the path is taken: by a run, unless `overwrite` is set; or by anything else, since replacing would lose it.
     """
     remove_leftovers(directory.parent)
     above = next(parent for parent in directory.absolute().parents if parent.exists())
@@ -41,7 +41,7 @@ def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> N
     if numbered:
         return
     if directory.is_symlink():
-        # What it leads to would be replaced without its name having been given.
+        # The directory that the link leads to would be replaced although the user did not name it.
         raise DirectoryError(f"out (--out): must not be a link; name the directory itself; got {directory}")
     if not directory.exists():
         return
@@ -60,11 +60,11 @@ def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> N
 
 
 def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: bool, numbered: bool = False) -> Path:
-    """Let `fill` write into a staging directory, then put that in place in one step.
+    """Let `fill` write into a staging directory, then move that into place in one step.
 
-    Whatever fails meanwhile, Ctrl-C included, leaves what was at `directory` as it was and removes the staging
-    directory; that of a process that is killed is removed by the next run beside it.
-    With `numbered`, the place is the first of `directory`, `directory-2`, `directory-3` … that is free at the end.
+    After any failure, Ctrl-C included, `directory` is unchanged and the staging directory is removed; that of a killed
+    process is removed by the next run beside it.
+    With `numbered`, the path is the first of `directory`, `directory-2`, `directory-3` … that is free at the end.
 
     Returns
     -------
@@ -74,8 +74,8 @@ def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: 
     Raises
     ------
     DirectoryError
-        If something is there that may not be replaced, which may have been written since `check_free`. The run is
-        kept in the first of `directory-2`, `directory-3` … that is free, and the message names it.
+        If the path is taken and may not be replaced; it may have been taken since `check_free`. The run is then kept in
+        the first of `directory-2`, `directory-3` … that is free, and the message names it.
     OSError
         If it cannot be written.
     """
@@ -96,10 +96,10 @@ def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: 
 
 
 def link_latest(directory: Path) -> None:
-    """Let the link `latest` beside a run lead to it, in one step; without it where links cannot be made."""
+    """Point the link `latest` beside a run to this run, in one step; do nothing if links cannot be made."""
     link = directory.with_name(LATEST)
     if link.exists() and not link.is_symlink():
-        return  # a file or a run that a user called so
+        return  # a file or a run to which a user gave this name
     with suppress(OSError), staging_directory(link) as staging:
         made = staging / LATEST
         made.symlink_to(directory.name, target_is_directory=True)

@@ -16,14 +16,14 @@ from simulator.traffic.vehicle_states import VehicleStates
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Extent and coordinate system of a city, roads first.
+    """Extent and coordinate system of a city: those of its roads or, without roads, of its recording.
 
     Attributes
     ----------
     roads
-        The network, None where there is none.
+        The network; None if there is none.
     recorded
-        What was recorded there, None where nothing was.
+        The recorded traffic; None if there is none.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class Ground:
 
     @property
     def crs(self) -> pyproj.CRS:
-        """Projected, in metres."""
+        """Projected coordinate system, in metres."""
         return self._extent.crs
 
     @property
@@ -58,16 +58,16 @@ class Ground:
 
 @dataclass(frozen=True, eq=False)
 class City:
-    """Where everything happens.
+    """The study area: roads or recorded traffic, and cells.
 
     Attributes
     ----------
     ground
-        Roads, what was recorded, and the coordinate system of both.
+        Roads, recorded traffic, and the coordinate system of both.
     cells
-        The partition vehicles are counted in.
+        The partition in which vehicles are counted.
     notes
-        What was left out or filled in on the way here, in plain words.
+        What was left out or filled in while it was built, in words.
     """
 
     ground: Ground
@@ -76,17 +76,17 @@ class City:
 
     @property
     def has_roads(self) -> bool:
-        """Whether there are roads to drive on."""
+        """Whether the city has roads."""
         return self.ground.roads is not None
 
     @property
     def roads(self) -> RoadNetwork:
-        """The network vehicles drive on.
+        """The network on which vehicles drive.
 
         Raises
         ------
         ValueError
-            If there is none: ask `has_roads` first.
+            If there is none: check `has_roads` first.
         """
         if self.ground.roads is None:
             raise ValueError("this city has no roads")
@@ -95,7 +95,8 @@ class City:
     def cells_of(self, places: VehicleStates) -> npt.NDArray[np.int32]:
         """Return each vehicle's cell, (departed,) int32; 0 is outside every cell.
 
-        Where it is said best: the site it is at, the link it is on where cells are links, its coordinates.
+        It is determined by the most precise information available: the vehicle's site, its link if cells are links, or
+        its coordinates.
         """
         if places.site is not None and isinstance(self.ground.recorded, Owners):
             return self._cell_of_site[places.site]
@@ -112,7 +113,7 @@ class City:
 
     @cached_property
     def _cell_of_site(self) -> npt.NDArray[np.int32]:
-        """The cell of each site of a table of owners: by its name where cells are named places, else by where it is."""
+        """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
         owners = self.ground.recorded
         if not isinstance(owners, Owners):
             raise ValueError("only a table of data owners has sites")  # noqa: TRY004 - a city without, no wrong type

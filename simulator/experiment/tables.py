@@ -1,4 +1,4 @@
-"""Result tables: estimates beside ground truth, scores and rounds as data frames."""
+"""Result tables: estimates with ground truth, scores and rounds as data frames."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Rows(NamedTuple):
-    """What an answer says of each cell it has a row for; all of one length.
+    """Columns of an answer's table: one value for each cell that has a row, all of the same length.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     estimate, std_error, lower, upper
         float64, as estimated or published.
     theory
-        float64, the standard error from the truth.
+        float64, the theoretical standard error for the truth.
     """
 
     cell: npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(query: Query, answer: Answer) -> Rows:
-    """Return the rows of an answer: every cell of a count, and of speeds the cells with enough vehicles."""
+    """Return the rows of an answer: for counts every cell, for speeds the cells with enough vehicles."""
     made = answer.estimate
     if isinstance(made, CellValues):
         return Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)
@@ -70,9 +70,9 @@ ATTACK_COLUMNS = {
 
 
 def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
-    """Return one row a query, mechanism and cell: the columns of `estimates.parquet`.
+    """Return one row per query, mechanism and cell: the columns of `estimates.parquet`.
 
-    Of speeds, in m/s, only the cells in which enough vehicles told theirs have a row.
+    For speeds, in m/s, only the cells in which enough vehicles reported their speed have a row.
     """
     answered = [(query, answer) for query in queries for answer in query.answers]
     rows = [rows_of(query, answer) for query, answer in answered]
@@ -96,7 +96,7 @@ def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
 
 
 def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
-    """Return one row a query, mechanism, round and server: the columns of `servers.parquet`.
+    """Return one row per query, mechanism, round and server: the columns of `servers.parquet`.
 
     sent = arrived + late + lost; `used` are the messages whose report was counted.
     """
@@ -118,7 +118,7 @@ def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
 
 
 def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
-    """Return one row a query, mechanism and round: the columns of `rounds.parquet`."""
+    """Return one row per query, mechanism and round: the columns of `rounds.parquet`."""
     return pd.DataFrame(
         [
             {
@@ -144,7 +144,7 @@ def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
 
 
 HOT_SHARE = 0.1
-"""The busiest tenth of the cells, at least one, are its hot cells."""
+"""Share of cells that are hot cells: the busiest tenth of the cells, at least one."""
 
 
 def score_queries(queries: Sequence[Query]) -> pd.DataFrame:
@@ -153,11 +153,11 @@ def score_queries(queries: Sequence[Query]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a campaign and mechanism: `mae`, `rmse`, `bias`, `max_error` in vehicles, or of speeds in m/s;
-        `coverage`, the share of 95 % intervals that hold the truth; `hot_cells_recall`, the share of each query's
-        busiest cells found among as many of the highest estimates, null for speeds; `theory_rmse`, from the exact
-        error at the truth, that of the release where one stands between; `interval`, how intervals were made;
-        `queries` and `cells` with a row; `statistic`, what was estimated.
+        One row per campaign and mechanism: `mae`, `rmse`, `bias`, `max_error` in vehicles, or for speeds in m/s;
+        `coverage`, the share of 95 % intervals that contain the truth; `hot_cells_recall`, the share of each query's
+        busiest cells found among the same number of highest estimates, null for speeds; `theory_rmse`, from the exact
+        error at the truth, which is that of the release if there is one; `interval`, how intervals were computed;
+        `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated.
     """
     groups: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
     for query in queries:
@@ -192,12 +192,12 @@ def _score(group: list[tuple[Query, Answer]]) -> dict[str, float | int | str]:
 
 
 def _mean(values: npt.NDArray[Any]) -> float:
-    """Return the mean, NaN of nothing: speeds of cells that never held enough vehicles."""
+    """Return the mean; NaN without values, as for speeds if no cell ever held enough vehicles."""
     return float(values.mean()) if len(values) else math.nan
 
 
 def _hot_cells_recall(rows: Sequence[Rows]) -> float:
-    """Return the share of hot cells found; ties in the truth count as found where any of them is."""
+    """Return the share of hot cells found; of cells tied in the truth at the threshold, any counts as found."""
     cells = len(rows[0].cell)
     hot = max(1, round(HOT_SHARE * cells))
     found = 0

@@ -15,18 +15,18 @@ from simulator.traffic.vehicle_states import FEWEST_VEHICLES, Totals
 
 @dataclass
 class TrafficLog:
-    """Totals of one engine, looked at again and again; what `run.json` says under `traffic`.
+    """Totals of one engine, recorded at several times; the record `traffic` of `run.json`.
 
     Attributes
     ----------
     engine
-        Its name, as a scenario has it.
+        Name of the engine in a scenario.
     times_s
-        When it was looked at, seconds, ascending.
+        Times at which totals were recorded, seconds, ascending.
     totals
-        What was seen, one a time.
+        The totals, one for each time.
     planned
-        Vehicles of the whole run.
+        Number of vehicles of the whole run.
     """
 
     engine: str
@@ -35,25 +35,25 @@ class TrafficLog:
     planned: int = 0
 
     def take(self, time_s: float, engine: Engine) -> None:
-        """Look at `engine`, which has been advanced to `time_s`."""
+        """Record the totals of `engine`, which has been advanced to `time_s`."""
         self.times_s.append(time_s)
         self.totals.append(engine.totals())
         self.planned = engine.vehicles
 
     def facts(self, notes: Sequence[str]) -> dict[str, Any]:
-        """Return what is kept: counts and mean trip time by moment, and how it ended.
+        """Return the record: counts and mean trip time by moment, and the final totals.
 
         Parameters
         ----------
         notes
-            What the engine says of its traffic; a past gridlock is added where it does not report one at the end.
+            The engine's notes on its traffic; a past gridlock is added if they do not report one at the end.
 
         Returns
         -------
         dict
-            `times_s`; as long, `departed`, `waiting`, `on_road`, `arrived`, `absent`, and `mean_trip_s`: of those
-            arrived by then, from scheduled departure to arrival, seconds, null while nobody has arrived or where
-            the engine does not know. Of the last moment, `arrived_total` and `stuck_released`.
+            `times_s`; of the same length `departed`, `waiting`, `on_road`, `arrived`, `absent`, and `mean_trip_s`: the
+            mean over vehicles arrived by then, from scheduled departure to arrival, seconds, null while no vehicle has
+            arrived or if the engine does not record it. For the last moment, `arrived_total` and `stuck_released`.
         """
         last = self.totals[-1] if self.totals else None
         return {
@@ -70,7 +70,7 @@ class TrafficLog:
         }
 
     def _past_gridlock(self) -> list[Doubt]:
-        """Warn of the worst moment at which vehicles were forced on, late, or waiting to enter beyond the limits."""
+        """Return a warning of the worst moment, if vehicles forced on, late or waiting to enter exceed the limits."""
         seen = [at for at, totals in enumerate(self.totals) if totals.departed >= FEWEST_VEHICLES]
         if not seen:
             return []
@@ -82,23 +82,23 @@ class TrafficLog:
 
 
 def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float]) -> dict[str, Any]:
-    """Let an engine drive with nobody asking, and log it at given moments.
+    """Run an engine without campaigns, and log its totals at given moments.
 
     Parameters
     ----------
     name
-        The engine's, as a scenario has it.
+        Name of the engine in a scenario.
     engine
-        Not started yet; closed in the end.
+        An engine that is not started yet; it is closed at the end.
     clock
-        Its ticks.
+        Clock of the engine's ticks.
     times_s
-        When to look, seconds, ascending.
+        Times at which totals are logged, seconds, ascending.
 
     Returns
     -------
     dict
-        As `TrafficLog.facts`.
+        As returned by `TrafficLog.facts`.
     """
     log, env = TrafficLog(name), simpy.Environment()
 
@@ -118,5 +118,5 @@ def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[fl
 
 
 def _mean_trip_s(seen: Totals) -> float | None:
-    # An engine that keeps no trip times leaves their sum at 0; no trip takes no time.
+    # An engine that keeps no trip times leaves their sum at 0, which no real trips can have.
     return seen.mean_trip_s if seen.trip_time_s > 0 and math.isfinite(seen.mean_trip_s) else None

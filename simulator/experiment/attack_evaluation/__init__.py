@@ -1,1 +1,1 @@
-"""Evaluation of attacks: what coalitions stored, what they guess, and how often they are right."""
+"""Evaluation of attacks: what coalitions stored, their guesses, and the success of these guesses."""

@@ -1,4 +1,4 @@
-"""Closed queries as attacks need them, and whether a scenario's attacks fit its campaigns."""
+"""Records of closed queries for attacks, and checks that a scenario's attacks fit its campaigns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,7 @@ COUNT = "count"
 
 
 def most_targets(scenario: Scenario, campaign: str) -> int:
-    """Return of how many vehicles a query's reports must be kept for the attacks on a campaign."""
+    """Return the number of vehicles whose reports must be kept in each query for the attacks on a campaign."""
     return max(
         (attack.targets for attack in scenario.attacks if attack.campaigns is None or campaign in attack.campaigns),
         default=0,
@@ -29,19 +29,21 @@ def most_targets(scenario: Scenario, campaign: str) -> int:
 
 
 def most_corrupted(scenario: Scenario) -> int:
-    """Return how many vehicles the largest coalition corrupts."""
+    """Return the largest number of vehicles that a coalition corrupts."""
     return max((corrupted_in(attack.coalition) for attack in scenario.attacks), default=0)
 
 
 def check_attacks(
     scenario: Scenario, deployments: Mapping[str, Deployment], mechanisms: Mapping[str, LocalMechanism]
 ) -> None:
-    """Refuse coalitions of parties that are nowhere where they attack: exact, where the schema knows no rounds.
+    """Raise an error for coalitions with parties that none of the attacked campaigns and mechanisms has.
+
+    This check is exact; that of the schema is not, as the schema does not know the mechanisms' rounds.
 
     Raises
     ------
     ScenarioError
-        Naming the parties there are.
+        If there is such a coalition; the message lists the parties that exist.
     """
     counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == COUNT]
     faults = []
@@ -65,12 +67,14 @@ def check_attacks(
 
 
 def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
-    """Refuse coalitions of more vehicles than there are: the schema does not know how many a file of trips holds.
+    """Raise an error for coalitions that corrupt more vehicles than there are.
+
+    The schema cannot check this, as it does not know the number of trips in a file.
 
     Raises
     ------
     ScenarioError
-        Naming how many there are.
+        If there is such a coalition; the message states the number of vehicles.
     """
     faults = [
         Fault(
@@ -94,18 +98,18 @@ def record_campaigns(
     releases: Mapping[str, CampaignRelease],
     fleet: npt.NDArray[np.int64] | None = None,
 ) -> dict[tuple[str, str], CampaignRecord]:
-    """Return what attacks need of closed queries, by campaign and mechanism.
+    """Return the records of closed queries that attacks need, by campaign and mechanism.
 
     Parameters
     ----------
     queries
-        As closed; those of speeds are left out, and those of which no vehicle's reports were kept.
+        Closed queries; those of speeds are left out, and those for which no vehicle's reports were kept.
     deployments
         By campaign.
     mechanisms
         By name.
     outside
-        Devices asked that are no vehicles and in no cell: none of them is a target.
+        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
     releases
         By campaign.
     fleet
@@ -149,13 +153,13 @@ def record_campaigns(
 
 
 def _least(release: CampaignRelease, mechanism: str) -> int | None:
-    """Return the k below which a release suppresses what a mechanism publishes; None where it does not."""
+    """Return the k below which a release suppresses a mechanism's values; None if it does not suppress."""
     suppresses = mechanism in release.counts and release.section["kind"] == "suppress"
     return int(release.section["k"]) if suppresses else None
 
 
 def _noised(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> str:
-    """Return the release that publishes for a mechanism in place of counts or differences, in words; empty if none."""
+    """Return in words the release that replaces a mechanism's counts or differences; empty if there is none."""
     if name not in release.counts:
         return ""
     suppressed_differences = release.section["kind"] == "suppress" and isinstance(mechanism, SamplingPrivacy)
@@ -172,12 +176,12 @@ def attack_campaigns(
     vehicles: int,
     streams: Streams,
 ) -> Challenged:
-    """Let the attacks of a scenario be tried on its closed queries.
+    """Run the attacks of a scenario on its closed queries.
 
     Raises
     ------
     ScenarioError
-        If there is no such cell, or fewer vehicles than are to be corrupted.
+        If an attacked cell does not exist, or there are fewer vehicles than are to be corrupted.
     """
     records = record_campaigns(
         queries,

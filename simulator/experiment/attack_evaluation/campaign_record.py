@@ -1,4 +1,4 @@
-"""Record of a campaign for attacks: reports, truths, sums and what was published."""
+"""Record of a campaign for attacks: reports, truths, sums and published values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,22 +17,22 @@ Cells = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class QueryRecord:
-    """One query of one mechanism: some devices' reports and cells, and the sums of all.
+    """One query of one mechanism: the reports and cells of some recorded vehicles, and the sums over all devices.
 
     Parameters
     ----------
     recorded
-        What the recorded vehicles sent.
+        Messages that the recorded vehicles sent.
     truth
         (n,) int32, their cells at the moment of truth, 0 outside.
     occupancy
-        (cells + 1,) int64, all vehicles asked by cell at that moment: the crowd that a recorded one is in.
+        (cells + 1,) int64, number of all vehicles asked by cell at that moment, the recorded ones included.
     counts
-        (rounds, *tally_shape) int64, what the servers counted, all devices.
+        (rounds, *tally_shape) int64, the servers' counts over all devices.
     asked, counted
         Devices asked and reports counted, by round.
     values
-        (cells,) float64, what a release published in place of the counts; None where there is none.
+        (cells,) float64, the values that a release published in place of the counts; None if there is no release.
     time_s
         The moment of truth, seconds.
 
@@ -52,7 +52,7 @@ class QueryRecord:
     time_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that there is one truth a device."""
+        """Check that there is one truth for each device, and that occupancy includes the recorded vehicles."""
         if self.truth.shape != self.recorded.devices.shape:
             raise ValueError(f"truth must be of {len(self.recorded.devices)} devices, received {self.truth.shape}")
         if self.occupancy.sum() < len(self.truth):
@@ -69,7 +69,7 @@ class QueryRecord:
         return list(self.asked) == list(self.counted)
 
     def among(self, places: IntArray) -> "QueryRecord":
-        """Return the record with these of the recorded devices only; sums stay those of all devices."""
+        """Return the record with only the recorded devices at these positions; sums stay those of all devices."""
         return replace(self, recorded=self.recorded.among(places), truth=self.truth[places])
 
     def numbered(self, number: int) -> "QueryRecord":
@@ -79,23 +79,23 @@ class QueryRecord:
 
 @dataclass(frozen=True, eq=False)
 class CampaignRecord:
-    """One campaign of one mechanism.
+    """Record of one campaign of one mechanism.
 
     Parameters
     ----------
     deployment
-        Who added up the reports.
+        Arrangement of the servers that added up the reports.
     mechanism
-        Whose.
+        The mechanism that made the reports.
     queries
-        In order.
+        Records of its queries, in order.
     k
         The campaign publishes differences only, and suppresses those below k; None: it publishes the counts.
     noised
-        The release that publishes in place of the counts, in words; empty where counts or differences are published.
+        The release that replaces the counts, in words; empty if counts or differences are published.
     fleet
-        (vehicles,) int64, the numbers of all vehicles in random order, those first that are the last to be corrupted;
-        None: the recorded devices in the order of their numbers.
+        (vehicles,) int64, the numbers of all vehicles in random order, with those first that are corrupted last; None:
+        the recorded devices in the order of their numbers.
     """
 
     deployment: Deployment
@@ -107,12 +107,12 @@ class CampaignRecord:
 
     @property
     def parties(self) -> tuple[str, ...]:
-        """The parties that store something."""
+        """The parties of the deployment that store something."""
         return self.deployment.parties(self.mechanism)
 
     @property
     def servers(self) -> int:
-        """How many of them are servers."""
+        """The number of servers."""
         return sum(party.startswith("server:") for party in self.parties)
 
     @property
@@ -122,11 +122,11 @@ class CampaignRecord:
 
     @property
     def publishes_differences(self) -> bool:
-        """Whether Sampling Privacy's differences are published, or can be computed from what is."""
+        """Whether Sampling Privacy's differences are published, or can be computed from published values."""
         return isinstance(self.mechanism, SamplingPrivacy) and not self.noised
 
     def released(self, query: QueryRecord) -> Released:
-        """Return what was published of a query."""
+        """Return the values published of a query."""
         counted = tuple(query.counted)
         if self.publishes_counts:
             return Released(query.number, counted, counts=query.counts)
@@ -137,7 +137,7 @@ class CampaignRecord:
         return Released(query.number, counted, differences=np.where(suppressed, 0, differences), suppressed=suppressed)
 
     def all_vehicles(self) -> IntArray:
-        """Return `fleet`, or the recorded devices where it is not known."""
+        """Return `fleet`, or the recorded devices if it is not known."""
         if self.fleet is not None:
             return self.fleet
         none = np.empty(0, dtype=np.int64)
@@ -146,16 +146,18 @@ class CampaignRecord:
     def with_targets(
         self, most: int, *, corrupted: IntArray | None = None, rng: np.random.Generator
     ) -> "CampaignRecord":
-        """Return the record of at most so many targets a query: the same devices in every query they are in.
+        """Return the record with a limited number of targets in each query.
+
+        Targets are drawn once for all queries, so that the same devices are preferred in every query they are in.
 
         Parameters
         ----------
         most
-            How many.
+            Greatest number of targets in a query.
         corrupted
-            Numbers of vehicles that are no targets.
+            Numbers of vehicles that cannot be targets.
         rng
-            Draws the targets.
+            Generator that draws the targets.
         """
         none = np.empty(0, dtype=np.int64)
         every = np.unique(np.concatenate([none, *(query.recorded.devices for query in self.queries)]))

@@ -1,7 +1,7 @@
-"""Counterfactual attacks: what would have been published had devices been dropped, elsewhere or corrupted.
+"""Counterfactual attacks: published sums as they would be had devices been dropped, elsewhere or corrupted.
 
-Sums are recomputed from the campaign's own reports and the targets'; what the campaign published stays as it was. A
-coalition has, besides what is published, all that its members received.
+Sums are recomputed from the campaign's reports and those of the targets; the campaign's own publications do not
+change. A coalition has all that its members received, in addition to what is published.
 """
 
 import math
@@ -52,27 +52,28 @@ ONLY_SAMPLING = "the target dropped is worked out for two-round Sampling Privacy
 def play_known_others(
     boards: Sequence[AttackContext], k: int | None, *, rng: np.random.Generator, alpha: float = CLAIMING_TOO_MUCH
 ) -> Iterator[Columns]:
-    """Play for a device in a cell or outside all, at even odds, where everyone else is known.
+    """Evaluate the attack that guesses whether a device is in a cell or outside, if all other devices are known.
 
-    One target of every cell with any is chosen; a coin says whether it stays in the counts as it was, or is taken to
-    be outside, where it adds nothing to the differences. Cells are independent of one another, so are trials.
+    The odds are even. One target is chosen in every cell that has a target. With probability ½ it stays in the counts
+    as it was; otherwise it is moved outside all cells, where it adds nothing to the differences. Cells are independent
+    of one another, and so are trials.
 
     Parameters
     ----------
     boards
-        One for each choice of corrupted vehicles.
+        Attack contexts, one for each choice of corrupted vehicles.
     k
-        Differences below it are suppressed, if the campaign's release suppresses no more.
+        Differences below k are suppressed, unless the campaign's release has a greater threshold.
     rng
-        The choices and coins.
+        Generator of the choices of targets and of whether they stay.
     alpha
         Probability with which the ε lower bound may be too large.
 
     Raises
     ------
     NotPlayableError
-        For mechanisms other than Sampling Privacy without refresh; and where no difference was published that is a
-        number of sampled devices, unless the coalition reads reports.
+        For mechanisms other than Sampling Privacy without refresh; and if no published difference is a number of
+        sampled devices, unless the coalition reads reports.
     """
     trials = [trial for board in boards for query in board.record.queries for trial in _decide(board, query, k, rng)]
     if not sum(len(stay) for stay, _, _ in trials):
@@ -86,7 +87,7 @@ def play_known_others(
 def _decide(
     board: AttackContext, query: QueryRecord, k: int | None, rng: np.random.Generator
 ) -> Iterator[tuple[Mask, Mask, FloatArray]]:
-    """Yield, of targets alike in which of their reports are read: whether they stayed, the guesses, and theory."""
+    """Yield whether targets stayed, the guesses and their theory, for each set of rounds whose reports are read."""
     record, mechanism = board.record, _sampling(board.record, NO_NUMBERS)
     if mechanism.refresh:
         raise NotPlayableError(NO_NUMBERS)
@@ -124,9 +125,9 @@ def _decide(
 
 
 def _taken_outside(board: AttackContext, query: QueryRecord, places: IntArray) -> QueryRecord:
-    """Return the query, all recorded devices in it, as it would be with these targets outside every cell.
+    """Return the query of all recorded devices as it would be with these targets outside every cell.
 
-    A sampled device outside reports 0 in both rounds, and another one its blank: what it reported first.
+    Outside, a sampled device reports 0 in both rounds, and any other device its blank: its first report in both cases.
     """
     whole = board.filed.query(query.number)
     rows = np.flatnonzero(np.isin(whole.recorded.devices, query.recorded.devices[places]))
@@ -140,7 +141,7 @@ def _taken_outside(board: AttackContext, query: QueryRecord, places: IntArray) -
 
 
 def _two_worlds(event: Mask, world: Mask, *, alpha: float) -> float:
-    """Return an ε lower bound from an event in two worlds."""
+    """Return an ε lower bound from the frequencies of an event in two worlds."""
     counts = {
         "hits_p": int(event[world].sum()),
         "trials_p": int(world.sum()),
@@ -151,25 +152,25 @@ def _two_worlds(event: Mask, world: Mask, *, alpha: float) -> float:
 
 
 def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:
-    """Return one target of each cell that has any, (cells,) places."""
+    """Return the position of one random target in each cell that has targets, (cells,)."""
     order = rng.permutation(len(query.truth))
     cells, first = np.unique(query.truth[order], return_index=True)
     return order[first[cells > 0]]
 
 
 def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.random.Generator) -> Iterator[Columns]:
-    """Play with everybody but the target dropped before round two, or the target alone.
+    """Evaluate the attack in which all devices but the target, or only the target, are dropped before round two.
 
-    Others dropped: counts of both rounds are released. Where devices heard in one round only are counted in neither,
-    or there is one round, they are the target's own; else round one holds all devices. The target dropped: differences
-    are released, once; and a second row, metric "released_twice", for a server that releases the same query with it
-    and without. What the campaign's release suppresses is not seen. What the coalition's members received of the target
-    they use as well, whether or not it was counted.
+    Others dropped: the counts of both rounds are released. If devices received in one round only are counted in
+    neither round, or there is one round, the counts are the target's own; otherwise round one holds all devices. Target
+    dropped: differences are released once; a second row, metric "released_twice", is for a server that releases the
+    same query with the target and without it. Values that the campaign's release suppresses are not seen. The coalition
+    also uses the target's reports that its members received, whether or not they were counted.
 
     Parameters
     ----------
     boards
-        One for each choice of corrupted vehicles.
+        Attack contexts, one for each choice of corrupted vehicles.
     dropped
         "others" or "target".
     rng
@@ -178,8 +179,8 @@ def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.rand
     Raises
     ------
     NotPlayableError, NoLikelihoodError
-        Where the game is worked out for other mechanisms only; or a release with noise publishes in place of counts,
-        and the coalition reads no report.
+        If the attack is derived for other mechanisms only; or if a release with noise replaces the counts and the
+        coalition reads no report.
     """
     once: list[Guessed] = []
     twice: list[Guessed] = []
@@ -216,7 +217,7 @@ def _others_dropped(
     *,
     rng: np.random.Generator,
 ) -> Guessed:
-    """Return the guesses where all but the target are dropped."""
+    """Return the guesses if all devices but the target are dropped."""
     record, mechanism, number = board.record, board.record.mechanism, query.number
     tally, corrupted = own_tally(observation, number, 1)
     alone = bool(getattr(record.deployment, "paired", False)) or mechanism.rounds == 1
@@ -251,10 +252,10 @@ def _released_twice(
     *,
     rng: np.random.Generator,
 ) -> Guessed:
-    """Return the guesses where the same query is released with the target and without.
+    """Return the guesses if the same query is released with the target and without it.
 
-    What is left is the target's own differences, in the cells whose difference is published in one of the two releases
-    at least. Together with either of its reports, all of them tell the other one.
+    The two releases differ by the target's own differences, in the cells whose difference is published in at least one
+    of them. All of these differences together with one of the target's two reports reveal the other report.
     """
     differences, k = (query.counts[1] - query.counts[0])[1:], board.record.k
     whole = query.recorded.in_time.all(axis=0)
@@ -276,7 +277,7 @@ def _released_twice(
 
 
 def _rounds_read(board: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
-    """Return which reports of the targets the coalition reads, (rounds, n) bool."""
+    """Return which of the targets' reports the coalition reads, (rounds, n) bool."""
     read = np.zeros((board.record.mechanism.rounds, len(query.truth)), dtype=np.bool_)
     for row in range(len(read)):
         found = read_round(observation, query.number, row + 1)
@@ -293,18 +294,18 @@ def _rounds_read(board: AttackContext, query: QueryRecord, observation: Observat
 def _from_reports(
     mechanism: Any, query: QueryRecord, known: Mask, prior: Prior, *, rng: np.random.Generator
 ) -> tuple[Cells, FloatArray]:
-    """Return the best guesses from the reports that are known of each target, and the expected success of each.
+    """Return the best guess from the known reports of each target, and its expected success.
 
     Parameters
     ----------
     mechanism, query
-        Whose reports, and of which query.
+        The mechanism that made the reports, and their query.
     known
-        (rounds, n) bool.
+        (rounds, n) bool, which reports are known.
     prior
-        What was likely before.
+        The coalition's prior.
     rng
-        Breaks ties where all places are alike.
+        Breaks ties under a uniform prior.
 
     Returns
     -------
@@ -332,7 +333,7 @@ def _guessed(query: QueryRecord, guesses: Cells, theory: FloatArray, prior: Prio
 def _in_chunks(
     record: CampaignRecord, query: QueryRecord, rows: IntArray, guess: Callable[[list[IntArray]], Cells]
 ) -> Cells:
-    """Return the guesses from the targets' own encodings, by round, some targets at a time."""
+    """Return the guesses from the targets' own encodings by round, computed for some targets at a time."""
     mechanism = record.mechanism
     step = max(1, MOST_WORDS // math.prod(mechanism.tally_shape))
     found = [np.empty(0, dtype=np.int32)]
@@ -368,9 +369,9 @@ class TooFewVehiclesError(Exception):
     Parameters
     ----------
     query
-        In which query.
+        Number of the query.
     there
-        How many targets it has.
+        Number of targets that it has.
     """
 
     def __init__(self, query: int, there: int) -> None:
@@ -381,18 +382,18 @@ class TooFewVehiclesError(Exception):
 def play_poisoning(
     record: CampaignRecord, cell: int, corrupted: int, magnitude: int, *, rng: np.random.Generator
 ) -> Iterator[Columns]:
-    """Play with corrupted targets that send what inflates a cell; yield the mean change of its estimate, in vehicles.
+    """Evaluate the attack in which corrupted vehicles inflate a cell: the mean change of its estimate, in vehicles.
 
-    One row for well-formed reports, metric "inflation"; one for vectors of any form, "crafted_inflation". Where servers
-    read reports, or reject what is no valid encoding, crafted vectors are not counted, and whoever knows that sends
-    well-formed reports: the second row is then the first.
+    Yield one row for well-formed reports, metric "inflation", and one for vectors of any form, "crafted_inflation". If
+    servers read plain reports, or reject invalid encodings, crafted vectors are not counted; an adversary that knows
+    this sends well-formed reports, so the second row then has the value of the first.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said which of the mechanism's reports matter, or none is the greatest.
+        If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
     ParameterError
-        If there is no such cell.
+        If the cell does not exist.
     TooFewVehiclesError
         If a query has fewer targets than are to be corrupted.
     """
@@ -427,18 +428,18 @@ def play_poisoning(
 def remake(
     record: CampaignRecord, query: QueryRecord, rows: IntArray, forgery: Forgery | None, *, rng: np.random.Generator
 ) -> Any:
-    """Return the estimate, (cells,) float64, with some targets' reports taken out of the sums and others put in.
+    """Return the estimate, (cells,) float64, with some targets' reports in the sums replaced by others.
 
     Parameters
     ----------
     record, query
-        The campaign, and which query of it.
+        The campaign, and one of its queries.
     rows
-        Places of the corrupted among the targets.
+        Positions of the corrupted vehicles among the targets.
     forgery
-        What they send, in the rounds in which they were heard; None: what they did send.
+        Messages that they send, in the rounds in which their reports were received; None: their own reports.
     rng
-        The servers' own randomness, which no estimate hangs on.
+        The servers' own randomness, on which no estimate depends.
     """
     mechanism, heard = record.mechanism, query.recorded.in_time[:, rows]
     aggregator = record.deployment.aggregator(mechanism, devices=len(rows), rng=rng)
@@ -464,7 +465,7 @@ def remake(
 
 
 def _counted(record: CampaignRecord) -> bool:
-    """Return whether a vector that is no valid encoding would be counted; found by sending one."""
+    """Return whether a vector that is not a valid encoding would be counted; determined by sending one."""
     mechanism = record.mechanism
     rng = np.random.default_rng(0)
     aggregator = record.deployment.aggregator(mechanism, devices=1, rng=rng)

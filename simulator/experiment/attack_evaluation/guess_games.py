@@ -56,7 +56,7 @@ class Member:
     to_query: float = math.inf
 
     def at(self, query: int) -> bool:
-        """Return whether it is a member during a query, by its number in its campaign."""
+        """Return whether the party is a member during a query, given by its number in its campaign."""
         return self.from_query <= query <= self.to_query
 
     def __str__(self) -> str:
@@ -68,23 +68,23 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class AttackContext:
-    """What an attack that guesses is tried on.
+    """Input of one evaluation of an attack that guesses: queries, targets, prior and coalition.
 
     Attributes
     ----------
     filed
         What each party stored of the recorded devices.
     record
-        The same queries with the targets only; queries without a member of the coalition left out.
+        The same queries with the targets only, without the queries during which the coalition has no member.
     even
         Whether the prior is uniform.
     coalition
-        Its members.
+        Members of the coalition.
     corrupted
         (n,) int64: the numbers of its corrupted vehicles. None of them is a target.
     shares
-        By query, (cells + 1,) int64: where the targets were, of all choices of corrupted vehicles together. None: where
-        the targets of this one were.
+        By query, (cells + 1,) int64: number of targets by cell, over all choices of corrupted vehicles together. None:
+        the targets of this context are counted.
     last_vehicle
         Whether all vehicles but one are corrupted.
     """
@@ -98,12 +98,12 @@ class AttackContext:
     last_vehicle: bool = False
 
     def prior(self) -> Prior:
-        """Return the prior of every query that has targets: even, or the share of vehicles in each place.
+        """Return the prior of every query that has targets: uniform, or the share of targets in each cell.
 
-        It is the targets' own share, not that of all vehicles asked they are a sample of: it is more than an outsider
-        could know, and then success without the observation is exactly the largest share, and only coins are left to
-        chance, though the same vehicles are asked again and again. Where most vehicles are corrupted a board has few
-        targets; then it is the share of the targets of all boards.
+        The shares are those of the targets, not those of all vehicles asked, of which the targets are a sample. This is
+        more than an adversary could know. But the success without the observation is then exactly the largest share,
+        and coins are the only randomness, although the same vehicles are asked repeatedly. If most vehicles are
+        corrupted a context has few targets; the shares are then those of the targets of all contexts.
         """
         cells = self.record.mechanism.cells
         queries = [query for query in self.record.queries if len(query.truth)]
@@ -115,15 +115,15 @@ class AttackContext:
         return Prior.from_counts(counts, exact=True)
 
     def observe(self, queries: Sequence[int]) -> Observation:
-        """Return what the coalition saw of some queries."""
+        """Return the coalition's observation of some queries."""
         return Observation.pooled([self._observe(self.filed.query(query)) for query in queries])
 
     def observe_altered(self, query: QueryRecord) -> Observation:
-        """Return what the coalition would have seen of a query, had its reports been these."""
+        """Return the coalition's observation of a query with altered reports."""
         return self._observe(query, altered=True)
 
     def places(self, query: int, kind: HandleKind, handles: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the place of each handle's device among the targets of a query, (n,) int64; −1 of other devices."""
+        """Return the position of each handle's device among a query's targets, (n,) int64; −1 for other devices."""
         devices = self.filed.devices(query, kind, handles)
         return places_of(devices, next(q for q in self.record.queries if q.number == query).recorded.devices)
 
@@ -134,7 +134,7 @@ class AttackContext:
         own = self._own(query, campaign) if any(member.startswith(VEHICLES) for member in members) else None
         return Observation.of(
             self.filed.file(query) if altered else self.filed.transcripts(query.number),
-            # A coalition that spans campaigns may hold parties that one of them lacks.
+            # A coalition that spans campaigns may have parties that one of the campaigns does not have.
             [member for member in members if member.startswith(VEHICLES) or member in campaign.parties],
             mechanism=campaign.mechanism,
             own=() if own is None else (own,),
@@ -144,7 +144,7 @@ class AttackContext:
         )
 
     def _own(self, query: QueryRecord, campaign: CampaignRecord) -> OwnReports | None:
-        """Return what the corrupted vehicles know of a query; None where it asked none of them."""
+        """Return the knowledge of the corrupted vehicles about a query; None if it asked none of them."""
         if self.corrupted is None:
             return None
         places = np.flatnonzero(np.isin(query.recorded.devices, self.corrupted))
@@ -163,24 +163,24 @@ class AttackContext:
 
 
 def play_rounds(kind: str, boards: Sequence[AttackContext], *, rng: np.random.Generator) -> Iterator[Columns]:
-    """Play an attack on single queries; yield the columns of its rows.
+    """Evaluate an attack on single queries; yield the columns of its rows.
 
-    Every target is guessed: one of which the coalition can read nothing, by the prior. Where campaigns are attacked
+    Every target is guessed; if the coalition can read none of its reports, by the prior. If campaigns are attacked
     together, reports of all queries at the same moment are used.
 
     Parameters
     ----------
     kind
-        Of `BY_ROUNDS`.
+        A key of `BY_ROUNDS`.
     boards
-        One for each choice of corrupted vehicles.
+        Attack contexts, one for each choice of corrupted vehicles.
     rng
         Breaks ties, and pairs devices for the ε lower bound.
 
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are.
+        If no likelihood is known for the mechanism's reports.
     """
     parts: list[Guessed] = []
     sampled: list[tuple[AttackContext, SamplingGuesses]] = []
@@ -206,14 +206,14 @@ def play_rounds(kind: str, boards: Sequence[AttackContext], *, rng: np.random.Ge
 
 
 def keeps(record: CampaignRecord) -> bool:
-    """Return whether devices keep something from query to query, so that their reports are not independent."""
+    """Return whether devices keep randomness from query to query, so that their reports are not independent."""
     return not isinstance(record.mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory)
 
 
 def fill_guesses(
     query: QueryRecord, found: Sequence[Guesses], prior: Prior, board: AttackContext, *, rng: np.random.Generator
 ) -> Guessed:
-    """Return one guess a target: the attack's, and the prior's where it has none."""
+    """Return one guess for each target: that of the attack, or of the prior if the attack has none."""
     n = len(query.truth)
     cells = prior.guess(query.number, n, rng=rng)
     theory: float | None = 0.0
@@ -238,15 +238,15 @@ def fill_guesses(
 def play_longitudinal(
     boards: Sequence[AttackContext], asked: Sequence[int], *, rng: np.random.Generator
 ) -> Iterator[Columns]:
-    """Play the longitudinal attack over the first T queries, for each T that was asked.
+    """Evaluate the longitudinal attack over the first T queries, for each T in `asked`.
 
-    Its targets are the devices recorded in all T, in one place throughout; the prior is their own share in each place,
-    or with corrupted vehicles that of all recorded vehicles that stayed.
+    Its targets are the devices recorded in all T queries that stayed in one cell; the prior is their own share in each
+    cell, or with corrupted vehicles that of all recorded vehicles that stayed.
 
     Parameters
     ----------
     boards
-        One for each choice of corrupted vehicles.
+        Attack contexts, one for each choice of corrupted vehicles.
     asked
         Every T.
     rng
@@ -255,7 +255,7 @@ def play_longitudinal(
     Raises
     ------
     NoLikelihoodError
-        If nobody has said how likely the mechanism's reports are.
+        If no likelihood is known for the mechanism's reports.
     """
     for times in asked:
         parts = [part for board in boards if (part := _guess_stayed(board, times, rng=rng)) is not None]
@@ -265,7 +265,7 @@ def play_longitudinal(
 
 
 def _guess_stayed(board: AttackContext, times: int, *, rng: np.random.Generator) -> Guessed | None:
-    """Return the guesses about targets that stayed in one place through the first queries; None if there are none."""
+    """Return the guesses about targets that stayed in one cell through the first queries; None if there are none."""
     queries = list(board.record.queries[:times])
     if len(queries) < times:
         return None
@@ -288,7 +288,7 @@ def _guess_stayed(board: AttackContext, times: int, *, rng: np.random.Generator)
 
 
 def _stayed(queries: Sequence[QueryRecord]) -> QueryRecord:
-    """Return the last query with only those targets that are in all queries, and in one place."""
+    """Return the last query with only those targets that are in all queries, and always in the same cell."""
     last = queries[-1]
     stayed = np.ones(len(last.truth), dtype=np.bool_)
     for query in queries[:-1]:
@@ -299,7 +299,7 @@ def _stayed(queries: Sequence[QueryRecord]) -> QueryRecord:
 
 
 def _theory_of(guesses: Sequence[Guesses], board: AttackContext, last: QueryRecord, prior: Prior) -> float | None:
-    """Return the expected success over those that stayed, whatever was read of each."""
+    """Return the expected success over the targets that stayed, averaged over what was read of each."""
     expected, left, devices = 0.0, len(last.truth), last.recorded.devices
     every = next(query for query in board.record.queries if query.number == last.number)
     for found in guesses:
@@ -315,10 +315,11 @@ def _theory_of(guesses: Sequence[Guesses], board: AttackContext, last: QueryReco
 
 
 def _score_sampled(sampled: Sequence[tuple[AttackContext, SamplingGuesses]]) -> Columns:
-    """Return the row of who was sampled: the greatest posterior, and how often the likelier of the two is right.
+    """Return the row on which devices were sampled: the greatest posterior, and the success of the more likely guess.
 
-    Whether a device was sampled shows in its own reports if it is in a cell and no blank is thrown again: S is then 0
-    followed by the cell, and a blank twice the same. Others' dice only they know; they are not scored.
+    A device's reports show whether it was sampled if it is in a cell and blanks are not drawn again: S gives 0 followed
+    by the cell, and a blank gives the same report twice. The draws of other devices are known only to them; these
+    devices are not scored.
     """
     mechanism: Any = sampled[0][0].record.mechanism
     greatest = max(float(found.probability.max(initial=0.0)) for _, found in sampled)

@@ -1,4 +1,4 @@
-"""Scores of guesses: how often they were right, compared with the best guess without an observation."""
+"""Scores of guesses: their success rate, compared with that of the best guess without an observation."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,14 +9,14 @@ import numpy.typing as npt
 from mechanisms.privacy.audit import clopper_pearson, epsilon_lower_bound
 
 TAIL = 0.025
-"""At each end of a 95 % interval."""
+"""Probability at each end of a 95 % interval."""
 CLAIMING_TOO_MUCH = 1e-6
-"""Probability with which an ε lower bound may be above ε: the bounds of a run are many, and none should be wrong."""
+"""Probability with which an ε lower bound may exceed ε: a run has many bounds, and none should be wrong."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guessed:
-    """One query's guesses, one a target.
+    """One query's guesses, one for each target.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class Guessed:
     prior
         Success of the best guess without the observation.
     theory
-        Expected success; None where it is not known.
+        Expected success; None if it is not known.
     usual
-        The best guess without the observation; None where many are equal.
+        The best guess without the observation; None if several are equally good.
     """
 
     guesses: npt.NDArray[np.int32]
@@ -58,17 +58,17 @@ class GuessScore:
 
     @property
     def columns(self) -> dict[str, float | int | None]:
-        """By name."""
+        """The columns by name."""
         return asdict(self)
 
 
 def score_hits(
     hits: int, trials: int, *, prior: float, theory: float | None, epsilon_lower: float | None = None
 ) -> GuessScore:
-    """Return the score of so many right guesses of so many.
+    """Return the score of `hits` right guesses in `trials`.
 
-    Trials with different chances make the interval wider than it need be (Hoeffding 1956); truths are fixed, coins
-    independent.
+    Truths are fixed and coins independent. If trials have different probabilities, the interval is wider than necessary
+    (Hoeffding 1956).
     """
     low, high = (float(end) for end in clopper_pearson(hits, trials, alpha=TAIL))
     success = hits / trials
@@ -78,7 +78,7 @@ def score_hits(
 def score_guesses(
     parts: Sequence[Guessed], *, rng: np.random.Generator, alpha: float = CLAIMING_TOO_MUCH, kept: bool = False
 ) -> GuessScore | None:
-    """Score the guesses of some queries; None where there are none.
+    """Score the guesses of some queries; None if there are none.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def score_guesses(
         Probability with which that bound may be too large.
     kept
         Whether devices keep coins from query to query. Then trials of different queries are not independent: the
-        interval is as wide as if only one query's were, and the bound is of the first query.
+        interval is as wide as for the trials of a single query, and the bound is that of the first query.
     """
     parts = [part for part in parts if len(part.truth)]
     trials = sum(len(part.truth) for part in parts)
@@ -113,11 +113,12 @@ def score_guesses(
 
 
 def _epsilon(parts: Sequence[Guessed], *, rng: np.random.Generator, alpha: float) -> float | None:
-    """Return an ε lower bound from pairs of devices in different places, or None where there are none.
+    """Return an ε lower bound from pairs of devices in different cells, or None if there are no pairs.
 
-    Of a pair (i, j) in one query the event is "t_i is guessed". Its probability for i is at most e^ε times that for j,
-    whose truth is another and whose guess is made of the same prior; so are the sums over pairs. Nobody is in two
-    pairs, so all are independent. Pairs whose t_i is guessed of whoever says nothing show little, and are left out.
+    For a pair (i, j) in one query the event is "t_i is guessed". Its probability for i is at most e^ε times that for j,
+    which has another truth and whose guess is made with the same prior; the same holds for the sums over pairs. No
+    device is in two pairs, so all are independent. Pairs whose t_i is the best guess without any observation carry
+    little information and are left out.
     """
     hits_p = hits_q = pairs = 0
     for part in parts:
@@ -136,4 +137,4 @@ def _epsilon(parts: Sequence[Guessed], *, rng: np.random.Generator, alpha: float
 
 
 class NotPlayableError(Exception):
-    """Why an attack cannot be tried, as a sentence without its full stop."""
+    """An attack cannot be evaluated; the message is the reason, a sentence without its full stop."""

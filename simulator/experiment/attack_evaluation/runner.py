@@ -34,30 +34,30 @@ from simulator.streams import Streams
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one attack by one coalition came to, on one mechanism in one campaign. None is null in the table.
+    """Result of one attack by one coalition on one mechanism in one campaign. None is null in the table.
 
     Attributes
     ----------
     name, attack
         The attack's name in the scenario, and its kind.
     coalition, colluding
-        The parties, and how many they are, each corrupted vehicle counted.
+        The parties, and their number, each corrupted vehicle counted.
     servers
-        How many servers the deployment has.
+        Number of servers of the deployment.
     mechanism, campaign
         Their names.
     trials
-        Guesses made; where it is no guess, queries.
+        Number of guesses; for an attack that does not guess, of queries.
     prior, success, theory
-        Success rates of the best guess without what the coalition saw and with it, and as theory has the latter.
-        `prior` is the largest of the prior probabilities, averaged over trials. Where it is no guess, `theory` is of
-        `value`.
+        Success rates of the best guess without the observation and with it, and the expected value of the latter.
+        `prior` is the largest of the prior probabilities, averaged over trials. For an attack that does not guess,
+        `theory` is the expected value of `value`.
     gain, gain_low, gain_high
         `success` − `prior`, and the ends of its 95 % interval (Clopper and Pearson).
     epsilon_lower
-        An ε that nothing more private would have shown, but with probability 10⁻⁶.
+        A lower bound on ε, which exceeds the true ε with probability at most 10⁻⁶.
     metric, value, unit
-        What else is measured, or what is guessed besides the cell.
+        A further measured quantity, or what is guessed in addition to the cell.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Finding:
 
 
 def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
-    """Return the table of `attacks.parquet`, one row a finding."""
+    """Return the table of `attacks.parquet`, one row for each finding."""
     names = [field.name for field in fields(Finding)]
     return pd.DataFrame(
         {
@@ -94,22 +94,22 @@ def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
 VEHICLES = "vehicles:"
 NOBODY = "none"
 MOST_CHOICES = 200
-"""Choices of corrupted vehicles that are tried at most."""
+"""Greatest number of choices of corrupted vehicles that are tried."""
 MANY_TARGETS = 100
-"""Targets from which on their own share in each place is the prior of a single choice."""
+"""Least number of targets for which their own share in each cell is the prior, if there is a single choice."""
 Records = Mapping[tuple[str, str], CampaignRecord]
 
 
 @dataclass(frozen=True, eq=False)
 class Challenged:
-    """What came of all attacks.
+    """Results of all attacks.
 
     Attributes
     ----------
     findings
         Rows of `attacks.parquet`.
     notes
-        Why there is no row where one might be looked for, a sentence each.
+        Reasons why expected rows are missing, one sentence each.
     """
 
     findings: tuple[Finding, ...]
@@ -117,16 +117,16 @@ class Challenged:
 
 
 def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, source: str = "") -> Challenged:
-    """Let every attack of a scenario be tried on every campaign and mechanism it is for.
+    """Run every attack of a scenario on every campaign and mechanism that it applies to.
 
     Parameters
     ----------
     attacks
         Sections of ``[[attacks]]``.
     records
-        By campaign and mechanism, of campaigns that count devices.
+        By campaign and mechanism, for campaigns that count devices.
     streams
-        The run's generators; attacks have their own, so none changes any estimate or another attack's guesses.
+        The run's generators; attacks have their own, so no attack changes an estimate or another attack's guesses.
     source
         The scenario's name, for messages.
 
@@ -137,7 +137,7 @@ def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, sou
     Raises
     ------
     ScenarioError
-        If there is no such cell, or fewer vehicles than are to be corrupted.
+        If an attacked cell does not exist, or there are fewer vehicles than are to be corrupted.
     """
     findings: list[Finding] = []
     notes: list[str] = []
@@ -188,7 +188,7 @@ def _attacked(attack: Any, records: Records) -> Iterator[tuple[tuple[str, ...], 
 
 
 def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -> bool:
-    """Return whether an attack is for this campaign and mechanism: it names them, or names none and can be tried."""
+    """Return whether an attack applies to a campaign and mechanism: it names them, or names none and is possible."""
     if attack.campaigns is not None and campaign not in attack.campaigns:
         return False
     if attack.mechanisms is not None and mechanism not in attack.mechanisms:
@@ -199,7 +199,7 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
     if only_sampling and attack.mechanisms is None and not isinstance(record.mechanism, SamplingPrivacy):
         return False
     there = [member for member in members_of(attack) if _is_there(member, record)]
-    # A coalition that spans campaigns needs one of its parties in each.
+    # A coalition that spans campaigns needs at least one of its parties in each campaign.
     return bool(there) if getattr(attack, "together", False) else len(there) == len(members_of(attack))
 
 
@@ -222,7 +222,7 @@ def _is_there(member: Member, record: CampaignRecord) -> bool:
 
 
 def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -> Iterator[str]:
-    """Yield what a campaign that an attack names lacks; campaigns it does not name are simply passed over."""
+    """Yield what is missing in a campaign that an attack names; campaigns that it does not name yield nothing."""
     if campaign not in (attack.campaigns or ()) or mechanism not in (attack.mechanisms or (mechanism,)):
         return
     if attack.kind == "shares" and record.deployment.kind != "secret_shared":
@@ -233,7 +233,7 @@ def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord)
 
 
 def _lacking(attack: Any, boards: Sequence[AttackContext], rows: Sequence[Finding]) -> Iterator[str]:
-    """Yield why a number of queries that is asked for has no row, or the attack has none at all."""
+    """Yield the reasons why a requested number of queries has no row, or the attack has no row at all."""
     if attack.kind == "longitudinal":
         there = {row.value for row in rows}
         for times in attack.asked:
@@ -248,7 +248,10 @@ def _lacking(attack: Any, boards: Sequence[AttackContext], rows: Sequence[Findin
 def _rows(
     attack: Any, filed: FiledQueries, campaigns: Sequence[str], name: str, streams: Streams
 ) -> tuple[list[Finding], list[str]]:
-    """Return the findings of an attack, by the whole coalition or by its first members, and why some are missing."""
+    """Return the findings of an attack by the whole coalition, or by its first members too, and missing rows' reasons.
+
+    Coalitions of the first members are added if the attack is `growing`.
+    """
     members = members_of(attack)
     findings: list[Finding] = []
     boards: list[AttackContext] = []
@@ -276,10 +279,10 @@ def _rows(
 def _boards(
     attack: Any, filed: FiledQueries, coalition: Sequence[Member], campaigns: Sequence[str], streams: Streams
 ) -> list[AttackContext]:
-    """Return what an attack is tried on: one board, or one for each choice of the vehicles that are not corrupted.
+    """Return the contexts of an attack: one, or one for each choice of the vehicles that are not corrupted.
 
-    Where fewer vehicles are honest than targets are wanted, several choices are tried, each vehicle being honest in at
-    most one.
+    If there are fewer honest vehicles than targets requested, several choices are tried; each vehicle is honest in at
+    most one of them.
     """
     record = filed.record
     if coalition:
@@ -312,13 +315,13 @@ def _boards(
         query.number: sum(_places(board.record.queries[row], record.mechanism.cells) for board in boards)
         for row, query in enumerate(record.queries)
     }
-    if choices == 1:  # so few targets that their own share would be all there is to know
+    if choices == 1:  # with so few targets, their own shares would already reveal their cells
         shares = {query.number: query.occupancy for query in record.queries}
     return [replace(board, shares=shares) for board in boards]
 
 
 def _places(query: QueryRecord, cells: int) -> Any:
-    """Return where the targets of a query were, (cells + 1,) int64."""
+    """Return the number of a query's targets by cell, (cells + 1,) int64."""
     return np.bincount(query.truth, minlength=cells + 1)
 
 
@@ -345,5 +348,5 @@ def _play(
 
 
 def _vehicles(coalition: Sequence[Member]) -> int:
-    """Return how many corrupted vehicles are in a coalition."""
+    """Return the number of corrupted vehicles in a coalition."""
     return sum(int(member.party.removeprefix(VEHICLES)) for member in coalition if member.party.startswith(VEHICLES))

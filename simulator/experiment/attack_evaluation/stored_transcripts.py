@@ -1,4 +1,4 @@
-"""Transcripts of the parties about recorded devices, and the device behind each handle."""
+"""Transcripts of the parties, restricted to recorded devices, and the device of each handle."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,16 +14,20 @@ from simulator.streams import Streams
 IntArray = npt.NDArray[np.int64]
 
 MOST_WORDS = 2**25
-"""Words of shares that are kept from one attack to the next: 256 MB. Beyond, each query is filed anew for each."""
+"""Greatest number of words of shares kept from one attack to the next: 256 MB. Beyond, each attack computes the
+transcripts of each query again."""
 
 
 class FiledQueries:
-    """Files the queries of one campaign, or of several over the same traffic, each with a stream of its own.
+    """Transcripts of the queries of one campaign, or of several over the same traffic.
+
+    Each query's transcripts are drawn from a random stream of their own.
 
     Parameters
     ----------
     campaigns
-        Of the recorded devices, by name. The queries of several are numbered anew, in the order of their moments.
+        Records with the recorded devices, by name. The queries of several campaigns are numbered anew, in the order of
+        their moments of truth.
     name
         The mechanism's name.
     streams
@@ -51,24 +55,24 @@ class FiledQueries:
         self._kept: dict[int, dict[str, Transcript]] | None = {} if devices * each <= MOST_WORDS else None
 
     def origin(self, query: int) -> tuple[str, int]:
-        """Return the campaign that a query is of, and its number there."""
+        """Return the campaign of a query, and the query's number in that campaign."""
         return self._origin[query]
 
     def campaign_of(self, query: int) -> CampaignRecord:
-        """Return the record of the campaign that a query is of."""
+        """Return the record of a query's campaign."""
         return self.campaigns[self._origin[query][0]]
 
     def query(self, query: int) -> QueryRecord:
-        """Return a query, all recorded devices in it."""
+        """Return a query with all recorded devices."""
         return self._queries[query]
 
     def simultaneous(self, query: int) -> list[int]:
-        """Return the queries with the same moment of truth, the query among them."""
+        """Return the queries with the same moment of truth, including the given one."""
         moment = self._queries[query].time_s
         return [one.number for one in self._queries.values() if one.time_s == moment or one.number == query]
 
     def transcripts(self, query: int) -> dict[str, Transcript]:
-        """Return what each party stored of a query, by party."""
+        """Return each party's transcript of a query, by party."""
         if self._kept is None:
             return self.file(self._queries[query])
         if query not in self._kept:
@@ -76,7 +80,7 @@ class FiledQueries:
         return self._kept[query]
 
     def file(self, query: QueryRecord) -> dict[str, Transcript]:
-        """Return what each party would have stored of a query, had it been like this."""
+        """Return each party's transcript of a query with possibly altered reports, by party."""
         campaign, number = self._origin[query.number]
         record = self.campaigns[campaign]
         return record.deployment.transcripts(
@@ -89,7 +93,7 @@ class FiledQueries:
         )
 
     def devices(self, query: int, kind: HandleKind, handles: IntArray) -> IntArray:
-        """Return the device behind each handle of a query, (n,) int64."""
+        """Return the device of each handle of a query, (n,) int64."""
         if kind == "device":
             return handles
         recorded = self._queries[query].recorded
@@ -98,7 +102,7 @@ class FiledQueries:
 
 
 def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
-    """Return where each device is in a list without repeats, (n,) int64; −1 where it is not."""
+    """Return the position of each device in a list without repetitions, (n,) int64; −1 if absent."""
     listed = np.asarray(among, dtype=np.int64)
     if not len(listed):
         return np.full(len(devices), -1, dtype=np.int64)

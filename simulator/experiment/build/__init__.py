@@ -1,4 +1,4 @@
-"""The composition root: the one place that names concrete parts."""
+"""Composition root: the only package that names the concrete parts of a run."""
 
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.comparison_engine import build_beside, build_flow_check

@@ -28,24 +28,24 @@ from simulator.traffic.static import Owners, PlaceList, Sites
 
 
 def build_stations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
-    """Make cells of the stations of a table.
+    """Build one cell for each station of a table.
 
     Raises
     ------
     CellsError, TrafficError
-        If the table cannot be read, or a station that is wanted is not in it.
+        If the table cannot be read, or a requested station is not in it.
     """
     sites, notes = _of_file(section, ground)
     return _cells("stations", section, sites, _chosen(section, sites.names or [])), notes
 
 
 def build_locations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
-    """Make cells of the locations of a table, or of those where data owners are.
+    """Build one cell for each location of a table, or of the data owners.
 
     Raises
     ------
     CellsError, TrafficError
-        If there are none, or one that is wanted is not among them.
+        If there are no locations, or a requested one is not among them.
     """
     owners = ground.recorded
     if section.file is not None:
@@ -88,7 +88,7 @@ def _of_file(section: Any, ground: Ground) -> tuple[Sites, list[str]]:
 
 
 def _chosen(section: Any, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Return which places are cells, in their order."""
+    """Return the numbers of the places that are cells, in the order of the cells."""
     if section.names is None:
         return np.arange(len(names))
     place = {name: i for i, name in enumerate(names)}
@@ -120,17 +120,17 @@ def _some(names: list[str]) -> str:
 
 
 NAMES = ("sumo_edge", "gmns_link", "edge", "id", "name")
-"""Attributes of an edge that are a name of it, the first one there."""
+"""Attributes of an edge that can be its name; the first one present is used."""
 SHOWN = 8
 
 
 def build_road_segments(section: Any, ground: Ground) -> tuple[RoadSegments, list[str]]:
-    """Make each link a cell, or each road, or those of them that are wanted.
+    """Build one cell for each link or each road, or for the requested ones.
 
     Raises
     ------
     CellsError
-        If there are no roads, or none of the classes.
+        If there are no roads, or none of a requested class.
     """
     roads = ground.roads
     if roads is None:
@@ -165,7 +165,7 @@ def build_road_segments(section: Any, ground: Ground) -> tuple[RoadSegments, lis
 
 
 def _geometries(roads: RoadNetwork, edges: list[Any]) -> npt.NDArray[np.object_]:
-    """Return a line a link: its own, or the straight one."""
+    """Return one line for each link: its own geometry, or a straight line."""
     straight: npt.NDArray[np.object_] = np.asarray(
         shapely.linestrings(np.stack([roads.shapes.start_xy, roads.shapes.end_xy], axis=1)), dtype=object
     )
@@ -175,7 +175,7 @@ def _geometries(roads: RoadNetwork, edges: list[Any]) -> npt.NDArray[np.object_]
 
 
 def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """Say which links are of the classes, (links,) bool."""
+    """Return which links are of the requested classes, (links,) bool."""
     texts = [str(value) for value in classes]
     known = sorted({text for text, value in zip(texts, classes, strict=True) if value is not None})
     if absent := [name for name in wanted if name not in known]:
@@ -193,7 +193,7 @@ def _greatest(
     chosen: npt.NDArray[np.int64],
     top: int,
 ) -> npt.NDArray[np.int64]:
-    """Choose the roads of the greatest capacity, of equals the longest, then the first; ascending."""
+    """Return the roads of the greatest capacity, ascending; ties go to the longest road, then to the first."""
     links = roads.links
     size = int(road.max()) + 1
     capacity = np.bincount(road[wanted], (links.capacity_vph * links.lanes)[wanted], minlength=size)[chosen]
@@ -209,16 +209,16 @@ def _name(edge: tuple[Any, Any, dict[str, Any]], *, both: bool) -> str:
 
 
 Divided = tuple[Partition, list[str]]
-"""The cells, and what was left out or filled in, one sentence each."""
+"""The cells, and notes on what was left out or filled in, one sentence each."""
 
 
-def build_cells(section: Any, ground: Ground) -> Divided:  # a union told apart by its kind
-    """Divide a city into cells, and merge them as often as the section says.
+def build_cells(section: Any, ground: Ground) -> Divided:  # a union discriminated by its kind
+    """Divide a city into cells, and merge them to the level that the section states.
 
     Raises
     ------
     CellsError
-        If the cells cannot be laid over it.
+        If the cells cannot be laid over the city.
     """
     try:
         cells, notes = _KINDS[section.kind](section, ground)

@@ -14,11 +14,11 @@ from simulator.roads import RoadsError
 from simulator.traffic.errors import TrafficError
 
 WIDEST_CITY_KM = 200.0
-"""Greater than the extent of any metropolitan area; wider roads are more likely read in a wrong system."""
+"""Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
 
 
 def build_city(scenario: Scenario) -> City:
-    """Make or read the roads and divide them into cells.
+    """Build or read the roads and divide them into cells.
 
     Raises
     ------
@@ -53,7 +53,10 @@ def build_city(scenario: Scenario) -> City:
 
 
 def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list[Fault]:
-    """Name coordinates as the likely cause of too many cells, where they are doubted or span more than a city."""
+    """Return faults that name coordinates as the likely cause of too many cells.
+
+    There are none unless the coordinates are doubtful or span more than a city.
+    """
     x_min, y_min, x_max, y_max = ground.bounds
     width_km, height_km = (x_max - x_min) / 1000.0, (y_max - y_min) / 1000.0
     doubts = [doubt for doubt in doubts_of(notes) if "coordinate" in doubt]

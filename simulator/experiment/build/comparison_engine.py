@@ -1,4 +1,4 @@
-"""Builds what a run's traffic is compared with: a second engine on the same vehicles, or published link flows."""
+"""Builds the references for a run's traffic: a second engine on the same vehicles, or published link flows."""
 
 import re
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ _EDGE = re.compile(r"edge '([^']+)'")
 
 
 class Beside(NamedTuple):
-    """An engine that drives after the run's own, its name, and what to know of its vehicles."""
+    """An engine that runs after the run's own for comparison, its name, and notes on its vehicles."""
 
     name: str
     engine: Engine
@@ -41,22 +41,22 @@ class Beside(NamedTuple):
 def build_beside(
     scenario: Scenario, city: City, *, end_s: float, streams: Streams, stopwatch: Stopwatch
 ) -> Beside | None:
-    """Make the engine that a scenario wants beside its own, with the same vehicles; None where it wants none.
+    """Build the engine that a scenario compares with its own, with the same vehicles; None if it requests none.
 
-    Departures and routes are those of SUMO's files, over the same roads; of vehicles that SUMO draws by chance, as
-    many are drawn, not the same ones.
+    Departures and routes are those of SUMO's files, over the same roads. Of the vehicles that SUMO draws at random, the
+    same number is drawn, but not the same vehicles.
 
     Parameters
     ----------
     scenario, city, streams, stopwatch
         As for the run's own engine.
     end_s
-        When the run ends: of its last tick, that is the last departure that either engine counts.
+        End of the run, seconds; both engines count departures up to its last tick.
 
     Raises
     ------
     ScenarioError
-        If SUMO's files cannot be used, or none of the vehicles can be driven over these roads.
+        If SUMO's files cannot be used, or none of the vehicles can drive on these roads.
     """
     section = scenario.traffic
     if section.engine != "sumo" or section.beside is None:
@@ -84,7 +84,7 @@ def build_beside(
 
 
 def _faults(scenario: Scenario, error: TrafficError, *, streams: Streams) -> list[Fault]:
-    """Blame this engine for vehicles that SUMO can drive and it cannot, and SUMO's files for all else."""
+    """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
     if any("can be driven on these roads" in fault for fault in error.faults):
         named = {edge for fault in error.faults for edge in _EDGE.findall(fault)}
         elements = elements_of(sumo_inputs(scenario, streams=streams).net, error=TrafficError)
@@ -94,14 +94,14 @@ def _faults(scenario: Scenario, error: TrafficError, *, streams: Streams) -> lis
 
 
 def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowCheck | None, list[str]]:
-    """Read the flows that `roads.flows` names, and the trips they are of.
+    """Read the flows that `roads.flows` names, and the trips that cause them.
 
     Returns
     -------
     check : FlowCheck or None
-        None where the scenario names no flows, or drives other trips than a table's.
+        None if the scenario names no flows, or its trips are not those of a table.
     notes : list of str
-        Why flows that are named are not used.
+        The reason if flows that are named are not used.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
 
 
 def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdPairs, float]:
-    """Return the trips of the file between nodes, and how many more there are that no path allows."""
+    """Return the trips of the file between nodes, and the number of further trips that have no path."""
     table = read_trip_table(scenarios.locate(trips), columns=columns)
     zones = Zones.named_by(table.places, roads)
     if not zones.of_one_node:

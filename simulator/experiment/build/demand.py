@@ -72,12 +72,12 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
 
 
 def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand | None:
-    """Plan the traffic of a scenario whose demand comes from files; None of any other.
+    """Return the demand of a scenario if it is read from files, and check it; None for any other demand.
 
     Raises
     ------
     ScenarioError
-        If a file cannot be used, or fewer vehicles come of it than a coalition corrupts.
+        If a file cannot be used, or yields fewer vehicles than a coalition corrupts.
     """
     section: Any = scenario.traffic
     if section.engine not in {"fleet", "agents"} or not (section.trips or section.zones or section.profile):
@@ -98,7 +98,7 @@ def _listed(trips: str | Sequence[str]) -> Sequence[str]:
 
 
 def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
-    """Return when trips depart, and which part of them does so within the run."""
+    """Return the departures of trips, and the share of trips that depart within the run."""
     if section.departures == "profile":
         path = scenarios.locate(section.profile)
         windows = within_run(read_profile(path), begin_s=section.begin_s, duration_s=duration_s)

@@ -27,12 +27,12 @@ from simulator.traffic.trips import Trips
 
 
 def build_driven(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch) -> Engine:
-    """Plan trips and routes, and put them into the engine the scenario names.
+    """Build the engine that the scenario names, with trips and routes.
 
     Raises
     ------
     ScenarioError
-        If no path leads between two places that a trip joins.
+        If there is no path between the origin and the destination of a trip.
     TrafficError
         If the file of trips cannot be used.
     """
@@ -72,7 +72,7 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
     Raises
     ------
     ScenarioError
-        If no path leads between two places that a trip joins.
+        If there is no path between the origin and the destination of a trip.
     """
     try:
         return paths.routes(trips)
@@ -87,7 +87,7 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
 
 
 class _Builder(Protocol):
-    """Makes one kind of engine; its time goes to the stopwatch's phases."""
+    """Function that builds one kind of engine; its time is measured by the stopwatch's phases."""
 
     def __call__(self, scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine: ...
 
@@ -95,12 +95,12 @@ class _Builder(Protocol):
 def build_engine(
     scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None
 ) -> Engine:
-    """Make what moves the vehicles; `end_s` is when the run ends, for SUMO, which counts departures in its files.
+    """Build the traffic engine; `end_s` is the end of the run, used for SUMO, whose departures are counted in files.
 
     Raises
     ------
     ScenarioError
-        If the traffic cannot be had: no path between two places that a trip joins, a file that does not fit.
+        If the traffic cannot be built: there is no path for a trip, or a file does not fit.
     """
     sumo = scenario.traffic.engine == "sumo"
     build = partial(build_sumo, end_s=end_s) if sumo else _ENGINES[scenario.traffic.engine]
@@ -111,7 +111,7 @@ def build_engine(
 
 
 def traffic_faults(scenario: Scenario, error: TrafficError) -> list[Fault]:
-    """Put the faults of an engine, or of what it was made of, under the keys of the scenario that cause them."""
+    """Assign the faults of an engine, or of its input, to the keys of the scenario that cause them."""
     if scenario.traffic.engine == "sumo":
         return sumo_faults(scenario, error.faults)
     return [Fault("traffic", fault) for fault in error.faults]
@@ -130,7 +130,7 @@ _ENGINES: Mapping[str, _Builder] = {
 
 
 def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | None:
-    """Make the sampler; None where the scenario wants no floating-car data."""
+    """Build the recorder of floating-car data; None if the scenario requests no such data."""
     section = scenario.fcd
     if section is None:
         return None

@@ -1,4 +1,4 @@
-"""Builds the mechanisms of a scenario, the user's own included, which are imported and verified."""
+"""Builds the mechanisms of a scenario, including the user's own, which are imported and verified."""
 
 import hashlib
 import importlib
@@ -30,16 +30,16 @@ REQUIRED = (
     "sample_counts",
     "claim",
 )
-"""What every mechanism has; `crowdveil check` tests that it keeps its promises."""
+"""Attributes of every mechanism; `crowdveil check` tests that they behave as specified."""
 
 METHODS = REQUIRED[REQUIRED.index("enrol") :]
-"""Those of `REQUIRED` that a class has before an instance is made of it."""
+"""Attributes in `REQUIRED` that the class itself has, before an instance is made."""
 
 BATCH = 1 << 16
 
 
 class NotAMechanismError(TypeError):
-    """What a plug-in's name leads to is no class of mechanisms."""
+    """The name of a plug-in refers to an object that is not a class of mechanisms."""
 
 
 def import_plug_in(kind: str) -> type:
@@ -48,9 +48,9 @@ def import_plug_in(kind: str) -> type:
     Raises
     ------
     ImportError, AttributeError
-        If there is no such module, or nothing of that name in it.
+        If there is no such module, or it has no attribute of that name.
     NotAMechanismError
-        If what it names is not a class, or lacks methods of a mechanism.
+        If the attribute is not a class, or lacks methods of a mechanism.
     """
     module, _, name = kind.partition(":")
     found = getattr(importlib.import_module(module), name)
@@ -70,22 +70,22 @@ def source_sha256(found: type) -> str | None:
 
 
 class PlugIn:
-    """Passes everything on to a user's mechanism, and stands in for the optional parts it lacks.
+    """Wrapper of a user's mechanism that forwards all attributes and supplies the optional ones it lacks.
 
     Parameters
     ----------
     mechanism
-        With everything in `REQUIRED`. Without `std_error` there is no theory to stand beside its error; without
-        `batch` its devices answer 65,536 at a time; without `warnings` there are none.
+        Object with all attributes in `REQUIRED`. Without `std_error` there is no theory to compare its error with;
+        without `batch` its devices answer 65,536 at a time; without `warnings` it has no warnings.
     cells
         The number of cells.
     sha256
-        Of the file of the module that defines it, where it has one.
+        Checksum of the file of the module that defines it; None if it has no file.
 
     Raises
     ------
     TypeError
-        If something required is missing, all of it named.
+        If required attributes are missing; the message names all of them.
     """
 
     def __init__(self, mechanism: Any, *, cells: int, sha256: str | None = None) -> None:  # whatever the user wrote
@@ -111,7 +111,7 @@ class PlugIn:
         return np.asarray(self._mechanism.tally(chosen), dtype=np.int64)
 
     def std_error(self, true_counts: npt.NDArray[np.int64], **heard: Any) -> npt.NDArray[np.float64]:
-        """Return the mechanism's own theory, NaN where it has none."""
+        """Return the mechanism's own theoretical standard error, NaN if it has none."""
         own = getattr(self._mechanism, "std_error", None)
         if own is None:
             return np.full(self.cells, np.nan)
@@ -119,12 +119,13 @@ class PlugIn:
 
 
 def import_plug_ins(scenario: Scenario) -> dict[str, Callable[..., LocalMechanism]]:
-    """Import the classes that a scenario names, if it may, and return what makes a mechanism of each, by kind.
+    """Import the classes that a scenario names, if permitted; return functions that build their mechanisms, by kind.
 
     Raises
     ------
     ScenarioError
-        If it may not, or for each class that cannot be had or is no mechanism; none has been called then.
+        If plug-ins are not permitted, or for each class that cannot be imported or is not a mechanism; no class has
+        been called then.
     """
     faults, makes = [], {}
     for section in scenario.mechanisms:
@@ -146,12 +147,12 @@ def import_plug_ins(scenario: Scenario) -> dict[str, Callable[..., LocalMechanis
 
 
 def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism]:
-    """Make every mechanism, by name, for a city of `cells` cells.
+    """Build every mechanism, by name, for a city of `cells` cells.
 
     Raises
     ------
     ScenarioError
-        If parameters do not fit the number of cells, or a plug-in cannot be had.
+        If parameters do not fit the number of cells, or a plug-in cannot be imported.
     """
     faults, built = [], {}
     plug_ins = import_plug_ins(scenario)
@@ -160,7 +161,7 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
         try:
             make = _MECHANISMS.get(section.kind) or plug_ins[section.kind]
             with warnings.catch_warnings():
-                # The result carries a mechanism's warnings, so that they are told once and kept.
+                # The result contains a mechanism's warnings, so that they are shown once and stored.
                 warnings.simplefilter("ignore", ParameterWarning)
                 built[section.name] = make(cells=cells, **section.parameters)
         except ParameterError as error:
@@ -175,7 +176,7 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
 def _sampling_privacy(*, cells: int, form: str, refresh: float, **parameters: Any) -> LocalMechanism:
     if form == "multi":
         return local.SamplingPrivacy(cells=cells, refresh=refresh, **parameters)
-    # The schema has seen to it that the one blank, if given, is what the other two leave.
+    # The schema has checked that the single blank, if given, is what the other two probabilities leave.
     blank = parameters.pop("blank", None)
     if blank is not None:
         parameters.setdefault("blank_zero", 1.0 - parameters["sampling"] - blank)

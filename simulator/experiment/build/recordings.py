@@ -19,12 +19,12 @@ from simulator.traffic.trace import Matching, Recording, Replay, read_trace
 
 
 def read_static(section: Any, roads: RoadNetwork | None) -> Owners:  # a section of engine "static"
-    """Read the table of owners, in the coordinate system of the roads where there are any.
+    """Read the table of owners, in the coordinate system of the roads if there are roads.
 
     Raises
     ------
     TrafficError
-        If it cannot be read as it should be.
+        If it cannot be read as the section specifies.
     """
     reading = OwnerOptions(
         columns=section.columns.mapping(),
@@ -42,17 +42,17 @@ def read_static(section: Any, roads: RoadNetwork | None) -> Owners:  # a section
 
 
 def file_format(section: Any) -> FileFormat:
-    """Say how the file of a section is written."""
+    """Return the format of a section's file."""
     return FileFormat(section.separator, section.header, section.where or {})
 
 
 def build_static(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine:  # noqa: ARG001  as every engine's
-    """Put the owners that were read with the city into an engine.
+    """Build the engine of the data owners that were read with the city.
 
     Raises
     ------
     ScenarioError
-        If a campaign asks for speeds, which nobody has.
+        If a campaign asks for speeds, which data owners do not have.
     """
     owners = city.ground.recorded
     if not isinstance(owners, Owners):
@@ -72,12 +72,12 @@ def build_static(scenario: Scenario, city: City, *, streams: Streams, stopwatch:
 
 
 def read_recording(section: Any, roads: RoadNetwork | None) -> Recording:
-    """Read a trace, lay it on the ground of a city, and match it to the roads where that is asked.
+    """Read a trace, transform it to the coordinates of the city, and match it to the roads if requested.
 
     Raises
     ------
     TrafficError
-        If it cannot be read, nothing of it is in the run, or it is not where the roads are.
+        If it cannot be read, no part of it is within the run, or it does not overlap the roads.
     """
     trace = read_trace(
         [_located(reference) for reference in section.trace],
@@ -102,7 +102,7 @@ def build_trace(
     streams: Streams,  # noqa: ARG001 - a recording draws nothing
     stopwatch: Stopwatch,  # noqa: ARG001 - its time goes to building the city
 ) -> Engine:
-    """Make the engine that replays the city's recording."""
+    """Build the engine that replays the city's recording."""
     recording, section = city.ground.recorded, scenario.traffic
     if not (isinstance(recording, Recording) and isinstance(section, TraceTraffic)):
         raise TypeError(f"engine trace needs a city with a Recording, received {recording!r}")
@@ -125,13 +125,13 @@ def _located(reference: str) -> Path:
 
 def read_recorded(
     section: Any, roads: RoadNetwork | None
-) -> RecordedTraffic | None:  # a union told apart by its engine
-    """Read the recording that a scenario's traffic replays; None where its engine drives.
+) -> RecordedTraffic | None:  # a union discriminated by its engine
+    """Read the recording that a scenario's traffic replays; None if its engine simulates traffic.
 
     Raises
     ------
     TrafficError
-        If the file cannot be read as it should be.
+        If the file cannot be read as the section specifies.
     """
     read = _RECORDED.get(section.engine)
     return None if read is None else read(section, roads)

@@ -34,7 +34,7 @@ def _doubted(roads: RoadNetwork, section: Any) -> tuple[RoadNetwork, list[str]]:
 
 
 def gmns_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
-    """Read a GMNS network as a section says; units it leaves out are those of the folder's config table."""
+    """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
     roads, report = read_gmns(
         locate_folder(section.path),
         crs=section.crs,
@@ -56,9 +56,9 @@ def osm_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
     Returns
     -------
     roads : RoadNetwork
-        Strongly connected.
+        Strongly connected network.
     notes : list of str
-        What was left out and filled in, one sentence each.
+        What was left out or filled in, one sentence each.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def sumo_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
     Returns
     -------
     roads : RoadNetwork
-        Edges carry ``sumo_edge``, SUMO's id.
+        Network whose edges have the attribute ``sumo_edge``, SUMO's id.
     notes : list of str
         What was left out, one sentence each.
 
@@ -96,7 +96,7 @@ def sumo_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
 
 
 def tntp_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
-    """Read a TNTP network as a section says."""
+    """Read a TNTP network as a section specifies."""
     roads, report = read_tntp(
         network=scenarios.locate(section.network),
         nodes=scenarios.locate(section.nodes),
@@ -112,14 +112,14 @@ def tntp_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
 
 
 _CROSSING_NBYTES = 7_000.0
-"""Memory of a grid's crossing and its four links, measured on one of 160,000."""
+"""Memory of a grid's crossing and its four links, bytes, measured on a grid of 160,000 crossings."""
 
 Built = tuple[RoadNetwork | None, list[str]]
-"""The roads, None where there are none, and what was left out or filled in, one sentence each."""
+"""The roads, or None, and notes on what was left out or filled in, one sentence each."""
 
 
-def build_roads(section: Any) -> Built:  # a union told apart by its source
-    """Make or read the roads of a city.
+def build_roads(section: Any) -> Built:  # a union discriminated by its source
+    """Build or read the roads of a city.
 
     Raises
     ------

@@ -22,7 +22,7 @@ FEW_PARTIES = 8
 
 
 def build_channel(scenario: Scenario) -> Channel:
-    """Make the channel between devices and servers."""
+    """Build the channel between devices and servers."""
     section = scenario.channel
     loss_one, loss_two = section.losses
     latency: Latency
@@ -45,17 +45,17 @@ def build_channel(scenario: Scenario) -> Channel:
 
 
 def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> dict[str, Deployment]:
-    """Make every campaign's deployment, its own or the scenario's, by the campaign's name.
+    """Build every campaign's deployment, its own or the scenario's, by the campaign's name.
 
     Raises
     ------
     ScenarioError
-        If reports are to be checked that no check is known for, or a server is to be down that is nowhere.
+        If reports are to be checked for which no check is known, or an outage is of a server that does not exist.
     """
     faults: list[Fault] = []
     deployments = {}
     for campaign in scenario.campaigns:
-        # Speeds are told to a trusted server, whoever adds up the counts of other campaigns.
+        # Speeds are always sent to a trusted server, whatever the deployment of campaigns that count.
         default = scenario.aggregation if campaign.statistic == "count" else Aggregation()
         section = campaign.aggregation or default
         at = f"campaigns.{campaign.name}.aggregation" if campaign.aggregation else "aggregation"
@@ -79,7 +79,7 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
 
 
 def _listed(parties: Iterable[str]) -> str:
-    """List parties in the order of their numbers; of many, the first two and the last."""
+    """List parties in the order of their numbers; if there are many, only the first two and the last."""
     named = sorted(parties, key=lambda party: (len(party), party))
     shown = named if len(named) <= FEW_PARTIES else [*named[:2], "…", named[-1]]
     return ", ".join(shown)
@@ -105,7 +105,7 @@ def _deployment(section: Aggregation, *, anonymous: bool) -> Deployment:
 
 
 def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:
-    """Return a fault for every mechanism whose reports no range proof is known for."""
+    """Return a fault for every mechanism for whose reports no range proof is known."""
     faults = []
     for name, mechanism in mechanisms.items():
         try:
@@ -116,7 +116,7 @@ def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]
 
 
 def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> QueriedPopulation:
-    """Draw who takes part, once each of `vehicles`."""
+    """Build the population; whether each of `vehicles` takes part is drawn once."""
     section = scenario.population
     takes_part = streams.of("participation").random(vehicles) < section.participation
     return QueriedPopulation(
@@ -128,7 +128,7 @@ def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> 
 
 
 def build_schedules(scenario: Scenario) -> dict[str, Schedule]:
-    """Return when each campaign asks, by name."""
+    """Return the schedule of each campaign's queries, by name."""
     return {
         campaign.name: Schedule(
             start_s=campaign.start_s,
@@ -144,12 +144,13 @@ def build_schedules(scenario: Scenario) -> dict[str, Schedule]:
 def check_schedules(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> None:
     """Check that every query is closed before its campaign asks the next.
 
-    The schema has done so for queries of two rounds; a mechanism may go on asking after the moment of truth.
+    The schema has checked this for queries of two rounds; a mechanism may have further rounds after the moment of
+    truth.
 
     Raises
     ------
     ScenarioError
-        Naming every campaign whose queries overlap.
+        If queries overlap; the message names every campaign concerned.
     """
     moments = moments_of(mechanisms.values())
     faults = []

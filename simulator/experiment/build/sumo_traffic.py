@@ -21,23 +21,23 @@ from simulator.traffic.sumo.insertions import refuse_connection
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
-"""SUMO counts milliseconds: who departs at the very end has departed, who does so a millisecond later has not."""
+"""Half of SUMO's unit of time: a vehicle that departs exactly at the end counts, one a millisecond later does not."""
 _NO_FILE = ("pip install", "killed by signal", "has not answered", "SUMO is closed")
-"""In a fault that no file causes."""
+"""Words in a fault that no file causes."""
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'")
 _MOST_GAPS = 4
-"""Round gaps of a query at most: mechanisms of three rounds, some with their truth first and some last."""
+"""Greatest number of round gaps of a query: mechanisms of three rounds, some with their truth first and some last."""
 
 
 def build_sumo(
     scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None
 ) -> Sumo:
-    """Gather what SUMO is given, and count the vehicles in it; SUMO itself starts with the run.
+    """Build the engine from SUMO's input files, and count their vehicles; SUMO itself starts with the run.
 
     Raises
     ------
     TrafficError
-        If a file cannot be read, there is no network, or no vehicle.
+        If a file cannot be read, or there is no network or no vehicle.
     """
     inputs = sumo_inputs(scenario, streams=streams)
     clock = Clock(inputs.step_s)
@@ -51,7 +51,7 @@ def build_sumo(
 
 
 def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
-    """Return the files and options a scenario gives SUMO.
+    """Return the files and options that a scenario passes to SUMO.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
     ScenarioError
         If there is no network.
     """
-    section: Any = scenario.traffic  # a union told apart by its engine
+    section: Any = scenario.traffic  # a union discriminated by its engine
     seed = section.seed if section.seed is not None else int(streams.of("sumo").integers(_SEEDS))
     if section.config is not None:
         return SumoInputs.from_config(
@@ -88,14 +88,14 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
 
 
 def sumo_insertions(scenario: Scenario, inputs: SumoInputs, *, end_s: float | None = None) -> Insertions:
-    """Count the vehicles in what SUMO is given.
+    """Count the vehicles in SUMO's input files.
 
     Parameters
     ----------
     scenario, inputs
-        What SUMO is given.
+        The scenario, and the files and options that it passes to SUMO.
     end_s
-        When the run ends, seconds: departures to its last step count. None: a moment after all queries.
+        End of the run, seconds: departures up to its last step count. None: a moment after all queries.
 
     Raises
     ------
@@ -114,19 +114,19 @@ def sumo_insertions(scenario: Scenario, inputs: SumoInputs, *, end_s: float | No
 
 
 def sumo_faults(scenario: Scenario, faults: Iterable[str], *, otherwise: str = "traffic") -> list[Fault]:
-    """Put each fault under the key of the file that causes it.
+    """Assign each fault to the scenario's key of the file that causes it.
 
-    That is the file the fault names; or, as SUMO names few files, the one that defines a vehicle, type or other thing
-    that it names; or else the configuration, which names the files.
+    This is the file that the fault names; or, as SUMO rarely names files, the one that defines a vehicle, type or other
+    element that the fault names; or else the configuration, which names the files.
 
     Parameters
     ----------
     scenario
-        Of engine ``sumo``.
+        A scenario with engine ``sumo``.
     faults
         Sentences of a `TrafficError`.
     otherwise
-        The key where no file is known to be the cause.
+        The key used if no file is known to be the cause.
     """
     section: Any = scenario.traffic
     named = {"traffic.config": section.config, "traffic.net": section.net}
@@ -157,12 +157,12 @@ def _key(fault: str, files: Mapping[str, Path]) -> str | None:
 
 
 def last_departure_s(clock: Clock, end_s: float) -> float:
-    """Return the last departure that counts in a run that ends then: its last step, and half of SUMO's millisecond."""
+    """Return the last departure that counts in a run that ends at `end_s`: its last step plus half a millisecond."""
     return clock.seconds(clock.whole_ticks(end_s)) + _HALF_A_MILLISECOND_S
 
 
 def closing_s(scenario: Scenario) -> float:
-    """Return a moment at which the last query is closed for certain."""
+    """Return a moment at which the last query is certainly closed."""
     closing_s = [
         one.start_s + (one.queries - 1) * (one.every_s or 0.0) + _MOST_GAPS * one.round_gap_s + one.deadline_s
         for one in scenario.campaigns
@@ -171,7 +171,7 @@ def closing_s(scenario: Scenario) -> float:
 
 
 def _frame(scenario: Scenario, net: Path) -> NetFrame:
-    """Return where SUMO's coordinates lie; of a network without a projection, about the roads' anchor."""
+    """Return the frame of SUMO's coordinates; for a network without a projection, at the roads' anchor."""
     anchor = getattr(scenario.roads, "anchor", None)
     for element in elements_of(net, error=TrafficError):
         if element.name == "location" and element.attributes is not None:
