@@ -35,7 +35,7 @@ class ViewClaim:
     deltas
         Pairs (ε, δ), in ascending ε; δ is None where not known.
     delta_kind
-        Kind of the claims in `deltas`.
+        The weakest kind among the claims in `deltas`.
     basis
         What the claim is derived from.
     """
@@ -148,9 +148,10 @@ def _gather(rows: list[dict[str, object]]) -> ViewClaim:
 
 
 def _always_first(row: dict[str, object]) -> float:
-    """Return a sort key for rows with δ = 0: an infinite or unknown ε first, then the ε in ascending order.
+    """
+    Return a sort key for rows with δ = 0: an infinite or unknown ε first, then ε in ascending order.
 
-    The first row holds the claim at δ = 0; the others are listed ε above it.
+    The first row is the claim at δ = 0; further rows with δ = 0 are listed values of ε above that of the claim.
     """
     epsilon = real(row["epsilon"])
     return -1.0 if epsilon is None or math.isinf(epsilon) else epsilon
