@@ -58,7 +58,7 @@ def locate(inside: str) -> Path:
 
 
 def without_folder(words: str) -> str:
-    """Return a text with the folder CROWDVEIL_DATA, which is specific to this machine, removed from file names."""
+    """Return a text without the folder that CROWDVEIL_DATA names, which is specific to this machine."""
     folder = os.environ.get(VARIABLE)
     return words.replace(f" = {folder}", "").replace(f"{Path(folder)}{os.sep}", "") if folder else words
 

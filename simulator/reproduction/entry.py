@@ -126,7 +126,7 @@ class Reproduction:
     skipped: str | None = None
 
     def __post_init__(self) -> None:
-        """Reject two rows with the same key, and a result that has neither rows nor a reason for skipping."""
+        """Reject two rows with the same key, and a result with both rows and a reason for skipping, or neither."""
         keys = [row.key for row in self.rows]
         if len(set(keys)) < len(keys):
             raise ValueError(f"two rows have one key: {sorted(key for key in set(keys) if keys.count(key) > 1)}")

@@ -137,7 +137,7 @@ def reproduce_room(*, seed: int) -> Reproduction:  # noqa: ARG001 - theory only
 
 
 def _quick_then_slow(room: NDArray[np.float64], shares: NDArray[np.float64]) -> bool:
-    """Return whether r, as rates fall from 1, lies above the line and rises more slowly towards the end."""
+    """Return whether r lies above the line 1 − n/N and, as rates fall, rises more slowly at 10 % than at 99 %."""
     looked = (shares >= 0.1) & (shares <= 0.99)
     slope = -np.gradient(room, shares)[looked]
     return bool((room > 1.0 - shares)[looked].all() and slope[0] < slope[-1])
