@@ -61,7 +61,7 @@ def net_worth_rows(seed: int) -> list[Row]:
 
 
 def _trial(sampling: float, *, held: bool, rng: np.random.Generator) -> tuple[bool, bool, bool, bool]:
-    """Return whether the individual is in the data; is guessed so from clusters; the amount right; guessed from bins."""
+    """Return whether the individual is in the data; guessed so from clusters; the amount right; guessed from bins."""
     others = np.minimum(rng.lognormal(np.log(0.12), 1.0, OTHERS), KNOWN_ABOVE)
     worth = float(rng.integers(LOWEST, HIGHEST + 1))
     worths = np.append(others, worth) if held else others
@@ -84,7 +84,7 @@ def _row(key: str, right: list[bool], *, theory: float, prior: float, published:
 
 # A grid of SIDE × SIDE cells; traffic is in the first TOWN rows and columns, the lone vehicle is in the far corner.
 SIDE, TOWN, VEHICLES, LONE_VEHICLE_K, LONE_VEHICLE_BETA = 24, 20, 1_500, 20, 0.2
-# Number of tables of a sample, and the number of tables of every vehicle.
+# Number of tables of a sample, and for how many of those samples a table of every vehicle is made too.
 LONE_VEHICLE_TRIALS, WHOLE = 2_000, 200
 BLOCK = 4
 CORNER = SIDE - TOWN
