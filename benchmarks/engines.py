@@ -17,7 +17,7 @@ from simulator.traffic.physics import LinkPhysics
 
 
 def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, int]:
-    """Drive to the end and return link crossings a second, and how many there were."""
+    """Run the engine for `ticks` ticks and return the link crossings per second and their number."""
     env = simpy.Environment()
     engine.start(env)
     start = time.perf_counter()
@@ -28,7 +28,7 @@ def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, 
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure both engines and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vehicles", type=int, default=100_000)
     parser.add_argument("--side", type=int, default=20, help="crossings a side of the grid")

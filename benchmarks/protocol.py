@@ -10,7 +10,7 @@ from mechanisms.local import SamplingPrivacy
 
 
 def plain(truth: npt.NDArray[np.int32], cells: int, sampling: float, rng: np.random.Generator) -> None:
-    """Do what the paper says, the way one would write it first."""
+    """Run the paper's protocol in straightforward numpy, without optimisation."""
     sampled = rng.random(len(truth)) < sampling
     blank = rng.integers(cells + 1, size=len(truth))
     np.bincount(np.where(sampled, 0, blank), minlength=cells + 1)
@@ -18,7 +18,7 @@ def plain(truth: npt.NDArray[np.int32], cells: int, sampling: float, rng: np.ran
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure both implementations and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--devices", type=int, default=1_000_000)
     parser.add_argument("--cells", type=int, default=1_000)

@@ -34,12 +34,12 @@ from mechanisms.local import (
 )
 
 Truth = npt.NDArray[np.int32]
-# Reports of pure-ldp's that take about a second.
+# Number of reports that pure-ldp makes in about a second.
 PEER_DEVICES = {"k_randomized_response": 200_000, "oue": 10_000, "olh": 1_000}
 
 
 def build(cells: int, epsilon: float, devices: int) -> dict[str, LocalMechanism]:
-    """Return every mechanism, with the ε of a report where it takes one."""
+    """Return every mechanism, with ε per report where the mechanism takes one."""
     return {
         "no_privacy": NoPrivacy(cells=cells),
         "sampling_privacy": SamplingPrivacy(cells=cells, sampling=0.45),
@@ -58,7 +58,7 @@ def build(cells: int, epsilon: float, devices: int) -> dict[str, LocalMechanism]
 
 
 def report(mechanism: LocalMechanism, truth: Truth, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Ask every device, a batch at a time, and return the counts of all rounds."""
+    """Collect the reports of every device, one batch at a time, and return the counts of all rounds."""
     counts = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
     for start in range(0, len(truth), mechanism.batch):
         batch = truth[start : start + mechanism.batch]
@@ -69,7 +69,7 @@ def report(mechanism: LocalMechanism, truth: Truth, rng: np.random.Generator) ->
 
 
 def peak_megabytes(work: Callable[[], object]) -> float:
-    """Return how much memory one more run takes at its peak, arrays made in Python and numpy."""
+    """Return the peak memory in megabytes of one more run: allocations of Python and numpy."""
     tracemalloc.start()
     work()
     peak = tracemalloc.get_traced_memory()[1]
@@ -78,10 +78,10 @@ def peak_megabytes(work: Callable[[], object]) -> float:
 
 
 def find_oracles(cells: int, epsilon: float) -> Iterator[tuple[str, Callable[[Truth], object]]]:
-    """Yield pure-ldp's oracles of the same names; none if it is not installed."""
+    """Yield the oracles of pure-ldp that have the same names as ours; none if pure-ldp is not installed."""
     try:
         peer = importlib.import_module("pure_ldp")
-        # Its package imports all oracles, one of which needs what its own requirements leave out.
+        # The package imports all its oracles, and one of them needs a dependency that its requirements do not list.
         package = types.ModuleType("pure_ldp.frequency_oracles")
         package.__path__ = [str(Path(str(peer.__file__)).parent / "frequency_oracles")]
         sys.modules.setdefault(package.__name__, package)
@@ -116,7 +116,7 @@ def find_oracles(cells: int, epsilon: float) -> Iterator[tuple[str, Callable[[Tr
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the mechanisms and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--devices", type=int, default=1_000_000)
     parser.add_argument("--cells", type=int, default=1_000)
@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="names of mechanisms; all by default")
     chosen = parser.parse_args()
     rng = np.random.default_rng(1)
-    # In cells only: pure-ldp's unary encoding knows no outside.
+    # All devices are in cells: pure-ldp's unary encoding has no value for "outside".
     truth = rng.integers(1, chosen.cells + 1, size=chosen.devices).astype(np.int32)
     true_counts = np.bincount(truth, minlength=chosen.cells + 1)
     mechanisms = build(chosen.cells, chosen.epsilon, chosen.devices)

@@ -1,4 +1,4 @@
-"""Timing: repetitions, and how a figure is written."""
+"""Timing of repetitions, and formatting of the measured values."""
 
 import statistics
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 
 def seconds(work: Callable[[], object], *, repetitions: int, warm_up: int = 1) -> list[float]:
-    """Return the wall seconds of each repetition of `work`, after `warm_up` that do not count."""
+    """Return the wall time in seconds of each repetition of `work`, after `warm_up` repetitions that are not timed."""
     for _ in range(warm_up):
         work()
     taken = []
@@ -18,6 +18,6 @@ def seconds(work: Callable[[], object], *, repetitions: int, warm_up: int = 1) -
 
 
 def spread(values: Sequence[float], *, unit: str = "", digits: int = 2) -> str:
-    """Write a median with its minimum and maximum."""
+    """Format a median with its minimum and maximum."""
     median, low, high = statistics.median(values), min(values), max(values)
     return f"{median:.{digits}f} {unit} ({low:.{digits}f} … {high:.{digits}f})".replace("  ", " ")

@@ -11,7 +11,7 @@ from timing import seconds, spread
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the runs and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenario", nargs="?", default="manhattan")
     parser.add_argument("--repetitions", type=int, default=5)

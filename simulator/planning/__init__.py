@@ -1,1 +1,1 @@
-"""The command `crowdveil plan`: what a user may ask of the planner, and its answer as a person reads it."""
+"""The command `crowdveil plan`: the options of the planner, and its result formatted for the terminal."""

@@ -70,7 +70,7 @@ LEAST_WIDTH = 160
 def print_planning(planning: Planning) -> None:
     """Print the plans of one target on standard output."""
     console = Console()
-    # Through a pipe there is no width to keep to, and cells folded at 80 columns are read by nobody.
+    # A pipe has no terminal width, and table cells wrapped at 80 columns are hard to read.
     console = console if console.is_terminal else Console(width=LEAST_WIDTH)
     console.print(describe_target(planning.target), highlight=False)
     meeting = [plan for plan in planning.plans if plan.meets]
@@ -88,7 +88,7 @@ def print_planning(planning: Planning) -> None:
 
 
 def describe_target(target: Target) -> str:
-    """Return what was asked, one sentence."""
+    """Return one sentence that describes the target."""
     where = (
         f"{counted(target.cells, 'cell')}, {counted(target.population, 'device')} asked, "
         f"{whole(target.expected)} expected in a cell"
@@ -106,7 +106,7 @@ def describe_target(target: Target) -> str:
 
 
 def verdict(planning: Planning) -> str:
-    """Return which mechanism is best for the target, or that none is, one sentence."""
+    """Return one sentence that names the best mechanism for the target, or states that none meets it."""
     best, target = planning.best, planning.target
     if best is None:
         return "No mechanism meets this target."
@@ -123,7 +123,7 @@ def verdict(planning: Planning) -> str:
 
 
 def _as_good(plan: Plan, best: Plan, target: Target) -> bool:
-    """Whether a plan does as well as the best, to a thousandth."""
+    """Return whether a plan is as good as the best one, within a relative difference of 0.001."""
     if target.error is not None:
         return plan.epsilon == best.epsilon or plan.epsilon <= best.epsilon * 1.001
     return plan.std_error <= best.std_error * 1.001
@@ -164,7 +164,7 @@ def _value(value: Any) -> str:
 
 
 def _claims(claims: Sequence[PlannedClaim]) -> str:
-    """Return a line a view: ε at δ = 0, and δ at the target's ε where that is above 0."""
+    """Return one line per view: ε at δ = 0, and δ at the target's ε where that δ is above 0."""
     lines: dict[str, str] = {}
     for claim in claims:
         if claim.view not in lines:

@@ -1,4 +1,4 @@
-"""Tables, figures and the report a person reads; it knows a run only by its finished directory."""
+"""Tables, figures and the HTML report of a run; the only input is the directory of a finished run."""
 
 from simulator.reporting.progress import Progress
 from simulator.reporting.report import build_report, write_report

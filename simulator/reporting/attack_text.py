@@ -1,4 +1,4 @@
-"""Gains of coalitions, in words and table rows."""
+"""Sentences and table rows about the gains of coalitions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,13 +33,13 @@ def guessed(row: Row) -> bool:
 
 
 def gains(row: Row) -> bool:
-    """Return whether a gain can be told from none: its 95 % interval lies above 0."""
+    """Return whether a gain is significant: its 95 % interval lies above 0."""
     return (real(row.get("gain_low")) or 0.0) > 0.0
 
 
 def coalition_sentences(run: FinishedRun, rows: Sequence[Row]) -> dict[str, str]:
     """
-    Say which coalitions gained nothing, and which did.
+    Return sentences that state which coalitions had a significant gain and which had none.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _points(share: float) -> str:
 
 def attack_lines(attacks: pd.DataFrame) -> list[str]:
     """
-    Say in a line or two per kind of attack what came of it, for a terminal.
+    Summarize each kind of attack in one or two lines for a terminal.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def attack_lines(attacks: pd.DataFrame) -> list[str]:
 
 
 def _metric(row: Row) -> str:
-    """Return what is measured or guessed besides the cell; from how many queries is no such thing."""
+    """Return the quantity measured or guessed other than the cell; the number of queries is not such a quantity."""
     metric = row.get("metric")
     return metric if isinstance(metric, str) and metric != "queries" else ""
 
@@ -147,7 +147,7 @@ def query_rows(run: FinishedRun, rows: Sequence[Row]) -> list[list[object]]:
 
 
 def poisoning_rows(run: FinishedRun, rows: Sequence[Row]) -> list[list[object]]:
-    """Return the rows of a table of poisoning findings, both kinds of report side by side."""
+    """Return the rows of a table of poisoning findings, with well-formed and crafted reports side by side."""
     found: dict[tuple[str, str, str, int], dict[str, Row]] = {}
     for row in rows:
         key = (str(row["campaign"]), str(row["mechanism"]), str(row["name"]), int(row["colluding"]))

@@ -1,4 +1,4 @@
-"""Report section: what coalitions tried and achieved, with plots."""
+"""Report section: the attacks of coalitions and their success, with plots."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,27 +16,27 @@ Rows = Sequence[Row]
 Figure = dict[str, Any]
 
 STEP = 0.07
-"""Mechanisms stand beside one another at the same number of colluders, so far apart."""
+"""Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
 MARGIN = 0.04
 
 
 def gain_by_colluders(run: FinishedRun, rows: Rows, ends: tuple[float, float]) -> Figure:
     """
-    Draw the gains of one campaign's coalitions against how many parties they have.
+    Draw the gains of one campaign's coalitions against their number of parties.
 
     Parameters
     ----------
     run
         The finished run.
     rows
-        Of `attacks.parquet`, with a gain.
+        Rows of `attacks.parquet` that have a gain.
     ends
-        The vertical range.
+        Ends of the vertical axis.
 
     Returns
     -------
     figure
-        Points with 95 % intervals, and theory: lines where a coalition grew, dashes elsewhere.
+        Points with 95 % intervals, and theory: a line where a coalition has several sizes, a dash elsewhere.
     """
     mechanisms = list(dict.fromkeys(str(row["mechanism"]) for row in rows))
     traces: list[Figure] = []
@@ -63,14 +63,14 @@ def gain_by_colluders(run: FinishedRun, rows: Rows, ends: tuple[float, float]) -
 
 def success_by_queries(run: FinishedRun, rows: Rows) -> Figure:
     """
-    Draw how often one coalition's guesses were right against how many queries they were made from.
+    Draw the success rate of one coalition's guesses against the number of queries they use.
 
     Parameters
     ----------
     run
         The finished run.
     rows
-        Of `attacks.parquet`: longitudinal ones, whose `value` is the number of queries.
+        Longitudinal rows of `attacks.parquet`, whose `value` is the number of queries.
 
     Returns
     -------
@@ -108,22 +108,22 @@ def success_by_queries(run: FinishedRun, rows: Rows) -> Figure:
 
 def inflation_by_vehicles(run: FinishedRun, rows: Rows, ends: tuple[float, float]) -> Figure | None:
     """
-    Draw how far corrupted vehicles moved an estimate against how many they were, in one campaign.
+    Draw the inflation of an estimate against the number of corrupted vehicles, in one campaign.
 
     Parameters
     ----------
     run
         The finished run.
     rows
-        Of `attacks.parquet`: poisoning ones.
+        Poisoning rows of `attacks.parquet`.
     ends
-        The vertical range, as powers of ten.
+        Ends of the vertical axis, as powers of ten.
 
     Returns
     -------
     figure
         On logarithmic axes: full symbols for well-formed reports, open ones for crafted vectors, theory as lines;
-        None where there is nothing above 0.
+        None where no value is above 0.
     """
     traces: list[Figure] = []
     for mechanism in dict.fromkeys(str(row["mechanism"]) for row in rows):
@@ -164,7 +164,7 @@ def inflation_by_vehicles(run: FinishedRun, rows: Rows, ends: tuple[float, float
 
 
 def _points(run: FinishedRun, mechanism: str, rows: Rows, across: str, up: str, aside: float) -> Figure:
-    """Draw measured points; rates with their 95 % interval."""
+    """Draw measured points; gains with their 95 % interval."""
     drawn: Figure = {
         "x": [float(row[across]) + aside for row in rows],
         "y": [real(row[up]) for row in rows],
@@ -205,7 +205,7 @@ def _theory_trace(
     less: str | None = None,
     thin: bool = False,
 ) -> list[Figure]:
-    """Draw theory as a line through several numbers, as a dash where there is one; nothing where it is not known."""
+    """Draw theory as a line through several values, as a dash for a single value, and not at all where unknown."""
     known = [
         (float(row[across]) + aside, theory - (real(row[less]) or 0.0 if less else 0.0))
         for row in rows
@@ -226,27 +226,27 @@ def _theory_trace(
 Figures = dict[str, Any]
 
 MOST_ROWS = 30
-"""A longer table of findings is shut until asked for."""
+"""A table of findings with more rows than this is collapsed at first."""
 AIR = 0.15
-"""What is left free above and below points on a logarithmic axis, as a power of ten, so that none is cut."""
+"""Margin above and below the points of a logarithmic axis, as a power of ten, so that no point is cut off."""
 SIGNS = ("●", "◆", "■", "▲", "✕", "✚", "★")
 
 
 def attacks_section(run: FinishedRun, page: Figures) -> Safe:
     """
-    Show what coalitions guessed, and how much better than without looking.
+    Show the guesses of coalitions and their gain over the prior.
 
     Parameters
     ----------
     run
         The finished run.
     page
-        The page's embedded data; gains the figures.
+        The page's embedded data; the figures are added to it.
 
     Returns
     -------
     html
-        The section; empty where nothing was attacked.
+        The section; empty where the run has no attacks.
     """
     if run.attacks.empty:
         return Safe("")
@@ -275,11 +275,10 @@ def attacks_section(run: FinishedRun, page: Figures) -> Safe:
 
 
 def _gains(run: FinishedRun, rows: Sequence[Row], page: Figures) -> Safe:
-    """Show gains against the number of colluders, a panel a campaign."""
+    """Show gains against the number of colluders, one panel per campaign."""
     shown = [row for row in rows if guessed(row)]
     if not shown:
         return Safe("")
-    # Where nobody ever colludes there is nothing to draw against.
     sentences = coalition_sentences(run, shown)
     prior = sorted({percent(real(row["prior"])) for row in shown})
     between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
@@ -305,7 +304,7 @@ def _known(rows: Sequence[Row], *columns: str) -> list[float]:
 
 
 def _longitudinal(run: FinishedRun, rows: Sequence[Row], page: Figures) -> Safe:
-    """Show success against the number of queries, a panel a coalition and campaign."""
+    """Show success against the number of queries, one panel per coalition and campaign."""
     measured = [row for row in rows if row["attack"] == "longitudinal" and _told(row, "campaign")]
     shown = [row for row in measured if real(row.get("success")) is not None and real(row.get("value")) is not None]
     if not shown:
@@ -338,7 +337,7 @@ def _longitudinal(run: FinishedRun, rows: Sequence[Row], page: Figures) -> Safe:
 
 
 def _poisoning(run: FinishedRun, rows: Sequence[Row], page: Figures) -> Safe:
-    """Show how far corrupted vehicles moved an estimate, a panel a campaign."""
+    """Show the inflation of estimates by corrupted vehicles, one panel per campaign."""
     shown = [row for row in rows if row["attack"] == "poisoning" and real(row.get("value")) is not None]
     if not shown:
         return Safe("")
@@ -389,7 +388,7 @@ def _add(page: Figures, group: str, index: int, spec: Figures, caption: str, des
 
 
 def _key(run: FinishedRun, rows: Sequence[Row], words: str) -> Safe:
-    """Say which colour and symbol is whose."""
+    """Return the legend: colour and symbol of each mechanism."""
     names = dict.fromkeys(str(row["mechanism"]) for row in rows)
     signs = []
     for name in names:
@@ -428,12 +427,12 @@ def _findings(run: FinishedRun, rows: Sequence[Row]) -> Safe:
 
 
 def _told(row: Row, column: str) -> str:
-    """Return a row's words; none where it is null."""
+    """Return the text in a column of a row; the empty string where it is null."""
     value = row.get(column)
     return value if isinstance(value, str) else ""
 
 
 def _theory(row: Row) -> Safe:
-    """Write theory in the unit of what it is of: a rate, or of what is no guess its value."""
+    """Format theory in the unit of the finding: a rate for guesses, the value for other measures."""
     theory = real(row.get("theory"))
     return data(theory, percent(theory) if real(row.get("success")) is not None else number(theory))

@@ -9,9 +9,9 @@ import pandas as pd
 from simulator.reporting.run_reader import FinishedRun
 
 RELEASED_BY = "Released by "
-"""How the basis of a release's own claim begins."""
+"""Prefix of the basis of a claim about a release."""
 UNMATCHED = "Rounds counted different devices"
-"""How the basis of a claim begins where the noise of the rounds did not cancel."""
+"""Prefix of the basis of a claim where the noise of the rounds did not cancel."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Statistic:
     Parameters
     ----------
     name
-        As `scores.parquet` calls it.
+        Its name in `scores.parquet`.
     unit
-        What errors are in.
+        Unit of the errors.
     of_truth
-        What the truth of a cell is.
+        What the true value of a cell is.
     """
 
     name: str
@@ -47,12 +47,12 @@ _STATISTICS = {
 
 def statistics(scores: pd.DataFrame) -> dict[str, Statistic]:
     """
-    Say what each campaign estimates.
+    Return the statistic that each campaign estimates.
 
     Parameters
     ----------
     scores
-        One row a campaign and mechanism; where it does not say, counts.
+        One row per campaign and mechanism; a campaign without a stated statistic estimates counts.
 
     Returns
     -------
@@ -66,12 +66,12 @@ def statistics(scores: pd.DataFrame) -> dict[str, Statistic]:
 
 def by_unit(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """
-    Divide scores by what their errors are in.
+    Group scores by the unit of their errors.
 
     Parameters
     ----------
     scores
-        One row a campaign and mechanism.
+        One row per campaign and mechanism.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def by_unit(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def release_records(run: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """
-    Gather what `run.json` says of the campaigns under a release, or of speeds.
+    Gather the records in `run.json` of campaigns that have a release or estimate speeds.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def release_of(run: FinishedRun, campaign: str, mechanism: str) -> Mapping[str, 
     Returns
     -------
     record
-        What `run.json` says of it; None where the mechanism publishes its own estimate.
+        Its record in `run.json`; None where the mechanism publishes its own estimate.
     """
     record = release_records(run.run).get(campaign)
     if record is None or mechanism not in record["mechanisms"] or record["release"]["kind"] == "none":
@@ -125,7 +125,7 @@ def release_of(run: FinishedRun, campaign: str, mechanism: str) -> Mapping[str, 
 
 def published_label(run: FinishedRun, campaign: str, mechanism: str) -> str:
     """
-    Call what a campaign published by the mechanism's name and the release's.
+    Return a label for a published estimate: the mechanism's label and, if there is one, the release.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def published_label(run: FinishedRun, campaign: str, mechanism: str) -> str:
 
 def release_notes(run: Mapping[str, Any]) -> list[str]:
     """
-    List what is not under a release, and why.
+    List what no release covers, and why.
 
     Parameters
     ----------

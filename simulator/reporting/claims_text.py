@@ -1,4 +1,4 @@
-"""Privacy claims in words: what each party can learn about a driver."""
+"""Privacy claims as sentences: what each observer can learn about a driver."""
 
 import math
 from dataclasses import dataclass, replace
@@ -16,28 +16,28 @@ _WEAKEST_FIRST = ("unknown", "infinite", "bound")
 @dataclass(frozen=True)
 class ViewClaim:
     """
-    All that is claimed about one mechanism in one view.
+    All claims about one mechanism in one view.
 
     Parameters
     ----------
     mechanism
         The mechanism's name in the scenario.
     view
-        What is seen, as `claims.parquet` calls it.
+        The view's name in `claims.parquet`.
     queries
-        Over how many queries.
+        Number of queries observed together.
     crowd, k, colluding, servers
         The view's parameters; None where it has none.
     epsilon
-        The ε that holds always (δ = 0); infinite where none is finite, None where not known.
+        The ε that holds at δ = 0; infinite where no finite ε holds, None where it is not known.
     kind
-        How good that statement is: ``exact``, ``bound``, ``infinite`` or ``unknown``.
+        Kind of that claim: ``exact``, ``bound``, ``infinite`` or ``unknown``.
     deltas
         Pairs (ε, δ), in ascending ε; δ is None where not known.
     delta_kind
-        How good those are.
+        The weakest kind among the claims in `deltas`.
     basis
-        Where it comes from.
+        What the claim is derived from.
     """
 
     mechanism: str
@@ -55,7 +55,7 @@ class ViewClaim:
 
     @property
     def constant_delta(self) -> float | None:
-        """The δ that is the same at every ε listed, where there is no finite ε; else None."""
+        """The δ that is the same at every listed ε where no finite ε holds; None otherwise."""
         values = [delta for _, delta in self.deltas]
         if self.kind != "infinite" or not values or None in values:
             return None
@@ -75,7 +75,7 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
     Parameters
     ----------
     claims
-        The frame, one row an ε.
+        The frame, one row per ε.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
     groups: dict[tuple[object, ...], list[dict[str, object]]] = {}
     for record in claims.to_dict("records"):
         row = {str(key): value for key, value in record.items()}
-        # Two releases of one view differ in what they are based on.
+        # Claims about two releases have the same view and differ only in their basis.
         key = (*(row[name] if name in _NAMES else _whole(row.get(name)) for name in _KEYS), row.get("basis"))
         groups.setdefault(key, []).append(row)
     return [_gather(rows) for rows in groups.values()]
@@ -93,19 +93,19 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
 
 def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
     """
-    Leave out what says nothing new: for a table that a person reads.
+    Drop redundant claims for a table.
 
     Parameters
     ----------
     claims
         One mechanism's claims.
     rounds
-        How many answers it takes per query: of one answer there is nothing to link, and no difference.
+        Number of answers the mechanism takes per query. With one answer there is nothing to link and no difference.
 
     Returns
     -------
     chosen
-        The claims, with those that are the same for every crowd as one without a crowd.
+        The claims that remain; those that are the same for every crowd are merged into one without a crowd.
     """
     chosen: dict[tuple[object, ...], ViewClaim] = {}
     for claim in claims:
@@ -148,7 +148,11 @@ def _gather(rows: list[dict[str, object]]) -> ViewClaim:
 
 
 def _always_first(row: dict[str, object]) -> float:
-    """Order rows with δ = 0: an infinite or unknown ε, then the least; others are listed ε already above it."""
+    """
+    Return a sort key for rows with δ = 0: an infinite or unknown ε first, then ε in ascending order.
+
+    The first row is the claim at δ = 0; further rows with δ = 0 are listed values of ε above that of the claim.
+    """
     epsilon = real(row["epsilon"])
     return -1.0 if epsilon is None or math.isinf(epsilon) else epsilon
 
@@ -160,20 +164,20 @@ KIND_WORDS = {
     "unknown": "Not known",
 }
 VALUES = "released_values"
-"""The one view that is about how fast a device goes, and not about where it is."""
+"""The only view that concerns a device's speed and not its location."""
 _ORDINALS = {1: "first", 2: "second", 3: "third"}
 
 
 def who(claim: ViewClaim, *, rounds: int = 2) -> str:
     """
-    Name whoever looks.
+    Name the observer of a claim's view.
 
     Parameters
     ----------
     claim
         The claim.
     rounds
-        How many answers the mechanism takes per query.
+        Number of answers the mechanism takes per query.
 
     Returns
     -------
@@ -236,7 +240,7 @@ def _suppressed(claim: ViewClaim) -> str:
 
 def learns(claim: ViewClaim) -> str:
     """
-    Say what that onlooker can learn.
+    State what the observer of a claim's view can learn.
 
     Parameters
     ----------
@@ -268,7 +272,7 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
         return f"learns {what}, for certain. There is no protection here."
     if constant is not None:
         likely = f"with probability {most}{percent(constant)}"
-        # All shares add up to the linked reports.
+        # The sum of all shares is the linked reports.
         cell = claim.view in {"linked_reports", "shares"}
         what = "learns your exact cell" if cell else "learns for certain that you were there"
         return f"{what} {likely}; no ε changes that ({related('δ', '=', constant)} at every ε)."
@@ -293,14 +297,14 @@ def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, floa
 
 def sentence(claim: ViewClaim, *, rounds: int = 2) -> str:
     """
-    Say who looks and what they can learn.
+    State who the observer is and what it can learn.
 
     Parameters
     ----------
     claim
         The claim.
     rounds
-        How many answers the mechanism takes per query.
+        Number of answers the mechanism takes per query.
 
     Returns
     -------
@@ -317,14 +321,14 @@ def sentence(claim: ViewClaim, *, rounds: int = 2) -> str:
 
 def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
     """
-    Say in a line what is learnt about a device through one mechanism.
+    State in one line what one mechanism reveals about a device.
 
     Parameters
     ----------
     claims
         One mechanism's claims.
     rounds
-        How many answers it takes per query.
+        Number of answers the mechanism takes per query.
 
     Returns
     -------
@@ -334,7 +338,7 @@ def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
     single = [claim for claim in claims if claim.queries == 1]
     reports = [claim for claim in single if claim.view.startswith("report")]
     linked = [claim for claim in single if claim.view == "linked_reports"] if rounds > 1 else []
-    # The report that says most stands for the rest: an infinite or unknown one before any finite one.
+    # The report with the weakest claim represents the others: an infinite or unknown ε ranks above any finite one.
     strongest = max(reports, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon, default=None)
     parts = []
     if strongest is not None:

@@ -34,7 +34,7 @@ def sampling_mechanisms(run: FinishedRun) -> list[MechanismFacts]:
 
 def growth_sentence(run: FinishedRun, facts: MechanismFacts) -> str | None:
     """
-    Say how one mechanism's error grows with the devices asked.
+    State how one mechanism's error grows with the number of devices asked.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def growth_sentence(run: FinishedRun, facts: MechanismFacts) -> str | None:
     Returns
     -------
     sentence
-        With the ends of the curve, its power of N, and what this run measured; None without a curve.
+        Gives the ends of the curve, its power of N and the errors measured in this run; None without a curve.
     """
     scaling: dict[str, Any] = facts.record.get("scaling") or {}
     asked, sigma = scaling.get("asked") or [], scaling.get("std_error") or []
@@ -63,7 +63,7 @@ def growth_sentence(run: FinishedRun, facts: MechanismFacts) -> str | None:
             "how many devices are asked."
         )
     elif low > 0:
-        # The law is read at the far end, where what does not depend on N no longer counts.
+        # The power of N is taken at the far end, where terms that do not depend on N are negligible.
         (n_before, before) = pairs[-2]
         power = math.log(high / before) / math.log(n_high / n_before)
         law = "as √N" if abs(power - 0.5) < 0.02 else f"in the end about as N to the power {power:.2f}"
@@ -82,7 +82,7 @@ def growth_sentence(run: FinishedRun, facts: MechanismFacts) -> str | None:
 
 def cost_paragraphs(run: FinishedRun, facts: MechanismFacts) -> list[Safe]:
     """
-    Say what the paper's leakage equation does not cover, for one mechanism.
+    Explain what the paper's leakage equation does not cover, for one mechanism.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _item(title: str, body: str) -> Safe:
 
 def equation(facts: MechanismFacts) -> str:
     """
-    Name the equation whose ε the paper prints.
+    Name the equation of the ε published in the paper.
 
     Parameters
     ----------
@@ -243,19 +243,19 @@ _LINES = (
 
 def loss_section(run: FinishedRun, page: dict[str, Any]) -> Safe:
     """
-    Show theory's error under this run's losses against the devices asked, and what the run measured.
+    Show the theoretical error under this run's report losses against the devices asked, and the measured error.
 
     Parameters
     ----------
     run
         The finished run.
     page
-        The page's embedded data; gains the figures.
+        The page's embedded data; the figures are added to it.
 
     Returns
     -------
     html
-        The section; empty where nothing was lost.
+        The section; empty where no report was lost.
     """
     records = [
         record
@@ -324,7 +324,7 @@ def _draw(run: FinishedRun, record: Mapping[str, Any]) -> dict[str, Any]:
     traces: list[dict[str, Any]] = []
     for name, words, dash in _LINES:
         values = record[name]
-        # On a logarithmic axis there is no place for an error of 0.
+        # A logarithmic axis cannot show an error of 0.
         if values is None or not any(values):
             continue
         traces.append(

@@ -1,4 +1,4 @@
-"""Report section: who adds up the reports of each campaign, and who learns what of a device."""
+"""Report section: which parties add up the reports of each campaign, and what each learns about a device."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from simulator.reporting.markup import Safe, data, details, element, table
 from simulator.reporting.run_reader import FinishedRun
 
 MOST_ROWS = 12
-"""A longer table of costs is shut until asked for."""
+"""A table of costs with more rows than this is collapsed at first."""
 _KINDS = {
     "trusted": "one trusted server",
     "per_round": "a server for each round",
@@ -19,7 +19,7 @@ _PARTIES = {"mixer": "The mixer", "network": "Somebody who watches the network"}
 
 def deployment_records(run: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """
-    Gather what `run.json` says of who adds up each campaign's reports.
+    Gather the records in `run.json` of which parties add up each campaign's reports.
 
     Parameters
     ----------
@@ -29,19 +29,19 @@ def deployment_records(run: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     Returns
     -------
     records
-        By campaign; empty for a run that says nothing of it.
+        By campaign; empty for a run without such records.
     """
     return {str(record["campaign"]): record for record in run.get("deployments") or []}
 
 
 def deployment_words(record: Mapping[str, Any]) -> str:
     """
-    Call a deployment what it is.
+    Describe a deployment in a few words.
 
     Parameters
     ----------
     record
-        What `run.json` says of it.
+        Its record in `run.json`.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def deployment_words(record: Mapping[str, Any]) -> str:
 
 def campaign_words(run: FinishedRun, campaign: str) -> str:
     """
-    Call a campaign by its name and who adds up its reports.
+    Describe a campaign by its name and the parties that add up its reports.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def campaign_words(run: FinishedRun, campaign: str) -> str:
     Returns
     -------
     words
-        For example ``shared: shares among 3 servers``; the name alone where the run says no more.
+        For example ``shared: shares among 3 servers``; the name alone where the run recorded no more.
     """
     record = deployment_records(run.run).get(campaign)
     return campaign if record is None else f"{campaign}: {deployment_words(record)}"
@@ -89,7 +89,7 @@ def coalition_words(coalition: Sequence[str], record: Mapping[str, Any]) -> str:
     coalition
         Their names.
     record
-        The deployment they are of.
+        The record of their deployment.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def coalition_words(coalition: Sequence[str], record: Mapping[str, Any]) -> str:
 
 def deployments_section(run: FinishedRun) -> Safe:
     """
-    Say who learns what of a device, deployment by deployment, and what each costs.
+    Show what each party learns about a device in each deployment, and the cost of each deployment.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def deployments_section(run: FinishedRun) -> Safe:
     Returns
     -------
     html
-        The section; empty where one trusted server hears everything and nothing was attacked.
+        The section; empty where one trusted server receives everything and the run has no attacks.
     """
     records = deployment_records(run.run)
     if run.attacks.empty and all(deployment_words(record) == _KINDS["trusted"] for record in records.values()):
@@ -157,7 +157,7 @@ def deployments_section(run: FinishedRun) -> Safe:
 
 
 def _alike(records: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Put campaigns together whose deployments and mechanisms say the same."""
+    """Group campaigns whose deployment records are the same."""
     groups: dict[str, dict[str, Mapping[str, Any]]] = {}
     for campaign, record in records.items():
         key = repr({name: value for name, value in record.items() if name != "campaign"})
@@ -166,7 +166,7 @@ def _alike(records: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapp
 
 
 def _matrix(run: FinishedRun, record: Mapping[str, Any]) -> Safe:
-    """Tabulate coalitions against mechanisms; a row for each thing that can be said of a coalition."""
+    """Tabulate coalitions against mechanisms, with one row for each statement about a coalition."""
     names = [str(one["mechanism"]) for one in record["mechanisms"]]
     rows: dict[tuple[tuple[str, ...], str], dict[str, Mapping[str, Any]]] = {}
     for one in record["mechanisms"]:
@@ -186,7 +186,7 @@ def _matrix(run: FinishedRun, record: Mapping[str, Any]) -> Safe:
 
 
 def _claim(learnt: Mapping[str, Any] | None) -> Safe | str:
-    """Write what is claimed of a view in a few signs."""
+    """Format the claim about a view in a few characters."""
     if learnt is None:
         return "–"
     if learnt["kind"] == "unknown":
@@ -225,7 +225,7 @@ def _costs(run: FinishedRun, records: Mapping[str, Mapping[str, Any]]) -> Safe:
 
 
 def _stored(sizes: Mapping[str, int]) -> str:
-    """Say what each party keeps: ``server:1 and server:2: 24 each; server:3: 321``."""
+    """Format the bytes each party stores: ``server:1 and server:2: 24 each; server:3: 321``."""
     groups: dict[int, list[str]] = {}
     for party, size in sizes.items():
         groups.setdefault(int(size), []).append(party)

@@ -13,7 +13,7 @@ MISSED = ("late", "lost", "rejected", "unpaired")
 
 def claims_section(run: FinishedRun) -> Safe:
     """
-    Say in words what each onlooker can learn, mechanism by mechanism.
+    State in words what each observer can learn, for each mechanism.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _claims_table(run: FinishedRun, claims: list[ViewClaim]) -> Safe:
 
 def rounds_section(run: FinishedRun) -> Safe:
     """
-    Tabulate what was asked, answered and counted, by mechanism and round.
+    Tabulate the devices asked, answered and counted, by mechanism and round.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def rounds_section(run: FinishedRun) -> Safe:
 
 def scenario_section(run: FinishedRun) -> Safe:
     """
-    Say what was simulated, with what, and how long it took.
+    State what was simulated, with which software, and how long it took.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from simulator.reporting.run_reader import FinishedRun
 
 def refined_part(run: FinishedRun) -> Safe:
     """
-    Say what every refined estimate is.
+    Describe every refined estimate.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def refined_part(run: FinishedRun) -> Safe:
     Returns
     -------
     html
-        A heading and a list; empty where nothing was refined.
+        A heading and a list; empty where the run has no refined estimates.
     """
     records = run.run.get("refinements") or []
     if not records:
@@ -90,19 +90,19 @@ Figures = dict[str, Any]
 
 def occupancy_section(run: FinishedRun, page: Figures) -> Safe:
     """
-    Show the errors against how many vehicles were in the cell.
+    Show the errors against the number of vehicles in the cell.
 
     Parameters
     ----------
     run
         The finished run.
     page
-        The page's embedded data; gains the figures.
+        The page's embedded data; the figures are added to it.
 
     Returns
     -------
     html
-        The section; empty where nothing was counted.
+        The section; empty where no campaign estimates counts.
     """
     drawn: list[Safe] = []
     group: list[Figures] = []
@@ -142,7 +142,7 @@ def occupancy_section(run: FinishedRun, page: Figures) -> Safe:
 
 
 def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, Mapping[str, Any] | None]]:
-    """Return each mechanism's campaigns of counts that were published alike, with a label and theory."""
+    """Return each mechanism's count campaigns grouped by how they were published, with a label and theory."""
     groups: list[tuple[str, list[str], str, Mapping[str, Any] | None]] = []
     kinds = statistics(run.scores)
     for mechanism in dict.fromkeys(map(str, run.estimates["mechanism"])):
@@ -205,7 +205,7 @@ def scores_section(run: FinishedRun) -> Safe:
 
 
 def _scores_table(run: FinishedRun, scores: DataFrame, unit: str) -> Safe:
-    """Tabulate the errors that are in one unit."""
+    """Tabulate the errors of one unit."""
     several = run.scores["campaign"].nunique() > 1
     largest = float(scores["rmse"].max() or 0)
     heads = [
@@ -244,14 +244,14 @@ def _share(row: dict[Any, Any], column: str) -> Safe:
 
 def growth_section(run: FinishedRun, page: Figures) -> Safe:
     """
-    Show how the error grows with the devices asked and, of Sampling Privacy, what its constancy costs.
+    Show how the error grows with the devices asked and what Sampling Privacy's constant error costs in privacy.
 
     Parameters
     ----------
     run
         The finished run.
     page
-        The page's embedded data; gains the figure.
+        The page's embedded data; the figure is added to it.
 
     Returns
     -------

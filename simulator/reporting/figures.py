@@ -1,4 +1,4 @@
-"""Plots of the report, as plotly.js reads them."""
+"""Plots of the report in the format of plotly.js."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def colour(run: FinishedRun, mechanism: str) -> str:
     Returns
     -------
     colour
-        Distinct from its neighbours' for every kind of sight; grey for the baseline.
+        Distinct from its neighbours' for every kind of colour vision; grey for the baseline.
     """
     if mechanism in run.refined:
         mechanism = mechanism.partition("+")[0]
@@ -41,7 +41,7 @@ def colour(run: FinishedRun, mechanism: str) -> str:
 
 
 def place(run: FinishedRun, mechanism: str) -> int:
-    """Return a mechanism's place among those that protect anything: it chooses colour, symbol and dash."""
+    """Return a mechanism's index among those other than no privacy; it selects colour, symbol and dash."""
     private = [name for name, facts in run.facts.items() if facts.kind != "no_privacy"]
     return private.index(mechanism) if mechanism in private else len(private)
 
@@ -50,7 +50,7 @@ def occupancy(
     run: FinishedRun, mechanism: str, *, campaigns: Sequence[str], theory: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """
-    Draw one mechanism's errors against how many vehicles were in the cell.
+    Draw one mechanism's errors against the number of vehicles in the cell.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def occupancy(
     mechanism
         The mechanism's name.
     campaigns
-        Of which campaigns.
+        The campaigns to include.
     theory
-        Lists `occupancy` and `std_error`; None where a cell's error does not hang on that cell alone.
+        Lists `occupancy` and `std_error`; None where a cell's error does not depend on that cell alone.
 
     Returns
     -------
     figure
-        Traces and layout; `drawn_every` says which share of the points is drawn.
+        Traces and layout; with `drawn_every` = n, every n-th point is drawn.
     """
     rows = run.estimates[(run.estimates["mechanism"] == mechanism) & run.estimates["campaign"].isin(campaigns)]
     truth, error = (
@@ -117,13 +117,13 @@ def _band(theory: Mapping[str, Any], low: float, high: float) -> tuple[NDArray[n
         return np.empty(0), np.empty(0)
     order = np.argsort(at)
     x = np.linspace(low, min(high, float(at.max())), 80)
-    # Laws without suppression have a variance affine in the occupancy: interpolating the variance is exact, the σ not.
+    # Without suppression the variance is affine in the occupancy: interpolating it is exact, interpolating σ is not.
     return x, 1.96 * np.sqrt(np.interp(x, at[order], sigma[order] ** 2))
 
 
 def growth(run: FinishedRun) -> dict[str, Any] | None:
     """
-    Draw the error against the number of devices asked, in theory and as measured.
+    Draw the theoretical and the measured error against the number of devices asked.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def growth(run: FinishedRun) -> dict[str, Any] | None:
 
 def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
     """
-    Pair devices asked with the error measured, a campaign each.
+    Return pairs of devices asked and measured error, one per campaign.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
 
 def series(run: FinishedRun, campaign: str, mechanism: str) -> dict[str, Any]:
     """
-    Draw a single cell's truth, estimate and interval over the queries.
+    Draw the truth, estimate and interval of a single cell over the queries.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def _faint(hex_colour: str) -> str:
 
 def share_scales(figures: Sequence[dict[str, Any]]) -> None:
     """
-    Give a group of figures one vertical scale beside each one's own.
+    Give each figure of a group a common vertical scale in addition to its own.
 
     Parameters
     ----------

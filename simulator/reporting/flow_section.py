@@ -1,4 +1,4 @@
-"""Report section: link volumes beside a published equilibrium."""
+"""Report section: link volumes compared with a published equilibrium."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,21 +10,21 @@ from simulator.reporting.markup import Safe, data, details, element, figure, fin
 from simulator.reporting.run_reader import FinishedRun
 
 FURTHEST = 20
-"""Links whose volumes differ most, shown one by one."""
+"""Number of links, those whose volumes differ most, that are listed individually."""
 
 _COLUMNS = (("published", "Published"), ("assignment", "Static, computed here"), ("run", "This run"))
 
 
 def flow_check_section(run: FinishedRun, page: dict[str, Any]) -> Safe:
     """
-    Show the run's link volumes beside published ones, and what sets the two apart.
+    Compare the run's link volumes with published ones, and explain the differences.
 
     Parameters
     ----------
     run
         The finished run.
     page
-        The page's embedded data; gains the figure.
+        The page's embedded data; the figure is added to it.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def _cell(column: Mapping[str, Any], key: str, shown: Any) -> Safe:
 
 
 def _gap(value: float) -> str:
-    """Write a gap in powers of ten where it is small: its size is what matters, not its digits."""
+    """Format a relative gap; a small one as a power of ten, because only its order of magnitude matters."""
     if abs(value) < 1e-12:
         return "0, within rounding"
     return number(value) if abs(value) < 1e-3 else percent(value)

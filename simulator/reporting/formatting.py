@@ -1,4 +1,4 @@
-"""Formatting of numbers for people."""
+"""Formatting of numbers for display."""
 
 import math
 from typing import SupportsFloat
@@ -9,12 +9,12 @@ MISSING = "–"
 
 def real(value: object) -> float | None:
     """
-    Read a number out of a frame's cell.
+    Convert an entry of a frame to a number.
 
     Parameters
     ----------
     value
-        The cell: a number, or one of the ways to say that there is none.
+        The entry: a number, or a marker for a missing one.
 
     Returns
     -------
@@ -26,7 +26,7 @@ def real(value: object) -> float | None:
 
 def number(value: float | None) -> str:
     """
-    Write a measured quantity with about three significant digits.
+    Format a measured quantity with about three significant digits.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def _scientific(value: float) -> str:
 
 def parameter(value: float | None) -> str:
     """
-    Write an ε, a δ or another number that was chosen or worked out, without idle zeros.
+    Format an ε, a δ or another chosen or computed number, without trailing zeros.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def parameter(value: float | None) -> str:
     Returns
     -------
     text
-        For example ``0.5``, ``1``, ``0.0032``, ``1.4 × 10⁻⁵``; ``< 10⁻³⁰`` where the digits say nothing.
+        For example ``0.5``, ``1``, ``0.0032``, ``1.4 × 10⁻⁵``; ``< 10⁻³⁰`` where the digits carry no information.
     """
     if value is not None and 0 < abs(value) < 1e-30:
         return "< 10⁻³⁰"
@@ -82,12 +82,12 @@ def parameter(value: float | None) -> str:
 
 def related(letter: str, sign: str, value: float | None) -> str:
     """
-    Write what a parameter is, or is below.
+    Format a parameter's value, or a bound above it.
 
     Parameters
     ----------
     letter
-        The parameter.
+        The symbol of the parameter.
     sign
         ``=`` or ``≤``.
     value
@@ -104,7 +104,7 @@ def related(letter: str, sign: str, value: float | None) -> str:
 
 def counted(count: float | None, noun: str) -> str:
     """
-    Write a count with its noun, regular in the plural.
+    Format a count with its noun, which must have a regular plural.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def counted(count: float | None, noun: str) -> str:
 
 def whole(value: float | None) -> str:
     """
-    Write a count with thousands separated.
+    Format a count with thousands separators.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def whole(value: float | None) -> str:
 
 def percent(value: float | None) -> str:
     """
-    Write a share as a percentage.
+    Format a share as a percentage.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def percent(value: float | None) -> str:
 
 def chance(value: float | None) -> str:
     """
-    Write a probability so that a very small one still means something.
+    Format a probability so that a very small one can still be understood.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def chance(value: float | None) -> str:
 
 def clock(seconds: float | None) -> str:
     """
-    Write a moment of the run as hours, minutes and seconds.
+    Format a time of the run as hours, minutes and seconds.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def clock(seconds: float | None) -> str:
 
 def duration(seconds: float | None) -> str:
     """
-    Write a wall time.
+    Format a wall time.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def duration(seconds: float | None) -> str:
 
 def size(count: float | None) -> str:
     """
-    Write a number of bytes.
+    Format a number of bytes.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def size(count: float | None) -> str:
 
 def listed(words: list[str]) -> str:
     """
-    Join words as a sentence does.
+    Join words with commas and a final "and".
 
     Parameters
     ----------

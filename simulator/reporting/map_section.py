@@ -75,7 +75,7 @@ def _path(shapely: Any, geometry: Any, origin: NDArray[np.float64], to_page: NDA
             if dimension == 2:
                 page = page[:-1]
             path += "M" + "L".join(f"{x:g} {y:g}" for x, y in page) + ("Z" if dimension == 2 else "")
-            path += "h0" if dimension == 0 else ""  # a point is drawn as the round end of a line of no length
+            path += "h0" if dimension == 0 else ""  # a point is drawn as the round cap of a line of length zero
     return path
 
 
@@ -92,8 +92,9 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
     -------
     campaigns
         Each with its `queries`, `times`, `truths` (lists by query, then cell), `mechanisms`, and the ends of
-        its colour scales, its `unit` and what its truth is in `words`, and `labels` of what is published by
-        mechanism. Of a run too large for one page, `every` says which share of the queries is kept.
+        its colour scales, its `unit`, a description of its truth in `words`, and `labels` of the published
+        estimates by mechanism. If a run is too large for one page, `queries` lists only a share of its queries;
+        `all_queries` is the number of all of them.
     """
     estimates = run.estimates
     cells = np.array([int(cell) for cell in run.cells["cell"]])
@@ -147,7 +148,7 @@ def _mechanism_numbers(
         return _rounded(values)
 
     truth = grid("truth")
-    if truth not in truths:  # mechanisms that answer about the same moment share one copy
+    if truth not in truths:  # mechanisms that answer about the same time share one copy
         truths.append(truth)
     error = np.abs(rows["estimate"].to_numpy(dtype=float) - rows["truth"].to_numpy(dtype=float))
     error = error[np.isfinite(error)]
@@ -171,12 +172,12 @@ def _rounded(values: NDArray[np.float64]) -> list[list[float | None]]:
 
 Figures = dict[str, Any]
 SHOWN_WARNINGS = 4
-"""Warnings that leave room for the answer on the first screen."""
+"""Number of warnings shown at first, so that the result still fits on the first screen."""
 
 
 def header(run: FinishedRun) -> Safe:
     """
-    Write the head of the page: what was asked, what was found, how large it was.
+    Build the head of the page: the question, the result and the size of the run.
 
     Parameters
     ----------
@@ -218,7 +219,7 @@ def header(run: FinishedRun) -> Safe:
 
 
 def _warnings(facts: Mapping[str, Any]) -> Safe:
-    """List what may mislead the reader, where the page opens; of many, all but the first few under a fold."""
+    """List the run's warnings at the top of the page; all but the first few are collapsed."""
     items = [element("li", warning) for warning in facts.get("warnings") or []]
     if not items:
         return Safe("")
@@ -230,14 +231,14 @@ def _warnings(facts: Mapping[str, Any]) -> Safe:
 
 def map_section(run: FinishedRun, page: Figures) -> Safe:
     """
-    Show truth, estimate and error, as a map or, of a single cell, over time.
+    Show truth, estimate and error, as a map or, for a single cell, over time.
 
     Parameters
     ----------
     run
         The finished run.
     page
-        The page's embedded data; gains what the section draws.
+        The page's embedded data; the section's figures are added to it.
 
     Returns
     -------

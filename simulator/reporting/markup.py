@@ -8,14 +8,14 @@ from typing import Any
 
 
 class Safe(str):
-    """HTML that was made here; any other string is escaped before it is shown."""
+    """HTML made by this module; any other string is escaped before it is shown."""
 
     __slots__ = ()
 
 
 def text(value: object) -> Safe:
     """
-    Escape a value unless it is HTML made here.
+    Escape a value unless it is already `Safe`.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def text(value: object) -> Safe:
     Returns
     -------
     html
-        Safe to place in an element or a quoted attribute.
+        HTML that is safe inside an element or a quoted attribute.
     """
     return value if isinstance(value, Safe) else Safe(escape(str(value)))
 
@@ -58,19 +58,19 @@ def element(tag: str, *children: object, **attributes: object) -> Safe:
 
 def data(value: float | None, shown: str) -> Safe:
     """
-    Show a number, with its full value kept beside it for machines.
+    Make an element that shows a formatted number and keeps its full value as machine-readable data.
 
     Parameters
     ----------
     value
         The number.
     shown
-        How it is shown.
+        The formatted number.
 
     Returns
     -------
     html
-        A ``data`` element, or the words alone where there is no number.
+        A ``data`` element, or the text alone where there is no number.
     """
     if value is None or math.isnan(value):
         return text(shown)
@@ -86,13 +86,13 @@ def table(
     Parameters
     ----------
     caption
-        What it shows.
+        The caption.
     heads
         The column heads.
     rows
-        The cells.
+        The table cells.
     class_
-        A style.
+        A CSS class.
 
     Returns
     -------
@@ -111,14 +111,14 @@ def table(
 
 def definitions(pairs: Iterable[tuple[object, object]], *, class_: str | None = None) -> Safe:
     """
-    Make a list of terms and what they are.
+    Make a list of terms and their definitions.
 
     Parameters
     ----------
     pairs
-        The terms and their meanings.
+        The terms and their definitions.
     class_
-        A style.
+        A CSS class.
 
     Returns
     -------
@@ -131,18 +131,18 @@ def definitions(pairs: Iterable[tuple[object, object]], *, class_: str | None = 
 
 def figure(name: str, caption: object, *, described: str, class_: str = "plot") -> Safe:
     """
-    Make the place where the page's script draws a figure.
+    Make the element in which the page's script draws a figure.
 
     Parameters
     ----------
     name
         The figure's key in the embedded data.
     caption
-        What stands under it.
+        The text under the figure.
     described
-        What a reader who cannot see it hears.
+        The text alternative for screen readers.
     class_
-        A style.
+        A CSS class.
 
     Returns
     -------
@@ -155,17 +155,17 @@ def figure(name: str, caption: object, *, described: str, class_: str = "plot") 
 
 def same_scale(group: str) -> Safe:
     """
-    Make the box that gives a group of figures one vertical scale, or each its own.
+    Make the checkbox that switches a group of figures between a common vertical scale and one for each.
 
     Parameters
     ----------
     group
-        The group's name, as its figures carry it.
+        The group's name, as stored in its figures.
 
     Returns
     -------
     html
-        A labelled checkbox, ticked.
+        A labelled, checked checkbox.
     """
     box = Safe(f'<input type="checkbox" checked data-same="{text(group)}">')
     return element("p", element("label", box, " the same vertical scale for every mechanism"), class_="controls")
@@ -173,7 +173,7 @@ def same_scale(group: str) -> Safe:
 
 def details(summary: object, *children: object) -> Safe:
     """
-    Make a part that opens when asked.
+    Make a collapsible part.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def details(summary: object, *children: object) -> Safe:
 
 def embedded(value: object) -> Safe:
     """
-    Write a value as JSON that no browser can mistake for markup.
+    Serialize a value as JSON that no browser can interpret as markup.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def embedded(value: object) -> Safe:
 
 def finite(values: Iterable[Any]) -> list[float | None]:
     """
-    Prepare numbers for JSON.
+    Replace non-finite numbers, which JSON cannot represent, with None.
 
     Parameters
     ----------
@@ -222,6 +222,6 @@ def finite(values: Iterable[Any]) -> list[float | None]:
     Returns
     -------
     prepared
-        The same, with None for what is not finite.
+        The same values, with None for each that is not finite.
     """
     return [float(value) if value is not None and math.isfinite(value) else None for value in values]

@@ -14,12 +14,12 @@ from simulator.reporting.formatting import clock, duration
 
 class Progress:
     """
-    Draws a bar a phase on a terminal, and writes a line a phase elsewhere.
+    Progress display: one bar per phase on a terminal, one line per phase elsewhere.
 
     Parameters
     ----------
     console
-        Where to draw; by default standard error.
+        The console to draw on; by default standard error.
 
     Examples
     --------
@@ -46,11 +46,11 @@ class Progress:
         self._begun = 0.0
 
     def __repr__(self) -> str:
-        """Name the phase under way."""
+        """Name the current phase."""
         return f"Progress(phase={self._name!r})"
 
     def __enter__(self) -> Self:
-        """Begin to draw."""
+        """Start drawing."""
         if self._console.is_terminal:
             self._bars.start()
         return self
@@ -58,21 +58,22 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the last phase, as done only if nothing was raised, and leave the terminal as it was."""
+        """End the last phase, marked as done only if nothing was raised, and restore the terminal."""
         self._end(done=kind is None)
         if self._console.is_terminal:
             self._bars.stop()
 
     def phase(self, name: str, *, until_s: float | None = None) -> None:
         """
-        Begin a phase, ending the one before.
+        Begin a phase and end the previous one.
 
         Parameters
         ----------
         name
-            What is done, for example ``routes``.
+            The name of the phase, for example ``routes``.
         until_s
-            Where its simulated time ends, if it has any: the bar fills towards it. Otherwise it only moves.
+            End of the phase's simulated time, if it has any: the bar fills towards it. Otherwise the bar shows
+            activity only.
         """
         self._end(done=True)
         self._name, self._until_s, self._begun = name, until_s, time.perf_counter()
@@ -81,12 +82,12 @@ class Progress:
 
     def advance_to(self, time_s: float) -> None:
         """
-        Say that the phase's simulated time has reached a moment.
+        Update the simulated time that the phase has reached.
 
         Parameters
         ----------
         time_s
-            The moment, in seconds from the start of the run.
+            The simulated time, in seconds from the start of the run.
         """
         if self._task is not None and self._until_s is not None:
             words = f"{clock(time_s)} of {clock(self._until_s)}"

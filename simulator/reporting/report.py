@@ -22,18 +22,18 @@ from simulator.reporting.traffic_section import traffic_section
 
 def build_document(title: str, body: str, page: dict[str, Any], *, style: str = "") -> str:
     """
-    Put a page's parts together with the style and scripts of every page.
+    Assemble a page from its parts and the style and scripts common to all pages.
 
     Parameters
     ----------
     title
-        Shown on the browser's tab; escaped here.
+        Shown on the browser's tab; escaped by this function.
     body
-        HTML made here: header, main, footer.
+        Trusted HTML: header, main, footer.
     page
-        Read by the page's script; `figures` holds what its plots draw.
+        Data for the page's script; `figures` holds the figures to plot.
     style
-        CSS for this page, after every page's.
+        CSS for this page, placed after the common CSS.
 
     Returns
     -------
@@ -66,14 +66,14 @@ def build_document(title: str, body: str, page: dict[str, Any], *, style: str = 
 
 def write_document(html: str, path: Path) -> Path:
     """
-    Write a file whole or not at all.
+    Write a file atomically: completely or not at all.
 
     Parameters
     ----------
     html
         Its content.
     path
-        Where; directories above it are made.
+        The file; missing parent directories are created.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     page: dict[str, Any] = {
         "figures": {},
         "mechanisms": [{"name": name, "label": run.label(name)} for name in (*run.facts, *run.refined)],
-        # The map opens with what people come to see: the first mechanism that protects anything.
+        # The map first shows the mechanism of most interest: the first other than no privacy.
         "first": next((facts.name for facts in run.facts.values() if facts.kind != "no_privacy"), None),
     }
     sections = [
@@ -168,7 +168,7 @@ def build_report(directory: str | os.PathLike[str]) -> str:
 
 def write_report(directory: str | os.PathLike[str]) -> Path:
     """
-    Build the report and put it into the run directory, whole or not at all.
+    Build the report and write it atomically into the run directory.
 
     Parameters
     ----------

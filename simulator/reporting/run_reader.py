@@ -1,4 +1,4 @@
-"""Reader of a finished run: its directory and nothing else, and what its data owners are called."""
+"""Reader of a finished run, from its directory alone, and the nouns for its data owners."""
 
 import json
 import re
@@ -15,12 +15,12 @@ from simulator.experiment.run_directory import RUN_FORMAT
 
 class Called(NamedTuple):
     """
-    One data owner and several, in words.
+    The nouns for one data owner and for several.
 
     Parameters
     ----------
     one, many
-        As "vehicle" and "vehicles".
+        For example "vehicle" and "vehicles".
     """
 
     one: str = "vehicle"
@@ -28,26 +28,26 @@ class Called(NamedTuple):
 
     @property
     def with_article(self) -> str:
-        """One of them, "a vehicle" or "an owner"."""
+        """The singular noun with its article: "a vehicle" or "an owner"."""
         return f"{'an' if self.one[:1].lower() in set('aeiou') else 'a'} {self.one}"
 
     @property
     def who_pays(self) -> str:
-        """Whose secrets are told: behind a vehicle is a driver."""
+        """The noun for the person whose privacy is at stake: a driver for vehicles, else the data owner."""
         return "a driver" if self == Called() else self.with_article
 
     def unit(self, unit: str) -> str:
-        """Return the unit of an error in their words; those of speeds as they are."""
+        """Return the unit of an error with these nouns in place of "vehicles"; units of speed are unchanged."""
         return self.many if unit == Called().many else unit
 
     def of(self, words: str) -> str:
-        """Put them into words of ours that say what is counted."""
+        """Return a text with "vehicles" replaced by the plural noun."""
         return words.replace(Called().many, self.many)
 
 
 def called(run: Mapping[str, Any]) -> Called:
     """
-    Read what `run.json` calls them.
+    Read the nouns for data owners from `run.json`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def called(run: Mapping[str, Any]) -> Called:
     Returns
     -------
     words
-        Vehicles where it says nothing, as the runs of earlier versions.
+        "vehicle" and "vehicles" where `run.json` states none, as in runs of earlier versions.
     """
     words = run.get("called")
     return Called(*map(str, words)) if words else Called()
@@ -89,7 +89,7 @@ ATTACK_COLUMNS = ("name", "attack", "coalition", "mechanism", "prior", "success"
 
 
 class UnfinishedRunError(ValueError):
-    """A directory that holds no finished run that can be read; the message says why."""
+    """The directory holds no finished run that can be read; the message states why."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ class MechanismFacts:
     kind
         Its kind, a short name or ``package.module:Class``.
     label
-        How a person calls it.
+        Its name for display.
     rounds
-        How many answers it takes per query.
+        Number of answers it takes per query.
     record
-        Everything `run.json` says about it.
+        Its complete record in `run.json`.
     """
 
     name: str
@@ -120,7 +120,7 @@ class MechanismFacts:
 
 def mechanism_facts(run: Mapping[str, Any]) -> dict[str, MechanismFacts]:
     """
-    Gather what `run.json` says about each mechanism.
+    Gather the facts about each mechanism from `run.json`.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def mechanism_facts(run: Mapping[str, Any]) -> dict[str, MechanismFacts]:
 
 def refined_labels(run: Mapping[str, Any], facts: Mapping[str, MechanismFacts]) -> dict[str, str]:
     """
-    Call every refined estimate what it is.
+    Return a label for every refined estimate.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def refined_labels(run: Mapping[str, Any], facts: Mapping[str, MechanismFacts]) 
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
-    """Read `run.json` of this format or an earlier one."""
+    """Read `run.json` in the current format or an earlier one."""
     if not path.is_file():
         raise UnfinishedRunError(f"{path.parent}: no finished run here: run.json is not in it")
     try:
@@ -189,7 +189,7 @@ def _read_facts(path: Path) -> dict[str, Any]:
 
 class FinishedRun:
     """
-    The files of one run directory, each read when it is first needed.
+    The files of one run directory; each file is read when it is first needed.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class FinishedRun:
         self.refined = refined_labels(self.run, self.facts)
 
     def __repr__(self) -> str:
-        """Say which scenario and seed, and how many mechanisms."""
+        """Return the scenario, the seed and the number of mechanisms."""
         return f"FinishedRun({self.run.get('scenario')!r}, seed={self.run.get('seed')}, mechanisms={list(self.facts)})"
 
     def _table(self, name: str) -> pd.DataFrame:
@@ -221,7 +221,7 @@ class FinishedRun:
 
     def label(self, mechanism: str) -> str:
         """
-        Call a mechanism by the name a person knows.
+        Return a mechanism's name for display.
 
         Parameters
         ----------
@@ -231,35 +231,35 @@ class FinishedRun:
         Returns
         -------
         label
-            Its title, or the name where the run says no more.
+            Its title, or its name in the scenario where the run recorded no title.
         """
         facts = self.facts.get(mechanism)
         return facts.label if facts else self.refined.get(mechanism, mechanism)
 
     @cached_property
     def estimates(self) -> pd.DataFrame:
-        """One row a campaign, query, mechanism and cell."""
+        """One row per campaign, query, mechanism and cell."""
         return self._table("estimates")
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
-        """One row a campaign, query, mechanism and round."""
+        """One row per campaign, query, mechanism and round."""
         return self._table("rounds")
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """One row a campaign and mechanism; those of format 1 may not say that they are of counts."""
+        """One row per campaign and mechanism; in format 1 the rows may not state that they are of counts."""
         scores = self._table("scores")
         return scores if "statistic" in scores else scores.assign(statistic="count")
 
     @cached_property
     def claims(self) -> pd.DataFrame:
-        """One row a mechanism, view and ε."""
+        """One row per mechanism, view and ε."""
         return self._table("claims")
 
     @cached_property
     def attacks(self) -> pd.DataFrame:
-        """One row a finding; empty where nothing was attacked."""
+        """One row per finding; empty where the run has no attacks."""
         if not (self.directory / "attacks.parquet").is_file():
             return pd.DataFrame(columns=list(ATTACK_COLUMNS))
         return self._table("attacks")
@@ -279,14 +279,14 @@ class FinishedRun:
 
     @cached_property
     def scenario_toml(self) -> str:
-        """The scenario as resolved; of a file named by an absolute path, its name alone."""
+        """The resolved scenario; absolute paths of files are reduced to the file name."""
         path = self.directory / "scenario.toml"
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
         return re.sub(r'"/[^"\n]*/', '"…/', text)
 
     @cached_property
     def mean_asked(self) -> dict[tuple[str, str], float]:
-        """Devices asked per query, on average, by campaign and mechanism."""
+        """Mean number of devices asked per query, by campaign and mechanism."""
         keys = ["campaign", "mechanism"]
         by_query = self.rounds.groupby([*keys, "query"], sort=False, observed=True)["asked"].max().reset_index()
         means = by_query.groupby(keys, sort=False, observed=True)["asked"].mean().reset_index()

@@ -18,7 +18,7 @@ QUESTION = (
 
 def question(run: FinishedRun) -> str:
     """
-    Ask what the simulator is for, of those that this run counted.
+    Return the question that the simulator answers, with this run's noun for data owners.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def question(run: FinishedRun) -> str:
     Returns
     -------
     sentence
-        Of vehicles and drivers, or of those the scenario calls otherwise.
+        About vehicles and drivers, or about data owners as the scenario calls them.
     """
     if run.called == Called():
         return QUESTION
@@ -37,7 +37,7 @@ def question(run: FinishedRun) -> str:
 
 def accuracy(run: FinishedRun) -> list[str]:
     """
-    Say how far off each mechanism was.
+    State the error of each mechanism.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def accuracy(run: FinishedRun) -> list[str]:
     Returns
     -------
     sentences
-        One or two a campaign.
+        One entry per campaign.
     """
     campaigns = list(dict.fromkeys(run.scores["campaign"]))
     sentences = []
@@ -93,7 +93,7 @@ def _comparison(run: FinishedRun, scores: pd.DataFrame) -> str:
 
 
 def _speeds(run: FinishedRun, scores: pd.DataFrame, statistic: Statistic) -> str:
-    """Say how far off the published speeds of one campaign were."""
+    """State the error of the published speeds of one campaign."""
     row = scores.iloc[0]
     record = release_of(run, str(row["campaign"]), str(row["mechanism"]))
     through = "as they are" if record is None else f"through {record['words']}"
@@ -107,7 +107,7 @@ def _speeds(run: FinishedRun, scores: pd.DataFrame, statistic: Statistic) -> str
 
 
 def _whose(run: FinishedRun, campaign: str, mechanism: str) -> str:
-    """Write a label in the genitive; a release after it: “No privacy’s, released by laplace (epsilon = 1),”."""
+    """Return a label in the genitive, followed by the release: “No privacy’s, released by laplace (epsilon = 1),”."""
     record = release_of(run, campaign, mechanism)
     own = f"{run.label(mechanism)}’s"
     return own if record is None else f"{own}, released by {record['words']},"
@@ -120,13 +120,13 @@ def _mean_truth(run: FinishedRun, scores: pd.DataFrame) -> float:
 
 
 def _inner(label: str) -> str:
-    """Write a label inside a sentence: proper names keep their capitals."""
+    """Return a label for use inside a sentence: proper names keep their capitals."""
     return label if any(letter.isupper() for letter in label[1:]) else label[0].lower() + label[1:]
 
 
 def price(run: FinishedRun) -> list[str]:
     """
-    Say what the linked reports of each mechanism give away.
+    State what the linked reports of each mechanism reveal.
 
     Parameters
     ----------
@@ -136,8 +136,8 @@ def price(run: FinishedRun) -> list[str]:
     Returns
     -------
     sentences
-        One a mechanism, on the view that says most: the linked reports, else the single one; and one a release,
-        on what it publishes, whatever the crowd.
+        One per mechanism, about the view that reveals most: the linked reports, else the single report; and one
+        per release, about what it publishes, for any crowd.
     """
     claims = view_claims(run.claims)
     sentences = []
@@ -164,14 +164,14 @@ def _rounds(run: FinishedRun, claim: ViewClaim) -> int:
 
 def worst_view(claims: list[ViewClaim], rounds: int) -> ViewClaim | None:
     """
-    Choose the view of one device's own reports that gives away most.
+    Choose the view of one device's own reports that reveals most.
 
     Parameters
     ----------
     claims
         One mechanism's claims over one query.
     rounds
-        How many answers it takes.
+        Number of answers it takes per query.
 
     Returns
     -------

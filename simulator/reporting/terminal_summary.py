@@ -19,7 +19,7 @@ from simulator.reporting.run_reader import FinishedRun, MechanismFacts, called, 
 
 
 class Frames(Protocol):
-    """What a summary needs of a result that is in memory."""
+    """The attributes of a result in memory that a summary needs."""
 
     @property
     def run(self) -> Mapping[str, Any]:
@@ -27,27 +27,27 @@ class Frames(Protocol):
 
     @property
     def scores(self) -> pd.DataFrame:
-        """One row a campaign and mechanism."""
+        """One row per campaign and mechanism."""
 
     @property
     def claims(self) -> pd.DataFrame:
-        """One row a mechanism, view and ε."""
+        """One row per mechanism, view and ε."""
 
 
 def print_summary(
     result: str | os.PathLike[str] | Frames, console: Console | None = None, *, directory: Path | None = None
 ) -> None:
     """
-    Print what ran, how far off each mechanism was, and what is learnt about a device.
+    Print a summary of a run: what ran, the error of each mechanism, and what each reveals about a device.
 
     Parameters
     ----------
     result
         A run directory, or the frames of a result in memory.
     console
-        Where to print; by default standard output. It need not be a terminal.
+        The console to print on; by default standard output. It need not be a terminal.
     directory
-        Where the result lies, if `result` is not that directory itself: named in the last line.
+        The directory of the result, if `result` is not that directory itself: it is named in the last line.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def print_summary(
     for unit, part in by_unit(frames.scores).items():
         console.print(_scores(part, labels, called(frames.run).unit(unit), release_records(frames.run)))
     console.print(_learnt(frames.claims, facts))
-    attacks = getattr(frames, "attacks", None)  # a run kept before there were any has none
+    attacks = getattr(frames, "attacks", None)  # results of earlier versions have no attacks
     if attacks is not None and len(attacks):
         console.print(Text("What coalitions found", style="bold"))
         for line in attack_lines(attacks):
@@ -81,12 +81,12 @@ def print_summary(
     if directory is not None:
         report = directory / FILE_NAME
         words = "Report: " if report.is_file() else "Results: "
-        # Never wrapped, so that the path can be copied.
+        # Not wrapped, so that the path can be copied.
         console.print(Text(f"{words}{report if report.is_file() else directory}"), soft_wrap=True)
 
 
 def _notes(run: Mapping[str, Any]) -> list[str]:
-    """Gather what `run.json` notes about the city, the traffic, published flows and releases."""
+    """Gather the notes in `run.json` about the city, the traffic, published flows and releases."""
     traffic = run.get("traffic") or {}
     records = [run.get("city"), traffic, *(traffic.get("beside") or ()), run.get("flow_check")]
     notes = [str(note) for record in records if record for note in record.get("notes") or ()]
@@ -131,7 +131,7 @@ def _scores(
 
 
 def _campaign(campaign: str, mechanism: str, releases: Mapping[str, Mapping[str, Any]]) -> str:
-    """Name a campaign and, where one stands between this mechanism's server and the public, the kind of release."""
+    """Name a campaign and the kind of release between this mechanism's server and the public, if there is one."""
     record = releases.get(campaign)
     released = record is not None and mechanism in record["mechanisms"] and record["release"]["kind"] != "none"
     return f"{campaign} ({record['release']['kind']})" if record is not None and released else campaign

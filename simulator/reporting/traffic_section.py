@@ -10,22 +10,22 @@ from simulator.reporting.markup import Safe, data, element, figure, finite, tabl
 from simulator.reporting.run_reader import FinishedRun
 
 RECORDINGS = ("trace", "static")
-"""Engines that drive nobody: they replay where data owners were."""
+"""Engines that simulate no traffic: they replay recorded locations of data owners."""
 _MINUTE_S = 60.0
 
 
 def recording_section(run: FinishedRun, page: dict[str, Any], record: Mapping[str, Any]) -> Safe:
     """
-    Show how many data owners are there over time, in a plot where that changes.
+    Show the number of data owners present over time, with a plot if the number changes.
 
     Parameters
     ----------
     run
         The finished run.
     page
-        The page's embedded data; gains the figure, if there is one.
+        The page's embedded data; the figure, if there is one, is added to it.
     record
-        The traffic of `run.json`, of an engine of `RECORDINGS`.
+        The traffic record in `run.json` of an engine in `RECORDINGS`.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def recording_section(run: FinishedRun, page: dict[str, Any], record: Mapping[st
 
 
 def _described(record: Mapping[str, Any], many: str) -> str:
-    """Say in a sentence or two who was there at the end, and what became of the others."""
+    """State in one or two sentences how many data owners were present at the end, had left or were absent."""
     departed, there, gone, absent = (record[name][-1] for name in ("departed", "on_road", "arrived", "absent"))
     if set(record["on_road"]) == {departed}:
         return f"All {whole(departed)} {many} were there throughout." if departed else f"No {many} were there."
@@ -83,9 +83,9 @@ def _draw_recording(times_s: Sequence[float], there: Sequence[int], many: str) -
 
 
 ALIKE = 1.1
-"""Times spent in traffic that differ by no more than this factor are called alike."""
+"""Times spent in traffic that differ by less than this factor are reported as equal."""
 UNLIKE = 0.01
-"""Shares of arrivals further apart than this make means hard to compare."""
+"""Difference between shares of arrivals above which mean trip times are hard to compare."""
 _ENGINES = {
     "fleet": "fleet engine",
     "agents": "agents engine",
@@ -94,19 +94,19 @@ _ENGINES = {
 
 
 class _Driven(NamedTuple):
-    """One engine's traffic: its record in `run.json`, and what is worked out from it."""
+    """One engine's traffic: its record in `run.json`, and values derived from it."""
 
     label: str
     record: Mapping[str, Any]
 
     @property
     def called(self) -> str:
-        """Its name within a sentence."""
+        """The engine's name within a sentence."""
         return f"the {self.label}" if self.label.endswith("engine") else self.label
 
     @property
     def begins(self) -> str:
-        """Its name at the beginning of a sentence."""
+        """The engine's name at the beginning of a sentence."""
         return self.called[:1].upper() + self.called[1:]
 
     def last(self, name: str) -> int:
@@ -124,7 +124,7 @@ class _Driven(NamedTuple):
 
     @property
     def spent_s(self) -> float:
-        """Seconds on the road or waiting, per vehicle departed: the area under both, whoever has arrived or not."""
+        """Seconds on the road or waiting per departed vehicle, arrived or not: the area under both curves."""
         times = [0.0, *map(float, self.record["times_s"])]
         there = [0, *(a + b for a, b in zip(self.record["on_road"], self.record["waiting"], strict=True))]
         area = sum((times[i + 1] - times[i]) * (there[i + 1] + there[i]) / 2 for i in range(len(times) - 1))
@@ -137,14 +137,14 @@ class _Driven(NamedTuple):
 
 def traffic_section(run: FinishedRun, page: dict[str, Any]) -> Safe:
     """
-    Show vehicles on the road and waiting over time, and how the traffic ended; engines side by side.
+    Show vehicles on the road and waiting over time, and the state at the end, with engines side by side.
 
     Parameters
     ----------
     run
         The finished run.
     page
-        The page's embedded data; gains the figure.
+        The page's embedded data; the figure is added to it.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def _note(one: _Driven, note: str, *, several: bool) -> str:
 
 
 def _ending(one: _Driven) -> str:
-    """Say in a sentence how the run ended."""
+    """State in one sentence how the run ended."""
     departed, on_road, waiting, arrived = (
         whole(one.last(name)) for name in ("departed", "on_road", "waiting", "arrived")
     )
@@ -227,7 +227,7 @@ def _table(driven: Sequence[_Driven]) -> Safe:
 
 
 def _compared(first: _Driven, other: _Driven) -> Safe:
-    """Say how far two engines are apart, and what each of them knows that the other does not."""
+    """State how much the results of two engines differ, and explain the differences of their models."""
     said = []
     ratio = first.spent_s / other.spent_s if other.spent_s else math.nan
     if math.isfinite(ratio):
@@ -271,7 +271,7 @@ def _compared(first: _Driven, other: _Driven) -> Safe:
 
 
 def _reasons(first: _Driven, other: _Driven) -> str:
-    """Name what sets the models apart, where they are SUMO and the spatial queue."""
+    """Explain the differences of the models, where they are SUMO and the spatial queue."""
     if {first.record.get("engine"), other.record.get("engine")} not in ({"sumo", "fleet"}, {"sumo", "agents"}):
         return ""
     return (

@@ -1,1 +1,1 @@
-"""The founding papers' tables and figures, computed anew and set beside what was published."""
+"""Reproduction of the founding papers' tables and figures: computed values beside the published ones."""

@@ -21,16 +21,16 @@ LEAST_WIDTH = 160
 
 
 def print_entry(entry: Entry, done: Reproduction, console: Console | None = None) -> None:
-    """Print what was published beside what was computed.
+    """Print the published values beside the computed ones.
 
     Parameters
     ----------
     entry, done
-        The entry and what came of it.
+        The entry and its result.
     console
-        Where to print; by default standard output. It need not be a terminal.
+        The console to print on; by default standard output. It need not be a terminal.
     """
-    # Through a pipe there is no width to keep to, and cells folded at 80 columns are read by nobody.
+    # A pipe has no terminal width, and table cells wrapped at 80 columns are hard to read.
     console = console or (here if (here := Console()).is_terminal else Console(width=LEAST_WIDTH))
     console.print()
     console.print(Text(f"{entry.name}: {entry.title}", style="bold"))
@@ -66,12 +66,12 @@ ALL = "all"
 
 
 def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, ...]:
-    """Return the entry of that name, or every one for "all".
+    """Return the entry of a name, or every entry for "all".
 
     Raises
     ------
     ReproductionError
-        If there is none; the message names the nearest.
+        If there is no such entry; the message names the most similar one.
     """
     if name == ALL:
         return tuple(entries)
@@ -85,7 +85,7 @@ def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, 
 
 
 def print_list(*, as_json: bool, entries: Sequence[Entry] = ENTRIES) -> None:
-    """Print name, paper and title of every entry, computing nothing."""
+    """Print the name, paper and title of every entry, without computing any."""
     if as_json:
         print_json([{"name": entry.name, "paper": entry.paper, "title": entry.title} for entry in entries])
         return
@@ -101,23 +101,23 @@ def print_json(value: object) -> None:
 
 
 def reproduce(name: str, *, seed: int, as_json: bool, out: Path | None, entries: Sequence[Entry] = ENTRIES) -> None:
-    """Compute one entry or all, print what came of it, and write the page.
+    """Compute one entry or all, print the results, and write the page.
 
     Parameters
     ----------
     name
         An entry's name, or "all".
     seed
-        Of everything drawn.
+        Seed of everything drawn.
     as_json
         Print JSON alone on standard output, and write the page only if `out` is given.
     out
-        Where the page goes; runs/reproduce-NAME.html by default.
+        Path of the page; runs/reproduce-NAME.html by default.
 
     Raises
     ------
     ReproductionError
-        If there is no such entry, or `out` is a folder or lies below a file; known before anything is computed.
+        If there is no such entry, or `out` is a folder or lies below a file; raised before anything is computed.
     """
     chosen = find_entries(name, entries)
     path = out if out is not None or as_json else Path("runs") / f"reproduce-{name}.html"
@@ -138,12 +138,12 @@ def reproduce(name: str, *, seed: int, as_json: bool, out: Path | None, entries:
 
 
 def check_place(path: Path) -> None:
-    """Check that a file can be put there.
+    """Check that a file can be written at a path.
 
     Raises
     ------
     ReproductionError
-        If it is a folder or a device, or lies below a file.
+        If the path is a folder or a device, or lies below a file.
     """
     if path.exists() and not path.is_file():
         raise ReproductionError(
@@ -155,7 +155,7 @@ def check_place(path: Path) -> None:
 
 
 def _compute(entry: Entry, seed: int, place: int, of: int) -> Reproduction:
-    """Reproduce an entry, saying on standard error what is done and how long it took."""
+    """Reproduce an entry, and report the entry and the time it took on standard error."""
     sys.stderr.write(f"[{place}/{of}] {entry.name} …")
     sys.stderr.flush()
     start = time.perf_counter()

@@ -18,11 +18,11 @@ P = ParamSpec("P")
 
 
 class DataError(Exception):
-    """A data set that is not there, or is not what it should be; the message names the file."""
+    """A data set is missing or malformed; the message names the file."""
 
 
 def skips_without_data(reproduce: Callable[P, Reproduction]) -> Callable[P, Reproduction]:
-    """Make an entry that cannot have its data say so instead of failing."""
+    """Wrap an entry so that it is skipped, with the reason, instead of failing if its data are not available."""
 
     @wraps(reproduce)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> Reproduction:
@@ -45,7 +45,7 @@ def locate(inside: str) -> Path:
     Raises
     ------
     DataError
-        If it is not there; the message says what it is and where it belongs.
+        If the file is missing; the message states what it is and where it belongs.
     """
     folder = os.environ.get(VARIABLE)
     what = _what(inside)
@@ -58,7 +58,7 @@ def locate(inside: str) -> Path:
 
 
 def without_folder(words: str) -> str:
-    """Return words that name files under CROWDVEIL_DATA without the folder, which is this machine's alone."""
+    """Return a text without the folder that CROWDVEIL_DATA names, which is specific to this machine."""
     folder = os.environ.get(VARIABLE)
     return words.replace(f" = {folder}", "").replace(f"{Path(folder)}{os.sep}", "") if folder else words
 
@@ -73,18 +73,18 @@ def read_table(
     inside
         FOLDER/FILE.
     columns
-        Those needed; without a header, the names of all.
+        The columns needed; for a file without a header, the names of all columns.
     header
         Whether the first line names the columns.
     separator
-        Between fields.
+        The separator between fields.
     **how
-        For `pandas.read_csv`.
+        Further arguments of `pandas.read_csv`.
 
     Raises
     ------
     DataError
-        If it is not there, cut short, no table, lacks a column, or holds no row.
+        If the file is missing, is truncated, is not a table, lacks a column, or has no row.
     """
     import zlib  # noqa: PLC0415  imports wait until needed: a list of entries computes nothing
 
@@ -103,7 +103,7 @@ def read_table(
 
 
 def _what(inside: str) -> str:
-    """Say what the manifest knows of a file, and how to get it."""
+    """Return the manifest's description of a file and how to obtain it."""
     from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  as above
 
     folder, _, name = inside.partition("/")

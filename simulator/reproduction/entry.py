@@ -24,20 +24,20 @@ class Row:
     Parameters
     ----------
     key
-        What it is, unique within its entry: "beta=0.05, epsilon=0.25".
+        Identifier, unique within its entry: "beta=0.05, epsilon=0.25".
     published
-        As printed; None where the paper prints no such number.
+        The published value; None where the paper states no such number.
     computed
-        Ours, as found now.
+        The value computed here.
     agrees
-        Whether they agree by the rule the entry states; None where nothing was published to agree with.
+        Whether they agree by the rule stated by the entry; None where there is no published value to compare with.
     note
-        The rule, or what was found where they do not agree.
+        The rule, or the result where they do not agree.
 
     Raises
     ------
     ValueError
-        If it does not agree and no note says why, or a number is NaN.
+        If the values do not agree and no note explains why, or a number is NaN.
     """
 
     key: str
@@ -47,7 +47,7 @@ class Row:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Hold every row to the rules."""
+        """Check that the row is valid."""
         if self.agrees is not True and not self.note:
             raise ValueError(f"{self.key}: a row that does not agree must say in its note what was found")
         for value in (self.published, self.computed):
@@ -62,13 +62,13 @@ class Curve:
     Parameters
     ----------
     name
-        For the legend.
+        Name in the legend.
     x, y
-        As many of each; `y` may hold None for a gap.
+        Coordinates, equally many of each; `y` may hold None for a gap.
     kind
         How it is drawn.
     published
-        Whether it shows the paper's numbers, which are drawn apart from ours.
+        Whether it shows the paper's numbers, which are drawn in another style than the computed ones.
     low, high
         A band around a line, or error bars around points and bars, if there is one.
     """
@@ -89,11 +89,11 @@ class Drawing:
     Parameters
     ----------
     title, x_title, y_title
-        In words, units included.
+        Titles in words, including units.
     curves
-        What is drawn.
+        The curves drawn.
     log_x, log_y
-        Logarithmic axes.
+        Whether the axes are logarithmic.
     """
 
     title: str
@@ -106,18 +106,18 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of an entry.
+    """The result of an entry.
 
     Parameters
     ----------
     rows
-        Published beside computed.
+        Published values beside computed ones.
     drawings
-        The figure's panels, drawn anew; a table has none or one.
+        The reproduced panels of the figure; a table has none or one.
     findings
-        Sentences a reader should not miss: what is wrong in the paper, how it was found.
+        The most important findings in sentences: errors in the paper, and how they were found.
     skipped
-        Why nothing was computed (a data set is missing), with no rows; None if something was.
+        Why nothing was computed (a data set is missing), in which case there are no rows; None otherwise.
     """
 
     rows: Sequence[Row] = ()
@@ -126,7 +126,7 @@ class Reproduction:
     skipped: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse two rows of one key, and an entry that is neither done nor skipped."""
+        """Reject two rows with the same key, and a result with both rows and a reason for skipping, or neither."""
         keys = [row.key for row in self.rows]
         if len(set(keys)) < len(keys):
             raise ValueError(f"two rows have one key: {sorted(key for key in set(keys) if keys.count(key) > 1)}")
@@ -141,13 +141,13 @@ class Entry:
     Parameters
     ----------
     name
-        As on the command line: "sp-fig6".
+        Name on the command line: "sp-fig6".
     paper
-        Whose it is.
+        The paper it belongs to.
     title
-        What it shows, one line.
+        What it shows, in one line.
     reproduce
-        Computes it; takes the keyword `seed`.
+        Function that computes it; takes the keyword `seed`.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Entry:
     reproduce: Callable[..., Reproduction] = field(repr=False)
 
     def to_dict(self, done: Reproduction) -> dict[str, Any]:
-        """Return the JSON form: name, paper, rows, and besides title, findings and skipped."""
+        """Return the JSON form: name, paper, title, rows, findings and skipped."""
         return {
             "name": self.name,
             "paper": self.paper,
@@ -177,7 +177,7 @@ class Entry:
 
 
 def _jsonable(value: Value) -> Value:
-    """Write an infinity, which JSON has not, as text."""
+    """Return an infinity, which JSON cannot represent, as text, and any other value unchanged."""
     if isinstance(value, float) and math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
     return value

@@ -2,4 +2,4 @@
 
 
 class ReproductionError(ValueError):
-    """What a user asked for cannot be done: no such entry, or no place to write."""
+    """The user's request cannot be carried out: no such entry, or the output cannot be written."""

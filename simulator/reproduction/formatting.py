@@ -1,4 +1,4 @@
-"""Formatting of reproduced values for people."""
+"""Formatting of reproduced values for display."""
 
 import math
 
@@ -14,7 +14,7 @@ def shown(value: Value) -> str:
     Parameters
     ----------
     value
-        Of a row; None is written as a dash.
+        A value of a row; None is written as a dash.
 
     Returns
     -------
@@ -56,20 +56,20 @@ def verdict(row: Row) -> str:
 
 
 def counts(done: Reproduction) -> tuple[int, int, int]:
-    """Return how many rows agree, differ, and have nothing published to agree with."""
+    """Return the numbers of rows that agree, differ, and have no published value to compare with."""
     verdicts = [row.agrees for row in done.rows]
     return verdicts.count(True), verdicts.count(False), verdicts.count(None)
 
 
 def tally(done: Reproduction, paper: Paper = "SP") -> str:
-    """Return in a sentence how many of an entry's rows agree.
+    """Return a sentence that states how many of an entry's rows agree.
 
     Parameters
     ----------
     done
-        What came of the entry.
+        The result of the entry.
     paper
-        Whose it is: crowdveil's own tables set theory beside simulation, where nothing is published.
+        The paper it belongs to: crowdveil's own tables compare theory with simulation, without published values.
 
     Returns
     -------

@@ -27,16 +27,16 @@ VIEWS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """So many cells of 100 vehicles each; everybody else asked is outside.
+    """V cells with 100 vehicles each; all other devices asked are outside.
 
     Parameters
     ----------
     view
-        In whose eyes (ε, δ) must hold.
+        The view in which (ε, δ) must hold.
     population
-        N, devices asked.
+        N, the number of devices asked.
     cells
-        V.
+        V, the number of cells.
     """
 
     view: str
@@ -45,12 +45,12 @@ class Setting:
 
     @property
     def key(self) -> str:
-        """How rows name it."""
+        """The setting's name in the keys of rows."""
         return f"{self.view}, N={self.population:,}, V={self.cells:,}"
 
     @property
     def target(self) -> Target:
-        """What plans must meet."""
+        """The target that plans must meet."""
         return Target(
             cells=self.cells,
             population=self.population,
@@ -62,7 +62,7 @@ class Setting:
 
     @cached_property
     def truth(self) -> NDArray[np.int64]:
-        """Devices outside and in each cell, (V + 1,)."""
+        """Number of devices outside and in each cell, (V + 1,)."""
         counts = np.full(self.cells + 1, OCCUPANCY, dtype=np.int64)
         counts[0] = self.population - OCCUPANCY * self.cells
         return counts
@@ -75,11 +75,12 @@ def settings(view: str) -> list[Setting]:
     return [*over_population, *(setting for setting in over_cells if setting not in over_population)]
 
 
-# The papers' false starts come to randomized response at their best (their plans say so), and so does the three-answer
-# form wherever its linked reports must be private; its many parameters would take most of the time.
+# The papers' first attempts reduce to randomized response at their best parameters (their plans state so), and so does
+# the three-answer form wherever its linked reports must be private; a search over its many parameters would take most
+# of the time.
 LEFT_OUT = {"sampled_response", "sampling_and_noise", "anonymized_deniable"}
-# Where what is published must be private, the first three are bounded by linked reports only, which leaves randomized
-# response, and a server that samples publishes by the law of devices that sample themselves.
+# In the view "released", the first three are bounded by their linked reports only, where randomized response remains;
+# and a server that samples publishes with the same distribution as devices that sample themselves.
 LEFT_OUT_RELEASED = {
     "sampling_privacy_refreshed",
     "anonymized_first_attempt",
@@ -87,7 +88,7 @@ LEFT_OUT_RELEASED = {
     "sample_then_suppress",
 }
 SIMULATED = 1000
-# Probability that any of the simulations of one run falls outside its interval though theory holds.
+# Probability that any simulation of one run falls outside its interval although theory holds.
 FAMILY, MOST_ROWS = 1e-4, 500
 
 
@@ -98,11 +99,12 @@ class Contestant:
     Parameters
     ----------
     plan
-        Its plan; `meets` says whether there is one.
+        Its plan; `meets` states whether there is one.
     simulated
         Root mean square error of the simulated cells; NaN without a plan.
     low, high
-        Where theory has it, all simulations of a run together failing one time in ten thousand.
+        The interval that theory gives for `simulated`; over all simulations of a run, the probability that any
+        falls outside its interval is one in ten thousand.
     """
 
     plan: Plan
@@ -112,7 +114,7 @@ class Contestant:
 
     @property
     def agrees(self) -> bool:
-        """Whether the simulation is where theory has it."""
+        """Whether the simulated error lies in the interval that theory gives."""
         return self.low <= self.simulated <= self.high
 
 
@@ -123,7 +125,7 @@ class Contest:
     Parameters
     ----------
     setting
-        Where.
+        The setting.
     contestants
         In the order of the families.
     """
@@ -133,12 +135,12 @@ class Contest:
 
     @property
     def ranking(self) -> list[Contestant]:
-        """Those that meet the target, least error first."""
+        """The mechanisms that meet the target, in ascending order of error."""
         meeting = [one for one in self.contestants if one.plan.meets]
         return sorted(meeting, key=lambda one: one.plan.std_error)
 
     def error_of(self, name: str) -> float:
-        """Return theory's error of a mechanism; infinite where it has no plan."""
+        """Return the theoretical error of a mechanism; infinite where it has no plan."""
         return next((one.plan.std_error for one in self.ranking if one.plan.name == name), math.inf)
 
 
@@ -183,14 +185,14 @@ ERROR = "RMSE of a cell of 100, vehicles"
 
 
 def draw(view: str, contests: Sequence[Contest]) -> tuple[Drawing, Drawing]:
-    """Return two panels of a view: lines are theory, points simulation.
+    """Return two panels of a view: lines are theory, points are simulation.
 
     Parameters
     ----------
     view
-        Which.
+        The view.
     contests
-        Of that view, in every setting.
+        The contests of that view, in every setting.
     """
     by_setting = {contest.setting: contest for contest in contests}
     populations = [by_setting[Setting(view, n, CELLS_OF_POPULATION)] for n in POPULATIONS]
@@ -221,7 +223,7 @@ def _panel(title: str, x_title: str, contests: Sequence[Contest], x_of: Callable
 
 
 def _points(name: str, x: Sequence[int], found: Sequence[Contestant | None]) -> Curve:
-    """Return the simulated errors; one that showed none at all has no place on a logarithmic axis."""
+    """Return the simulated errors, without those of 0, which a logarithmic axis cannot show."""
     y = [None if one is None or one.simulated == 0.0 else one.simulated for one in found]
     return Curve(f"{name}, simulated", x, y, kind="points")
 
@@ -234,7 +236,7 @@ HELPED = {"laplace_counts", "sample_then_suppress", "distributed_laplace"}
 
 
 def answer(contests: Mapping[str, Sequence[Contest]]) -> str:
-    """Return the answer to whether Sampling Privacy is the mechanism to use, counted over every view and setting."""
+    """Return the answer to whether one should use Sampling Privacy, counted over every view and setting."""
     won: dict[str, int] = {}
     settings, useful = 0, 0
     for view, held in contests.items():
@@ -261,9 +263,9 @@ def findings(view: str, contests: Sequence[Contest]) -> Iterator[str]:
     Parameters
     ----------
     view
-        Which.
+        The view.
     contests
-        Of that view, in every setting.
+        The contests of that view, in every setting.
     """
     where = f"At ε = {EPSILON:g}, δ = {DELTA:g} for {VIEWS[view]}"
     yield f"{where}: {_winners(contests)}"
@@ -294,7 +296,7 @@ def _winners(contests: Sequence[Contest]) -> str:
 
 
 def _distance(contests: Sequence[Contest]) -> str:
-    """Return how far Sampling Privacy, in the best of its forms, is from the winner."""
+    """Return the ratio of the error of Sampling Privacy's best form to the smallest error, in words."""
     ratios = []
     for contest in contests:
         ours = min(contest.error_of(name) for name in FORMS)
@@ -317,7 +319,7 @@ def _distance(contests: Sequence[Contest]) -> str:
 
 
 def _growth(view: str, contests: Sequence[Contest]) -> str:
-    """Return whose error does not grow with the devices asked."""
+    """Return the mechanisms whose error stays constant with the devices asked, and those whose error grows."""
     by_setting = {contest.setting: contest for contest in contests}
     first, last = (by_setting[Setting(view, n, CELLS_OF_POPULATION)] for n in (POPULATIONS[0], POPULATIONS[-1]))
     constant: list[str] = []
@@ -336,12 +338,12 @@ RULE = "theory in the place of published; agrees: simulation within theory's int
 
 
 def reproduce(*, seed: int = 1) -> Reproduction:
-    """Plan every mechanism for every view and setting, simulate it, and say who errs least.
+    """Plan and simulate every mechanism for every view and setting, and find the one with the smallest error.
 
     Parameters
     ----------
     seed
-        Of the simulations.
+        Seed of the simulations.
     """
     rng = np.random.default_rng(seed)
     contests = {view: [hold(setting, rng=rng) for setting in settings(view)] for view in VIEWS}
@@ -357,7 +359,7 @@ def _all_findings(contests: dict[str, list[Contest]]) -> Iterator[str]:
 
 
 def _rows(contest: Contest) -> Iterator[Row]:
-    """Yield a row a mechanism, those that meet the target first, and the winner's."""
+    """Yield the row of the best mechanism, then one row per mechanism, those that meet the target first."""
     key = contest.setting.key
     ranking = contest.ranking
     if ranking:

@@ -10,22 +10,22 @@ if TYPE_CHECKING:
     from mechanisms.local import LocalMechanism
 
 Z = 4.5
-"""Half-width of an interval in standard errors: one in 150,000 misses, so no seed is a lucky one."""
+"""Half-width of an interval in standard errors: one interval in 150,000 misses, so agreement is not due to the seed."""
 
 
 def simulate_errors(
     mechanism: "LocalMechanism", true_counts: NDArray[np.int64], *, repeats: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Ask the same devices again and again.
+    """Simulate repeated queries of the same devices.
 
     Parameters
     ----------
     mechanism
-        Of V cells; its `sample_counts` draws what devices would have answered.
+        A mechanism of V cells; its `sample_counts` draws the counts of the devices' answers.
     true_counts : (V + 1,) int64
-        Devices outside and in each cell.
+        Number of devices outside and in each cell.
     repeats
-        How many queries.
+        Number of queries.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def simulate_errors(
 
 
 def rmse_interval(errors: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the root mean square of errors (n,), and the ends of its interval, `Z` standard errors each way."""
+    """Return the root mean square of errors (n,), and the ends of its interval, `Z` standard errors on each side."""
     squares = errors**2
     mean, spread = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(len(squares))
     return math.sqrt(mean), math.sqrt(max(0.0, mean - Z * spread)), math.sqrt(mean + Z * spread)

@@ -14,9 +14,9 @@ from simulator.reproduction.formatting import counts, shown, tally, verdict
 
 PUBLISHED = "#3d4852"
 SIMULATED = ", simulated"
-"""How the name of a curve ends that shows by simulation what another shows by theory."""
+"""Suffix in the name of a curve that shows by simulation what another curve shows by theory."""
 MANY = 6
-"""Beyond so many curves with a simulated one beside them the legend names theory's alone."""
+"""With more curves than this, the legend omits a simulated curve that accompanies a theoretical one."""
 
 
 def plot(drawing: Drawing) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def plot(drawing: Drawing) -> dict[str, Any]:
     ours = [curve for curve in drawing.curves if not curve.published]
     theirs = [curve for curve in drawing.curves if curve.published]
     named = any(isinstance(x, str) for curve in drawing.curves for x in curve.x)
-    # Side by side over each name: published points then stand on the bars they belong to, in the same order.
+    # Bars and points are placed side by side over each name, so that published points lie on the bars they belong to.
     apart = named and all(curve.kind != "line" for curve in drawing.curves)
     traces: list[dict[str, Any]] = []
     for curve in drawing.curves:
@@ -67,7 +67,7 @@ def plot(drawing: Drawing) -> dict[str, Any]:
 
 
 def _family(curve: Curve) -> str:
-    """Return the name under which theory and simulation of one thing are drawn alike."""
+    """Return the common name of a theoretical curve and its simulation, which are drawn in the same style."""
     return curve.name.removesuffix(SIMULATED)
 
 
@@ -83,7 +83,7 @@ def _axis(title: str, values: Iterable[Value], *, log: bool) -> dict[str, Any]:
     if (wide := high - low) >= 2.5:
         axis["dtick"] = math.ceil(wide / 8)
         return axis
-    # Plotly writes the ticks between decades as lone digits: over few decades they are written out instead.
+    # Plotly labels the ticks between decades with single digits; over few decades the full values are shown instead.
     steps = (1, 1.5, 2, 3, 4, 5, 7) if wide < 1 else (1, 2, 5)
     powers = range(math.floor(low) - 1, math.ceil(high) + 1)
     ticks = [step * 10.0**power for power in powers for step in steps]
@@ -176,9 +176,9 @@ def build_page(done: Done, *, seed: int) -> str:
     Parameters
     ----------
     done
-        Entries with what came of them, in the order shown.
+        Entries with their results, in the order shown.
     seed
-        Of everything that was drawn.
+        Seed of everything that was drawn.
 
     Returns
     -------
@@ -200,18 +200,18 @@ def build_page(done: Done, *, seed: int) -> str:
 
 
 def write_page(done: Done, path: Path, *, seed: int) -> Path:
-    """Build the page and write it whole or not at all, making its folder where there is none.
+    """Build the page and write it atomically; its folder is created if it does not exist.
 
     Raises
     ------
     OSError
-        If it cannot be written there.
+        If the page cannot be written to `path`.
     """
     return write_document(build_page(done, seed=seed), path)
 
 
 def _header(title: str, done: Done, seed: int) -> Safe:
-    # What crowdveil's own tables compare is theory with simulation: no paper published it.
+    # crowdveil's own tables compare theory with simulation and have no published values.
     papers = [counts(reproduction) for entry, reproduction in done if entry.paper != "crowdveil"]
     sums = [sum(numbers) for numbers in zip((0, 0, 0), *papers, strict=True)]
     skipped = [entry.name for entry, reproduction in done if reproduction.skipped is not None]
@@ -298,5 +298,5 @@ def _table(rows: Sequence[Row]) -> Safe:
 
 
 def _tied(words: str) -> str:
-    """Tie a number to its % sign: no line ends between them."""
+    """Join a number and its % sign so that no line break falls between them."""
     return words.replace(" %", "\u00a0%")

@@ -1,4 +1,4 @@
-"""hdk-fig6 to hdk-fig8: the private median of a lognormal population, whole and sampled (HDK sec 4.3)."""
+"""hdk-fig6 to hdk-fig8: the private median of a lognormal population and of its samples (HDK sec 4.3)."""
 
 import math
 from collections.abc import Callable
@@ -32,14 +32,14 @@ from simulator.streams import Streams
 
 PRINTED_EPSILON = {0.1: 2.43, 1.0: 5.14}
 PRINTED_RATIO = {(0.1, 1001): 1.28, (0.1, 101): 3.72, (1.0, 1001): 4.24, (1.0, 101): 23.30}
-# Samples of the one population that appendix B's seed gives, and those the paper may have drawn at the fewest.
+# Number of samples drawn here from the population of appendix B's seed, and the least number the paper may have drawn.
 MANY, FEWEST = 1500, 1000
 DRAWN_EPSILONS = (0.1, 0.2, 0.5, 1.0)
 ERROR_POPULATIONS, ERROR_SAMPLES = 20, 60
 
 
 def seeded_study(seed: int) -> dict[tuple[float, int], Sensitivities]:
-    """Return S* of samples from the population of appendix B's seed, at the δ that fits, by (ε, n)."""
+    """Return S* of samples from the population of appendix B's seed, at the fitted δ, by (ε, n)."""
     rng = Streams(seed).of("reproduction", "hdk", "seeded lognormal")
     ranks = {n: sampled_ranks(n, MANY, rng=rng) for n in SIZES}
     return {
@@ -100,7 +100,7 @@ def reproduce_ratios(*, seed: int) -> Reproduction:
 
 
 def _population_row(key: str, printed: float, medians: dict[float, np.ndarray]) -> Row:
-    """Compare a printed median with the interval that another population's would be in with 95 %."""
+    """Compare a published median with the 95 % prediction interval for the median of another population."""
     ends = {delta: _prediction(of) for delta, of in medians.items()}
     fits = [delta for delta, (low, high) in ends.items() if low <= printed <= high]
     shown = "; ".join(f"δ = {delta:g}: {low:.2f} to {high:.2f}" for delta, (low, high) in ends.items())
@@ -115,16 +115,16 @@ def _population_row(key: str, printed: float, medians: dict[float, np.ndarray]) 
 
 
 def _prediction(medians: np.ndarray) -> tuple[float, float]:
-    """Return where one more population's median ratio lies with 95 %, its logarithm being normal."""
+    """Return the 95 % prediction interval of one more population's median ratio, assuming a normal logarithm."""
     logs, count = np.log(medians), len(medians)
     reach = float(student.ppf(0.975, count - 1)) * float(logs.std(ddof=1)) * math.sqrt(1.0 + 1.0 / count)
     return math.exp(float(logs.mean()) - reach), math.exp(float(logs.mean()) + reach)
 
 
 def _seeded_row(key: str, printed: float, found: Sensitivities) -> Row:
-    """Compare a printed median with that of the one population, allowing for the chance of both sets of samples."""
+    """Compare a published median with that of the one population, given the sampling error of both sets of samples."""
     ordered = np.sort(found.ratios)
-    # A median's standard error from the order statistics two binomial deviations around it.
+    # The median's standard error, from the order statistics two binomial standard deviations on either side of it.
     off = math.sqrt(len(ordered))
     low, high = (ordered[round(len(ordered) / 2 + end)] for end in (-off, off))
     error = float(high - low) / 4.0 * math.sqrt(1.0 + MANY / FEWEST)
@@ -140,7 +140,7 @@ def _seeded_row(key: str, printed: float, found: Sensitivities) -> Row:
 
 
 def _trend_rows(first: list[Sensitivities], found: dict[tuple[float, int], list[Sensitivities]]) -> list[Row]:
-    """Return rows on how the ratio hangs on n and ε, with the share of populations in which it does."""
+    """Return rows on how the ratio depends on n and ε, with the share of populations where each statement holds."""
     medians = {key: np.array([np.median(one.ratios) for one in of]) for key, of in found.items()}
     claims: list[tuple[str, list[bool]]] = [
         (

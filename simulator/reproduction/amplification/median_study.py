@@ -18,9 +18,9 @@ from simulator.reproduction.entry import Curve, Drawing
 from simulator.streams import Streams
 
 EPSILONS = (0.1, 0.5, 1.0)
-# The text lost δ: all conclusions are drawn at one of these, and those that hang on it at all.
+# δ is missing from the text: conclusions are drawn at one of these values, and those that depend on δ at all of them.
 DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
-# The one with which appendix B's seed gives the printed ratios.
+# The δ at which the population of appendix B's seed gives the published ratios.
 FITTED_DELTA = 3e-5
 POPULATIONS, SAMPLES = 40, 200
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -28,7 +28,7 @@ RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Sensitivities:
-    """S* of a population and of many samples from it, at one (ε, δ) and one n.
+    """Smooth sensitivities S* of a population and of many samples from it, at one (ε, δ) and one n.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Sensitivities:
 
     @property
     def ratios(self) -> NDArray[np.float64]:
-        """S* of samples over that of the population, (samples,)."""
+        """Ratio of S* of each sample to that of the population, (samples,)."""
         return self.sampled / self.whole
 
     @property
     def noise_ratio(self) -> float:
-        """The noise's standard deviation with a sample, over that without: 1 where sampling gains nothing."""
+        """Ratio of the noise's standard deviation with sampling to that without: 1 where sampling gains nothing."""
         mean_square = float(np.mean(self.ratios**2))
         return math.sqrt(mean_square) * self.epsilon / self.sample_epsilon
 
@@ -95,7 +95,7 @@ Study = dict[tuple[float, float, int], list[Sensitivities]]
 
 @lru_cache(maxsize=4)
 def sensitivity_study(kind: str, seed: int, deltas: tuple[float, ...]) -> Study:
-    """Return S* by (δ, ε, n), of every drawn population in turn; samples are drawn anew for each population."""
+    """Return S* by (δ, ε, n) for every drawn population; new samples are drawn for each population."""
     rng = Streams(seed).of("reproduction", "hdk", kind, "samples")
     study: Study = {(delta, epsilon, n): [] for delta in deltas for epsilon in EPSILONS for n in SIZES}
     for population in drawn_populations(kind, seed):
@@ -107,7 +107,7 @@ def sensitivity_study(kind: str, seed: int, deltas: tuple[float, ...]) -> Study:
 
 @lru_cache(maxsize=2 * len(RATES))
 def _ranks_at(size: int, samples: int, seed: int) -> NDArray[np.int64]:
-    """Return samples of n ranks, the same whenever asked for; all of them where n is N."""
+    """Return samples of n ranks, the same at every call; all ranks where n is N."""
     if size == N:
         return np.arange(N)[np.newaxis]
     return sampled_ranks(size, samples, rng=Streams(seed).of("reproduction", "hdk", "errors", size))
@@ -115,7 +115,7 @@ def _ranks_at(size: int, samples: int, seed: int) -> NDArray[np.int64]:
 
 @cache
 def _median_law(rate: float) -> NDArray[np.float64]:
-    """Return the law of the sample median's rank at a rate, (N,) float64."""
+    """Return the distribution of the sample median's rank at a sampling rate, (N,) float64."""
     return SimpleRandomSample(N, rate).median_law()
 
 
@@ -125,8 +125,8 @@ def mean_square_errors(
 ) -> NDArray[np.float64]:
     """Return the mean square error of the private sample median, (ε, rates) float64.
 
-    Of the sample median it is exact, by the law of its rank; of the noise, an average over samples, of the same ranks
-    for every population.
+    The part due to the sample median is exact, from the distribution of its rank. The part due to the noise is an
+    average over samples, which have the same ranks for every population.
     """
     lower, upper = population.bounds
     errors = np.empty((len(epsilons), len(RATES)))
@@ -142,17 +142,17 @@ def mean_square_errors(
 
 
 def holds_note(held: Sequence[bool], *, of: str = "populations drawn") -> str:
-    """Return how often a conclusion held, and of how many at least it would, with 95 % confidence."""
+    """Return how often a conclusion held, and a 95 % lower confidence bound on the share where it holds."""
     least, _ = clopper_pearson(sum(held), len(held), alpha=0.05)
     return f"Holds in {sum(held)} of {len(held)} {of}: of at least {float(least):.1%} of all, with 95 % confidence."
 
 
 def mostly(held: Sequence[bool]) -> bool:
-    """Return whether a conclusion held in nine of ten."""
+    """Return whether a conclusion held in at least nine cases of ten."""
     return bool(sum(held) >= 0.9 * len(held))
 
 
-# Half of 5 % at either end of a band.
+# Probability at either end of a 95 % band.
 TAIL = 0.025
 
 
@@ -166,7 +166,7 @@ def histogram(values: NDArray[np.float64], *, title: str, x_title: str, bins: in
 def ratio_panel(
     epsilon: float, found: Mapping[int, Sensitivities], *, printed: Mapping[int, float] | None = None
 ) -> Drawing:
-    """Return the sample's smooth sensitivity over the population's, by n: median and the middle 95 % of samples."""
+    """Return a panel of the ratio of S* of samples to that of the population, by n: median and middle 95 %."""
     sizes = list(found)
     low, middle, high = np.transpose([np.quantile(found[n].ratios, (TAIL, 0.5, 1.0 - TAIL)) for n in sizes])
     names = [f"n = {n:,}" for n in sizes]
@@ -179,7 +179,7 @@ def ratio_panel(
 
 
 def noise_panel(epsilon: float, found: Mapping[int, Sensitivities], *, unit: str) -> Drawing:
-    """Return the middle 95 % of the noise, by n, exact for the smooth sensitivities found."""
+    """Return a panel of the middle 95 % of the noise, by n, exact for the smooth sensitivities found."""
     first = next(iter(found.values()))
     scales = {N: np.array([2.0 * first.whole / first.epsilon])}
     scales |= {n: 2.0 * one.sampled / one.sample_epsilon for n, one in found.items()}
@@ -190,13 +190,13 @@ def noise_panel(epsilon: float, found: Mapping[int, Sensitivities], *, unit: str
 
 
 def noise_reach(scales: NDArray[np.float64]) -> float:
-    """Return what the noise exceeds, either way, with 5 %: Laplace noise of a scale drawn from these."""
+    """Return the magnitude exceeded with probability 5 % by Laplace noise whose scale is drawn from `scales`."""
     most = float(scales.max()) * -math.log(2.0 * TAIL)
     return float(brentq(lambda end: float(np.mean(np.exp(-end / scales))) - 2.0 * TAIL, 0.0, most * (1.0 + 1e-9)))
 
 
 def error_panel(errors: NDArray[np.float64], epsilons: Sequence[float], *, title: str) -> Drawing:
-    """Return ln(mean square error) against the sampling rate, a line for each ε."""
+    """Return a panel of ln(mean square error) against the sampling rate, with one line per ε."""
     curves = [
         Curve(f"ε = {epsilon:g}", list(RATES), np.log(row).tolist())
         for epsilon, row in zip(epsilons, errors, strict=True)
@@ -205,5 +205,5 @@ def error_panel(errors: NDArray[np.float64], epsilons: Sequence[float], *, title
 
 
 def by_size(found: Mapping[tuple[float, int], Sensitivities], epsilon: float) -> dict[int, Sensitivities]:
-    """Return those of one ε, by n."""
+    """Return the sensitivities at one ε, by n."""
     return {n: found[epsilon, n] for n in SIZES}

@@ -29,7 +29,7 @@ PRINTED_MEDIAN, PRINTED_LARGEST_EPSILON = 0.21, 3.0
 SAMPLES = 1000
 ERROR_EPSILONS = (0.1, 0.5, 1.0, 3.0, 4.0)
 ERROR_SAMPLES, ERROR_POPULATIONS = 200, 10
-# Half the width of a look around the true median.
+# Half the width of the window around the true median.
 NEAR = 0.03
 OURS = "The population is appendix B's own, by R's set.seed(123)."
 
@@ -92,7 +92,7 @@ def reproduce_ratios(*, seed: int) -> Reproduction:
 
 
 def reproduce_medians(*, seed: int) -> Reproduction:  # noqa: ARG001 - exact
-    """Draw the exact law of the sample median."""
+    """Draw the exact distribution of the sample median."""
     population = printed_mixture()
     edges = np.linspace(0.0, 1.0, 101)
     rows, drawings = [], []
@@ -133,7 +133,7 @@ def reproduce_noise(*, seed: int) -> Reproduction:
     rows = []
     for (epsilon, n), found in study.items():
         squares = found.ratios**2
-        # Twice the standard error of a mean square, halved for its root.
+        # Relative error of the root mean square: two standard errors of the mean square, halved by the square root.
         error = float(squares.std(ddof=1) / np.sqrt(SAMPLES) / squares.mean())
         rows.append(
             Row(

@@ -22,7 +22,7 @@ from simulator.reproduction.amplification.populations import N, seeded_beta
 from simulator.reproduction.amplification.sampling_rates import noise_shortfall, variance_room
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 
-# The text lost the values of ε, N and the number of repetitions; these are those under which its sentences fit.
+# ε, N and the number of repetitions are missing from the text; these values agree with its sentences.
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0)
 REPETITIONS = 1000
 PRINTED_RANGE = (-50, 100)
@@ -121,17 +121,17 @@ def reproduce_median(*, seed: int) -> Reproduction:  # noqa: ARG001 - all of it 
     return Reproduction(rows=rows, drawings=drawings, findings=[finding])
 
 
-# Of the greatest of many Laplace variables.
+# Quantiles of the greatest of many Laplace variables.
 _ENDS = {"low": 0.025, "high": 0.975}
 
 
 def _extreme(scale: float, repetitions: int, probability: float) -> float:
-    """Return the quantile of the greatest of so many Laplace variables: (1 − e^(−x/b)/2)^T is the probability."""
+    """Return the quantile x of the greatest of T Laplace variables: (1 − e^(−x/b)/2)^T is the given probability."""
     return -scale * math.log(-2.0 * math.expm1(math.log(probability) / repetitions))
 
 
 def _range_row(key: str, printed: int, low: float, high: float) -> Row:
-    """Compare one end of the printed range with the interval chance gives it."""
+    """Compare one end of the published range with its 95 % interval."""
     return Row(
         f"global sensitivity, smallest ε: {key}",
         printed,
@@ -143,7 +143,7 @@ def _range_row(key: str, printed: int, low: float, high: float) -> Row:
 
 
 def _smooth_scale(epsilon: float, delta: float) -> float:
-    """Return the scale of the noise by smooth sensitivity, the bounds being 0 and 1."""
+    """Return the scale of the noise by smooth sensitivity, with the bounds 0 and 1."""
     release = SmoothMedian(epsilon=epsilon, delta=delta, lower=0.0, upper=1.0)
     return math.sqrt(release.noise_variance(seeded_beta().ordered)[0] / 2.0)
 
@@ -177,14 +177,14 @@ TRIED = {
     "lognormal": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0),
     "mixture": (1.0, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0),
 }
-# The text lost the table's δ and its largest ε: both are looked at over this range.
+# The table's δ and its largest ε are missing from the text: the conclusions are checked at each δ of this range.
 CONCLUSION_DELTAS = (1e-3, 1e-5, 1e-8)
 POPULATIONS, SAMPLES = 10, 40
 
 
 @lru_cache(maxsize=8)
 def largest_gains(kind: str, seed: int, delta: float) -> NDArray[np.float64]:
-    """Return each population's largest ε tried at which some rate gains, (populations,) float64; 0 if none does."""
+    """Return, per population, the largest ε tried with a gain at some rate, (populations,) float64; 0 if none."""
     found = []
     for population in drawn_populations(kind, seed)[:POPULATIONS]:
         errors = mean_square_errors(population, seed, epsilons=TRIED[kind], delta=delta, samples=SAMPLES)

@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-# R scrambles a seed by steps of this congruential generator: 50 first, then one for each word of the state.
+# R scrambles a seed by steps of this congruential generator: 50 steps first, then one for each word of the state.
 MULTIPLIER, WORD, SCRAMBLES, STATE_WORDS = 69069, 2**32, 50, 624
-# A word becomes a fraction by this factor, and fractions are kept inside (0, 1) by half of the other.
+# `FRACTION` scales a word to a fraction; half of `EDGE` keeps fractions inside (0, 1).
 FRACTION, EDGE = 2.3283064365386963e-10, 2.328306437080797e-10
 # A normal number is made from 27 + 32 bits.
 FINE = 2**27
 
 
 class RStream:
-    """What `set.seed(seed)` starts in R ≥ 1.7: the Mersenne Twister, and normal numbers by inversion.
+    """Random stream of `set.seed(seed)` in R ≥ 1.7: the Mersenne Twister, and normal numbers by inversion.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class RStream:
         return numbers
 
     def beta(self, n: int, a: float, b: float) -> NDArray[np.float64]:
-        """Return `rbeta(n, a, b)` for 1 < a ≤ b, (n,) float64: Cheng's algorithm BB (1978), two uniforms a trial."""
+        """Return `rbeta(n, a, b)` for 1 < a ≤ b, (n,) float64: Cheng's algorithm BB (1978), two uniforms per trial."""
         shape = a + b
         rate = np.sqrt((shape - 2.0) / (2.0 * a * b - shape))
         kept = np.empty(0)
@@ -62,7 +62,7 @@ class RStream:
             odds = a * np.exp(logit)
             height = np.log(first * first * second)
             slack = (a + 1.0 / rate) * logit - 1.3862944
-            # Two quick tests accept without the exact one, and a hair beyond it: so they are part of the stream.
+            # Two quick tests accept without the exact test, and slightly more than it: so they affect the stream.
             quick = (a + slack - odds + 2.609438 >= 5.0 * np.exp(height)) | (a + slack - odds > height)
             accepted = quick | (slack + shape * np.log(shape / (b + odds)) >= height)
             places = np.flatnonzero(accepted)[: n - len(kept)]
@@ -72,7 +72,7 @@ class RStream:
         return kept
 
 
-# N, and the samples' n: the printed ε_n = 2.43 and 5.14 are those of N/n = 99.02, not of 100.
+# N, and the samples' n: the published ε_n = 2.43 and 5.14 correspond to N/n = 99.02, not to 100.
 N, SIZES = 10_001, (1_001, 101)
 # The seed of the R code in HDK appendix B.
 PRINTED_SEED = 123
@@ -80,7 +80,7 @@ PRINTED_SEED = 123
 
 @dataclass(frozen=True, eq=False)
 class DrawnPopulation:
-    """Values in order, between bounds that are the smallest and the greatest of them.
+    """Ordered values, whose bounds are the smallest and the greatest of them.
 
     Parameters
     ----------
@@ -92,17 +92,17 @@ class DrawnPopulation:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The range the illustrations take as known."""
+        """The range that the illustrations assume to be known."""
         return float(self.ordered[0]), float(self.ordered[-1])
 
     @property
     def median(self) -> float:
-        """The middle one; N is odd."""
+        """The middle value; N is odd."""
         return float(self.ordered[len(self.ordered) // 2])
 
 
 def lognormal(rng: np.random.Generator) -> DrawnPopulation:
-    """Return N values from the lognormal law with μ = 5, σ = 0.5 (HDK sec 4.3)."""
+    """Return N values from the lognormal distribution with μ = 5, σ = 0.5 (HDK sec 4.3)."""
     return DrawnPopulation(np.sort(rng.lognormal(5.0, 0.5, N)))
 
 
@@ -113,7 +113,7 @@ def mixture(rng: np.random.Generator) -> DrawnPopulation:
 
 @cache
 def printed_mixture() -> DrawnPopulation:
-    """Return the very population of HDK sec 4.4: appendix B's R code and its seed."""
+    """Return the exact population of HDK sec 4.4: appendix B's R code and its seed."""
     stream = RStream(PRINTED_SEED)
     first = stream.beta((N + 1) // 2, 2.0, 10.0) / 2.0
     return _rescaled(first, stream.beta(N // 2, 2.0, 10.0) + 1.0)
@@ -121,17 +121,17 @@ def printed_mixture() -> DrawnPopulation:
 
 @cache
 def seeded_lognormal() -> DrawnPopulation:
-    """Return appendix B's seed through sec 4.3's law, `exp(rnorm(N, 5, 0.5))` in R; the text prints no seed there."""
+    """Return sec 4.3's population from appendix B's seed, `exp(rnorm(N, 5, 0.5))` in R; sec 4.3 states no seed."""
     return DrawnPopulation(np.sort(np.exp(5.0 + 0.5 * RStream(PRINTED_SEED).normal(N))))
 
 
 @cache
 def seeded_beta() -> DrawnPopulation:
-    """Return what appendix B's seed gives of sec 2.4's law, Beta(2, 10); the text prints neither seed nor N."""
+    """Return sec 2.4's population, Beta(2, 10), from appendix B's seed; sec 2.4 states neither seed nor N."""
     return DrawnPopulation(np.sort(RStream(PRINTED_SEED).beta(N, 2.0, 10.0)))
 
 
 def _rescaled(first: NDArray[np.float64], second: NDArray[np.float64]) -> DrawnPopulation:
-    """Return both parts together, moved and scaled to [0, 1]."""
+    """Return the union of both parts, shifted and scaled to [0, 1]."""
     values = np.sort(np.concatenate([first, second]))
     return DrawnPopulation((values - values[0]) / (values[-1] - values[0]))

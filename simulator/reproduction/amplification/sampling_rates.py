@@ -11,7 +11,7 @@ from mechanisms.privacy.random_sampling import population_privacy, sample_privac
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 
 SHARES = [float(f"{share:.4g}") for share in np.geomspace(1e-4, 1.0, 41)]
-# The benchmark a sampling variance is held against; the printed one is lost.
+# The benchmark that a sampling variance is compared with; the published value is missing from the text.
 BENCHMARK = 0.5
 DIGITS = 80
 
@@ -66,7 +66,7 @@ def variance_room(epsilon: float, share: float) -> float:
 
 
 def reproduce_room(*, seed: int) -> Reproduction:  # noqa: ARG001 - theory only
-    """Draw r against the sampling rate (HDK fig 4): the most the sampling variance may be, in units of the noise's."""
+    """Draw r against the sampling rate (HDK fig 4): the limit of the sampling variance over the noise variance."""
     epsilons = (3.0, 2.0, 1.0, 0.5, 0.1, 0.01)
     shares = [float(share) for share in np.round(np.linspace(0.005, 1.0, 200), 6)]
     room = {epsilon: np.array([variance_room(epsilon, share) for share in shares]) for epsilon in epsilons}
@@ -137,7 +137,7 @@ def reproduce_room(*, seed: int) -> Reproduction:  # noqa: ARG001 - theory only
 
 
 def _quick_then_slow(room: NDArray[np.float64], shares: NDArray[np.float64]) -> bool:
-    """Return whether r rises faster than the line as rates fall from 1, and slower later."""
+    """Return whether r lies above the line 1 − n/N and, as rates fall, rises more slowly at 10 % than at 99 %."""
     looked = (shares >= 0.1) & (shares <= 0.99)
     slope = -np.gradient(room, shares)[looked]
     return bool((room > 1.0 - shares)[looked].all() and slope[0] < slope[-1])
@@ -149,7 +149,7 @@ def _needed_share(epsilon: float) -> float:
 
 
 def noise_shortfall(epsilon: float, share: float) -> float:
-    """Return 1 − √R = 1 − (n/N)·ε_n/ε_N with 80 digits, R the noise ratio of means (HDK eq 8)."""
+    """Return 1 − √R = 1 − (n/N)·ε_n/ε_N with 80 digits, where R is the noise ratio of means (HDK eq 8)."""
     with localcontext() as context:
         context.prec = DIGITS
         exact, rate = Decimal(epsilon), Decimal(share)
@@ -157,13 +157,13 @@ def noise_shortfall(epsilon: float, share: float) -> float:
 
 
 def plain_noise_ratio(epsilon: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return R as plain double arithmetic has it, exp(ε) − 1 and log(1 + …), which loses all digits at tiny ε."""
+    """Return R in plain double arithmetic, by exp(ε) − 1 and log(1 + …), which loses all digits at tiny ε."""
     ratio: NDArray[np.float64] = (share * np.log(1.0 + (np.exp(epsilon) - 1.0) / share) / epsilon) ** 2
     return ratio
 
 
 def reproduce_mean_ratio(*, seed: int) -> Reproduction:  # noqa: ARG001 - theory only
-    """Look for the ε below which sampling reduces the noise on a mean (HDK fig 5)."""
+    """Search for the ε below which sampling reduces the noise on a mean (HDK fig 5)."""
     tried = np.geomspace(1e-14, 10.0, 1501)
     shares = [float(share) for share in np.geomspace(1e-4, 0.9, 33)]
     rounding = [float(tried[plain_noise_ratio(tried, share) >= 1.0].max()) for share in shares]

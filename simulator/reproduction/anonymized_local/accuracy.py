@@ -1,4 +1,4 @@
-"""alp-accuracy: the vehicles of a loop detector in a day, estimated among growing populations."""
+"""alp-accuracy: estimates of a loop detector's vehicles in a day, among growing populations."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ class Station:
     Parameters
     ----------
     number : int
-        As PeMS numbers it.
+        Its number in PeMS.
     flows : (24,) int64
         Vehicles over all lanes in each hour, median of the days observed.
     """
@@ -38,7 +38,7 @@ class Station:
 
     @property
     def day(self) -> int:
-        """Vehicles of the whole day."""
+        """Number of vehicles in the whole day."""
         return int(self.flows.sum())
 
 
@@ -82,7 +82,7 @@ def read_station() -> Station:
     Raises
     ------
     DataError
-        If the file is not there or not what it should be, or no station was observed every hour.
+        If the file is missing or malformed, or no station was observed every hour.
     """
     types = dict(zip(COLUMNS, ("int64", "str", "float64", "float64"), strict=True))
     table = read_table(PEMS, columns=COLUMNS, header=True, dtype=types)
@@ -98,12 +98,12 @@ def read_station() -> Station:
 
 
 def mechanisms(share: float) -> "dict[str, LocalMechanism]":
-    """Return the race: one question, and ε the same for all that have one.
+    """Return the mechanisms compared: all ask one question, and all with a finite ε have the same ε.
 
     Parameters
     ----------
     share
-        Of Yes-holders, for which the best parameters are searched (ALP def 2, of the estimate's variance).
+        Share of Yes-holders for which the best parameters are searched (ALP def 2, of the estimate's variance).
     """
     from mechanisms.local import AnonymizedCancelling, AnonymizedLocal, RandomizedResponse, minimal_variance_parameters  # noqa: PLC0415
     from mechanisms.privacy import Report  # noqa: PLC0415
@@ -121,7 +121,7 @@ def mechanisms(share: float) -> "dict[str, LocalMechanism]":
 
 
 def error_of(mechanism: "LocalMechanism", there: int, devices: int) -> float:
-    """Return the exact standard error of the count of one place."""
+    """Return the exact standard error of the count at one place."""
     return float(mechanism.std_error(np.array([devices - there, there], dtype=np.int64))[0])
 
 
@@ -159,7 +159,7 @@ def _better(race: "dict[str, LocalMechanism]", errors: dict[str, list[float]], p
 
 
 def _tenth(there: int) -> Row:
-    """Return the text's example of one million data owners, sampled alike."""
+    """Return the text's example of one million data owners, where both kinds are sampled with the same probability."""
     from mechanisms.local import SampledResponse  # noqa: PLC0415  imports wait until needed
 
     sampled = SampledResponse(cells=1, sampling=0.1, first_coin=0.8, second_coin=0.2)
@@ -184,7 +184,7 @@ def _scaled(errors: dict[str, list[float]], populations: list[int]) -> list[Row]
 def _simulate(
     race: "dict[str, LocalMechanism]", there: int, populations: list[int], seed: int
 ) -> tuple[dict[tuple[str, int], tuple[float, float, float]], list[str]]:
-    """Return RMSE with its interval by mechanism and population, and which means are off by more than chance."""
+    """Return RMSE with its interval by mechanism and population, and the mechanisms whose mean error is significant."""
     found, biased = {}, []
     for name, mechanism in race.items():
         for population in (populations[0], populations[-1]):
@@ -225,7 +225,7 @@ def _drawings(
 
 
 def _day(station: Station, seed: int) -> Drawing:
-    """Draw one query about every hour with a hundred times the population."""
+    """Draw one query about every hour, with a hundred times the population."""
     from mechanisms.local import AnonymizedCancelling, RandomizedResponse  # noqa: PLC0415  imports wait until needed
 
     devices = 100 * station.day

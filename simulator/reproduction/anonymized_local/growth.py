@@ -19,17 +19,17 @@ YES_HOLDERS, REPEATS = 100, 500
 
 @dataclass(frozen=True)
 class Growth:
-    """One mechanism's errors for 100 Yes-holders among ever more No-holders.
+    """One mechanism's errors for 100 Yes-holders among a growing number of No-holders.
 
     Parameters
     ----------
     name : str
     theory : tuple of float
-        Standard errors at `NO_HOLDERS`, exact.
+        Exact standard errors at `NO_HOLDERS`.
     rmse, low, high : tuple of float
-        Simulated, with the interval.
+        Simulated RMSE and the ends of its interval.
     bias : float
-        The largest mean error in standard errors of a mean.
+        The largest mean error, in standard errors of a mean.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Growth:
 
     @property
     def power(self) -> float:
-        """The power of NO by which the error grows over the last decade."""
+        """The power of NO with which the error grows over the last decade."""
         return math.log10(self.theory[-1] / self.theory[-2])
 
     def at(self, no_holders: int) -> float:
-        """Return the exact standard error."""
+        """Return the exact standard error at a number of No-holders."""
         return self.theory[NO_HOLDERS.index(no_holders)]
 
     def curves(self) -> list[Curve]:
@@ -56,7 +56,7 @@ class Growth:
         ]
 
     def simulated_rows(self) -> list[Row]:
-        """Return theory beside simulation at every number of No-holders, and how far off the mean is."""
+        """Return rows of the simulated RMSE beside theory, one per number of No-holders."""
         rows = []
         for place, count in enumerate(NO_HOLDERS):
             holds = "holds" if self.low[place] <= self.theory[place] <= self.high[place] else "misses"
@@ -68,7 +68,7 @@ class Growth:
         return rows
 
     def unbiased_row(self) -> Row:
-        """Return whether the estimates' mean is the truth."""
+        """Return the row that checks whether the estimates are unbiased."""
         note = (
             f"largest distance of a mean of {REPEATS:,} estimates from {YES_HOLDERS}, in its standard errors; at most "
             f"{Z:g}"
@@ -183,7 +183,7 @@ def reproduce_cancelling(*, seed: int) -> Reproduction:
 
 
 def _uniform() -> str:
-    """Return what the first attempt tells where both kinds are moved alike."""
+    """Return whether the first attempt has an estimator where Yes- and No-holders have the same shift."""
     from mechanisms.local import AnonymizedFirstAttempt, NotEstimableError  # noqa: PLC0415
 
     try:
@@ -294,7 +294,7 @@ def reproduce_scaling(*, seed: int) -> Reproduction:
 
 
 def best_errors() -> dict[int, float]:
-    """Return the least standard error of any linear estimator from the counts, by number of No-holders."""
+    """Return the smallest standard error of any linear estimator from the counts, by number of No-holders."""
     from mechanisms.algebra import NotEstimable, Tallies, anonymized_deniable, best_estimator  # noqa: PLC0415  imports wait until needed
 
     protocol = anonymized_deniable(
@@ -317,7 +317,7 @@ def best_errors() -> dict[int, float]:
 
 
 def _law(count: int, error: float) -> str:
-    """Return what the closed form gives."""
+    """Return a note that compares the closed form of the standard error with the computed one."""
     variance = YES_HOLDERS * (1 / (SCALING_SHIFT * YES_SECOND) - 1)
     variance += count * NO_SECOND * (1 + NO_SECOND / (NO_THIRD * ONWARD)) / (SCALING_SHIFT * YES_SECOND**2)
     same = "the same" if math.isclose(error, math.sqrt(variance), rel_tol=1e-9) else f"{math.sqrt(variance):.1f}"

@@ -52,7 +52,7 @@ def reproduce(*, seed: int) -> Reproduction:  # noqa: ARG001 - nothing is drawn
     mixed = local(0.75)
     law_yes, law_no = mixed.question.in_round(1)
     expected = np.rint(YES * law_yes + NO * law_no).astype(int)
-    # One count more of Yes than expected, as chance gives: no σ tells which sign is right.
+    # 20 more "Yes" than expected, as may happen by chance: the σ do not determine which sign is right.
     solutions = solve_sign_combinations(
         mixed, said_yes=int(expected[1]) + 20, silent=int(expected[2]) - 20, devices=YES + NO
     ).solutions

@@ -12,12 +12,12 @@ from mechanisms.privacy.suppression import least_epsilon
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 from simulator.reproduction.safe_sampling.tables import EPSILONS, PRINTED, K
 
-# Local maxima looked at from the first on.
+# Number of local maxima examined, from the first one.
 LOOKED = 60
 
 
 def reproduce_binomial_tail(*, seed: int = 0) -> Reproduction:
-    """Draw the figure and find the greatest tail of many settings; nothing is drawn by chance, whatever the `seed`."""
+    """Draw the figure and find the greatest tail of many settings; the result does not depend on `seed`."""
     del seed
     table = [_place(K, float(beta), float(epsilon)) for beta in PRINTED for epsilon in EPSILONS]
     grid = {
@@ -95,7 +95,7 @@ def _gamma(beta: float, epsilon: float) -> float:
 
 
 def _place(k: int, beta: float, epsilon: float) -> int:
-    """Return which local maximum of the tail is the greatest, 0 the first."""
+    """Return the index of the greatest local maximum of the tail; 0 is the first."""
     above = np.arange(k, k + LOOKED)
     n = np.maximum(np.ceil(above / _gamma(beta, epsilon)) - 1.0, above)
     return int(np.argmax(mass_above(above - 1, n, beta)))
@@ -109,24 +109,24 @@ FIXED_BETA, FIXED_K = 0.2, 20
 
 
 def epsilons(beta: float, last: float = 2.5, count: int = 46) -> list[float]:
-    """Return ε from where theorem 5 begins to `last`."""
+    """Return values of ε from the least to which theorem 5 applies up to `last`."""
     return [float(e) for e in np.linspace(least_epsilon(beta) + 1e-9, last, count)]
 
 
 def inverse_curve(name: str, k: int, beta: float, last: float = 2.5) -> Curve:
-    """Return the line of 1/δ against ε."""
+    """Return the curve of 1/δ against ε."""
     x = epsilons(beta, last)
     return Curve(name, x, [1.0 / strongly_safe_delta(k=k, sampling=beta, epsilon=e) for e in x])
 
 
 def falls(curve: Curve) -> bool:
-    """Whether δ never rises with ε along a curve of 1/δ."""
+    """Return whether δ never increases with ε along a curve of 1/δ."""
     values = [value for value in curve.y if value is not None]
     return all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(values))
 
 
 def reproduce_ks(*, seed: int = 0) -> Reproduction:
-    """Draw Fig 2, and check what the text says of it; nothing is drawn by chance, whatever the `seed`."""
+    """Draw Fig 2 and check the text's statements about it; the result does not depend on `seed`."""
     del seed
     curves = [inverse_curve(f"k = {k}", k, FIXED_BETA) for k in KS]
     logs = {k: math.log10(strongly_safe_delta(k=k, sampling=FIXED_BETA, epsilon=2.0)) for k in range(5, 51, 5)}
@@ -152,7 +152,7 @@ def reproduce_ks(*, seed: int = 0) -> Reproduction:
 
 
 def reproduce_betas(*, seed: int = 0) -> Reproduction:
-    """Draw Fig 3, and check what the text says of it; nothing is drawn by chance, whatever the `seed`."""
+    """Draw Fig 3 and check the text's statements about it; the result does not depend on `seed`."""
     del seed
     curves = [inverse_curve(f"β = {beta:g}", FIXED_K, beta) for beta in BETAS]
     rows = [_negative(curves)]
@@ -174,7 +174,7 @@ def reproduce_betas(*, seed: int = 0) -> Reproduction:
 
 
 def _negative(curves: list[Curve]) -> Row:
-    """Return whether δ falls with ε on every curve."""
+    """Return the row that checks whether δ decreases with ε on every curve."""
     down = all(falls(curve) for curve in curves)
     return Row(
         "epsilon and delta: negative correlation",
@@ -190,12 +190,12 @@ FIG_2 = Entry("lqs-fig2", "LQS", "Fig 2: 1/δ against ε for k = 5 … 50 at β 
 FIG_3 = Entry("lqs-fig3", "LQS", "Fig 3: 1/δ against ε for β = .05 … .4 at k = 20", reproduce_betas)
 
 PAIRS = ((15, 0.05), (22, 0.1), (35, 0.2), (60, 0.4))
-# Where the k is looked for.
+# Values of ε at which k is searched.
 MATCHED_LEVELS_EPSILONS = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 
 
 def reproduce_matched_levels(*, seed: int = 0) -> Reproduction:
-    """Draw Fig 4, and find the k each β needs; nothing is drawn by chance, whatever the `seed`."""
+    """Draw Fig 4 and find the k that each β needs; the result does not depend on `seed`."""
     del seed
     rows = []
     for k, beta in PAIRS[1:]:
@@ -244,12 +244,12 @@ def reproduce_matched_levels(*, seed: int = 0) -> Reproduction:
 
 
 def _logs(epsilon: float) -> list[float]:
-    """Return log10 of 1/δ for the four settings."""
+    """Return log10(1/δ) for the four settings."""
     return [-math.log10(strongly_safe_delta(k=k, sampling=beta, epsilon=epsilon)) for k, beta in PAIRS]
 
 
 def _needed(beta: float, epsilon: float) -> int:
-    """Return the least k whose δ is no more than that of (15, .05)."""
+    """Return the least k whose δ is at most that of (k, β) = (15, .05)."""
     k, reference = PAIRS[0]
     target = strongly_safe_delta(k=k, sampling=reference, epsilon=epsilon)
     while strongly_safe_delta(k=k, sampling=beta, epsilon=epsilon) > target:
@@ -264,7 +264,7 @@ SMALL_THRESHOLDS_KS = (1, 2, 3, 4, 5)
 
 
 def reproduce_small_thresholds(*, seed: int = 0) -> Reproduction:
-    """Draw Fig 5, and check what the text says of it; nothing is drawn by chance, whatever the `seed`."""
+    """Draw Fig 5 and check the text's statements about it; the result does not depend on `seed`."""
     del seed
     least = min(strongly_safe_delta(k=1, sampling=BETA, epsilon=e) for e in epsilons(BETA, 4.0, 200))
     rows = [
@@ -313,14 +313,14 @@ def reproduce_small_thresholds(*, seed: int = 0) -> Reproduction:
 FIG_5 = Entry("lqs-fig5", "LQS", "Fig 5: 1/δ against ε for k = 1 … 5 at β = .025", reproduce_small_thresholds)
 
 TARGET = 1e-6
-# Room for the rounding of a δ that is the target itself, as .1⁶ is.
+# Tolerance for the rounding of a δ that equals the target, such as .1⁶.
 MET = TARGET * (1.0 + 1e-12)
 LEAST_EPSILON_KS = (*range(4, 20, 1), *range(20, 101, 5))
 LARGEST = 20.0
 
 
 def reproduce_least_epsilon(*, seed: int = 0) -> Reproduction:
-    """Draw Fig 6, and check what the text says of it; nothing is drawn by chance, whatever the `seed`."""
+    """Draw Fig 6 and check the text's statements about it; the result does not depend on `seed`."""
     del seed
     lines = {
         beta: [least(strongly_safe_delta, k, beta, least_epsilon(beta)) for k in LEAST_EPSILON_KS] for beta in BETAS
@@ -370,7 +370,7 @@ def reproduce_least_epsilon(*, seed: int = 0) -> Reproduction:
 
 
 def least(delta: Callable[..., float], k: int, beta: float, start: float) -> float:
-    """Return the least ε from `start` on with δ ≤ 1e-6, by bisection to 1e-9; infinite where none is."""
+    """Return the least ε ≥ `start` with δ ≤ 1e-6, by bisection to 1e-9; infinite if there is none."""
     if delta(k=k, sampling=beta, epsilon=LARGEST) > MET:
         return math.inf
     low, high = start, LARGEST
@@ -383,7 +383,7 @@ def least(delta: Callable[..., float], k: int, beta: float, start: float) -> flo
 
 
 def _gap(value: float) -> float | None:
-    """Return None where there is nothing to draw."""
+    """Return a value, or None, which leaves a gap in the drawing, if it is not finite."""
     return value if math.isfinite(value) else None
 
 

@@ -18,7 +18,7 @@ BETA, TUPLES, TRIALS = 0.5, 1_001, 20_000
 
 
 def parity_rows(seed: int) -> list[Row]:
-    """Run A₁(T) = "|T| is odd" and A₂(T) = A₁(T) XOR "t is in T" on databases that are sampled, and guess."""
+    """Run A₁(T) = "|T| is odd" and A₂(T) = A₁(T) XOR "t is in T" on sampled databases, and guess if t is in them."""
     rng = np.random.default_rng(seed)
     held = np.arange(TRIALS) < TRIALS // 2  # t is in D in half of the trials
     first, first_in = _sample(held, rng)
@@ -36,13 +36,13 @@ def parity_rows(seed: int) -> list[Row]:
 
 
 def _sample(held: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return, of a sample of every database, its tuples and whether t is among them."""
+    """Return, for a sample of every database, its number of tuples and whether t is one of them."""
     inside = held & (rng.random(len(held)) < BETA)
     return rng.binomial(TUPLES, BETA, len(held)) + inside, inside
 
 
 def _row(key: str, guess: NDArray[np.bool_], held: NDArray[np.bool_], theory: float, *, leaks: bool, said: str) -> Row:
-    """Return how often the guess "t is in D" is right, beside theory and what (0, 0) allows."""
+    """Return the success rate of the guess "t is in D", beside theory and the rate that (0, 0) allows."""
     rate = Rate(int((guess == held).sum()), len(held))
     allowed = allowed_success(0.0, 0.0)
     beyond = rate.exceeds(allowed)
@@ -59,7 +59,7 @@ def _row(key: str, guess: NDArray[np.bool_], held: NDArray[np.bool_], theory: fl
 
 
 def _secret(guess: NDArray[np.bool_], inside: NDArray[np.bool_]) -> Row:
-    """Return how often both outputs together give s(T) itself."""
+    """Return how often both outputs together reveal s(T) itself."""
     rate = Rate(int((guess == inside).sum()), len(inside))
     return Row(
         "section 2.2: s(T) itself, from both outputs",
@@ -72,14 +72,14 @@ def _secret(guess: NDArray[np.bool_], inside: NDArray[np.bool_]) -> Row:
 
 
 MAJORITY_BETA, MALE, FEMALE, EPSILON, MAJORITY_TRIALS = 0.5, 5_000, 5_000, 1.0, 20_000
-# Pr[A2 ≥ .5 and A1 = false] without t and with it, as printed.
+# Pr[A2 ≥ .5 and A1 = false] without t and with it, as stated in the paper.
 PRINTED = {False: 0.0, True: 0.25}
-# Printed with "≈".
+# Tolerance for a value stated with "≈".
 ABOUT = 0.02
 
 
 def majority_rows(seed: int) -> list[Row]:
-    """Sample databases of 10,000, half of them male, run both algorithms, and count the event of the text."""
+    """Sample databases of 10,000 tuples, half of them male, run both algorithms, and count the text's event."""
     rng = np.random.default_rng(seed)
     rows, rates = [], {}
     for there in (False, True):
@@ -124,18 +124,18 @@ def _majority_sample(
     female: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return males, females and whether t is there, of a sample of each database; t is one of the males."""
+    """Return, for a sample of each database, males, females and whether t is in it; t is one of the males."""
     inside = (rng.random(MAJORITY_TRIALS) < MAJORITY_BETA) & there
     others = rng.binomial(male - int(there), MAJORITY_BETA, MAJORITY_TRIALS)
     return others + inside, rng.binomial(female, MAJORITY_BETA, MAJORITY_TRIALS), inside
 
 
 def _event(*, there: bool) -> float:
-    """Return Pr[A2 ≥ ½ and A1 = false] exactly.
+    """Return the exact Pr[A2 ≥ ½ and A1 = false].
 
-    Males less females, of a of one and b of the other sampled with ½, is Bin(a + b, ½) − b. A2 is the ratio of two
-    noisy counts (parallel over disjoint tuples, so ε in all), at least ½ if the difference plus that of two Laplace
-    variables is at least 0.
+    When a males and b females are sampled with probability ½, the number of males minus that of females has the
+    distribution of Bin(a + b, ½) − b. A2 is the ratio of two noisy counts (parallel composition over disjoint tuples,
+    so ε in total). It is at least ½ if that difference plus the difference of two Laplace variables is at least 0.
     """
     total = MALE + FEMALE - int(there)
     lead = np.arange(total + 1) - FEMALE
@@ -154,7 +154,7 @@ def _at_least(y: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _success(rates: dict[bool, Rate]) -> Row:
-    """Return how often "t is there, since the event happened" is right, over both worlds."""
+    """Return the success rate of guessing that t is in the database exactly if the event occurs, over both worlds."""
     rate = Rate(rates[True].hits + MAJORITY_TRIALS - rates[False].hits, 2 * MAJORITY_TRIALS)
     theory = 0.5 * (_event(there=True) + 1 - _event(there=False))
     return Row(
@@ -168,11 +168,11 @@ def _success(rates: dict[bool, Rate]) -> Row:
 
 
 def _alone(rng: np.random.Generator) -> Row:
-    """Return how often A1 alone tells of a database that is all male."""
+    """Return the success rate of a guess from A1 alone, on a database that is all male."""
     hits = 0
     for there in (False, True):
         male, female, inside = _majority_sample(there, MALE + FEMALE, 0, rng)
-        hits += int((((male > female) ^ inside) == (not there)).sum())  # A1 = false: t is there
+        hits += int((((male > female) ^ inside) == (not there)).sum())  # A1 = false: guess that t is in the database
     rate = Rate(hits, 2 * MAJORITY_TRIALS)
     theory = 0.5 * (1 + MAJORITY_BETA)
     return Row(
@@ -246,10 +246,10 @@ def banded_rows(seed: int) -> tuple[list[Row], Drawing]:
 
 
 def worst_databases(epsilon: float) -> tuple[list[int], list[float]]:
-    """Return sizes n of databases about where |T| reaches what is enough, and δ of A1 at each.
+    """Return database sizes n around the one at which |T| reaches `ENOUGH`, and δ of A1 at each.
 
-    A twentieth of a standard deviation apart: the curve is smooth on that scale. Far below, A1 is false almost
-    surely; far above, odd and even bands are equally likely to the last digit.
+    The sizes are a twentieth of a standard deviation apart: the curve is smooth on that scale. Far below, A1 is false
+    almost surely; far above, odd and even bands are equally likely up to the last digit.
     """
     spread = math.sqrt(ENOUGH / BANDED_BETA * (1 - BANDED_BETA) / BANDED_BETA)
     sizes = [int(ENOUGH / BANDED_BETA + spread * step / 20) for step in range(-120, 200)]
@@ -257,7 +257,7 @@ def worst_databases(epsilon: float) -> tuple[list[int], list[float]]:
 
 
 def _delta_target(n: int, epsilon: float) -> float:
-    """Return δ for t there, of n tuples, or not."""
+    """Return δ between databases with t (n tuples) and without it."""
     first, masses = window(n - 1, BANDED_BETA)
     size = first + np.arange(len(masses))
     odd, shifted = float(masses @ _odd(size)), float(masses @ _even(size + 1))
@@ -265,7 +265,7 @@ def _delta_target(n: int, epsilon: float) -> float:
 
 
 def _delta_other(n: int, epsilon: float) -> float:
-    """Return δ for another tuple there or not, t being there or not."""
+    """Return the larger δ between databases with and without another tuple, over t being in both or in neither."""
     first, masses = window(n - 1, BANDED_BETA)
     size = first + np.arange(len(masses))
     plain = [float(masses @ _odd(size + more)) for more in (0, 1)]
@@ -276,35 +276,35 @@ def _delta_other(n: int, epsilon: float) -> float:
 
 
 def _odd(size: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether A1 is true without t in the sample."""
+    """Return whether A1 is true for samples without t of these sizes."""
     odd: NDArray[np.bool_] = (size >= ENOUGH) & ((size // BAND) % 2 == 1)
     return odd
 
 
 def _even(size: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether A1 is true with t in the sample."""
+    """Return whether A1 is true for samples with t of these sizes."""
     even: NDArray[np.bool_] = (size >= ENOUGH) & ((size // BAND) % 2 == 0)
     return even
 
 
 def _binary_delta(p: float, q: float, epsilon: float) -> float:
-    """Return δ(ε) of two outputs, true with p or with q."""
+    """Return δ(ε) between two Boolean outputs that are true with probability p and q."""
     factor = math.exp(epsilon)
     return max(p - factor * q, q - factor * p, 1 - p - factor * (1 - q), 1 - q - factor * (1 - p), 0.0)
 
 
 def _misread() -> float:
-    """Return the probability that noise moves |T| to a band of the other parity: |T| evenly placed in its band.
+    """Return the probability that noise moves |T| to a band of the other parity, for |T| uniform in its band.
 
-    Over y, the noise, the share of places from which it ends in an odd number of bands away is a triangle wave of
-    |y|/64, 1 at odd multiples; its mean under a Laplace density e^(−|y|/b)/2b is (b/64)·tanh(64/2b).
+    For noise y, the share of positions from which |T| + y is an odd number of bands away is a triangle wave of |y|/64,
+    which is 1 at odd multiples. Its mean under a Laplace density e^(−|y|/b)/2b is (b/64)·tanh(64/2b).
     """
     scale = 1 / NOISE_EPSILON / BAND
     return scale * math.tanh(0.5 / scale)
 
 
 def reproduce(*, seed: int = 0) -> Reproduction:
-    """Sample databases, run the algorithms on them together and apart, and count how often an attacker is right."""
+    """Sample databases, run the algorithms on them together and separately, and count an adversary's right guesses."""
     rows, drawing = banded_rows(seed + 2)
     findings = (
         (
@@ -325,7 +325,7 @@ def reproduce(*, seed: int = 0) -> Reproduction:
 
 
 def _fresh() -> list[Row]:
-    """Return what section 2.7 says of fifty fresh samples."""
+    """Return rows on the statements of section 2.7 about fifty fresh samples."""
     beta, times, epsilon = 0.2, 50, 0.02
     once = 1 - (1 - beta) ** times
     return [

@@ -13,18 +13,19 @@ from mechanisms.privacy.binomial import mass_at
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 from simulator.reproduction.safe_sampling.tables import Rate, allowed_success
 
-# Tuples besides the rich individual, k of the paper, β.
+# Number of tuples besides the rich individual, the paper's k, β.
 OTHERS, K, BETA = 200, 20, 0.2
-# Tables of every tuple, and of a sample, which tell less.
+# Number of tables of every tuple, and of tables of a sample, which reveal less.
 TRIALS = {1.0: 400, BETA: 2_000}
-# In millions: nobody else is above the first; the rich individual is anywhere between the two, in whole millions.
+# In millions: all other net worths are at most `KNOWN_ABOVE`; the rich individual's is a whole number of millions from
+# `LOWEST` to `HIGHEST`.
 KNOWN_ABOVE, LOWEST, HIGHEST = 10.0, 11, 60
-# Bins chosen without looking.
+# Bins chosen independently of the data.
 EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 10.0, 100.0])
 
 
 def net_worth_rows(seed: int) -> list[Row]:
-    """Return how often an attacker who reads the table finds the rich individual, by each way of recoding."""
+    """Return how often an adversary who reads the table finds the rich individual, for each kind of recoding."""
     rng = np.random.default_rng(seed)
     rows = []
     for sampling in (1.0, BETA):
@@ -60,7 +61,7 @@ def net_worth_rows(seed: int) -> list[Row]:
 
 
 def _trial(sampling: float, *, held: bool, rng: np.random.Generator) -> tuple[bool, bool, bool, bool]:
-    """Return whether the individual was in the data; guessed so from clusters; the amount right; guessed from bins."""
+    """Return whether the individual is in the data; guessed so from clusters; the amount right; guessed from bins."""
     others = np.minimum(rng.lognormal(np.log(0.12), 1.0, OTHERS), KNOWN_ABOVE)
     worth = float(rng.integers(LOWEST, HIGHEST + 1))
     worths = np.append(others, worth) if held else others
@@ -81,16 +82,16 @@ def _row(key: str, right: list[bool], *, theory: float, prior: float, published:
     return Row(key, published, rate.share, agrees, f"{rate}; theory {theory:.4f}, {prior:.4f} without the table.")
 
 
-# A grid of SIDE × SIDE cells; traffic keeps to the first TOWN rows and columns, the lone vehicle is in the far corner.
+# A grid of SIDE × SIDE cells; traffic is in the first TOWN rows and columns, the lone vehicle is in the far corner.
 SIDE, TOWN, VEHICLES, LONE_VEHICLE_K, LONE_VEHICLE_BETA = 24, 20, 1_500, 20, 0.2
-# Tables of a sample, and how many of them are made of every vehicle too.
+# Number of tables of a sample, and for how many of those samples a table of every vehicle is made too.
 LONE_VEHICLE_TRIALS, WHOLE = 2_000, 200
 BLOCK = 4
 CORNER = SIDE - TOWN
 
 
 def lone_vehicle_rows(seed: int) -> list[Row]:
-    """Return how often an attacker who reads the table finds the vehicle, and its cell."""
+    """Return how often an adversary who reads the table finds the vehicle, and its cell."""
     rng = np.random.default_rng(seed)
     places = np.stack(np.divmod(np.arange(SIDE * SIDE), SIDE), axis=1).astype(np.float64)
     recoding = LocalRecoding(k=LONE_VEHICLE_K, places=places)
@@ -136,7 +137,7 @@ def lone_vehicle_rows(seed: int) -> list[Row]:
 
 
 def _town(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of traffic of each cell: three busy places, an avenue each way, and a little everywhere."""
+    """Return each cell's share of traffic: three busy places, one avenue in each direction, and a low background."""
     density = np.full(len(places), 0.002)
     for row, column, reach, weight in ((6, 6, 2.0, 1.0), (13, 9, 3.0, 0.6), (9, 16, 1.5, 0.4)):
         density += weight * np.exp(-((places[:, 0] - row) ** 2 + (places[:, 1] - column) ** 2) / (2 * reach**2))
@@ -147,13 +148,13 @@ def _town(places: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _corner_cell(rng: np.random.Generator) -> int:
-    """Return a cell of the far corner, all alike."""
+    """Return a cell of the far corner, drawn uniformly."""
     row, column = rng.integers(TOWN, SIDE, size=2)
     return int(row * SIDE + column)
 
 
 def _read(recoding: LocalRecoding, counts: NDArray[np.int64]) -> int | None:
-    """Return the cell in the far corner of a published box that reaches beyond the town, if one does."""
+    """Return the cell at the far corner of a published box that reaches beyond the town; None if no box does."""
     for cluster in recoding.clusters(counts):
         if (cluster.high >= TOWN).all():
             return int(cluster.high[0] * SIDE + cluster.high[1])
@@ -178,7 +179,7 @@ RECODING_TRIALS = 100_000
 
 
 def reproduce(*, seed: int = 0) -> Reproduction:
-    """Attack both ways of recoding, on net worths and on vehicles, by reading the table and by likelihood."""
+    """Attack both kinds of recoding, on net worths and on vehicles, by reading the table and by likelihood."""
     rows = [*net_worth_rows(seed), *lone_vehicle_rows(seed + 1), *_likelihood(seed + 2)]
     k = np.arange(2, 41)
     claims = [SampleThenSuppress(k=int(each), sampling=BETA) for each in k]
@@ -208,7 +209,7 @@ def reproduce(*, seed: int = 0) -> Reproduction:
 
 
 def _likelihood(seed: int) -> list[Row]:
-    """Return how often the best attack on fixed cells is right: everyone else known, the likelier world guessed."""
+    """Return the success rate of the best attack on fixed cells: all others known, the likelier world guessed."""
     rng = np.random.default_rng(seed)
     rows = []
     for crowd in (25, 60, 200):
@@ -237,7 +238,7 @@ def _likelihood(seed: int) -> list[Row]:
 
 
 def _law(n: int, crowd: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the law of what is published of n devices: nothing, k, k + 1 … crowd."""
+    """Return the distribution of the published count of n devices: nothing, k, k + 1 … crowd."""
     masses = mass_at(np.arange(crowd + 1), n, BETA)
     return np.append(masses[:K].sum(), masses[K:])
 

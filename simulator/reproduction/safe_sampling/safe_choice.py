@@ -14,44 +14,44 @@ from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Ro
 from simulator.reproduction.safe_sampling.tables import ALPHA
 
 BETA, K, CROWD = 0.2, 30, 120
-# Where the choice turns: at the k-th sampled device, or, seeing all devices, at this very crowd.
+# Offset at which the choice changes: at the k-th sampled device, or, if it counts all devices, at exactly this crowd.
 OFFSETS = {True: K - 1, False: CROWD - 1}
-# ε left for the counts.
+# ε that remains for the counts.
 REST = 1.0
 TRIALS = 4_000_000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A_m: whether the device's cell is merged with the cell of the other n − 1, drawn with ε₁-differential privacy.
+    """A_m: the ε₁-differentially private choice to merge the device's cell with the cell of the other n − 1.
 
-    With x = (devices counted in its cell) − (in the other) + offset, merged has probability e^(ε₁x)/(1 + e^ε₁) for x
-    ≤ 0 and 1 − e^(−ε₁(x − 1))/(1 + e^ε₁) from there on: the two-sided geometric mechanism and a threshold. One
-    device changes x by 1, and either option's probability by e^ε₁ at most.
+    With x = (devices counted in its cell) − (in the other) + offset, the cells are merged with probability
+    e^(ε₁x)/(1 + e^ε₁) for x ≤ 0 and 1 − e^(−ε₁(x − 1))/(1 + e^ε₁) for x > 0: the two-sided geometric mechanism and a
+    threshold. One device changes x by 1, and the probability of either option by a factor of at most e^ε₁.
 
     Parameters
     ----------
     epsilon
         ε₁.
     from_sample
-        Whether it counts the sample, or all devices.
+        Whether the choice counts the sample, or all devices.
     """
 
     epsilon: float
     from_sample: bool
 
     def merged(self, own: NDArray[np.float64] | float, others: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probability of merging, by what is counted in the device's own cell and in the other."""
+        """Return the probability of merging, by the counts in the device's own cell and in the other."""
         x = own - others + OFFSETS[self.from_sample]
         half = 1.0 + math.exp(self.epsilon)
         low = np.exp(self.epsilon * np.minimum(x, 0.0)) / half
         return np.where(x <= 0, low, 1.0 - np.exp(-self.epsilon * np.maximum(x - 1.0, 0.0)) / half)
 
     def laws(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the exact laws of what is published with the device and without.
+        """Return the exact distributions of the published output with the device and without it.
 
-        Outputs: nothing; merged, with j = k … n; apart, with the others' j = k … n. (Its own cell, of one device,
-        is never published.)
+        Outputs: nothing; merged, with j = k … n; separate, with the others' j = k … n. (The device's own cell, of one
+        device, is never published.)
         """
         j = np.arange(CROWD + 1, dtype=np.float64)
         others, shifted = mass_at(j, CROWD - 1, BETA), mass_at(j - 1, CROWD - 1, BETA)
@@ -67,7 +67,7 @@ class Choice:
 
 
 def reproduce(*, seed: int = 0) -> Reproduction:
-    """Compute δ of both readings exactly, and measure the one that breaks the theorem on databases drawn."""
+    """Compute δ of both readings exactly, and measure the one that violates the theorem on random databases."""
     rows: list[Row] = []
     bound: list[float] = []
     sampled: list[float] = []
@@ -137,7 +137,7 @@ def reproduce(*, seed: int = 0) -> Reproduction:
 
 
 def _measured(seed: int) -> Row:
-    """Return a lower bound of δ from databases that were drawn, sampled, mapped and suppressed."""
+    """Return a lower bound of δ from random databases that were sampled, mapped and suppressed."""
     rng = np.random.default_rng(seed)
     choice, spent = Choice(3.0, from_sample=True), 3.0
     epsilon = spent + REST + least_epsilon(BETA)
@@ -168,18 +168,18 @@ def _measured(seed: int) -> Row:
 
 
 def _published(merged: NDArray[np.float64], apart: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the law of the output, all suppressed ones together, first."""
+    """Return the distribution of the output; all suppressed outputs together are the first entry."""
     return np.concatenate([[merged[:K].sum() + apart[:K].sum()], merged[K:], apart[K:]])
 
 
 def _delta(p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> float:
-    """Return the larger hockey stick of two laws; not normalised, so that small ones keep their digits."""
+    """Return the larger of the two hockey-stick divergences; not normalised, so that small ones keep their digits."""
     factor = math.exp(epsilon)
     return max(math.fsum(np.maximum(p - factor * q, 0.0)), math.fsum(np.maximum(q - factor * p, 0.0)))
 
 
 def _kept(value: float, limit: float) -> str:
-    """Say whether a limit is kept."""
+    """State whether a value is within a limit."""
     return "kept" if value <= limit else "NOT kept"
 
 

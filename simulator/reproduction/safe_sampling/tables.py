@@ -8,12 +8,12 @@ from mechanisms.privacy import pair_epsilon, resampled_privacy, strongly_safe_de
 from mechanisms.privacy.audit import clopper_pearson
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 
-# Probability that a right theory lies outside the interval a row is judged by; the interval shown is of 95 %.
+# Probability that a correct theory lies outside the interval by which a row is judged; rows show a 95 % interval.
 ALPHA = 1e-6
 
 
 def same_digits(computed: float, printed: str) -> bool:
-    """Whether a number, rounded to as many digits as are printed ("6.83e-10", "0.159"), is what is printed."""
+    """Return whether a number, rounded to the published digits ("6.83e-10", "0.159"), equals the published value."""
     mantissa, _, exponent = printed.lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
     if not exponent:
@@ -24,12 +24,12 @@ def same_digits(computed: float, printed: str) -> bool:
 
 @dataclass(frozen=True)
 class Rate:
-    """How often an attack was right.
+    """Success rate of an attack.
 
     Parameters
     ----------
     hits, trials
-        Successes, of how many independent trials.
+        Number of successes, and of independent trials.
     """
 
     hits: int
@@ -41,44 +41,44 @@ class Rate:
         return self.hits / self.trials
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Return the exact (Clopper-Pearson) interval that misses with probability alpha at most."""
+        """Return the exact (Clopper-Pearson) interval, which misses with probability at most `alpha`."""
         low, high = clopper_pearson(self.hits, self.trials, alpha=alpha / 2)
         return float(low), float(high)
 
     def agrees_with(self, theory: float) -> bool:
-        """Whether theory lies in the interval that misses it once in a million."""
+        """Return whether theory lies in the interval that misses with probability one in a million."""
         low, high = self.interval(ALPHA)
         return low - 1e-12 <= theory <= high + 1e-12
 
     def exceeds(self, allowed: float) -> bool:
-        """Whether the rate is proved to be above a bound, but for once in a million."""
+        """Return whether the rate is above a bound, with an error probability of one in a million."""
         return self.interval(ALPHA)[0] > allowed
 
     def __str__(self) -> str:
-        """Rate, 95 % interval and trials."""
+        """Return the rate, its 95 % interval and the number of trials."""
         low, high = self.interval()
         return f"{self.share:.4f} (95 % interval {low:.4f} to {high:.4f}, {self.trials:,} trials)"
 
 
 def allowed_success(epsilon: float, delta: float) -> float:
-    """Return the best rate of telling two equally likely worlds apart that (ε, δ) leaves: (e^ε + δ)/(1 + e^ε).
+    """Return the best success rate in distinguishing two equally likely worlds under (ε, δ): (e^ε + δ)/(1 + e^ε).
 
-    A test right with probability a in one world and b in the other has a ≤ e^ε(1 − b) + δ and b ≤ e^ε(1 − a) + δ;
-    added up, (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
+    A test that is right with probability a in one world and b in the other has a ≤ e^ε(1 − b) + δ and
+    b ≤ e^ε(1 − a) + δ. The sum of both gives (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
     """
     factor = math.exp(epsilon)
     return min(1.0, (factor + delta) / (1.0 + factor))
 
 
-# β, e^ε, ε and δ as printed, of an algorithm that satisfies (ln 11, 1e-5) unsampled.
+# β, e^ε, ε and δ as published, for an algorithm that satisfies (ln 11, 1e-5) without sampling.
 ONE = (("1", "11", "2.40", "1e-5"), ("0.1", "2", "0.69", "1e-6"), ("0.01", "1.1", "0.095", "1e-7"))
-# β and ε, of an algorithm that satisfies (1, 0).
+# β and ε, for an algorithm that satisfies (1, 0).
 OTHER = (("1", "1"), ("0.1", "0.159"), ("0.01", "0.017"))
 DIGITS = "Rounded to the digits printed."
 
 
 def reproduce_amplification_table(*, seed: int = 0) -> Reproduction:
-    """Recompute Table 1 and what the text says beside it; nothing is drawn, whatever the `seed`."""
+    """Recompute Table 1 and the text's statements about it; the result does not depend on `seed`."""
     del seed
     rows: list[Row] = []
     for beta, factor, printed, delta in ONE:
@@ -119,7 +119,7 @@ def reproduce_amplification_table(*, seed: int = 0) -> Reproduction:
 
 
 def _text() -> list[Row]:
-    """Return what sections 1 and 2.4 say in words."""
+    """Return rows on the statements of sections 1 and 2.4 in words."""
     abstract, _ = resampled_privacy(epsilon=math.log(2), delta=0.0, sampling=1.0, to=0.1)
     lemma, _ = resampled_privacy(epsilon=1.0, delta=0.0, sampling=1.0, to=0.1)
     widest = max(
@@ -152,7 +152,7 @@ def _text() -> list[Row]:
 
 
 def _attained() -> Row:
-    """Return the exact ε of randomised response on a device's presence, after sampling, beside theorem 1."""
+    """Return the exact ε of sampled randomised response about a device's presence, beside that of theorem 1."""
     epsilon, beta = math.log(11), 0.1
     yes = math.exp(epsilon) / (1.0 + math.exp(epsilon))
     absent = [1.0 - yes, yes]
@@ -180,7 +180,7 @@ PRINTED = {
 
 
 def reproduce_suppression_table(*, seed: int = 0) -> Reproduction:
-    """Recompute Table 2, and the exact worst crowd beside it; nothing is drawn, whatever the `seed`."""
+    """Recompute Table 2, and the exact worst crowd beside it; the result does not depend on `seed`."""
     del seed
     rows, exact_rows, curves, shares = [], [], [], []
     for beta, line in PRINTED.items():
@@ -217,7 +217,7 @@ def reproduce_suppression_table(*, seed: int = 0) -> Reproduction:
 
 
 def _monotone() -> list[Row]:
-    """Return what section 3.3 says of the table's trends."""
+    """Return rows on the statements of section 3.3 about the table's trends."""
     table = {
         beta: [strongly_safe_delta(k=K, sampling=float(beta), epsilon=float(e)) for e in EPSILONS] for beta in PRINTED
     }

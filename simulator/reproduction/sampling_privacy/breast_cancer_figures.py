@@ -36,7 +36,7 @@ class Bars:
     Parameters
     ----------
     devices : int
-        Asked, N.
+        Number of devices asked, N.
     truth : (groups,) int64
     sampling_error, response_error : (groups,) float64
         Standard errors of Sampling Privacy at π_s = .45 and of randomized response at .8/.2.
@@ -48,21 +48,21 @@ class Bars:
     response_error: NDArray[np.float64]
 
     def sampling(self, z: float = SP_Z) -> NDArray[np.int64]:
-        """Return Sampling Privacy's bars, (groups,): ⌊Y + z·σ⌋, as Fig 6 prints them with z = 2."""
+        """Return Sampling Privacy's bars, (groups,): ⌊Y + z·σ⌋, as Fig 6 states them with z = 2."""
         return floor(self.truth + z * self.sampling_error)
 
     def response(self, z: float = RR_Z) -> NDArray[np.int64]:
-        """Return randomized response's bars, (groups,): ⌊Y + z·σ⌋, as Fig 6 prints them with z = 2.576."""
+        """Return randomized response's bars, (groups,): ⌊Y + z·σ⌋, as Fig 6 states them with z = 2.576."""
         return floor(self.truth + z * self.response_error)
 
 
 def floor(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Round down, but for what rounding took from a whole number."""
+    """Round down, with a tolerance for whole numbers that floating-point error made slightly smaller."""
     return np.floor(values + 1e-9).astype(np.int64)
 
 
 def bars_of(truth: tuple[int, ...], devices: int) -> Bars:
-    """Compute the bars of a question asked of so many devices, those of no group outside."""
+    """Compute the bars of a question asked of a number of devices; devices in no group are outside."""
     counts = with_outside(truth, devices)
     return Bars(
         devices,
@@ -84,7 +84,7 @@ def sampling_coverage(truth: int, bound: float) -> float:
 def response_coverage(truth: int, devices: int, bound: float) -> float:
     """Return the exact probability that randomized response's estimate of Y is within a bound of it.
 
-    The count of Yes is Bin(Y, p₁) + Bin(N − Y, p₀), whose law is a convolution.
+    The count of Yes is Bin(Y, p₁) + Bin(N − Y, p₀), whose distribution is a convolution.
     """
     from scipy.stats import binom  # noqa: PLC0415  imports wait until needed
 
@@ -101,16 +101,16 @@ PATIENTS, SCALED = 286, 10_000
 
 @dataclass(frozen=True)
 class Marginal:
-    """Patients by the groups of one attribute, numbered from 1 as SP sec 5.1 numbers them.
+    """Numbers of patients by the groups of one attribute, numbered from 1 as in SP sec 5.1.
 
     Parameters
     ----------
     attribute, unit : str
-        What is grouped, and in what.
+        The attribute, and its unit.
     groups : tuple of str
-        Names of the groups, every group up to the last that anybody is in.
+        Names of the groups, up to the last group that is not empty.
     recurrences, patients : tuple of int
-        In each group: of the 85 recurrences, and of all 286.
+        Number in each group: of the 85 recurrences, and of all 286 patients.
     """
 
     attribute: str
@@ -146,7 +146,7 @@ CONSTANT = (
 
 
 def reproduce_figure(marginal: Marginal, devices: int, name: str, *, seed: int) -> Reproduction:
-    """Compute a figure whose bars the text does not print (Figs 4, 5 and 7), by the law of Fig 6's."""
+    """Compute a figure whose bars the text does not state (Figs 4, 5 and 7), by the same formula as Fig 6."""
     bars = bars_of(marginal.recurrences, devices)
     note = "the text prints no number of this figure; ⌊Y + 2 σ⌋, as Fig 6's bars are"
     rows = _growth(marginal) if devices == SCALED else []
@@ -169,7 +169,7 @@ def reproduce_figure(marginal: Marginal, devices: int, name: str, *, seed: int) 
 
 
 def reproduce_printed(*, seed: int) -> Reproduction:
-    """Compute Fig 6, which is printed in full: 11 truths and 22 bars."""
+    """Compute Fig 6, which the paper states in full: 11 truths and 22 bars."""
     bars = bars_of(TUMOUR_SIZE.recurrences, SCALED)
     exactly, rows = "to every digit", []
     for i, group in enumerate(_names(TUMOUR_SIZE)):
@@ -227,7 +227,7 @@ def _names(marginal: Marginal) -> list[str]:
 
 
 def _coverage(bars: Bars) -> list[Row]:
-    """Return how often an estimate really is within its bar, exactly, over the groups with anybody in them."""
+    """Return rows of the exact coverage of the bars, the mean over the groups that are not empty."""
     held = [(int(y), i) for i, y in enumerate(bars.truth) if y > 0]
     sampling = [sampling_coverage(y, SP_Z * bars.sampling_error[i]) for y, i in held]
     response = [response_coverage(y, bars.devices, RR_Z * bars.response_error[i]) for y, i in held]
@@ -244,7 +244,7 @@ def _coverage(bars: Bars) -> list[Row]:
 
 
 def _growth(marginal: Marginal) -> list[Row]:
-    """Return the text's conclusion: how each error grows from 286 asked to 10,000."""
+    """Return the text's conclusion on how each error grows from 286 devices asked to 10,000."""
     small, large = bars_of(marginal.recurrences, PATIENTS), bars_of(marginal.recurrences, SCALED)
     top = int(np.argmax(small.truth))
     constant = float(large.sampling_error[top] / small.sampling_error[top])

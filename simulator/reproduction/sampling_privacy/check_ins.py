@@ -34,18 +34,18 @@ FAIR, UNEVEN = "both bars 1.96 σ", "bars of 2 σ and 2.576 σ, as in Fig 6"
 
 @dataclass(frozen=True)
 class CheckIns:
-    """What the figure needs of the data.
+    """The values that the figure needs from the data.
 
     Parameters
     ----------
     total : int
-        Check-ins in New York City.
+        Number of check-ins in New York City.
     places : tuple of int
         Location ids of the busiest places.
     counts, users : (places,) int64
-        Check-ins there, and how many people made them.
+        Number of check-ins at each place, and of people who made them.
     most : int
-        The most check-ins of one person at one of these places.
+        The largest number of check-ins of one person at one of these places.
     """
 
     total: int
@@ -57,7 +57,7 @@ class CheckIns:
 
 @skips_without_data
 def reproduce(*, seed: int) -> Reproduction:
-    """Set the error bounds at the four busiest places beside each other (SP Fig 2, sec 5.1)."""
+    """Compare the error bounds at the four busiest places (SP Fig 2, sec 5.1)."""
     seen = read_check_ins()
     scaled = np.rint(seen.counts * (MILLION / seen.total)).astype(np.int64)
     rows = [
@@ -81,7 +81,7 @@ def read_check_ins() -> CheckIns:
     Raises
     ------
     DataError
-        If the file is not there or not what it should be.
+        If the file is missing or malformed.
     """
     table = read_table(
         GOWALLA, columns=COLUMNS, header=False, separator="\t", dtype={"user": "int64", "place": "int64"}
@@ -101,7 +101,7 @@ def read_check_ins() -> CheckIns:
 
 
 def errors(counts: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
-    """Return the standard errors (places,) of a query of a million devices, by protocol."""
+    """Return the standard errors, (places,), of a query of a million devices, by protocol."""
     truth = with_outside(counts, MILLION)
     return {
         "Sampling Privacy, π_s = .45": sampling_privacy(len(counts)).std_error(truth),
@@ -111,13 +111,13 @@ def errors(counts: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
 
 
 def ratios(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return randomized response's σ over Sampling Privacy's, (2, places): π_s = .45, then .25."""
+    """Return the ratio of randomized response's σ to Sampling Privacy's, (2, places): π_s = .45, then .25."""
     first, second, response = errors(counts).values()
     return response / np.stack([first, second])
 
 
 def _claimed(counts: NDArray[np.int64]) -> list[Row]:
-    """Return the ratios of the error bounds, at one level for both and at Fig 6's two."""
+    """Return the ratios of the error bounds, at one confidence level for both and at the two levels of Fig 6."""
     rows = []
     quote = "“1.6 to 3.5 times higher worst case error bound”"
     for bars, factor in ((FAIR, 1.0), (UNEVEN, RR_Z / SP_Z)):
@@ -131,7 +131,7 @@ def _claimed(counts: NDArray[np.int64]) -> list[Row]:
 
 
 def _unscaled(counts: NDArray[np.int64]) -> list[Row]:
-    """Return the ratios of another reading: the places as counted, in a million of others."""
+    """Return the ratios of another reading: the places as counted, with others to a total of a million devices."""
     found = ratios(counts)
     note = "another reading: the places as counted, and others until a million are asked; both bars 1.96 σ"
     return [

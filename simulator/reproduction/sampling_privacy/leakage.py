@@ -1,4 +1,4 @@
-"""sp-fig3: ε against the coin, as published and exactly, per view."""
+"""sp-fig3: ε against the coin probability, as published and exact, for each view."""
 
 import math
 
@@ -12,18 +12,18 @@ CLAIMED = 4.0
 GROUPS, PLACES = 11, 4
 COINS = np.round(np.linspace(0.01, 0.99, 99), 2)
 POSSIBLE = 1.0 - SAMPLING
-"""The largest π_V' of a die with π_s = .45: all the rest of it."""
+"""The largest π_V' of a categorical draw with π_s = .45: all the remaining probability."""
 
 
 def printed_response(coin: float) -> float:
-    """Return SP eq 30 at flip1 = .8: the answer Yes alone."""
+    """Return SP eq 30 at flip1 = .8, which covers the answer Yes only."""
     from mechanisms.privacy import printed_randomized_response_leakage  # noqa: PLC0415
 
     return printed_randomized_response_leakage(first_coin=FIRST_COIN, second_coin=coin)
 
 
 def exact_response(coin: float, cells: int = 1) -> float:
-    """Return the exact ε of one report about so many cells; about one cell a move changes one answer, else two."""
+    """Return the exact ε of one report; a move changes one answer if there is one cell, and two otherwise."""
     from mechanisms.local import RandomizedResponse  # noqa: PLC0415
     from mechanisms.privacy import Report  # noqa: PLC0415
 
@@ -38,7 +38,7 @@ def printed_sampling(blank: float) -> float:
 
 
 def reproduce(*, seed: int) -> Reproduction:  # noqa: ARG001 - nothing is drawn
-    """Compute every curve of Fig 3 and what the text concludes from it (SP sec 5.2)."""
+    """Compute every curve of Fig 3 and check the text's conclusions from it (SP sec 5.2)."""
     from scipy.optimize import brentq  # noqa: PLC0415  imports wait until needed
 
     from mechanisms.local import SamplingPrivacy  # noqa: PLC0415
@@ -172,12 +172,12 @@ def reproduce(*, seed: int) -> Reproduction:  # noqa: ARG001 - nothing is drawn
 
 
 def _ratio(coin: float) -> float:
-    """Return eq 30 over eq 29, π_2 = π_V' = coin; beyond .55 there is no such die, only the formula."""
+    """Return eq 30 over eq 29 at π_2 = π_V' = coin; above .55 no such categorical draw exists, only the formula."""
     return printed_response(coin) / math.log((coin + SAMPLING) / coin)
 
 
 def _binary() -> float:
-    """Return the binary eqs 18-25 with equal blanks."""
+    """Return the leakage by the binary eqs 18-25 with equal blanks."""
     from mechanisms.privacy import printed_binary_leakage  # noqa: PLC0415
 
     return printed_binary_leakage(sampling=SAMPLING, blank_zero=POSSIBLE / 2)

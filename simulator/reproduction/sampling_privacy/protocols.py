@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 FIRST_COIN, SECOND_COIN = 0.8, 0.2
 SAMPLING, SAMPLING_TWO = 0.45, 0.25
 SP_Z, RR_Z = 2.0, 2.576
-"""Standard deviations in the bars that Fig 6 prints as 95 %: not the same for both, as all 22 bars show."""
+"""Standard deviations in the bars that Fig 6 states as 95 %: they differ between both, as all 22 bars show."""
 FAIR_Z = 1.96
 
 
 def sampling_privacy(cells: int, sampling: float = SAMPLING) -> "SamplingPrivacy":
-    """Return "H Privacy": Sampling Privacy, all blanks equal: the paper gives none, and errors do not need them."""
+    """Return "H Privacy": Sampling Privacy with equal blanks, which the paper omits and errors do not depend on."""
     from mechanisms.local import SamplingPrivacy  # noqa: PLC0415  imports wait until needed
 
     return SamplingPrivacy(cells=cells, sampling=sampling)
 
 
 def randomized_response(cells: int) -> "RandomizedResponse":
-    """Return randomized response with coins .8 and .2."""
+    """Return randomized response with coin probabilities .8 and .2."""
     from mechanisms.local import RandomizedResponse  # noqa: PLC0415  imports wait until needed
 
     return RandomizedResponse(cells=cells, first_coin=FIRST_COIN, second_coin=SECOND_COIN)

@@ -17,7 +17,7 @@ DRAWN = [10**power for power in (3, 4, 5, 6, 7)]
 
 
 def reproduce_standard_deviation(*, seed: int) -> Reproduction:
-    """Compute √((1 − .85)·.3·N), and what it stands for, at N = 10⁴ and 10⁶ (SP sec 1)."""
+    """Compute √((1 − .85)·.3·N), and the quantities it may denote, at N = 10⁴ and 10⁶ (SP sec 1)."""
     from mechanisms.local import RandomizedResponse, SamplingPrivacy  # noqa: PLC0415  imports wait until needed
 
     response = RandomizedResponse(cells=1, first_coin=FIRST_COIN, second_coin=SECOND_COIN)
