@@ -219,7 +219,7 @@ class NotEstimable:
 
     def __str__(self) -> str:
         """Return a sentence that states the two populations."""
-        one, other = (" + ".join(f"{n} {_name(group)}" for group, n in w.items()) or "nobody" for w in self.worlds())
+        one, other = (" + ".join(f"{n} {_name(group)}" for group, n in w.items()) or "no device" for w in self.worlds())
         return f"not estimable: {one} and {other} expect the same tallies"
 
     @property

@@ -104,7 +104,7 @@ def best_forgery(mechanism: Any, cell: int, *, deflate: bool = False) -> tuple[f
 @singledispatch
 def candidate_reports(mechanism: Any, cell: int) -> Sequence[Any]:  # noqa: ARG001 - what every kind needs
     """Return reports of one device that include, for every round, the best forgery for this cell."""
-    raise NoLikelihoodError(type(mechanism).__name__, "nobody has said which of its reports matter to a cell.")
+    raise NoLikelihoodError(type(mechanism).__name__, "it is not defined which of its reports matter to a cell.")
 
 
 @candidate_reports.register(SamplingPrivacy)

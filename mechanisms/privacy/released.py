@@ -104,7 +104,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
     return PrivacyClaim.bound(
         math.inf,
         _curve(view.crowd, sampling, seen, view.queries),
-        f"{basis}; exact where nobody else was asked, and every other device asked only hides{more}.",
+        f"{basis}; exact where no other device was asked; every other device asked only lowers δ{more}.",
     )
 
 

@@ -92,9 +92,9 @@ class ClonesDelta:
 
 
 # n·e^ε overflows a double for ε above this.
-BLANKET_LARGEST_EPSILON = 600.0
+LARGEST_CROWD_EPSILON = 600.0
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
-BLANKET_LARGEST_SUM = 2**21
+LARGEST_PAIR_SUM = 2**21
 LEAST_RUNS = 4
 # Tails of a below this are left out; they are far below what the windows leave out.
 LEAST_TAIL = 1e-60
@@ -139,7 +139,7 @@ class BlanketDelta:
         One more blank never increases δ, so the first of a run of neighbouring M bounds the others. Large windows are
         cut into as many runs as some milliseconds of computation allow.
         """
-        epsilon = min(check_epsilon(epsilon) / self.queries, BLANKET_LARGEST_EPSILON)
+        epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_CROWD_EPSILON)
         pairs = {(self.blank, self.other_blank), (self.other_blank, self.blank)}
         return min(1.0, self.queries * max(self._direction(one, other, epsilon) for one, other in pairs))
 
@@ -147,7 +147,7 @@ class BlanketDelta:
         """Return the hockey-stick divergence of the truth with blank `one` against the truth with blank `other`."""
         first, masses = window(self.devices - 1, self.unsampled)
         low, width = self._outcomes(first + 1, first + len(masses), other)
-        runs = max(BLANKET_LARGEST_SUM // width, LEAST_RUNS)
+        runs = max(LARGEST_PAIR_SUM // width, LEAST_RUNS)
         starts = np.arange(0, len(masses), -(-len(masses) // runs))
         draws = np.asarray(first + 1 + starts, dtype=np.float64)
         p = min(one / (1.0 - other), 1.0)
@@ -357,10 +357,6 @@ def shuffled_value_claim(
     return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(blanket, local), f"{basis}{over}.")
 
 
-# n·e^ε overflows a double for ε above this; there δ comes only from outputs that reveal the truth with certainty.
-CROWD_RATIO_LARGEST_EPSILON = 600.0
-
-
 @dataclass(frozen=True)
 class CrowdRatioDelta:
     """δ(ε) of the numbers of n devices that answer up, still or otherwise; one device may be elsewhere instead.
@@ -398,7 +394,7 @@ class CrowdRatioDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return δ for one query, accurate to 1e-15 and at least uⁿ where α = 0; a bound for more queries."""
-        epsilon = min(check_epsilon(epsilon) / self.queries, CROWD_RATIO_LARGEST_EPSILON)
+        epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_CROWD_EPSILON)
         n, factor = self.crowd, math.exp(epsilon)
         first, masses = window(n, self.still)
         b = np.arange(first, first + len(masses), dtype=np.float64)

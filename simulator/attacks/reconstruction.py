@@ -196,9 +196,6 @@ def who_was_sampled(observation: Observation, prior: Prior) -> list[SamplingGues
     return found
 
 
-ROUND = 2
-
-
 def round_two(observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
     """Guess every device's cell from its report of round two, or of round one if the mechanism has one round.
 
@@ -214,7 +211,7 @@ def round_two(observation: Observation, prior: Prior, *, rng: np.random.Generato
     NoLikelihoodError
         If no likelihood is known for the mechanism's reports.
     """
-    return guess_by_rounds(observation, prior, (min(ROUND, observation.mechanism.rounds),), rng=rng)
+    return guess_by_rounds(observation, prior, (min(2, observation.mechanism.rounds),), rng=rng)
 
 
 def link_rounds(observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:

@@ -366,7 +366,7 @@ def _poisoning(run: FinishedRun, rows: Sequence[Row], page: Figures) -> Safe:
         + element(
             "p",
             "Corrupted vehicles send what makes a cell look fuller. In the right form, a report is one that an honest "
-            "device might have sent; crafted, it is any number, where nobody can look at it. Range proofs stop the "
+            "device might have sent; crafted, it is any number, where no server can read it. Range proofs stop the "
             "second and not the first.",
         )
         + (

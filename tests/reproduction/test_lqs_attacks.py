@@ -7,7 +7,7 @@ import pytest
 
 from simulator.reproduction.safe_sampling import NONCOMPOSITION, RECODING, THEOREM_6
 from simulator.reproduction.safe_sampling.noncomposition import (
-    BANDED_BETA,
+    BETA,
     _binary_delta,
     _delta_other,
     _delta_target,
@@ -75,7 +75,7 @@ def test_repaired_counterexample_is_private_by_its_whole_law(monkeypatch):
             for inside in range(there + 1):
                 rest = size - inside
                 if 0 <= rest <= others:
-                    mass = math.comb(others, rest) * BANDED_BETA**n
+                    mass = math.comb(others, rest) * BETA**n
                     total += mass * (size >= 12 and ((size // 3) % 2 == 1) != bool(inside))
         return total
 

@@ -201,7 +201,7 @@ CANCELLING = Entry(
     reproduce_cancelling,
 )
 
-SCALING_SHIFT, YES_SECOND, YES_THIRD, NO_SECOND, NO_THIRD, ONWARD = 0.2, 0.6, 0.4, 0.7, 0.3, 0.6
+YES_SECOND, YES_THIRD, NO_SECOND, NO_THIRD, ONWARD = 0.6, 0.4, 0.7, 0.3, 0.6
 
 
 def reproduce_scaling(*, seed: int) -> Reproduction:
@@ -211,14 +211,14 @@ def reproduce_scaling(*, seed: int) -> Reproduction:
 
     deniable = AnonymizedDeniable(
         cells=1,
-        shift=SCALING_SHIFT,
+        shift=SHIFT,
         yes_second=YES_SECOND,
         yes_third=YES_THIRD,
         no_second=NO_SECOND,
         no_third=NO_THIRD,
         onward=ONWARD,
     )
-    cancelling = AnonymizedCancelling(cells=1, shift=SCALING_SHIFT)
+    cancelling = AnonymizedCancelling(cells=1, shift=SHIFT)
     last = np.array([NO_HOLDERS[-1], YES_HOLDERS], dtype=np.int64)
     found = grow("plausible deniability", deniable, seed=seed)
     constant = grow("noise cancelled", cancelling, seed=seed)
@@ -298,7 +298,7 @@ def best_errors() -> dict[int, float]:
     from mechanisms.algebra import NotEstimable, Tallies, anonymized_deniable, best_estimator  # noqa: PLC0415  imports wait until needed
 
     protocol = anonymized_deniable(
-        shift=str(SCALING_SHIFT),
+        shift=str(SHIFT),
         yes_second=str(YES_SECOND),
         yes_third=str(YES_THIRD),
         no_second=str(NO_SECOND),
@@ -318,8 +318,8 @@ def best_errors() -> dict[int, float]:
 
 def _law(count: int, error: float) -> str:
     """Return a note that compares the closed form of the standard error with the computed one."""
-    variance = YES_HOLDERS * (1 / (SCALING_SHIFT * YES_SECOND) - 1)
-    variance += count * NO_SECOND * (1 + NO_SECOND / (NO_THIRD * ONWARD)) / (SCALING_SHIFT * YES_SECOND**2)
+    variance = YES_HOLDERS * (1 / (SHIFT * YES_SECOND) - 1)
+    variance += count * NO_SECOND * (1 + NO_SECOND / (NO_THIRD * ONWARD)) / (SHIFT * YES_SECOND**2)
     same = "the same" if math.isclose(error, math.sqrt(variance), rel_tol=1e-9) else f"{math.sqrt(variance):.1f}"
     return f"√(YES(1/(s·y₁) − 1) + NO·n₁(1 + n₁/(n₂c))/(s·y₁²)) is {same}; the text prints no number"
 
@@ -327,7 +327,7 @@ def _law(count: int, error: float) -> str:
 def _findings(found: Growth, constant: Growth, best: dict[int, float], response: float) -> list[str]:
     return [
         (
-            f"Deniability bought back the growth: with s = {SCALING_SHIFT}, y₁ = {YES_SECOND}, n₁ = {NO_SECOND}, n₂ = "
+            f"Deniability bought back the growth: with s = {SHIFT}, y₁ = {YES_SECOND}, n₁ = {NO_SECOND}, n₂ = "
             f"{NO_THIRD}, c = {ONWARD} the error of {YES_HOLDERS} Yes-holders is {found.at(10**3):.0f} at 10³ "
             f"No-holders and {found.at(10**5):,.0f} at 10⁵; without deniability it is {constant.at(10**5):.0f} at both."
         ),

@@ -14,7 +14,8 @@ from mechanisms.privacy.binomial import mass_at, window
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 from simulator.reproduction.safe_sampling.tables import Rate, allowed_success
 
-BETA, TUPLES, TRIALS = 0.5, 1_001, 20_000
+BETA, TRIALS = 0.5, 20_000
+TUPLES = 1_001
 
 
 def parity_rows(seed: int) -> list[Row]:
@@ -71,7 +72,7 @@ def _secret(guess: NDArray[np.bool_], inside: NDArray[np.bool_]) -> Row:
     )
 
 
-MAJORITY_BETA, MALE, FEMALE, EPSILON, MAJORITY_TRIALS = 0.5, 5_000, 5_000, 1.0, 20_000
+MALE, FEMALE, EPSILON = 5_000, 5_000, 1.0
 # Pr[A2 ≥ .5 and A1 = false] without t and with it, as stated in the paper.
 PRINTED = {False: 0.0, True: 0.25}
 # Tolerance for a value stated with "≈".
@@ -85,9 +86,9 @@ def majority_rows(seed: int) -> list[Row]:
     for there in (False, True):
         male, female, inside = _majority_sample(there, MALE, FEMALE, rng)
         says = (male > female) ^ inside
-        noise = rng.laplace(scale=1 / EPSILON, size=(2, MAJORITY_TRIALS))
+        noise = rng.laplace(scale=1 / EPSILON, size=(2, TRIALS))
         above = male + noise[0] >= female + noise[1]
-        rates[there] = Rate(int((above & ~says).sum()), MAJORITY_TRIALS)
+        rates[there] = Rate(int((above & ~says).sum()), TRIALS)
         theory = _event(there=there)
         world = "with t" if there else "without t"
         rows.append(
@@ -111,7 +112,7 @@ def majority_rows(seed: int) -> list[Row]:
             bound,
             bound > 2 * EPSILON,
             "ln of the event's exact ratio; measured "
-            f"{math.log(share[True] / max(share[False], 1 / MAJORITY_TRIALS)):.2f}, where "
+            f"{math.log(share[True] / max(share[False], 1 / TRIALS)):.2f}, where "
             f"A2 spends {EPSILON:g}. Agrees above twice that.",
         )
     )
@@ -125,9 +126,9 @@ def _majority_sample(
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Return, for a sample of each database, males, females and whether t is in it; t is one of the males."""
-    inside = (rng.random(MAJORITY_TRIALS) < MAJORITY_BETA) & there
-    others = rng.binomial(male - int(there), MAJORITY_BETA, MAJORITY_TRIALS)
-    return others + inside, rng.binomial(female, MAJORITY_BETA, MAJORITY_TRIALS), inside
+    inside = (rng.random(TRIALS) < BETA) & there
+    others = rng.binomial(male - int(there), BETA, TRIALS)
+    return others + inside, rng.binomial(female, BETA, TRIALS), inside
 
 
 def _event(*, there: bool) -> float:
@@ -143,7 +144,7 @@ def _event(*, there: bool) -> float:
     missing = float(masses @ (_at_least(-lead) * (lead <= 0)))
     if not there:
         return missing
-    return (1 - MAJORITY_BETA) * missing + MAJORITY_BETA * float(masses @ (_at_least(-lead - 1) * (lead + 1 > 0)))
+    return (1 - BETA) * missing + BETA * float(masses @ (_at_least(-lead - 1) * (lead + 1 > 0)))
 
 
 def _at_least(y: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -155,7 +156,7 @@ def _at_least(y: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _success(rates: dict[bool, Rate]) -> Row:
     """Return the success rate of guessing that t is in the database exactly if the event occurs, over both worlds."""
-    rate = Rate(rates[True].hits + MAJORITY_TRIALS - rates[False].hits, 2 * MAJORITY_TRIALS)
+    rate = Rate(rates[True].hits + TRIALS - rates[False].hits, 2 * TRIALS)
     theory = 0.5 * (_event(there=True) + 1 - _event(there=False))
     return Row(
         "section 2.6: A1 and A2 on one sample",
@@ -173,8 +174,8 @@ def _alone(rng: np.random.Generator) -> Row:
     for there in (False, True):
         male, female, inside = _majority_sample(there, MALE + FEMALE, 0, rng)
         hits += int((((male > female) ^ inside) == (not there)).sum())  # A1 = false: guess that t is in the database
-    rate = Rate(hits, 2 * MAJORITY_TRIALS)
-    theory = 0.5 * (1 + MAJORITY_BETA)
+    rate = Rate(hits, 2 * TRIALS)
+    theory = 0.5 * (1 + BETA)
     return Row(
         "section 2.6: A1 alone, on an all-male database",
         "A1 satisfies (beta, epsilon, delta)-DPS",
@@ -187,7 +188,7 @@ def _alone(rng: np.random.Generator) -> Row:
     )
 
 
-BANDED_BETA, BAND, ENOUGH, NOISE_EPSILON, BANDED_TRIALS = 0.5, 64, 200_000, 0.25, 20_000
+BAND, ENOUGH, NOISE_EPSILON = 64, 200_000, 0.25
 # ε at which A1's δ is stated.
 BANDED_EPSILON = 0.1
 
@@ -195,26 +196,26 @@ BANDED_EPSILON = 0.1
 def banded_rows(seed: int) -> tuple[list[Row], Drawing]:
     """Run A1 = "⌊|T|/64⌋ is odd" XOR "t is in T" (false below 200,000 tuples) beside A2 = |T| + Laplace noise."""
     rng = np.random.default_rng(seed)
-    tuples = int(2 * ENOUGH / BANDED_BETA)
-    held = np.arange(BANDED_TRIALS) < BANDED_TRIALS // 2
-    inside = held & (rng.random(BANDED_TRIALS) < BANDED_BETA)
-    size = rng.binomial(tuples - 1, BANDED_BETA, BANDED_TRIALS) + inside
+    tuples = int(2 * ENOUGH / BETA)
+    held = np.arange(TRIALS) < TRIALS // 2
+    inside = held & (rng.random(TRIALS) < BETA)
+    size = rng.binomial(tuples - 1, BETA, TRIALS) + inside
     first = ((size // BAND) % 2 == 1) ^ inside
-    read = (np.floor((size + rng.laplace(scale=1 / NOISE_EPSILON, size=BANDED_TRIALS)) / BAND) % 2).astype(np.bool_)
-    rate = Rate(int(((first ^ read) == held).sum()), BANDED_TRIALS)
-    only = Rate(int((first == held).sum()), BANDED_TRIALS)
+    read = (np.floor((size + rng.laplace(scale=1 / NOISE_EPSILON, size=TRIALS)) / BAND) % 2).astype(np.bool_)
+    rate = Rate(int(((first ^ read) == held).sum()), TRIALS)
+    only = Rate(int((first == held).sum()), TRIALS)
     sizes, deltas = worst_databases(BANDED_EPSILON)
     delta = max(deltas)
-    noisy, _ = resampled_privacy(epsilon=NOISE_EPSILON, delta=0.0, sampling=1.0, to=BANDED_BETA)
+    noisy, _ = resampled_privacy(epsilon=NOISE_EPSILON, delta=0.0, sampling=1.0, to=BETA)
     allowed = allowed_success(BANDED_EPSILON + noisy, delta)
-    theory = 0.5 * (1 + BANDED_BETA) - _misread() / 2
+    theory = 0.5 * (1 + BETA) - _misread() / 2
     rows = [
         Row(
             "section 2.6 repaired: delta of A1, greatest over databases",
             "A1 satisfies (beta, epsilon, delta)-DPS",
             delta,
-            delta < BANDED_BETA / 100,
-            f"Exact at ε = {BANDED_EPSILON:g}, β = {BANDED_BETA:g}, for t and for another tuple, "
+            delta < BETA / 100,
+            f"Exact at ε = {BANDED_EPSILON:g}, β = {BETA:g}, for t and for another tuple, "
             f"over {len(sizes)} sizes n; agrees if below a hundredth of β. "
             "Only |T| and t enter, so n is all there is to a database.",
         ),
@@ -251,28 +252,28 @@ def worst_databases(epsilon: float) -> tuple[list[int], list[float]]:
     The sizes are a twentieth of a standard deviation apart: the curve is smooth on that scale. Far below, A1 is false
     almost surely; far above, odd and even bands are equally likely up to the last digit.
     """
-    spread = math.sqrt(ENOUGH / BANDED_BETA * (1 - BANDED_BETA) / BANDED_BETA)
-    sizes = [int(ENOUGH / BANDED_BETA + spread * step / 20) for step in range(-120, 200)]
+    spread = math.sqrt(ENOUGH / BETA * (1 - BETA) / BETA)
+    sizes = [int(ENOUGH / BETA + spread * step / 20) for step in range(-120, 200)]
     return sizes, [max(_delta_target(n, epsilon), _delta_other(n, epsilon)) for n in sizes]
 
 
 def _delta_target(n: int, epsilon: float) -> float:
     """Return δ between databases with t (n tuples) and without it."""
-    first, masses = window(n - 1, BANDED_BETA)
+    first, masses = window(n - 1, BETA)
     size = first + np.arange(len(masses))
     odd, shifted = float(masses @ _odd(size)), float(masses @ _even(size + 1))
-    return _binary_delta((1 - BANDED_BETA) * odd + BANDED_BETA * shifted, odd, epsilon)
+    return _binary_delta((1 - BETA) * odd + BETA * shifted, odd, epsilon)
 
 
 def _delta_other(n: int, epsilon: float) -> float:
     """Return the larger δ between databases with and without another tuple, over t being in both or in neither."""
-    first, masses = window(n - 1, BANDED_BETA)
+    first, masses = window(n - 1, BETA)
     size = first + np.arange(len(masses))
     plain = [float(masses @ _odd(size + more)) for more in (0, 1)]
     flipped = [float(masses @ _even(size + 1 + more)) for more in (0, 1)]
-    without = [(1 - BANDED_BETA) * plain[more] + BANDED_BETA * flipped[more] for more in (0, 1)]
+    without = [(1 - BETA) * plain[more] + BETA * flipped[more] for more in (0, 1)]
     pairs = [(plain[0], plain[1]), (without[0], without[1])]
-    return max(_binary_delta((1 - BANDED_BETA) * zero + BANDED_BETA * one, zero, epsilon) for zero, one in pairs)
+    return max(_binary_delta((1 - BETA) * zero + BETA * one, zero, epsilon) for zero, one in pairs)
 
 
 def _odd(size: NDArray[np.int64]) -> NDArray[np.bool_]:
