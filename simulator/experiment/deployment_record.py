@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from mechanisms.privacy import (
     View,
 )
 from simulator.aggregation.deployment import Deployment
+from simulator.experiment.run_record import CostRecord, DeploymentRecord, MechanismDeployment, ViewRecord
 from simulator.sensing.query import Query
 
 NETWORK, MIXER = "network", "mixer"
@@ -115,7 +116,7 @@ class CountedReports:
 
 def describe_deployments(
     deployments: Deployments, mechanisms: Mechanisms, queries: Sequence[Query]
-) -> list[dict[str, Any]]:
+) -> list[DeploymentRecord]:
     """Return for each campaign its deployment, with the costs and views of each mechanism that answers in it.
 
     Parameters
@@ -129,10 +130,8 @@ def describe_deployments(
 
     Returns
     -------
-    list of dict
-        `campaign`, `kind`, `servers`, `paired`, `robust`, `handles`, and `mechanisms`: each with its `parties`, its
-        `cost` in bytes, and `learns`, for small coalitions what they can compute about one device over one query, in
-        words and as a claim (`epsilon` at δ = 0 and `delta` at ε = 1, null where infinite or unknown).
+    list of DeploymentRecord
+        For campaigns that ask for counts.
     """
     described = []
     for campaign, deployment in deployments.items():
@@ -140,17 +139,17 @@ def describe_deployments(
         if not answering:
             continue
         described.append(
-            {
-                "campaign": campaign,
-                "kind": deployment.kind,
-                "servers": max(_servers(deployment.parties(mechanisms[name])) for name in answering),
-                "paired": bool(getattr(deployment, "paired", False)),
-                "robust": bool(getattr(deployment, "robust", False)),
-                "handles": getattr(deployment, "handles", None),
-                "mechanisms": [
+            DeploymentRecord(
+                campaign=campaign,
+                kind=deployment.kind,
+                servers=max(_servers(deployment.parties(mechanisms[name])) for name in answering),
+                paired=bool(getattr(deployment, "paired", False)),
+                robust=bool(getattr(deployment, "robust", False)),
+                handles=getattr(deployment, "handles", None),
+                mechanisms=[
                     _describe(name, deployment, mechanisms[name], counted) for name, counted in answering.items()
                 ],
-            }
+            )
         )
     return described
 
@@ -228,39 +227,44 @@ def _servers(parties: Coalition) -> int:
     return sum(party.startswith("server:") for party in parties)
 
 
-def _describe(name: str, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports) -> dict[str, Any]:
+def _describe(
+    name: str, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports
+) -> MechanismDeployment:
     cost, devices = deployment.cost(mechanism), max(1, counted.fewest[0])
-    return {
-        "mechanism": name,
-        "parties": list(deployment.parties(mechanism)),
-        "cost": {
-            "bytes_up": cost.bytes_up,
-            "bytes_down": cost.bytes_down,
-            "stored_bytes": dict(cost.stored_bytes),
-            "between_servers": cost.between_servers,
-            "notes": list(cost.notes),
-        },
-        "learns": [
-            {
-                "coalition": list(coalition),
-                "words": deployment.learns(coalition, mechanism),
-                **_claim(mechanism, deployment.view(coalition, mechanism, devices=devices), counted),
-            }
-            for coalition in coalitions(deployment, mechanism)
-        ],
-    }
+    learns = []
+    for coalition in coalitions(deployment, mechanism):
+        view = deployment.view(coalition, mechanism, devices=devices)
+        learns.append(_view(coalition, deployment.learns(coalition, mechanism), mechanism, view, counted))
+    return MechanismDeployment(
+        mechanism=name,
+        parties=list(deployment.parties(mechanism)),
+        cost=CostRecord(
+            bytes_up=cost.bytes_up,
+            bytes_down=cost.bytes_down,
+            stored_bytes=dict(cost.stored_bytes),
+            between_servers=cost.between_servers,
+            notes=list(cost.notes),
+        ),
+        learns=learns,
+    )
 
 
-def _claim(mechanism: LocalMechanism, view: View | None, counted: CountedReports) -> dict[str, Any]:
-    """Return a mechanism's claim for a view, for JSON; without a view, the claim that nothing is revealed."""
+def _view(
+    coalition: Coalition, words: str, mechanism: LocalMechanism, view: View | None, counted: CountedReports
+) -> ViewRecord:
+    """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
     if view is None:
-        return {"view": None, "kind": "exact", "epsilon": 0.0, "delta": 0.0, "delta_kind": "exact"}
+        return ViewRecord(
+            coalition=list(coalition), words=words, view=None, kind="exact", epsilon=0.0, delta=0.0, delta_kind="exact"
+        )
     claim = counted.claim(mechanism, view)
     delta = claim.delta(EPSILON)
-    return {
-        "view": view.name,
-        "kind": claim.kind,
-        "epsilon": float(claim.epsilon) if math.isfinite(claim.epsilon) else None,
-        "delta": float(delta) if math.isfinite(delta) else None,
-        "delta_kind": claim.delta_kind,
-    }
+    return ViewRecord(
+        coalition=list(coalition),
+        words=words,
+        view=view.name,
+        kind=claim.kind,
+        epsilon=float(claim.epsilon) if math.isfinite(claim.epsilon) else None,
+        delta=float(delta) if math.isfinite(delta) else None,
+        delta_kind=claim.delta_kind,
+    )

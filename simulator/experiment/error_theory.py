@@ -11,13 +11,20 @@ from mechanisms.local import LocalMechanism, printed_by_paper
 from scenarios import Scenario
 from simulator.aggregation.accumulators import paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
+from simulator.experiment.run_record import (
+    LossRecord,
+    MechanismRecord,
+    OccupancyTheory,
+    PopulationTheory,
+    PublishedLeakage,
+)
 from simulator.sensing.query import Query
 
 OCCUPANCIES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(2.0, 7.01, 0.5))
 
 
-def error_by_occupancy(mechanism: LocalMechanism, *, asked: int, most: int) -> dict[str, Any]:
+def error_by_occupancy(mechanism: LocalMechanism, *, asked: int, most: int) -> OccupancyTheory:
     """Return the standard error in a cell as a function of its occupancy, on an ideal channel.
 
     Parameters
@@ -31,33 +38,21 @@ def error_by_occupancy(mechanism: LocalMechanism, *, asked: int, most: int) -> d
 
     Returns
     -------
-    dict
-        `asked`, and lists `occupancy` and `std_error`.
+    OccupancyTheory
+        The curve.
     """
     shown = [occupancy for occupancy in OCCUPANCIES if occupancy <= min(most * 2, asked)] or [0]
     if most <= asked and most not in shown:
         shown = sorted([*shown, most])
-    return {
-        "asked": asked,
-        "occupancy": shown,
-        "std_error": [_std_error(mechanism, occupancy, asked) for occupancy in shown],
-    }
+    errors = [_std_error(mechanism, occupancy, asked) for occupancy in shown]
+    return OccupancyTheory(asked=asked, occupancy=shown, std_error=errors)
 
 
-def error_by_population(mechanism: LocalMechanism, *, occupancy: int) -> dict[str, Any]:
-    """Return the standard error in a cell of `occupancy` as a function of the devices asked: SP's constant error.
-
-    Returns
-    -------
-    dict
-        `occupancy`, and lists `asked` and `std_error`.
-    """
+def error_by_population(mechanism: LocalMechanism, *, occupancy: int) -> PopulationTheory:
+    """Return the standard error in a cell of `occupancy` as a function of the devices asked: SP's constant error."""
     asked = [population for population in POPULATIONS if population >= max(occupancy, 1)]
-    return {
-        "occupancy": occupancy,
-        "asked": asked,
-        "std_error": [_std_error(mechanism, occupancy, population) for population in asked],
-    }
+    errors = [_std_error(mechanism, occupancy, population) for population in asked]
+    return PopulationTheory(occupancy=occupancy, asked=asked, std_error=errors)
 
 
 def _std_error(mechanism: LocalMechanism, occupancy: int, asked: int) -> float | None:
@@ -73,7 +68,7 @@ def describe_mechanisms(
     mechanisms: Mapping[str, LocalMechanism],
     queries: Sequence[Query],
     scores: pd.DataFrame,
-) -> list[dict[str, Any]]:
+) -> list[MechanismRecord]:
     """Return the record of each mechanism in `run.json`: its parameters, its theory, and its paper's leakage."""
     counted = [query for query in queries if query.statistic == "count"]
     asked = max((account.asked for q in counted or queries for a in q.answers for account in a.rounds), default=0)
@@ -81,28 +76,29 @@ def describe_mechanisms(
     mean = float(np.mean([query.truth[1:].mean() for query in queries])) if queries else 0.0
     intervals = dict(scores.groupby("mechanism")["interval"].first())
     return [
-        {
-            "name": section.name,
-            "kind": section.kind,
-            "parameters": section.parameters,
-            "rounds": mechanisms[section.name].rounds,
+        MechanismRecord(
+            name=section.name,
+            kind=section.kind,
+            parameters=section.parameters,
+            rounds=mechanisms[section.name].rounds,
             # In a run that asks only for speeds, the other mechanisms answer no query.
-            "interval": str(intervals[section.name]) if section.name in intervals else None,
-            "theory": error_by_occupancy(mechanisms[section.name], asked=asked, most=most),
-            "scaling": error_by_population(mechanisms[section.name], occupancy=max(1, round(mean))),
-            "printed": _printed(mechanisms[section.name]),
-        }
+            interval=str(intervals[section.name]) if section.name in intervals else None,
+            theory=error_by_occupancy(mechanisms[section.name], asked=asked, most=most),
+            scaling=error_by_population(mechanisms[section.name], occupancy=max(1, round(mean))),
+            printed=_printed(mechanisms[section.name]),
+        )
         for section in scenario.mechanisms
     ]
 
 
-def _printed(mechanism: LocalMechanism) -> dict[str, Any]:
-    """Return the leakage stated in the paper, for JSON, which has no infinity."""
+def _printed(mechanism: LocalMechanism) -> PublishedLeakage:
+    """Return the leakage stated in the paper; an infinite ε is None, since JSON has no infinity."""
     printed = printed_by_paper(mechanism)
     if printed is None:
-        return {"epsilon": None, "equation": None, "note": "no paper prints a leakage for it"}
+        return PublishedLeakage(epsilon=None, equation=None, note="no paper prints a leakage for it")
     finite = math.isfinite(printed.epsilon)
-    return {"epsilon": printed.epsilon if finite else None, "equation": printed.equation, "note": printed.note}
+    epsilon = printed.epsilon if finite else None
+    return PublishedLeakage(epsilon=epsilon, equation=printed.equation, note=printed.note)
 
 
 LOSS_POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(4.0, 8.01, 0.5))
@@ -112,7 +108,7 @@ Mechanisms = Mapping[str, LocalMechanism]
 
 def describe_loss(
     mechanisms: Mechanisms, queries: Sequence[Query], *, independent: bool = True, churn: bool = False
-) -> list[dict[str, Any]]:
+) -> list[LossRecord]:
     """Return the theoretical error under this run's losses, by number of devices, for each campaign and mechanism.
 
     The cell considered holds as many vehicles as a cell of the campaign did on average; all other devices are outside.
@@ -132,11 +128,8 @@ def describe_loss(
 
     Returns
     -------
-    list of dict
-        For campaigns that count and lost some reports but not all: `campaign`, `mechanism`, `rounds`, `pairs`
-        (whether devices were paired), `independent`, `heard` (share of reports received, by round), `occupancy`, and
-        lists over `asked`: `ideal`, nothing lost; `unpaired`, each round as received; `paired`, only devices received
-        in every round (null with one round).
+    list of LossRecord
+        For campaigns that count and lost some reports but not all.
     """
     described = []
     for (campaign, name), found in _gathered(queries).items():
@@ -149,26 +142,24 @@ def describe_loss(
         both = math.prod(heard)
         several = mechanism.rounds > 1
         described.append(
-            {
-                "campaign": campaign,
-                "mechanism": name,
-                "rounds": mechanism.rounds,
-                "pairs": any(
-                    answer.paired for query, _ in found for answer in query.answers if answer.mechanism == name
-                ),
-                "independent": independent and not (churn and _asked_again(mechanism)),
-                "heard": heard,
-                "occupancy": occupancy,
-                "asked": list(LOSS_POPULATIONS),
-                "ideal": [_first(mechanism.std_error(truth)) for truth in truths],
-                "unpaired": [_first(_unpaired(mechanism, truth, heard)) for truth in truths],
-                "paired": [
+            LossRecord(
+                campaign=campaign,
+                mechanism=name,
+                rounds=mechanism.rounds,
+                pairs=any(answer.paired for query, _ in found for answer in query.answers if answer.mechanism == name),
+                independent=independent and not (churn and _asked_again(mechanism)),
+                heard=heard,
+                occupancy=occupancy,
+                asked=list(LOSS_POPULATIONS),
+                ideal=[_first(mechanism.std_error(truth)) for truth in truths],
+                unpaired=[_first(_unpaired(mechanism, truth, heard)) for truth in truths],
+                paired=[
                     _first(paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))))
                     for truth in truths
                 ]
                 if several
                 else None,
-            }
+            )
         )
     return described
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from simulator.experiment.run_record import FlowCheckRecord, FlowComparison, LinkVolumes, PublishedFlowRecord
 from simulator.roads import RoadNetwork
 from simulator.traffic.agents import Agents
 from simulator.traffic.assignment import Bpr, Equilibrium, OdPairs, PublishedFlows, find_equilibrium, relative_gap
@@ -59,18 +59,11 @@ class FlowCheck:
         links, through = self.roads.links, self.roads.through
         return find_equilibrium(self.bpr, self.pairs, links=links, through=through, gap=GAP, iterations=steps)
 
-    def facts(self, engine: Fleet | Agents) -> dict[str, Any]:
+    def record(self, engine: Fleet | Agents) -> FlowCheckRecord:
         """Compare a finished run with the published flows; return the record `flow_check` of `run.json`.
 
         A vehicle represents as many trips as there are in the file for each vehicle of the run. Its links are those
         it has driven and, if it is still under way, the rest of its route: so volumes include every trip that departed.
-
-        Returns
-        -------
-        dict
-            `published`, `assignment` and `run`, each with the relative `gap` of its volumes under the file's travel
-            times; of the last two also `correlation`, `slope`, `ratio`, `rmse` and `rmse_percent` against the first;
-            and `volumes` by link.
         """
         totals, published = engine.totals(), self.published.volume
         stands_for = self.pairs.total / max(engine.vehicles, 1)
@@ -78,46 +71,48 @@ class FlowCheck:
         volume = np.bincount(driven, minlength=len(published)).astype(np.float64) * stands_for
         departed = OdPairs.of_trips(engine.trips, departed=totals.departed, share=1.0 / stands_for)
         load = self.bpr.load(published)
-        return {
-            "file": self.file,
-            "trips_file": self.trips_file,
-            "hours": self.hours,
-            "routing": self.routing,
-            "links": len(published),
-            "trips": self.pairs.total,
-            "vehicles": engine.vehicles,
-            "departed": totals.departed,
-            "unfinished": totals.departed - totals.arrived,
-            "stands_for": stands_for,
-            "published": {
-                "gap": self._gap(published, self.pairs),
-                "mean_trip_s": float(published @ self.bpr.time_s(published)) / self.pairs.total,
-                "cost_difference": self._cost_difference(),
-                "over_capacity": int(np.count_nonzero(load > 1.0)),
-                "highest_load": float(load.max()),
-            },
-            "assignment": {
-                "gap": self.assignment.gap,
-                "mean_trip_s": float(self.assignment.volume @ self.bpr.time_s(self.assignment.volume))
-                / self.pairs.total,
-                "iterations": self.assignment.iterations,
-                **compare(self.assignment.volume, published),
-            },
-            "run": {
-                "gap": self._gap(volume, departed) if len(departed) else None,
-                "mean_trip_s": totals.mean_trip_s if totals.arrived else None,
+        assignment = self.assignment
+        assigned_s = float(assignment.volume @ self.bpr.time_s(assignment.volume)) / self.pairs.total
+        from_node, to_node = self.roads.links.from_node.tolist(), self.roads.links.to_node.tolist()
+        return FlowCheckRecord(
+            file=self.file,
+            trips_file=self.trips_file,
+            hours=self.hours,
+            routing=self.routing,
+            links=len(published),
+            trips=self.pairs.total,
+            vehicles=engine.vehicles,
+            departed=totals.departed,
+            unfinished=totals.departed - totals.arrived,
+            stands_for=stands_for,
+            published=PublishedFlowRecord(
+                gap=self._gap(published, self.pairs),
+                mean_trip_s=float(published @ self.bpr.time_s(published)) / self.pairs.total,
+                cost_difference=self._cost_difference(),
+                over_capacity=int(np.count_nonzero(load > 1.0)),
+                highest_load=float(load.max()),
+            ),
+            assignment=FlowComparison(
+                gap=assignment.gap,
+                mean_trip_s=assigned_s,
+                iterations=assignment.iterations,
+                **compare(assignment.volume, published),
+            ),
+            run=FlowComparison(
+                gap=self._gap(volume, departed) if len(departed) else None,
+                mean_trip_s=totals.mean_trip_s if totals.arrived else None,
                 **compare(volume, published),
-            },
-            "notes": list(self.notes),
-            "volumes": {
-                "from": [str(self.roads.node_names[node]) for node in self.roads.links.from_node.tolist()],
-                "to": [str(self.roads.node_names[node]) for node in self.roads.links.to_node.tolist()],
-                "capacity": _rounded(self.bpr.capacity),
-                "published": _rounded(published),
-                "assignment": _rounded(self.assignment.volume),
-                "run": _rounded(volume),
-            },
-        }
+            ),
+            notes=list(self.notes),
+            volumes=LinkVolumes(
+                from_=[str(self.roads.node_names[node]) for node in from_node],
+                to=[str(self.roads.node_names[node]) for node in to_node],
+                capacity=_rounded(self.bpr.capacity),
+                published=_rounded(published),
+                assignment=_rounded(assignment.volume),
+                run=_rounded(volume),
+            ),
+        )
 
     def _gap(self, volume: FloatArray, pairs: OdPairs) -> float:
         return relative_gap(volume, self.bpr, pairs, links=self.roads.links, through=self.roads.through)

@@ -23,6 +23,7 @@ from mechanisms.refinement import (
 )
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.aggregation.accumulators import paired_std_error
+from simulator.experiment.run_record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.experiment.tables import HOT_SHARE
 from simulator.sensing.query import Answer, Query
 from simulator.streams import Streams
@@ -235,7 +236,7 @@ BIAS = {
 
 def describe_refinements(
     plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
-) -> list[dict[str, Any]]:
+) -> list[RefinementRecord]:
     """Return the record in `run.json` of each refinement of each mechanism.
 
     Parameters
@@ -249,16 +250,13 @@ def describe_refinements(
 
     Returns
     -------
-    list of dict
-        `name` in the tables, `mechanism`, `refinement`, `kind`, `parameters`; `biased`, with `bias` in words;
-        `made_of`, `interval` and `claims` in words; `keeps`; and `measured`, one entry per campaign: the mean error in
-        the busiest tenth of each query's cells that are not empty and in the others, with that of the unrefined
-        estimate, and for a combination the parts of its RMSE that are drift and spread.
+    list of RefinementRecord
+        In the order of the plan.
     """
     return [_describe(refining, mechanisms[refining.mechanism], queries) for refining in plan.refinings]
 
 
-def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> dict[str, Any]:
+def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> RefinementRecord:
     properties, parameters = properties_of(refining), refining.parameters
     combined = refining.kind == "combine"
     measured = _measured(refining, queries)
@@ -268,25 +266,25 @@ def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Q
     words = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
     once = "It is computed from what was published already: all that is claimed of {} holds of it too{}."
     several = f", for the views of {parameters.get('window')} queries" if combined else ""
-    return {
-        "name": refining.name,
-        "mechanism": refining.mechanism,
-        "refinement": refining.refinement,
-        "kind": refining.kind,
-        "parameters": dict(parameters),
-        "biased": properties.biased,
-        "bias": BIAS[refining.kind],
-        "made_of": f"{refining.mechanism}: {words}",
-        "keeps": {
-            "non_negative": properties.non_negative,
-            "total": properties.total,
-            "order": properties.ordered,
-            "never_worse": properties.never_worse,
-        },
-        "interval": "for counts that stayed as they were" if combined else "that of the unrefined estimate",
-        "claims": once.format(refining.mechanism, several),
-        "measured": [{"campaign": campaign, **values} for campaign, values in measured.items()],
-    }
+    return RefinementRecord(
+        name=refining.name,
+        mechanism=refining.mechanism,
+        refinement=refining.refinement,
+        kind=refining.kind,
+        parameters=dict(parameters),
+        biased=properties.biased,
+        bias=BIAS[refining.kind],
+        made_of=f"{refining.mechanism}: {words}",
+        keeps=RefinementProperties(
+            non_negative=properties.non_negative,
+            total=properties.total,
+            order=properties.ordered,
+            never_worse=properties.never_worse,
+        ),
+        interval="for counts that stayed as they were" if combined else "that of the unrefined estimate",
+        claims=once.format(refining.mechanism, several),
+        measured=[MeasuredRefinement(campaign=campaign, **values) for campaign, values in measured.items()],
+    )
 
 
 def _measured(refining: Refining, queries: Sequence[Query]) -> dict[str, dict[str, float | None]]:

@@ -25,6 +25,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.release import Released
 from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
 from simulator.experiment.error_theory import OCCUPANCIES
+from simulator.experiment.run_record import OccupancyTheory, ReleaseRecord
 from simulator.experiment.study_area import City
 from simulator.sensing.speed_survey import SpeedQuestion
 
@@ -199,31 +200,26 @@ def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     return CampaignRelease(str(campaign["name"]), campaign["statistic"], section, speeds=question, notes=notes)
 
 
-def describe_releases(releases: Mapping[str, CampaignRelease]) -> list[dict[str, Any]]:
-    """Return the record in `run.json` of every campaign of speeds or under a release.
-
-    Each has `campaign`, `statistic`, `unit`, `release` and the same in `words`, the `mechanisms` concerned, `notes`,
-    and by mechanism the `theory` of releases that add noise to each cell independently: lists `occupancy` and
-    `std_error`.
-    """
+def describe_releases(releases: Mapping[str, CampaignRelease]) -> list[ReleaseRecord]:
+    """Return the record in `run.json` of every campaign of speeds or under a release."""
     return [
-        {
-            "campaign": release.campaign,
-            "statistic": release.statistic,
-            "unit": "vehicles" if release.statistic == "count" else "m/s",
-            "release": dict(release.section),
-            "words": release.words,
-            "mechanisms": [release.speeds.mechanism] if release.speeds else list(release.counts),
-            "notes": list(release.notes),
-            "theory": {name: theory for name, of in release.counts.items() if (theory := _theory(of)) is not None},
-        }
+        ReleaseRecord(
+            campaign=release.campaign,
+            statistic=release.statistic,
+            unit="vehicles" if release.statistic == "count" else "m/s",
+            release=dict(release.section),
+            words=release.words,
+            mechanisms=[release.speeds.mechanism] if release.speeds else list(release.counts),
+            notes=list(release.notes),
+            theory={name: theory for name, of in release.counts.items() if (theory := _theory(of)) is not None},
+        )
         for release in releases.values()
         if release.speeds or release.counts
     ]
 
 
-def _theory(release: CountRelease) -> dict[str, list[float]] | None:
+def _theory(release: CountRelease) -> OccupancyTheory | None:
     if not isinstance(release, LaplaceCounts):
         return None  # suppressed counts are not noise around the truth
     shown = np.array(OCCUPANCIES, dtype=np.int64)
-    return {"occupancy": shown.tolist(), "std_error": release.std_error(shown).tolist()}
+    return OccupancyTheory(occupancy=shown.tolist(), std_error=release.std_error(shown).tolist())

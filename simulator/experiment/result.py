@@ -30,7 +30,15 @@ from simulator.experiment.provenance import (
 )
 from simulator.experiment.refine import Plan, describe_refinements, refinement_warnings
 from simulator.experiment.releases import CampaignRelease, describe_releases
-from simulator.experiment.run_directory import RUN_FORMAT, fill_directory
+from simulator.experiment.run_directory import fill_directory
+from simulator.experiment.run_record import (
+    RUN_FORMAT,
+    CityRecord,
+    FlowCheckRecord,
+    QueryTraffic,
+    RunRecord,
+    TrafficRecord,
+)
 from simulator.experiment.study_area import City
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
 from simulator.files.messages import doubts_of
@@ -54,8 +62,8 @@ class RunResult:
         `cell` (1…V), `name`, `geometry` in WGS84.
     estimates, rounds, servers, scores, claims, attacks
         The tables of the run directory.
-    facts
-        Content of `run.json`.
+    record
+        Content of `run.json`, except what is known only after the tables are written.
     fcd
         Floating-car data, if the scenario requests it.
     """
@@ -68,7 +76,7 @@ class RunResult:
     scores: pd.DataFrame
     claims: pd.DataFrame
     attacks: pd.DataFrame
-    facts: dict[str, Any]
+    record: RunRecord
     stopwatch: Stopwatch
     fcd: Samples | None = None
 
@@ -85,10 +93,10 @@ class RunResult:
         releases: Mapping[str, CampaignRelease],
         deployments: Mapping[str, Deployment],
         attacked: Challenged,
-        traffic: Mapping[str, Any],
+        traffic: TrafficRecord,
         warnings: Sequence[str],
         extras: Iterable[str] = (),
-        flow_check: Mapping[str, Any] | None = None,
+        flow_check: FlowCheckRecord | None = None,
         fcd: Samples | None = None,
         stopwatch: Stopwatch,
     ) -> Self:
@@ -104,68 +112,68 @@ class RunResult:
             closed=queries,
         )
         totals = engine.totals()
-        facts = {
-            "format": RUN_FORMAT,
-            "version": own_version(),
-            "scenario": scenario.name,
-            "description": scenario.scenario.description,
-            "scenario_sha256": hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
-            "seed": scenario.seed,
-            "packages": package_versions(extras),
-            "data": data_checksums(scenario),
-            "files_outside": files_outside(scenario, getattr(engine, "files", ())),
-            "plug_ins": {
+        record = RunRecord(
+            format=RUN_FORMAT,
+            version=own_version(),
+            scenario=scenario.name,
+            description=scenario.scenario.description,
+            scenario_sha256=hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
+            seed=scenario.seed,
+            packages=package_versions(extras),
+            data=data_checksums(scenario),
+            files_outside=files_outside(scenario, getattr(engine, "files", ())),
+            plug_ins={
                 section.kind: plug_in.sha256
                 for section in scenario.mechanisms
                 if isinstance(plug_in := mechanisms[section.name], PlugIn)
             },
-            "vehicles": engine.vehicles,
-            "called": list(getattr(scenario.traffic, "called", VEHICLES)),
-            "link_crossings": totals.link_crossings,
-            "queries": len(queries),
-            "device_answers": int(rounds["answered"].sum()),
-            "memory_bytes": {
+            vehicles=engine.vehicles,
+            called=getattr(scenario.traffic, "called", VEHICLES),
+            link_crossings=totals.link_crossings,
+            queries=len(queries),
+            device_answers=int(rounds["answered"].sum()),
+            memory_bytes={
                 "vehicles": engine.vehicle_nbytes,
                 "routes": engine.route_nbytes,
                 "peak": peak_memory_nbytes(),
             },
-            "city": {
-                "nodes": len(city.roads.node_names) if city.has_roads else 0,
-                "links": len(city.roads.links) if city.has_roads else 0,
-                "length_km": city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
-                "cells": city.cells.count,
-                "crs": city.ground.crs.to_string(),
-                "notes": list(city.notes),
-            },
-            "traffic": traffic,
-            "flow_check": flow_check,
-            "traffic_at_queries": [
-                {
-                    "campaign": query.campaign,
-                    "query": query.number,
-                    "time_s": query.asked_s,
-                    "departed": query.totals.departed,
-                    "waiting": query.totals.waiting,
-                    "on_road": query.totals.on_road,
-                    "arrived": query.totals.arrived,
-                    "absent": query.totals.absent,
-                    "stuck_released": query.totals.stuck_released,
-                }
+            city=CityRecord(
+                nodes=len(city.roads.node_names) if city.has_roads else 0,
+                links=len(city.roads.links) if city.has_roads else 0,
+                length_km=city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
+                cells=city.cells.count,
+                crs=city.ground.crs.to_string(),
+                notes=list(city.notes),
+            ),
+            traffic=traffic,
+            flow_check=flow_check,
+            traffic_at_queries=[
+                QueryTraffic(
+                    campaign=query.campaign,
+                    query=query.number,
+                    time_s=query.asked_s,
+                    departed=query.totals.departed,
+                    waiting=query.totals.waiting,
+                    on_road=query.totals.on_road,
+                    arrived=query.totals.arrived,
+                    absent=query.totals.absent,
+                    stuck_released=query.totals.stuck_released,
+                )
                 for query in queries
             ],
-            "mechanisms": describe_mechanisms(scenario, mechanisms, queries, scores),
-            "releases": describe_releases(releases),
-            "deployments": describe_deployments(deployments, mechanisms, queries),
-            "loss": describe_loss(
+            mechanisms=describe_mechanisms(scenario, mechanisms, queries, scores),
+            releases=describe_releases(releases),
+            deployments=describe_deployments(deployments, mechanisms, queries),
+            loss=describe_loss(
                 mechanisms,
                 queries,
                 independent=scenario.channel.burst_s == 0.0,
                 churn=scenario.channel.churn > 0.0,
             ),
-            "refinements": describe_refinements(refinements, mechanisms, queries),
+            refinements=describe_refinements(refinements, mechanisms, queries),
             # The only list of what may mislead a reader: printed after a run, and shown at the top of its report, where
             # the first four are never folded. Warnings that depend on the run itself come first.
-            "warnings": [
+            warnings=[
                 *weakened_claims(
                     mechanisms,
                     epsilons=scenario.claims.epsilons,
@@ -179,12 +187,13 @@ class RunResult:
                 *refinement_warnings(refinements, queries),
                 *attacked.notes,
             ],
-        }
+        )
         cells = city.cells.polygons().to_crs("EPSG:4326")
         findings = tabulate_findings(attacked.findings)
-        facts = without_paths(facts, scenario)
+        named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
+        record = RunRecord.model_validate(named)
         servers = tabulate_servers(queries)
-        return cls(scenario, cells, estimates, rounds, servers, scores, claims, findings, facts, stopwatch, fcd)
+        return cls(scenario, cells, estimates, rounds, servers, scores, claims, findings, record, stopwatch, fcd)
 
     def save(
         self,
@@ -247,19 +256,22 @@ class RunResult:
         staged.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         staged.replace(directory / "run.json")
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The record as it is written to `run.json`: dicts, lists, strings, numbers and None."""
+        return self.record.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
     def __repr__(self) -> str:
         return (
-            f"<RunResult: {self.scenario.name}, seed {self.scenario.seed}, {self.facts['queries']} queries, "
-            f"{len(self.cells)} cells, {len(self.facts['mechanisms'])} mechanisms>"
+            f"<RunResult: {self.scenario.name}, seed {self.scenario.seed}, {self.record.queries} queries, "
+            f"{len(self.cells)} cells, {len(self.record.mechanisms)} mechanisms>"
         )
 
 
-def _traffic_doubts(traffic: Mapping[str, Any]) -> list[str]:
+def _traffic_doubts(traffic: TrafficRecord) -> list[str]:
     """Return the doubts about the run's traffic, and about that of comparison engines, with their names."""
-    beside = [
-        f"{one['engine']}, beside: {said}" for one in traffic.get("beside", ()) for said in doubts_of(one["notes"])
-    ]
-    return [*doubts_of(traffic["notes"]), *beside]
+    beside = [f"{other.engine}, beside: {said}" for other in traffic.beside for said in doubts_of(other.notes)]
+    return [*doubts_of(traffic.notes), *beside]
 
 
 def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:

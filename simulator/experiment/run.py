@@ -3,7 +3,7 @@
 import math
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import simpy
 
@@ -20,6 +20,7 @@ from simulator.experiment.build.servers import build_channel
 from simulator.experiment.components import RunComponents
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunResult
+from simulator.experiment.run_record import FlowCheckRecord
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.extras import record_extras
 from simulator.sensing.campaign import Campaign, moments_of
@@ -120,13 +121,14 @@ def run_scenario(
         raise ScenarioError(scenario.name, build.traffic_faults(scenario, error)) from error
     finally:
         engine.close()
-    traffic = log.facts([*parts.notes, *engine.notes()])
+    traffic = log.record([*parts.notes, *engine.notes()])
     if beside is not None:
         progress.phase(f"the same vehicles by {beside.name}")
         with stopwatch.phase("beside"):
             clock = Clock(scenario.traffic.step_s)
             alone = drive_alone(beside.name, beside.engine, clock=clock, times_s=log.times_s)
-        traffic["beside"] = [{**alone, "notes": [*beside.notes, *alone["notes"]]}]
+        alone = alone.model_copy(update={"notes": [*beside.notes, *alone.notes]})
+        traffic = traffic.model_copy(update={"beside": [alone]})
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
         attacked = attack_campaigns(
@@ -160,12 +162,12 @@ def run_scenario(
         )
 
 
-def _check_flows(parts: RunComponents, engine: Engine, stopwatch: Stopwatch) -> dict[str, Any] | None:
+def _check_flows(parts: RunComponents, engine: Engine, stopwatch: Stopwatch) -> FlowCheckRecord | None:
     """Compare the run's link volumes with published ones, if the scenario names any."""
     if parts.flow_check is None or not isinstance(engine, Fleet | Agents):
         return None
     with stopwatch.phase("flow check"):
-        return parts.flow_check.facts(engine)
+        return parts.flow_check.record(engine)
 
 
 def _simulate(

@@ -10,9 +10,6 @@ from simulator.files.atomic_write import publish, publish_numbered, remove_lefto
 COMPLETE = "run.json"
 """File that is written last, so that its presence means a complete run."""
 
-RUN_FORMAT = 2
-"""Format number of the run directories written now; those of version 0.1.0 state no number, and have format 1."""
-
 LATEST = "latest"
 """Name of the link to the newest run in the same folder."""
 

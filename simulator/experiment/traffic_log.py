@@ -3,10 +3,10 @@
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import simpy
 
+from simulator.experiment.run_record import TrafficRecord
 from simulator.files.messages import Doubt
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
@@ -40,34 +40,28 @@ class TrafficLog:
         self.totals.append(engine.totals())
         self.planned = engine.vehicles
 
-    def facts(self, notes: Sequence[str]) -> dict[str, Any]:
+    def record(self, notes: Sequence[str]) -> TrafficRecord:
         """Return the record: counts and mean trip time by moment, and the final totals.
 
         Parameters
         ----------
         notes
             The engine's notes on its traffic; a past gridlock is added if they do not report one at the end.
-
-        Returns
-        -------
-        dict
-            `times_s`; of the same length `departed`, `waiting`, `on_road`, `arrived`, `absent`, and `mean_trip_s`: the
-            mean over vehicles arrived by then, from scheduled departure to arrival, seconds, null while no vehicle has
-            arrived or if the engine does not record it. For the last moment, `arrived_total` and `stuck_released`.
         """
         last = self.totals[-1] if self.totals else None
-        return {
-            "engine": self.engine,
-            "times_s": list(self.times_s),
-            **{
-                name: [getattr(seen, name) for seen in self.totals]
-                for name in ("departed", "waiting", "on_road", "arrived", "absent")
-            },
-            "mean_trip_s": [_mean_trip_s(seen) for seen in self.totals],
-            "arrived_total": last.arrived if last else 0,
-            "stuck_released": last.stuck_released if last else 0,
-            "notes": [*notes, *([] if any(note.startswith("gridlock") for note in notes) else self._past_gridlock())],
-        }
+        return TrafficRecord(
+            engine=self.engine,
+            times_s=list(self.times_s),
+            departed=[seen.departed for seen in self.totals],
+            waiting=[seen.waiting for seen in self.totals],
+            on_road=[seen.on_road for seen in self.totals],
+            arrived=[seen.arrived for seen in self.totals],
+            absent=[seen.absent for seen in self.totals],
+            mean_trip_s=[_mean_trip_s(seen) for seen in self.totals],
+            arrived_total=last.arrived if last else 0,
+            stuck_released=last.stuck_released if last else 0,
+            notes=[*notes, *([] if any(note.startswith("gridlock") for note in notes) else self._past_gridlock())],
+        )
 
     def _past_gridlock(self) -> list[Doubt]:
         """Return a warning of the worst moment, if vehicles forced on, late or waiting to enter exceed the limits."""
@@ -81,7 +75,7 @@ class TrafficLog:
         return self.totals[worst].gridlock(planned=self.planned, when=when)
 
 
-def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float]) -> dict[str, Any]:
+def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float]) -> TrafficRecord:
     """Run an engine without campaigns, and log its totals at given moments.
 
     Parameters
@@ -94,11 +88,6 @@ def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[fl
         Clock of the engine's ticks.
     times_s
         Times at which totals are logged, seconds, ascending.
-
-    Returns
-    -------
-    dict
-        As returned by `TrafficLog.facts`.
     """
     log, env = TrafficLog(name), simpy.Environment()
 
@@ -114,7 +103,7 @@ def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[fl
         env.run(until=math.nextafter(clock.ticks(times_s[-1]), math.inf))
     finally:
         engine.close()
-    return log.facts(engine.notes())
+    return log.record(engine.notes())
 
 
 def _mean_trip_s(seen: Totals) -> float | None:

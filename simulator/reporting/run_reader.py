@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from simulator.experiment.run_directory import RUN_FORMAT
+from simulator.experiment.run_record import RUN_FORMAT
 
 
 class Called(NamedTuple):

@@ -77,13 +77,14 @@ def test_moments_between_ticks_see_the_earlier_one():
     engine.advance()
     log.take(5.0, engine)
     alone = drive_alone("fleet", fleet(clock), clock=clock, times_s=[4.9, 5.0, 5.7])
-    assert alone["departed"] == [1, 2, 2]
-    assert log.facts([])["departed"] == [2]
+    assert alone.departed == [1, 2, 2]
+    assert log.record([]).departed == [2]
 
 
 def test_a_mean_that_nobody_knows_is_null_and_never_nan():
     seen = [Totals(5, 0, 5, 0, 0, 0), Totals(5, 0, 2, 3, 1, 0), Totals(5, 0, 1, 4, 2, 9, 0, 50.0)]
-    facts = TrafficLog("trace", [1.0, 2.0, 3.0], seen).facts(["a note"])
+    record = TrafficLog("trace", [1.0, 2.0, 3.0], seen).record(["a note"])
+    facts = record.model_dump(exclude_unset=True)
     assert facts["mean_trip_s"] == [None, None, 12.5]
     assert (facts["arrived_total"], facts["stuck_released"], facts["notes"]) == (4, 2, ["a note"])
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts

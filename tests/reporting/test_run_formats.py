@@ -10,7 +10,7 @@ import pytest
 
 from simulator import run
 from simulator.cli import main
-from simulator.experiment.run_directory import RUN_FORMAT
+from simulator.experiment.run_record import RUN_FORMAT
 from simulator.reporting import FinishedRun
 
 OLD = Path(__file__).parent / "run_of_version_0_1_0"
