@@ -3,9 +3,14 @@
 import base64
 import hashlib
 import os
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
 from simulator.reporting.attacks_section import attacks_section
@@ -14,26 +19,77 @@ from simulator.reporting.deployments_section import deployments_section
 from simulator.reporting.details_section import claims_section, rounds_section, scenario_section
 from simulator.reporting.errors_section import growth_section, occupancy_section, scores_section
 from simulator.reporting.flow_section import flow_check_section
+from simulator.reporting.formatting import clock, duration, listed, number, parameter, percent, real, size, whole
 from simulator.reporting.map_section import header, map_section
-from simulator.reporting.markup import Safe, element, embedded, text
+from simulator.reporting.markup import element
 from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import traffic_section
 
+FORMATS: dict[str, Callable[[float | None], str]] = {
+    "number": number,
+    "parameter": parameter,
+    "whole": whole,
+    "percent": percent,
+    "size": size,
+    "duration": duration,
+    "clock": clock,
+}
 
-def build_document(title: str, body: str, page: dict[str, Any], *, style: str = "") -> str:
+
+def data(value: object, format_name: str = "number", *, shown: str | None = None) -> Markup:
     """
-    Assemble a page from its parts and the style and scripts common to all pages.
+    Make an element that shows a formatted number and keeps its full value as machine-readable data.
 
     Parameters
     ----------
+    value
+        The number, or a marker for a missing one.
+    format_name
+        A key of `FORMATS`.
+    shown
+        The number as it is shown, where no format fits.
+
+    Returns
+    -------
+    html
+        A ``data`` element, or the text alone where there is no number.
+    """
+    known = real(value)
+    text = FORMATS[format_name](known) if shown is None else shown
+    return escape(text) if known is None else Markup('<data value="{}">{}</data>').format(repr(known), text)
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of the templates in ``page``: every value is escaped, and an unknown name is an error."""
+    made = Environment(
+        loader=PackageLoader("simulator.reporting", "page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {**FORMATS, "data": data, "listed": listed}
+    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
+    return made
+
+
+def render_page(template: str, title: str, page: Mapping[str, object], *, style: str = "", **values: object) -> str:
+    """
+    Render a page with the style and scripts common to all pages.
+
+    Parameters
+    ----------
+    template
+        File name of a template that extends ``base.html.j2``.
     title
-        Shown on the browser's tab; escaped by this function.
-    body
-        Trusted HTML: header, main, footer.
+        Shown on the browser's tab.
     page
         Data for the page's script; `figures` holds the figures to plot.
     style
         CSS for this page, placed after the common CSS.
+    **values
+        Values of the template's own names.
 
     Returns
     -------
@@ -48,20 +104,30 @@ def build_document(title: str, body: str, page: dict[str, Any], *, style: str = 
         f"default-src 'none'; script-src {' '.join(_hash(script) for script in scripts)}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    head = (
-        '<meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer">'
-        f"<title>{text(title)}</title>"
-        f"<style>{_asset('report.css')}{style}</style>"
-    )
-    whole = (
-        body
-        + f'<script type="application/json" id="page-data">{embedded(page)}</script>'
-        + "".join(f"<script>{script}</script>" for script in scripts)
-    )
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{Safe(whole)}</body></html>\n'
+    style = _asset("report.css") + style
+    made = environment().get_template(template)
+    return made.render(title=title, page=page, style=style, policy=policy, scripts=scripts, **values)
+
+
+def build_document(title: str, body: str, page: dict[str, Any], *, style: str = "") -> str:
+    """
+    Assemble a page from HTML that is already made.
+
+    Parameters
+    ----------
+    title
+        Shown on the browser's tab; escaped by this function.
+    body
+        Trusted HTML: header, main, footer.
+    page, style
+        As of `render_page`.
+
+    Returns
+    -------
+    html
+        The page.
+    """
+    return render_page("base.html.j2", title, page, style=style, body=Markup(body))  # noqa: S704  trusted
 
 
 def write_document(html: str, path: Path) -> Path:
