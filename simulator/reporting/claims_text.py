@@ -1,4 +1,4 @@
-"""Privacy claims as sentences: what each observer can learn about a driver."""
+"""Privacy claims as sentences, and the report's section of claims: what each observer can learn about a driver."""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from operator import itemgetter
 import pandas as pd
 
 from simulator.reporting.formatting import chance, number, parameter, percent, real, related
+from simulator.reporting.run_reader import FinishedRun
 
 _NAMES = ("mechanism", "view")
 _KEYS = (*_NAMES, "queries", "crowd", "k", "colluding", "servers")
@@ -168,7 +169,7 @@ VALUES = "released_values"
 _ORDINALS = {1: "first", 2: "second", 3: "third"}
 
 
-def who(claim: ViewClaim, *, rounds: int = 2) -> str:
+def observer(claim: ViewClaim, *, rounds: int = 2) -> str:
     """
     Name the observer of a claim's view.
 
@@ -182,48 +183,42 @@ def who(claim: ViewClaim, *, rounds: int = 2) -> str:
     Returns
     -------
     text
-        For example ``Two servers that put your two answers side by side``.
+        For example ``Two servers that link your two answers``.
     """
-    text = _onlooker(claim, rounds)
+    text = _observer(claim, rounds)
     return f"{text}, over {claim.queries} queries" if claim.queries > 1 else text
 
 
-def _onlooker(claim: ViewClaim, rounds: int) -> str:
+def _observer(claim: ViewClaim, rounds: int) -> str:
     view, tail = claim.view, claim.view.rpartition("_")[2]
     if view.startswith("report"):
-        text = "A server that hears your answer"
-        if rounds > 1 and tail.isdigit():
-            text = f"A server that hears only your {_ORDINALS.get(int(tail), tail + 'th')} answer"
-    elif view == "linked_reports":
-        number_of = {2: "two", 3: "three"}.get(rounds)
-        text = "Whoever knows which answer is yours"
-        if number_of:
-            text = f"{number_of.capitalize()} servers that put your {number_of} answers side by side"
-    elif view == VALUES:
-        text = "Anyone who reads the published speeds"
-    elif view.startswith("released"):
+        several = rounds > 1 and tail.isdigit()
+        return f"A server that receives {f'only your {_ORDINALS[int(tail)]}' if several else 'your'} answer"
+    if view == "linked_reports":
+        return {
+            2: "Two servers that link your two answers",
+            3: "Three servers that link your three answers",
+        }.get(rounds, "An observer that knows which answer is yours")
+    if view == VALUES:
+        return "Any reader of the published speeds"
+    if view.startswith("released"):
         what = "counts" if rounds == 1 else "counts of every round"
         what = what if view == "released_counts" else "estimates"
-        text = f"Anyone who reads the published {what}{_crowd(claim)}{_suppressed(claim)}"
-    elif view.startswith("shuffled"):
+        return f"Any reader of the published {what}{_crowd(claim)}{_suppressed(claim)}"
+    if view.startswith("shuffled"):
         which = f"round {tail}’s" if rounds > 1 and tail.isdigit() else "all"
-        text = f"A server that gets {which} answers shuffled" + (
-            f" among {claim.crowd:,} devices" if claim.crowd else ""
-        )
-    elif view == "shares":
-        text = _sharers(claim)
-    else:
-        text = view.replace("_", " ").capitalize()
-    return text
+        among = f" among {claim.crowd:,} devices" if claim.crowd else ""
+        return f"A server that receives {which} answers shuffled{among}"
+    return _sharers(claim) if view == "shares" else view.replace("_", " ").capitalize()
 
 
 def _sharers(claim: ViewClaim) -> str:
     if not claim.colluding or not claim.servers:
-        return "Some servers that pool the shares they hold"
+        return "Some servers that combine their shares"
     if claim.colluding == 1:
-        return f"A single one of the {claim.servers} servers that hold shares of your answers"
+        return f"One of the {claim.servers} servers that hold shares of your answers"
     part = "All" if claim.colluding == claim.servers else f"{claim.colluding} of the"
-    return f"{part} {claim.servers} servers that pool the shares they hold"
+    return f"{part} {claim.servers} servers that combine their shares"
 
 
 def _crowd(claim: ViewClaim) -> str:
@@ -231,11 +226,11 @@ def _crowd(claim: ViewClaim) -> str:
         return ""
     if claim.crowd == 1:
         return ", if you are alone in your cell"
-    return f", if {claim.crowd:,} are in your cell, you among them"
+    return f", if {claim.crowd:,} devices, including yours, are in your cell"
 
 
 def _suppressed(claim: ViewClaim) -> str:
-    return "" if claim.k is None else f", where cells below {claim.k} are left out"
+    return "" if claim.k is None else f", where counts below {claim.k} are left out"
 
 
 def learns(claim: ViewClaim) -> str:
@@ -253,11 +248,11 @@ def learns(claim: ViewClaim) -> str:
         One sentence without its subject, for example ``learns your exact cell with probability 45 %.``
     """
     if claim.kind == "unknown" or claim.epsilon is None:
-        return "may learn anything: nobody has proved a limit, so treat it as no protection."
+        return "may learn anything: no limit is proved, so treat it as no protection."
     if claim.kind == "infinite" or math.isinf(claim.epsilon):
         return _learns_without_epsilon(claim)
     if claim.epsilon < 1e-12:
-        return "learns nothing about where you are: what is seen is equally likely wherever you are."
+        return "learns nothing about where you are: the observation is equally likely wherever you are."
     odds = f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(claim.epsilon))}-fold"
     if claim.epsilon > math.log(1e3):
         odds += ", which is hardly a limit"
@@ -268,7 +263,7 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     most = "at most " if claim.delta_kind == "bound" else ""
     constant = claim.constant_delta
     if constant is not None and constant >= 1 - 1e-12:
-        what = "how fast you go" if claim.view == VALUES else "where you are"
+        what = "how fast you drive" if claim.view == VALUES else "where you are"
         return f"learns {what}, for certain. There is no protection here."
     if constant is not None:
         likely = f"with probability {most}{percent(constant)}"
@@ -287,7 +282,7 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
 
 
 def _alternatives(claim: ViewClaim) -> str:
-    return "any two speeds you might go at" if claim.view == VALUES else "any two places you might be"
+    return "any two speeds at which you might drive" if claim.view == VALUES else "any two places you might be"
 
 
 def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, float] | None:
@@ -311,11 +306,11 @@ def sentence(claim: ViewClaim, *, rounds: int = 2) -> str:
     text
         One whole sentence.
     """
-    subject = who(claim, rounds=rounds)
+    subject = observer(claim, rounds=rounds)
     text = learns(claim)
     if subject.split()[0] in {"Two", "Three", "Some", "All"} or subject.split()[0].isdigit():
         text = text.replace("learns", "learn", 1) if text.startswith("learns") else text
-    separator = ", " if "," in subject else " "
+    separator = ", " if ", " in subject else " "
     return f"{subject}{separator}{text}"
 
 
@@ -362,3 +357,30 @@ def _short(claim: ViewClaim) -> str:
         return f"{related('δ', sign, constant)} at every ε"
     pair = _middle(claim.deltas)
     return "no finite ε" if pair is None else f"{related('δ', sign, pair[1])} at ε = {parameter(pair[0])}, no finite ε"
+
+
+def claims_section(run: FinishedRun) -> dict[str, object]:
+    """
+    State in words what each observer can learn, for each mechanism.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    values
+        Values for the section's template.
+    """
+    claims = view_claims(run.claims)
+    tables = []
+    for name in dict.fromkeys(claim.mechanism for claim in claims):
+        rounds = run.rounds_of(name)
+        own = worth_reading([claim for claim in claims if claim.mechanism == name], rounds=rounds)
+        epsilons = sorted({epsilon for claim in own for epsilon, _ in claim.deltas})
+        rows = [
+            (sentence(claim, rounds=rounds), claim, [dict(claim.deltas).get(at) for at in epsilons]) for claim in own
+        ]
+        tables.append((run.label(name), epsilons, rows))
+    return {"tables": tables, "kinds": KIND_WORDS}

@@ -1,20 +1,51 @@
 """Plots of the report in the format of plotly.js."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from markupsafe import escape
 from numpy.typing import NDArray
 
-from simulator.reporting.campaign_text import COUNT, release_of, statistics
-from simulator.reporting.markup import finite, text
-from simulator.reporting.run_reader import FinishedRun
+from simulator.experiment.run_record import OccupancyTheory
+from simulator.reporting.formatting import finite
+from simulator.reporting.run_reader import COUNT, NO_PRIVACY, FinishedRun
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6E5A00", "#56B4E9", "#000000")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
 INK = "#3d4852"
 POINT_LIMIT = 3000
+
+Figure = dict[str, Any]
+
+
+class Drawn(NamedTuple):
+    """A figure on the page: its key in the embedded data, its caption, and its text alternative."""
+
+    key: str
+    caption: str
+    described: str
+
+
+class Page:
+    """
+    Data embedded in the page for its script.
+
+    Attributes
+    ----------
+    data
+        `figures` by key, and whatever else the script reads.
+    """
+
+    def __init__(self, **data: object) -> None:
+        self.figures: dict[str, Figure] = {}
+        self.data: dict[str, object] = {"figures": self.figures, **data}
+
+    def add(self, key: str, figure: Figure, caption: str, described: str) -> Drawn:
+        """Add a figure, and return what the template needs to place it."""
+        self.figures[key] = figure
+        return Drawn(key, caption, described)
 
 
 def colour(run: FinishedRun, mechanism: str) -> str:
@@ -35,20 +66,107 @@ def colour(run: FinishedRun, mechanism: str) -> str:
     """
     if mechanism in run.refined:
         mechanism = mechanism.partition("+")[0]
-    if mechanism in run.facts and run.facts[mechanism].kind == "no_privacy":
+    if mechanism in run.mechanisms and run.mechanisms[mechanism].kind == NO_PRIVACY:
         return "#7b8794"
     return COLOURS[place(run, mechanism) % len(COLOURS)]
 
 
 def place(run: FinishedRun, mechanism: str) -> int:
     """Return a mechanism's index among those other than no privacy; it selects colour, symbol and dash."""
-    private = [name for name, facts in run.facts.items() if facts.kind != "no_privacy"]
+    private = list(run.private)
     return private.index(mechanism) if mechanism in private else len(private)
 
 
+def axis(title: str, **options: object) -> Figure:
+    """Return a plot's axis with its title."""
+    return {"title": {"text": title}, **options}
+
+
+def log_axis(title: str, **options: object) -> Figure:
+    """Return a logarithmic axis, with a tick at each power of ten unless `options` has others."""
+    ticks = {} if "tickvals" in options else {"dtick": 1, "tickformat": ","}
+    return axis(title, type="log", **ticks, **options)
+
+
+def plot(
+    traces: Sequence[Figure],
+    x: Figure,
+    y: Figure,
+    *,
+    height: int = 330,
+    left: int = 62,
+    right: int = 14,
+    legend: bool = False,
+) -> Figure:
+    """
+    Assemble a plot.
+
+    Parameters
+    ----------
+    traces
+        What is drawn.
+    x, y
+        The axes.
+    height, left, right
+        Height and margins, pixels.
+    legend
+        Whether the names of the traces are shown.
+
+    Returns
+    -------
+    figure
+        Traces and layout.
+    """
+    margin = {"l": left, "r": right, "t": 12, "b": 48}
+    layout = {"xaxis": x, "yaxis": y, "height": height, "margin": margin, "showlegend": legend}
+    return {"data": list(traces), "layout": layout}
+
+
+def curve(
+    x: Iterable[Any],
+    y: Iterable[Any],
+    name: str,
+    hover: str | None,
+    paint: str = INK,
+    *,
+    width: float = 2.5,
+    dash: str = "solid",
+    extra: str = "",
+) -> Figure:
+    """Return a line through points; `hover` is the text shown at a point, None for no text; `extra` follows it."""
+    drawn: Figure = {"x": finite(x), "y": finite(y), "mode": "lines", "name": name}
+    drawn["line"] = {"color": paint, "width": width, "dash": dash}
+    return drawn | ({"hoverinfo": "skip"} if hover is None else {"hovertemplate": f"{hover}<extra>{extra}</extra>"})
+
+
+def markers(
+    x: Iterable[Any],
+    y: Iterable[Any],
+    name: str,
+    hover: str,
+    paint: str,
+    *,
+    size: int,
+    extra: str = "",
+    **marker: object,
+) -> Figure:
+    """Return separate points; `hover` and `extra` are shown at a point, `marker` has more options of the symbol."""
+    drawn: Figure = {"x": finite(x), "y": finite(y), "mode": "markers", "name": name}
+    return drawn | {
+        "marker": {"color": paint, "size": size, **marker},
+        "hovertemplate": f"{hover}<extra>{extra}</extra>",
+    }
+
+
+def area(x: NDArray[Any], high: NDArray[Any], low: NDArray[Any], name: str, fill: str, **line: object) -> Figure:
+    """Return the area between two curves."""
+    drawn: Figure = {"x": finite([*x, *x[::-1]]), "y": finite([*high, *low[::-1]]), "mode": "lines", "name": name}
+    return drawn | {"line": line, "fill": "toself", "fillcolor": fill, "hoverinfo": "skip"}
+
+
 def occupancy(
-    run: FinishedRun, mechanism: str, *, campaigns: Sequence[str], theory: Mapping[str, Any] | None
-) -> dict[str, Any]:
+    run: FinishedRun, mechanism: str, *, campaigns: Sequence[str], theory: OccupancyTheory | None
+) -> tuple[Figure, int]:
     """
     Draw one mechanism's errors against the number of vehicles in the cell.
 
@@ -61,67 +179,58 @@ def occupancy(
     campaigns
         The campaigns to include.
     theory
-        Lists `occupancy` and `std_error`; None where a cell's error does not depend on that cell alone.
+        The expected error; None where a cell's error does not depend on that cell alone.
 
     Returns
     -------
     figure
-        Traces and layout; with `drawn_every` = n, every n-th point is drawn.
+        Traces and layout.
+    drawn_every
+        n, if every n-th point is drawn.
     """
     rows = run.estimates[(run.estimates["mechanism"] == mechanism) & run.estimates["campaign"].isin(campaigns)]
-    truth, error = (
-        rows["truth"].to_numpy(dtype=float),
-        (rows["estimate"] - rows["truth"]).to_numpy(dtype=float),
-    )
+    truth = rows["truth"].to_numpy(dtype=float)
+    error = (rows["estimate"] - rows["truth"]).to_numpy(dtype=float)
     known = np.isfinite(truth) & np.isfinite(error)
     truth, error = truth[known], error[known]
     low, high = (float(truth.min()), float(truth.max())) if len(truth) else (0.0, 1.0)
     margin = 0.04 * max(high - low, 1.0)
     ends = (max(0.0, low - margin) if low > 0 else -margin, high + margin)
-    band_at, band = _band(theory or {}, max(0.0, ends[0]), ends[1])
+    band_at, band = _band(theory, max(0.0, ends[0]), ends[1])
     every = max(1, -(-len(truth) // POINT_LIMIT))
     reach = max([1.0, *(float(value) * 1.05 for value in (band.max(initial=0), np.abs(error).max(initial=0)))])
-    dots = {
-        "x": finite(truth[::every]),
-        "y": finite(np.round(error[::every], 3)),
-        "mode": "markers",
-        "name": "one cell, one query",
-        "marker": {"color": colour(run, mechanism), "size": 5, "opacity": 0.35 if len(truth) > 300 else 0.6},
-        "hovertemplate": "%{x:,} " + run.called.many + " there<br>estimate off by %{y:+.1f}<extra></extra>",
-    }
-    traces = [dots]
+    traces = []
     if len(band_at):
-        outline = {
-            "x": finite([*band_at, *band_at[::-1]]),
-            "y": finite([*band, *-band[::-1]]),
-            "mode": "lines",
-            "line": {"color": INK, "width": 1},
-            "fill": "toself",
-            "fillcolor": "rgba(61,72,82,0.10)",
-            "name": "where theory puts 95 %",
-            "hoverinfo": "skip",
-        }
-        traces = [outline, dots]
-    layout = {
-        "xaxis": {"title": {"text": f"{run.called.many} in the cell"}, "range": list(ends)},
-        "yaxis": {"title": {"text": "estimate − truth"}, "zeroline": True, "range": [-reach, reach]},
-        "height": 330,
-    }
-    return {"data": traces, "layout": layout, "group": "occupancy", "drawn_every": every}
+        fill = "rgba(61,72,82,0.10)"
+        traces.append(area(band_at, band, -band, "where theory puts 95 %", fill, color=INK, width=1))
+    traces.append(
+        markers(
+            truth[::every],
+            np.round(error[::every], 3),
+            "one cell, one query",
+            f"%{{x:,}} {run.owners.many} there<br>estimate off by %{{y:+.1f}}",
+            colour(run, mechanism),
+            size=5,
+            opacity=0.35 if len(truth) > 300 else 0.6,
+        )
+    )
+    x = axis(f"{run.owners.many} in the cell", range=list(ends))
+    y = axis("estimate − truth", zeroline=True, range=[-reach, reach])
+    return {**plot(traces, x, y), "group": "occupancy"}, every
 
 
-def _band(theory: Mapping[str, Any], low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    at = np.array([np.nan if value is None else value for value in theory.get("occupancy") or []], dtype=float)
-    sigma = np.array([np.nan if value is None else value for value in theory.get("std_error") or []], dtype=float)
-    if not len(at) or len(at) != len(sigma) or not np.isfinite(sigma).all():
+def _band(theory: OccupancyTheory | None, low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of the central 95 % of the errors, (80,) each; empty arrays where they are not known."""
+    if theory is None or not theory.occupancy or None in theory.std_error:
         return np.empty(0), np.empty(0)
+    at, sigma = np.array(theory.occupancy, dtype=float), np.array(theory.std_error, dtype=float)
     order = np.argsort(at)
     x = np.linspace(low, min(high, float(at.max())), 80)
     # Without suppression the variance is affine in the occupancy: interpolating it is exact, interpolating σ is not.
     return x, 1.96 * np.sqrt(np.interp(x, at[order], sigma[order] ** 2))
 
 
-def growth(run: FinishedRun) -> dict[str, Any] | None:
+def growth(run: FinishedRun) -> Figure | None:
     """
     Draw the theoretical and the measured error against the number of devices asked.
 
@@ -135,52 +244,26 @@ def growth(run: FinishedRun) -> dict[str, Any] | None:
     figure
         Traces and layout on logarithmic axes; None where no mechanism has an error above 0.
     """
-    traces: list[dict[str, Any]] = []
-    for name, facts in run.facts.items():
-        index = place(run, name)
-        paint, label = colour(run, name), str(text(facts.label))
-        scaling = facts.record.get("scaling") or {}
-        asked, sigma = list(scaling.get("asked") or []), list(scaling.get("std_error") or [])
-        pairs = [(n, s) for n, s in zip(asked, sigma, strict=False) if n and s and np.isfinite(s)]
+    traces: list[Figure] = []
+    for name, mechanism in run.mechanisms.items():
+        index, paint, label = place(run, name), colour(run, name), str(escape(run.label(name)))
+        scaling = mechanism.scaling
+        pairs = [] if scaling is None else [(n, s) for n, s in zip(scaling.asked, scaling.std_error, strict=True) if s]
         if pairs:
-            traces.append(
-                {
-                    "x": [n for n, _ in pairs],
-                    "y": [s for _, s in pairs],
-                    "mode": "lines",
-                    "name": f"{label}, theory",
-                    "line": {"color": paint, "width": 2.5, "dash": DASHES[index % len(DASHES)]},
-                    "hovertemplate": "%{x:,} asked: σ = %{y:,.1f}<extra>" + label + "</extra>",
-                }
-            )
+            dash = DASHES[index % len(DASHES)]
+            x, y = zip(*pairs, strict=True)
+            hover = "%{x:,} asked: σ = %{y:,.1f}"
+            traces.append(curve(x, y, f"{label}, theory", hover, paint, dash=dash, extra=label))
         points = measured(run, name)
         if points:
-            traces.append(
-                {
-                    "x": [n for n, _ in points],
-                    "y": [rmse for _, rmse in points],
-                    "mode": "markers",
-                    "name": f"{label}, this run",
-                    "marker": {
-                        "color": paint,
-                        "size": 11,
-                        "symbol": SYMBOLS[index % len(SYMBOLS)],
-                        "line": {"color": "#fff", "width": 1.5},
-                    },
-                    "hovertemplate": "%{x:,} asked: RMSE %{y:,.1f}<extra>" + label + ", this run</extra>",
-                }
-            )
+            symbol, line = SYMBOLS[index % len(SYMBOLS)], {"color": "#fff", "width": 1.5}
+            x, y = zip(*points, strict=True)
+            words, hover = f"{label}, this run", "%{x:,} asked: RMSE %{y:,.1f}"
+            traces.append(markers(x, y, words, hover, paint, size=11, extra=words, symbol=symbol, line=line))
     if not traces:
         return None
-    log: dict[str, Any] = {"type": "log", "dtick": 1, "tickformat": ","}
-    layout = {
-        "xaxis": {**log, "title": {"text": "devices asked"}},
-        "yaxis": {**log, "title": {"text": f"error per cell, {run.called.many}"}},
-        "height": 420,
-        "margin": {"l": 70, "r": 48, "t": 12, "b": 48},
-        "showlegend": True,
-    }
-    return {"data": traces, "layout": layout}
+    up = log_axis(f"error per cell, {run.owners.many}")
+    return plot(traces, log_axis("devices asked"), up, height=420, left=70, right=48, legend=True)
 
 
 def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
@@ -200,16 +283,15 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
         Mean devices asked and RMSE, where both are above 0 and the mechanism published its own counts.
     """
     rows = run.scores[run.scores["mechanism"] == mechanism]
-    kinds = statistics(run.scores)
     points = [
         (run.mean_asked.get((str(campaign), mechanism), 0.0), float(rmse))
         for campaign, rmse in zip(rows["campaign"], rows["rmse"], strict=True)
-        if kinds[str(campaign)] is COUNT and release_of(run, str(campaign), mechanism) is None
+        if run.statistics[str(campaign)] is COUNT and run.release_of(str(campaign), mechanism) is None
     ]
     return [(asked, rmse) for asked, rmse in points if asked > 0 and rmse > 0]
 
 
-def series(run: FinishedRun, campaign: str, mechanism: str) -> dict[str, Any]:
+def series(run: FinishedRun, campaign: str, mechanism: str) -> Figure:
     """
     Draw the truth, estimate and interval of a single cell over the queries.
 
@@ -225,65 +307,33 @@ def series(run: FinishedRun, campaign: str, mechanism: str) -> dict[str, Any]:
     figure
         Traces and layout.
     """
-    frame, statistic = run.estimates, statistics(run.scores)[campaign]
+    frame = run.estimates
     rows = frame[(frame["campaign"] == campaign) & (frame["mechanism"] == mechanism)].sort_values("query")
     columns = ("time_s", "truth", "estimate", "lower", "upper")
     time, truth, estimate, lower, upper = (rows[column].to_numpy(dtype=float) for column in columns)
-    minutes = finite(np.round(time / 60, 4))
-    paint = colour(run, mechanism)
+    minutes, paint = np.round(time / 60, 4), colour(run, mechanism)
     bounded = np.isfinite(lower) & np.isfinite(upper)
-    at = time[bounded] / 60
-    band = {
-        "x": finite([*at, *at[::-1]]),
-        "y": finite([*upper[bounded], *lower[bounded][::-1]]),
-        "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillcolor": _faint(paint),
-        "name": "95 % interval",
-        "hoverinfo": "skip",
-    }
-    dots = {
-        "x": minutes,
-        "y": finite(np.round(estimate, 3)),
-        "mode": "markers",
-        "name": "estimate",
-        "marker": {"color": paint, "size": 4 if len(rows) > 60 else 7},
-        "hovertemplate": "minute %{x:.1f}: estimate %{y:,.1f}<extra></extra>",
-    }
-    line = {
-        "x": minutes,
-        "y": finite(truth),
-        "mode": "lines",
-        "name": "truth",
-        "line": {"color": "#1f2933", "width": 2},
-        "hovertemplate": "minute %{x:.1f}: truth %{y:,}<extra></extra>",
-    }
+    size = 4 if len(rows) > 60 else 7
+    traces = [
+        area(time[bounded] / 60, upper[bounded], lower[bounded], "95 % interval", faint(paint), width=0),
+        markers(minutes, np.round(estimate, 3), "estimate", "minute %{x:.1f}: estimate %{y:,.1f}", paint, size=size),
+        curve(minutes, truth, "truth", "minute %{x:.1f}: truth %{y:,}", "#1f2933", width=2),
+    ]
     every = np.concatenate([values[np.isfinite(values)] for values in (truth, estimate, lower, upper)])
-    span = _span(every)
-    layout = {
-        "xaxis": {"title": {"text": "minute of the run"}},
-        "yaxis": {"title": {"text": statistic.unit}, "range": span},
-        "height": 300,
-        "showlegend": True,
-    }
-    return {"data": [band, dots, line], "layout": layout, "group": f"series {campaign}"}
+    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    margin = 0.05 * max(high - low, 1.0) if len(every) else 0.0
+    y = axis(run.statistics[campaign].unit, range=[low - margin, high + margin])
+    drawn = plot(traces, axis("minute of the run"), y, height=300, legend=True)
+    return {**drawn, "group": f"series {campaign}"}
 
 
-def _span(values: NDArray[np.float64]) -> list[float]:
-    if not len(values):
-        return [0.0, 1.0]
-    low, high = float(values.min()), float(values.max())
-    margin = 0.05 * max(high - low, 1.0)
-    return [low - margin, high + margin]
-
-
-def _faint(hex_colour: str) -> str:
+def faint(hex_colour: str) -> str:
+    """Return a colour given as ``#rrggbb`` with an opacity of 16 %."""
     red, green, blue = (int(hex_colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.16)"
 
 
-def share_scales(figures: Sequence[dict[str, Any]]) -> None:
+def share_scales(figures: Sequence[Figure]) -> None:
     """
     Give each figure of a group a common vertical scale in addition to its own.
 

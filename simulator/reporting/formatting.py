@@ -1,6 +1,7 @@
 """Formatting of numbers for display."""
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import SupportsFloat
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -258,7 +259,7 @@ def size(count: float | None) -> str:
     return f"{value:.1f} TB"
 
 
-def listed(words: list[str]) -> str:
+def listed(words: Sequence[str]) -> str:
     """
     Join words with commas and a final "and".
 
@@ -275,3 +276,25 @@ def listed(words: list[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def sentence_case(words: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return words[:1].upper() + words[1:]
+
+
+def finite(values: Iterable[SupportsFloat | None]) -> list[float | None]:
+    """
+    Replace non-finite numbers, which JSON cannot represent, with None.
+
+    Parameters
+    ----------
+    values
+        Numbers, or None.
+
+    Returns
+    -------
+    prepared
+        The same values, with None for each that is not finite.
+    """
+    return [float(value) if value is not None and math.isfinite(value) else None for value in values]

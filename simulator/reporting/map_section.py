@@ -1,6 +1,5 @@
-"""Report section: the summary, and maps of ground truth, estimate and error."""
+"""Report section: maps of ground truth, estimate and error; for a single cell, its course over time."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,11 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from simulator.reporting import figures
-from simulator.reporting.campaign_text import COUNT, published_label, statistics
-from simulator.reporting.formatting import whole
-from simulator.reporting.markup import Safe, definitions, details, element, figure, same_scale
-from simulator.reporting.run_reader import FinishedRun
-from simulator.reporting.summary_text import accuracy, price, question
+from simulator.reporting.figures import Page
+from simulator.reporting.run_reader import COUNT, FinishedRun
 
 VALUE_LIMIT = 600_000
 _WIDTH = 1000.0
@@ -37,19 +33,13 @@ def cell_outlines(cells: Any) -> dict[str, Any]:
 
     geometries = np.asarray(cells.geometry.array, dtype=object)
     names = cells["name"].astype("string").fillna("").tolist()
-    outlines: dict[str, Any] = {
-        "cells": [int(cell) for cell in cells["cell"]],
-        "names": names,
-        "kind": "area",
-    }
+    outlines: dict[str, Any] = {"cells": [int(cell) for cell in cells["cell"]], "names": names, "kind": "area"}
     points = shapely.get_coordinates(geometries)
     if not len(points):
         return {**outlines, "width": 0, "height": 0, "paths": []}
     (west, south), (east, north) = points.min(axis=0), points.max(axis=0)
-    if cells.crs is not None and cells.crs.is_geographic:
-        squeeze = float(np.cos(np.radians((south + north) / 2)))
-    else:
-        squeeze = 1.0
+    geographic = cells.crs is not None and cells.crs.is_geographic
+    squeeze = float(np.cos(np.radians((south + north) / 2))) if geographic else 1.0
     scale = _WIDTH / max((east - west) * squeeze, north - south, 1e-9)
     to_page = np.array([scale * squeeze, -scale])
     origin = np.array([west, north])
@@ -99,19 +89,19 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
     estimates = run.estimates
     cells = np.array([int(cell) for cell in run.cells["cell"]])
     gathered = []
-    kinds = statistics(run.scores)
     for campaign, frame in estimates.groupby("campaign", sort=False, observed=True):
         queries = np.sort(np.array(frame["query"].unique()))
         every = max(1, -(-4 * len(frame) // VALUE_LIMIT))
         kept = queries[::every]
         frame = frame[frame["query"].isin(kept)] if every > 1 else frame  # noqa: PLW2901
         times = frame.groupby("query")["time_s"].first().reindex(kept)
+        statistic = run.statistics[str(campaign)]
         numbers: dict[str, Any] = {
             "name": str(campaign),
-            "unit": run.called.unit(kinds[str(campaign)].unit),
-            "words": run.called.of(kinds[str(campaign)].of_truth),
-            "counts": kinds[str(campaign)] is COUNT,
-            "labels": {str(m): published_label(run, str(campaign), str(m)) for m in frame["mechanism"].unique()},
+            "unit": run.owners.unit(statistic.unit),
+            "words": run.owners.replace_in(statistic.of_truth),
+            "counts": statistic is COUNT,
+            "labels": {str(m): run.published_label(str(campaign), str(m)) for m in frame["mechanism"].unique()},
             "queries": [int(query) for query in kept],
             "all_queries": len(queries),
             "times": [round(float(time), 3) for time in times],
@@ -120,12 +110,9 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
         }
         for mechanism, rows in frame.groupby("mechanism", sort=False, observed=True):
             numbers["mechanisms"][str(mechanism)] = _mechanism_numbers(rows, kept, cells, numbers["truths"])
-        top = max(
-            (value for truth in numbers["truths"] for row in truth for value in row if value is not None),
-            default=0,
-        )
-        numbers["top"] = max(1.0, top)
-        numbers["error"] = max([1e-9] + [entry["error"] for entry in numbers["mechanisms"].values()])
+        values = (value for truth in numbers["truths"] for row in truth for value in row if value is not None)
+        numbers["top"] = max(1.0, max(values, default=0))
+        numbers["error"] = max([1e-9, *(entry["error"] for entry in numbers["mechanisms"].values())])
         gathered.append(numbers)
     return gathered
 
@@ -136,10 +123,7 @@ def _mechanism_numbers(
     cells: NDArray[np.int64],
     truths: list[list[list[float | None]]],
 ) -> dict[str, Any]:
-    place = (
-        np.searchsorted(queries, rows["query"].to_numpy()),
-        np.searchsorted(cells, rows["cell"].to_numpy()),
-    )
+    place = np.searchsorted(queries, rows["query"].to_numpy()), np.searchsorted(cells, rows["cell"].to_numpy())
     shape = (len(queries), len(cells))
 
     def grid(column: str) -> list[list[float | None]]:
@@ -170,66 +154,7 @@ def _rounded(values: NDArray[np.float64]) -> list[list[float | None]]:
     return [[round(float(value), 2) if np.isfinite(value) else None for value in row] for row in values]
 
 
-Figures = dict[str, Any]
-SHOWN_WARNINGS = 4
-"""Number of warnings shown at first, so that the result still fits on the first screen."""
-
-
-def header(run: FinishedRun) -> Safe:
-    """
-    Build the head of the page: the question, the result and the size of the run.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-
-    Returns
-    -------
-    html
-        The page's ``header``.
-    """
-    facts = run.run
-    cells = len(run.cells)
-    asked = sorted({round(value) for value in run.mean_asked.values()})
-    each = "–".join(whole(value) for value in dict.fromkeys((asked[0], asked[-1]))) if asked else "–"
-    keys = [
-        (f"{run.called.many} in the run", whole(facts.get("vehicles"))),
-        ("cell" if cells == 1 else "cells", whole(cells)),
-        ("query" if facts.get("queries") == 1 else "queries", whole(facts.get("queries"))),
-        ("devices asked per query", each),
-        ("mechanisms compared", whole(len(run.facts))),
-        ("answers made", whole(facts.get("device_answers"))),
-    ]
-    verdict = element("div", *(element("p", sentence) for sentence in accuracy(run)), class_="verdict")
-    prices = element("ul", *(element("li", sentence) for sentence in price(run)))
-    return element(
-        "header",
-        element("p", "crowdveil · report of a run", class_="kicker"),
-        element("h1", facts.get("scenario", "")),
-        element("p", facts["description"], class_="described") if facts.get("description") else "",
-        _warnings(facts),
-        element("p", question(run), class_="question"),
-        element("h2", "How good is the picture?"),
-        verdict,
-        element("h2", f"What does it cost {run.called.who_pays}?"),
-        prices,
-        definitions(keys, class_="keys"),
-    )
-
-
-def _warnings(facts: Mapping[str, Any]) -> Safe:
-    """List the run's warnings at the top of the page; all but the first few are collapsed."""
-    items = [element("li", warning) for warning in facts.get("warnings") or []]
-    if not items:
-        return Safe("")
-    shown, more = items[:SHOWN_WARNINGS], items[SHOWN_WARNINGS:]
-    folded = details(f"{len(more)} more", element("ul", *more)) if more else ""
-    heading = "1 warning" if len(items) == 1 else f"{len(items)} warnings"
-    return element("div", element("h3", heading), element("ul", *shown), folded, class_="warnings", id="warnings")
-
-
-def map_section(run: FinishedRun, page: Figures) -> Safe:
+def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     """
     Show truth, estimate and error, as a map or, for a single cell, over time.
 
@@ -242,79 +167,28 @@ def map_section(run: FinishedRun, page: Figures) -> Safe:
 
     Returns
     -------
-    html
-        The section.
+    values
+        Values for the section's template.
     """
     if len(run.cells) == 1:
-        return _series_section(run, page)
-    page["city"] = cell_outlines(run.cells)
-    page["campaigns"] = query_numbers(run)
-    every = [campaign for campaign in page["campaigns"] if len(campaign["queries"]) < campaign["all_queries"]]
-    thinned = [
-        f"Of {campaign['name']}’s {campaign['all_queries']} queries {len(campaign['queries'])}, evenly "
-        "spaced, can be shown here; the tables count all."
-        for campaign in every
-    ]
-    panels = [
-        element(
-            "figure",
-            element("figcaption", element("strong", title), " ", element("span", words, data_words=panel)),
-            element("div", class_="canvas", data_panel=panel),
-            element("div", class_="scale", data_scale=panel, aria_hidden="true"),
-        )
-        for panel, title, words in (
-            ("truth", "Truth", run.called.of(next(iter(statistics(run.scores).values())).of_truth)),
-            ("estimate", "Estimate", "what the aggregator worked out"),
-            ("error", "Error", "estimate minus truth"),
-        )
-    ]
-    return element(
-        "section",
-        element("h2", "The city: truth, estimate and error"),
-        element("div", class_="controls", id="controls"),
-        element("p", class_="status", id="status", role="status"),
-        element("div", *panels, class_="panels", id="panels"),
-        element("p", class_="status", id="clipped"),
-        element("div", id="hover", class_="hover", hidden="hidden"),
-        *(element("p", sentence, class_="note") for sentence in thinned),
-        element(
-            "details",
-            element("summary", "The same numbers as a table"),
-            element(
-                "div",
-                class_="scroll tall",
-                id="values",
-                tabindex="0",
-                role="region",
-                aria_label="Numbers by cell",
-            ),
-            id="values-box",
-        ),
-        id="map",
-    )
+        return {"one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
+    campaigns = query_numbers(run)
+    page.data |= {"city": cell_outlines(run.cells), "campaigns": campaigns}
+    thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]
+    return {"one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned}
 
 
-def _series_section(run: FinishedRun, page: Figures) -> Safe:
-    name = str(run.cells["name"].iloc[0])
-    campaigns = list(dict.fromkeys(run.estimates["campaign"]))
-    drawn = []
+def _series(run: FinishedRun, page: Page) -> list[figures.Drawn]:
+    drawn: list[figures.Drawn] = []
+    campaigns = list(dict.fromkeys(map(str, run.estimates["campaign"])))
     for campaign in campaigns:
         group = []
         own = run.estimates["campaign"] == campaign
-        for mechanism in dict.fromkeys(run.estimates.loc[own, "mechanism"]):
-            key = f"series-{len(page['figures'])}"
-            page["figures"][key] = figures.series(run, str(campaign), str(mechanism))
-            group.append(page["figures"][key])
+        for mechanism in dict.fromkeys(map(str, run.estimates.loc[own, "mechanism"])):
             where = f", campaign {campaign}" if len(campaigns) > 1 else ""
-            label = published_label(run, str(campaign), str(mechanism)) + where
+            label = run.published_label(campaign, mechanism) + where
             words = f"{label}: truth, estimate and 95 % interval by query."
-            drawn.append(figure(key, label, described=words))
+            group.append(figures.series(run, campaign, mechanism))
+            drawn.append(page.add(f"series-{len(drawn)}", group[-1], label, words))
         figures.share_scales(group)
-    return element(
-        "section",
-        element("h2", "The watched cell: truth, estimate and interval over time"),
-        element("p", f"There is one cell, {name or 'unnamed'}, so time takes the place of a map."),
-        same_scale("series"),
-        *drawn,
-        id="map",
-    )
+    return drawn

@@ -14,16 +14,28 @@ from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
 from simulator.reporting.attacks_section import attacks_section
-from simulator.reporting.constant_error_section import loss_section
+from simulator.reporting.claims_text import claims_section
+from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
-from simulator.reporting.details_section import claims_section, rounds_section, scenario_section
-from simulator.reporting.errors_section import growth_section, occupancy_section, scores_section
-from simulator.reporting.flow_section import flow_check_section
-from simulator.reporting.formatting import clock, duration, listed, number, parameter, percent, real, size, whole
-from simulator.reporting.map_section import header, map_section
-from simulator.reporting.markup import element
+from simulator.reporting.details_section import rounds_section, scenario_section
+from simulator.reporting.errors_section import occupancy_section, scores_section
+from simulator.reporting.figures import Page
+from simulator.reporting.formatting import (
+    clock,
+    duration,
+    listed,
+    number,
+    parameter,
+    percent,
+    real,
+    sentence_case,
+    size,
+    whole,
+)
+from simulator.reporting.map_section import map_section
 from simulator.reporting.run_reader import FinishedRun
-from simulator.reporting.traffic_section import traffic_section
+from simulator.reporting.summary_text import accuracy, key_figures, price, question
+from simulator.reporting.traffic_section import flow_check_section, traffic_section
 
 FORMATS: dict[str, Callable[[float | None], str]] = {
     "number": number,
@@ -69,12 +81,14 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {**FORMATS, "data": data, "listed": listed}
+    made.filters |= {**FORMATS, "data": data, "listed": listed, "sentence_case": sentence_case}
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     return made
 
 
-def render_page(template: str, title: str, page: Mapping[str, object], *, style: str = "", **values: object) -> str:
+def render_page(
+    template: str, title: str, page: Mapping[str, object], values: Mapping[str, object], *, style: str = ""
+) -> str:
     """
     Render a page with the style and scripts common to all pages.
 
@@ -86,10 +100,10 @@ def render_page(template: str, title: str, page: Mapping[str, object], *, style:
         Shown on the browser's tab.
     page
         Data for the page's script; `figures` holds the figures to plot.
+    values
+        Values of the template's own names.
     style
         CSS for this page, placed after the common CSS.
-    **values
-        Values of the template's own names.
 
     Returns
     -------
@@ -105,8 +119,8 @@ def render_page(template: str, title: str, page: Mapping[str, object], *, style:
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     style = _asset("report.css") + style
-    made = environment().get_template(template)
-    return made.render(title=title, page=page, style=style, policy=policy, scripts=scripts, **values)
+    frame = {"title": title, "page": page, "style": style, "policy": policy, "scripts": scripts}
+    return environment().get_template(template).render({**frame, **values})
 
 
 def build_document(title: str, body: str, page: dict[str, Any], *, style: str = "") -> str:
@@ -127,7 +141,7 @@ def build_document(title: str, body: str, page: dict[str, Any], *, style: str = 
     html
         The page.
     """
-    return render_page("base.html.j2", title, page, style=style, body=Markup(body))  # noqa: S704  trusted
+    return render_page("base.html.j2", title, page, {"body": Markup(body)}, style=style)  # noqa: S704  trusted
 
 
 def write_document(html: str, path: Path) -> Path:
@@ -160,20 +174,21 @@ def _hash(script: str) -> str:
 
 
 FILE_NAME = "report.html"
-_LINKS = (
-    ("map", "City"),
-    ("occupancy", "Error by occupancy"),
-    ("scores", "Error by mechanism"),
-    ("growth", "Growth and cost"),
-    ("loss", "Lost reports"),
-    ("deployments", "Who holds what"),
-    ("attacks", "Attacks"),
-    ("claims", "Who learns what"),
-    ("flows", "Published flows"),
-    ("rounds", "Answers"),
-    ("traffic", "Traffic"),
-    ("scenario", "Scenario"),
-)
+SECTIONS = {
+    "map": "City",
+    "occupancy": "Error by occupancy",
+    "scores": "Error by mechanism",
+    "growth": "Growth and cost",
+    "loss": "Lost reports",
+    "deployments": "Parties",
+    "attacks": "Attacks",
+    "claims": "Privacy claims",
+    "flows": "Published flows",
+    "rounds": "Answers",
+    "traffic": "Traffic",
+    "scenario": "Scenario",
+}
+"""Sections in the page's order, with their names in the navigation; each has a template of its name."""
 
 
 def build_report(directory: str | os.PathLike[str]) -> str:
@@ -197,39 +212,34 @@ def build_report(directory: str | os.PathLike[str]) -> str:
         If the directory holds no finished run.
     """
     run = FinishedRun(Path(directory))
-    page: dict[str, Any] = {
-        "figures": {},
-        "mechanisms": [{"name": name, "label": run.label(name)} for name in (*run.facts, *run.refined)],
+    page = Page(
+        mechanisms=[{"name": name, "label": run.label(name)} for name in (*run.mechanisms, *run.refined)],
         # The map first shows the mechanism of most interest: the first other than no privacy.
-        "first": next((facts.name for facts in run.facts.values() if facts.kind != "no_privacy"), None),
-    }
-    sections = [
-        map_section(run, page),
-        occupancy_section(run, page),
-        scores_section(run),
-        growth_section(run, page),
-        loss_section(run, page),
-        deployments_section(run),
-        attacks_section(run, page),
-        claims_section(run),
-        flow_check_section(run, page),
-        rounds_section(run),
-        traffic_section(run, page),
-        scenario_section(run),
-    ]
-    shown = [(name, words) for name, words in _LINKS if any(f'id="{name}"' in section for section in sections)]
-    links = element("nav", *(element("a", words, href=f"#{name}") for name, words in shown), aria_label="Sections")
-    body = (
-        header(run)
-        + links
-        + '<noscript><p class="note">The maps and plots need JavaScript; the tables do not.</p></noscript>'
-        + element("main", *sections)
-        + element(
-            "footer",
-            element("p", "Made by crowdveil from the run’s own files; it loads nothing from any network."),
-        )
+        first=next(iter(run.private), None),
     )
-    return build_document(f"{run.run.get('scenario', '')} · crowdveil report", body, page)
+    sections = {
+        "map": map_section(run, page),
+        "occupancy": occupancy_section(run, page),
+        "scores": scores_section(run),
+        "growth": growth_section(run, page),
+        "loss": loss_section(run, page),
+        "deployments": deployments_section(run),
+        "attacks": attacks_section(run, page),
+        "claims": claims_section(run),
+        "flows": flow_check_section(run, page),
+        "rounds": rounds_section(run),
+        "traffic": traffic_section(run, page),
+        "scenario": scenario_section(run),
+    }
+    values: dict[str, object] = {
+        "run": run,
+        "question": question(run),
+        "accuracy": accuracy(run),
+        "price": price(run),
+        "keys": key_figures(run),
+        "links": {name: words for name, words in SECTIONS.items() if sections[name] is not None},
+    }
+    return render_page("report.html.j2", f"{run.record.scenario} · crowdveil report", page.data, values | sections)
 
 
 def write_report(directory: str | os.PathLike[str]) -> Path:

@@ -1,19 +1,19 @@
-"""Reader of a finished run, from its directory alone, and the nouns for its data owners."""
+"""Reader of a finished run, from its directory alone, and the words for its data owners, mechanisms and campaigns."""
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from pydantic import ValidationError
 
-from simulator.experiment.run_record import RUN_FORMAT
+from simulator.experiment.run_record import RUN_FORMAT, MechanismRecord, ReleaseRecord, RunRecord
 
 
-class Called(NamedTuple):
+class OwnerNames(NamedTuple):
     """
     The nouns for one data owner and for several.
 
@@ -32,35 +32,17 @@ class Called(NamedTuple):
         return f"{'an' if self.one[:1].lower() in set('aeiou') else 'a'} {self.one}"
 
     @property
-    def who_pays(self) -> str:
+    def person(self) -> str:
         """The noun for the person whose privacy is at stake: a driver for vehicles, else the data owner."""
-        return "a driver" if self == Called() else self.with_article
+        return "a driver" if self == OwnerNames() else self.with_article
 
     def unit(self, unit: str) -> str:
         """Return the unit of an error with these nouns in place of "vehicles"; units of speed are unchanged."""
-        return self.many if unit == Called().many else unit
+        return self.many if unit == OwnerNames().many else unit
 
-    def of(self, words: str) -> str:
+    def replace_in(self, words: str) -> str:
         """Return a text with "vehicles" replaced by the plural noun."""
-        return words.replace(Called().many, self.many)
-
-
-def called(run: Mapping[str, Any]) -> Called:
-    """
-    Read the nouns for data owners from `run.json`.
-
-    Parameters
-    ----------
-    run
-        The content of `run.json`.
-
-    Returns
-    -------
-    words
-        "vehicle" and "vehicles" where `run.json` states none, as in runs of earlier versions.
-    """
-    words = run.get("called")
-    return Called(*map(str, words)) if words else Called()
+        return words.replace(OwnerNames().many, self.many)
 
 
 TITLES = {
@@ -88,88 +70,64 @@ TITLES = {
 ATTACK_COLUMNS = ("name", "attack", "coalition", "mechanism", "prior", "success", "gain")
 
 
-class UnfinishedRunError(ValueError):
-    """The directory holds no finished run that can be read; the message states why."""
+NO_PRIVACY = "no_privacy"
+
+RELEASED_BY = "Released by "
+"""Prefix of the basis of a claim about a release."""
+UNMATCHED = "Rounds counted different devices"
+"""Prefix of the basis of a claim where the noise of the rounds did not cancel."""
 
 
 @dataclass(frozen=True)
-class MechanismFacts:
+class Statistic:
     """
-    What a run recorded about one of its mechanisms.
+    What a campaign estimates in each cell, in words.
 
     Parameters
     ----------
     name
-        Its name in the scenario.
-    kind
-        Its kind, a short name or ``package.module:Class``.
-    label
-        Its name for display.
-    rounds
-        Number of answers it takes per query.
-    record
-        Its complete record in `run.json`.
+        Its name in `scores.parquet`.
+    unit
+        Unit of the errors.
+    of_truth
+        What the true value of a cell is.
     """
 
     name: str
-    kind: str
-    label: str
-    rounds: int
-    record: Mapping[str, Any]
+    unit: str
+    of_truth: str
 
 
-def mechanism_facts(run: Mapping[str, Any]) -> dict[str, MechanismFacts]:
+COUNT = Statistic("count", "vehicles", "vehicles that were asked and are there")
+_SPEEDS = {
+    "mean_speed": Statistic("mean_speed", "m/s", "mean speed of the vehicles that were asked and are there"),
+    "median_speed": Statistic("median_speed", "m/s", "median speed of the vehicles that were asked and are there"),
+}
+
+
+class UnfinishedRunError(ValueError):
+    """The directory holds no finished run that can be read; the message states why."""
+
+
+def read_record(path: Path) -> RunRecord:
     """
-    Gather the facts about each mechanism from `run.json`.
+    Read `run.json` in the current format or an earlier one.
 
     Parameters
     ----------
-    run
-        The content of `run.json`.
+    path
+        The file.
 
     Returns
     -------
-    facts
-        By mechanism name, in the scenario's order.
+    record
+        Its content; what earlier formats lack has its default.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If the file is missing, is not a run record, or has a later format.
     """
-    records = list(run.get("mechanisms", []))
-    kinds = [str(record.get("kind", record["name"])) for record in records]
-    facts = {}
-    for record, kind in zip(records, kinds, strict=True):
-        name = str(record["name"])
-        title = TITLES.get(kind, name)
-        label = title if kinds.count(kind) == 1 or title == name else f"{title} “{name}”"
-        facts[name] = MechanismFacts(name, kind, label, int(record.get("rounds") or 1), record)
-    return facts
-
-
-def refined_labels(run: Mapping[str, Any], facts: Mapping[str, MechanismFacts]) -> dict[str, str]:
-    """
-    Return a label for every refined estimate.
-
-    Parameters
-    ----------
-    run
-        The content of `run.json`.
-    facts
-        Its mechanisms.
-
-    Returns
-    -------
-    labels
-        By its name in the tables: the mechanism's label, the refinement's name, and that it is biased.
-    """
-    labels = {}
-    for record in run.get("refinements") or []:
-        mechanism = str(record["mechanism"])
-        of = facts[mechanism].label if mechanism in facts else mechanism
-        biased = " (biased)" if record.get("biased") else ""
-        labels[str(record["name"])] = f"{of}, {record['refinement']}{biased}"
-    return labels
-
-
-def _read_facts(path: Path) -> dict[str, Any]:
-    """Read `run.json` in the current format or an earlier one."""
     if not path.is_file():
         raise UnfinishedRunError(f"{path.parent}: no finished run here: run.json is not in it")
     try:
@@ -184,7 +142,11 @@ def _read_facts(path: Path) -> dict[str, Any]:
         raise UnfinishedRunError(
             f"{path}: format: {rule}; got {number!r}, written by version {facts.get('version', 'unknown')}"
         )
-    return facts
+    try:
+        return RunRecord.model_validate(facts)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise UnfinishedRunError(f"{path}: {faults}") from error
 
 
 class FinishedRun:
@@ -204,14 +166,25 @@ class FinishedRun:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.run = _read_facts(directory / "run.json")
-        self.called = called(self.run)
-        self.facts = mechanism_facts(self.run)
-        self.refined = refined_labels(self.run, self.facts)
+        self.record = read_record(directory / "run.json")
+        self.owners = OwnerNames(*self.record.called)
+        self.mechanisms = {mechanism.name: mechanism for mechanism in self.record.mechanisms}
+        self.refined = {refinement.name: refinement for refinement in self.record.refinements}
+        self.deployments = {deployment.campaign: deployment for deployment in self.record.deployments}
+        self._releases = {release.campaign: release for release in self.record.releases}
 
     def __repr__(self) -> str:
         """Return the scenario, the seed and the number of mechanisms."""
-        return f"FinishedRun({self.run.get('scenario')!r}, seed={self.run.get('seed')}, mechanisms={list(self.facts)})"
+        return f"FinishedRun({self.record.scenario!r}, seed={self.record.seed}, mechanisms={list(self.mechanisms)})"
+
+    @property
+    def private(self) -> dict[str, MechanismRecord]:
+        """The mechanisms other than no privacy, by name."""
+        return {name: mechanism for name, mechanism in self.mechanisms.items() if mechanism.kind != NO_PRIVACY}
+
+    def rounds_of(self, mechanism: str) -> int:
+        """Return the number of answers a mechanism takes per query; 2 if the run has no such mechanism."""
+        return self.mechanisms[mechanism].rounds if mechanism in self.mechanisms else 2
 
     def _table(self, name: str) -> pd.DataFrame:
         path = self.directory / f"{name}.parquet"
@@ -231,10 +204,59 @@ class FinishedRun:
         Returns
         -------
         label
-            Its title, or its name in the scenario where the run recorded no title.
+            Its title, with its name where several mechanisms share the title; its name where there is no title; for a
+            refined estimate also the refinement's name, and that it is biased.
         """
-        facts = self.facts.get(mechanism)
-        return facts.label if facts else self.refined.get(mechanism, mechanism)
+        if mechanism in self.refined:
+            refined = self.refined[mechanism]
+            return f"{self.label(refined.mechanism)}, {refined.refinement}{' (biased)' if refined.biased else ''}"
+        kind = self.mechanisms[mechanism].kind if mechanism in self.mechanisms else ""
+        title = TITLES.get(kind, mechanism)
+        alone = title == mechanism or sum(other.kind == kind for other in self.record.mechanisms) == 1
+        return title if alone else f"{title} “{mechanism}”"
+
+    def release_of(self, campaign: str, mechanism: str) -> ReleaseRecord | None:
+        """Return the release through which a mechanism's estimates were published; None if they are its own."""
+        release = self._releases.get(campaign)
+        if release is None or mechanism not in release.mechanisms or release.release["kind"] == "none":
+            return None
+        return release
+
+    def published_label(self, campaign: str, mechanism: str) -> str:
+        """
+        Return a label for a published estimate: the mechanism's label and, if there is one, the release.
+
+        Parameters
+        ----------
+        campaign, mechanism
+            Their names.
+
+        Returns
+        -------
+        label
+            For example ``No privacy, released by laplace (epsilon = 1)``.
+        """
+        release = self.release_of(campaign, mechanism)
+        label = self.label(mechanism)
+        return label if release is None else f"{label}, released by {release.words}"
+
+    @property
+    def release_notes(self) -> list[str]:
+        """What no release covers, and why; one sentence each."""
+        return [note for release in self.record.releases for note in release.notes]
+
+    @cached_property
+    def statistics(self) -> dict[str, Statistic]:
+        """The statistic that each campaign estimates, by campaign; counts where none is stated."""
+        pairs = zip(self.scores["campaign"], self.scores["statistic"], strict=True)
+        return {str(campaign): _SPEEDS.get(str(name), COUNT) for campaign, name in pairs}
+
+    @property
+    def scores_by_unit(self) -> dict[str, pd.DataFrame]:
+        """The scores by the unit of their errors, vehicles first, which are called as the scenario calls its owners."""
+        units = self.scores["campaign"].map(lambda campaign: self.statistics[str(campaign)].unit)
+        every = sorted(units.unique(), key=lambda unit: unit != COUNT.unit)
+        return {self.owners.unit(str(unit)): self.scores[units == unit] for unit in every}
 
     @cached_property
     def estimates(self) -> pd.DataFrame:

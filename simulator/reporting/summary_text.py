@@ -4,15 +4,13 @@ import math
 
 import pandas as pd
 
-from simulator.reporting.campaign_text import COUNT, RELEASED_BY, Statistic, release_of, statistics
-from simulator.reporting.claims_text import ViewClaim, learns, sentence, view_claims, who
-from simulator.reporting.formatting import number, percent
-from simulator.reporting.run_reader import Called, FinishedRun
+from simulator.reporting.claims_text import ViewClaim, sentence, view_claims
+from simulator.reporting.formatting import number, percent, whole
+from simulator.reporting.run_reader import COUNT, RELEASED_BY, FinishedRun, OwnerNames, Statistic
 
 QUESTION = (
-    "If vehicles report where they are through a privacy protocol, how good is the resulting traffic "
-    "picture, "
-    "and what does each party, alone or colluding, learn about a driver?"
+    "If vehicles report where they are through a privacy protocol, how good is the resulting traffic picture, and what "
+    "does each party, alone or colluding, learn about a driver?"
 )
 
 
@@ -30,9 +28,10 @@ def question(run: FinishedRun) -> str:
     sentence
         About vehicles and drivers, or about data owners as the scenario calls them.
     """
-    if run.called == Called():
+    if run.owners == OwnerNames():
         return QUESTION
-    return run.called.of(QUESTION).replace("traffic picture", "picture").replace("a driver", run.called.who_pays)
+    words = run.owners.replace_in(QUESTION).replace("traffic picture", "picture")
+    return words.replace("a driver", run.owners.person)
 
 
 def accuracy(run: FinishedRun) -> list[str]:
@@ -60,57 +59,55 @@ def accuracy(run: FinishedRun) -> list[str]:
 
 def _comparison(run: FinishedRun, scores: pd.DataFrame) -> str:
     every = {str(name): float(rmse) for name, rmse in zip(scores["mechanism"], scores["rmse"], strict=True)}
-    rows = {name: rmse for name, rmse in every.items() if name not in run.refined}
-    facts, campaign = run.facts, str(scores["campaign"].iloc[0])
-    statistic = statistics(scores)[campaign]
-    baseline = [
-        name
-        for name in rows
-        if name in facts and facts[name].kind == "no_privacy" and release_of(run, campaign, name) is None
-    ]
-    ranked = sorted((name for name in rows if name not in baseline and math.isfinite(rows[name])), key=rows.__getitem__)
+    campaign = str(scores["campaign"].iloc[0])
+    statistic = run.statistics[campaign]
     if statistic is not COUNT:
         return _speeds(run, scores, statistic)
+    # Exact counts that were published as they are have no error to compare.
+    shown = [n for n in every if n in run.private or n not in run.mechanisms or run.release_of(campaign, n) is not None]
+    ranked = sorted((n for n in shown if n not in run.refined and math.isfinite(every[n])), key=every.__getitem__)
     if not ranked:
-        return "Nothing private was measured in this run; the exact counts are the only estimate."
-    best = ranked[0]
-    off = f"{number(rows[best])} {run.called.many}"
-    text = f"{_whose(run, campaign, best)} estimates were off by {off} a cell (root mean square)"
-    for name in ranked[1:]:
-        times = f", {number(rows[name] / rows[best])} times as much" if rows[best] > 0 else ""
-        text += f"; {_inner(_whose(run, campaign, name))} by {number(rows[name])}{times}"
+        return "This run measured no private estimate; the exact counts are the only estimate."
+    best, *others = ranked
+    text = f"{_genitive(run, campaign, best)} estimates had an error of {number(every[best])} {run.owners.many} a cell "
+    text += "(root mean square)"
+    for name in others:
+        times = f", {number(every[name] / every[best])} times as much" if every[best] > 0 else ""
+        text += f"; {_inner(_genitive(run, campaign, name))} of {number(every[name])}{times}"
     text += "."
-    refined = [f"{_inner(run.label(name))} by {number(rmse)}" for name, rmse in every.items() if name in run.refined]
+    refined = [f"{_inner(run.label(name))} {number(rmse)}" for name, rmse in every.items() if name in run.refined]
     if refined:
-        text += f" Refined estimates: {'; '.join(refined)}."
-    held = _mean_truth(run, scores)
-    if math.isfinite(held):
-        text += f" A cell held {number(held)} on average."
+        text += f" Errors of refined estimates: {'; '.join(refined)}."
+    occupancy = _mean_truth(run, scores)
+    if math.isfinite(occupancy):
+        text += f" A cell held {number(occupancy)} on average."
     coverage = {str(name): value for name, value in zip(scores["mechanism"], scores["coverage"], strict=True)}
-    if best in coverage and math.isfinite(coverage[best]):
-        text += f" {run.label(best)}’s 95 % intervals held the truth {percent(coverage[best])} of the time."
+    if math.isfinite(coverage[best]):
+        text += f" {percent(coverage[best])} of {_inner(run.label(best))}’s 95 % intervals contain the truth."
     return text
 
 
 def _speeds(run: FinishedRun, scores: pd.DataFrame, statistic: Statistic) -> str:
     """State the error of the published speeds of one campaign."""
     row = scores.iloc[0]
-    record = release_of(run, str(row["campaign"]), str(row["mechanism"]))
-    through = "as they are" if record is None else f"through {record['words']}"
+    record = run.release_of(str(row["campaign"]), str(row["mechanism"]))
+    through = "as they are" if record is None else f"through {record.words}"
     what = statistic.name.replace("_", " ")
     rmse = float(row["rmse"])
     if not math.isfinite(rmse):
         return f"No cell ever held enough vehicles to publish a {what}."
-    text = f"The {what}s, published {through}, were off by {number(rmse)} m/s a cell (root mean square)."
-    text += f" The true ones were {number(_mean_truth(run, scores))} m/s on average."
-    return text + f" The 95 % intervals held the truth {percent(float(row['coverage']))} of the time."
+    return (
+        f"The {what}s, published {through}, had an error of {number(rmse)} m/s a cell (root mean square). The true "
+        f"ones were {number(_mean_truth(run, scores))} m/s on average. {percent(float(row['coverage']))} of the 95 % "
+        "intervals contain the truth."
+    )
 
 
-def _whose(run: FinishedRun, campaign: str, mechanism: str) -> str:
+def _genitive(run: FinishedRun, campaign: str, mechanism: str) -> str:
     """Return a label in the genitive, followed by the release: “No privacy’s, released by laplace (epsilon = 1),”."""
-    record = release_of(run, campaign, mechanism)
+    record = run.release_of(campaign, mechanism)
     own = f"{run.label(mechanism)}’s"
-    return own if record is None else f"{own}, released by {record['words']},"
+    return own if record is None else f"{own}, released by {record.words},"
 
 
 def _mean_truth(run: FinishedRun, scores: pd.DataFrame) -> float:
@@ -141,25 +138,45 @@ def price(run: FinishedRun) -> list[str]:
     """
     claims = view_claims(run.claims)
     sentences = []
-    for name, facts in run.facts.items():
-        claim = worst_view([claim for claim in claims if claim.mechanism == name and claim.queries == 1], facts.rounds)
-        if claim is None or facts.kind == "no_privacy":
-            continue
-        subject = who(claim, rounds=facts.rounds)
-        verb = learns(claim)
-        if claim.view == "linked_reports" and facts.rounds > 1:
-            verb = verb.replace("learns", "learn", 1) if verb.startswith("learns") else verb
-        sentences.append(f"{facts.label}: {subject[0].lower()}{subject[1:]} {verb}")
+    for name, mechanism in run.private.items():
+        own = [claim for claim in claims if claim.mechanism == name and claim.queries == 1]
+        claim = worst_view(own, mechanism.rounds)
+        if claim is not None:
+            text = sentence(claim, rounds=mechanism.rounds)
+            sentences.append(f"{run.label(name)}: {text[0].lower()}{text[1:]}")
     for claim in claims:
         if claim.basis.startswith(RELEASED_BY) and claim.crowd is None and claim.queries == 1:
-            said = claim.basis.partition(": ")[0]
-            tells = sentence(claim, rounds=_rounds(run, claim))
-            sentences.append(f"{run.label(claim.mechanism)}, {said[0].lower()}{said[1:]}: {tells}")
+            release = claim.basis.partition(": ")[0]
+            text = sentence(claim, rounds=run.rounds_of(claim.mechanism))
+            sentences.append(f"{run.label(claim.mechanism)}, {release[0].lower()}{release[1:]}: {text}")
     return sentences
 
 
-def _rounds(run: FinishedRun, claim: ViewClaim) -> int:
-    return run.facts[claim.mechanism].rounds if claim.mechanism in run.facts else 2
+def key_figures(run: FinishedRun) -> list[tuple[str, str]]:
+    """
+    Return the size of the run.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    figures
+        Names and numbers.
+    """
+    record, cells = run.record, len(run.cells)
+    asked = sorted({round(value) for value in run.mean_asked.values()})
+    each = "–".join(dict.fromkeys(map(whole, (asked[0], asked[-1])))) if asked else "–"
+    return [
+        (f"{run.owners.many} in the run", whole(record.vehicles)),
+        ("cell" if cells == 1 else "cells", whole(cells)),
+        ("query" if record.queries == 1 else "queries", whole(record.queries)),
+        ("devices asked per query", each),
+        ("mechanisms compared", whole(len(run.mechanisms))),
+        ("answers sent", whole(record.device_answers)),
+    ]
 
 
 def worst_view(claims: list[ViewClaim], rounds: int) -> ViewClaim | None:

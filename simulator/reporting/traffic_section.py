@@ -1,141 +1,96 @@
-"""Report section: vehicles over time, by engine, or the coverage of a recording."""
+"""Report sections: vehicles over time by engine, the coverage of a recording, and link volumes beside published."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from simulator.experiment.run_record import FlowCheckRecord, LinkVolumes, TrafficRecord
 from simulator.reporting import figures
-from simulator.reporting.formatting import MISSING, number, percent, whole
-from simulator.reporting.markup import Safe, data, element, figure, finite, table
+from simulator.reporting.figures import Figure, Page
+from simulator.reporting.formatting import number, percent, sentence_case, whole
 from simulator.reporting.run_reader import FinishedRun
 
 RECORDINGS = ("trace", "static")
 """Engines that simulate no traffic: they replay recorded locations of data owners."""
-_MINUTE_S = 60.0
-
-
-def recording_section(run: FinishedRun, page: dict[str, Any], record: Mapping[str, Any]) -> Safe:
-    """
-    Show the number of data owners present over time, with a plot if the number changes.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-    page
-        The page's embedded data; the figure, if there is one, is added to it.
-    record
-        The traffic record in `run.json` of an engine in `RECORDINGS`.
-
-    Returns
-    -------
-    html
-        The section.
-    """
-    there, many = record["on_road"], run.called.many
-    changes = min(there) < max(there)
-    caption = f"{many[:1].upper()}{many[1:]} there, over the run"
-    described = _described(record, many)
-    notes = [str(note) for note in record.get("notes") or []]
-    if changes:
-        page["figures"]["traffic"] = _draw_recording(record["times_s"], there, many)
-    return element(
-        "section",
-        element("h2", "Who is there"),
-        element("p", described),
-        figure("traffic", caption, described=f"{caption}. {described}") if changes else "",
-        element("ul", *(element("li", note) for note in notes), class_="note") if notes else "",
-        id="traffic",
-    )
-
-
-def _described(record: Mapping[str, Any], many: str) -> str:
-    """State in one or two sentences how many data owners were present at the end, had left or were absent."""
-    departed, there, gone, absent = (record[name][-1] for name in ("departed", "on_road", "arrived", "absent"))
-    if set(record["on_road"]) == {departed}:
-        return f"All {whole(departed)} {many} were there throughout." if departed else f"No {many} were there."
-    said = f"Of {whole(departed)} {many} that were there at any time, {whole(there)} still were at the end"
-    if gone:
-        said += f"; {whole(gone)} had gone for good"
-    if absent:
-        said += f"; where {whole(absent)} were is not known"
-    least, most = min(record["on_road"]), max(record["on_road"])
-    return f"{said}. At the moments drawn there were {whole(least)} to {whole(most)}."
-
-
-def _draw_recording(times_s: Sequence[float], there: Sequence[int], many: str) -> dict[str, Any]:
-    line = {
-        "x": finite([time_s / _MINUTE_S for time_s in times_s]),
-        "y": finite(there),
-        "mode": "lines",
-        "name": "there",
-        "line": {"color": figures.COLOURS[0], "width": 2.5},
-        "hovertemplate": "minute %{x:.1f}: %{y:,} there<extra></extra>",
-    }
-    layout = {
-        "xaxis": {"title": {"text": "minutes from the start"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": many}, "rangemode": "tozero", "tickformat": ","},
-        "height": 360,
-        "margin": {"l": 70, "r": 30, "t": 12, "b": 48},
-        "showlegend": False,
-    }
-    return {"data": [line], "layout": layout}
-
-
 ALIKE = 1.1
 """Times spent in traffic that differ by less than this factor are reported as equal."""
 UNLIKE = 0.01
 """Difference between shares of arrivals above which mean trip times are hard to compare."""
-_ENGINES = {
-    "fleet": "fleet engine",
-    "agents": "agents engine",
-    "sumo": "SUMO",
-}
+_ENGINES = {"fleet": "fleet engine", "agents": "agents engine", "sumo": "SUMO"}
 
 
-class _Driven(NamedTuple):
-    """One engine's traffic: its record in `run.json`, and values derived from it."""
+@dataclass(frozen=True)
+class EngineTraffic:
+    """
+    One engine's traffic: its record, and values derived from it.
 
-    label: str
-    record: Mapping[str, Any]
+    Parameters
+    ----------
+    record
+        Its record in `run.json`.
+    """
+
+    record: TrafficRecord
 
     @property
-    def called(self) -> str:
+    def label(self) -> str:
+        """The engine's name in tables and plots."""
+        return _ENGINES.get(self.record.engine, self.record.engine)
+
+    @property
+    def name(self) -> str:
         """The engine's name within a sentence."""
         return f"the {self.label}" if self.label.endswith("engine") else self.label
 
     @property
     def begins(self) -> str:
         """The engine's name at the beginning of a sentence."""
-        return self.called[:1].upper() + self.called[1:]
+        return sentence_case(self.name)
 
-    def last(self, name: str) -> int:
-        values = self.record.get(name) or [0]
-        return int(values[-1])
+    @property
+    def departed(self) -> int:
+        """Vehicles that departed during the run."""
+        return self.record.departed[-1]
+
+    @property
+    def absent(self) -> int:
+        """Vehicles whose location is unknown at the end."""
+        return self.record.absent[-1] if self.record.absent else 0
 
     @property
     def mean_trip_s(self) -> float | None:
-        values = self.record.get("mean_trip_s") or [None]
-        return None if values[-1] is None else float(values[-1])
-
-    @property
-    def under_way(self) -> int:
-        return self.last("on_road") + self.last("waiting")
+        """Mean trip of the vehicles that arrived, seconds; None where not known."""
+        return self.record.mean_trip_s[-1] if self.record.mean_trip_s else None
 
     @property
     def spent_s(self) -> float:
         """Seconds on the road or waiting per departed vehicle, arrived or not: the area under both curves."""
-        times = [0.0, *map(float, self.record["times_s"])]
-        there = [0, *(a + b for a, b in zip(self.record["on_road"], self.record["waiting"], strict=True))]
+        times = [0.0, *self.record.times_s]
+        there = [0, *(a + b for a, b in zip(self.record.on_road, self.record.waiting, strict=True))]
         area = sum((times[i + 1] - times[i]) * (there[i + 1] + there[i]) / 2 for i in range(len(times) - 1))
-        return area / self.last("departed") if self.last("departed") else math.nan
+        return area / self.departed if self.departed else math.nan
 
     @property
     def arrived_share(self) -> float:
-        return self.last("arrived") / self.last("departed") if self.last("departed") else math.nan
+        """Share of the departed vehicles that arrived."""
+        return self.record.arrived[-1] / self.departed if self.departed else math.nan
+
+    @property
+    def ending(self) -> str:
+        """One sentence that states how the run ended."""
+        record = self.record
+        said = (
+            f"{self.begins}: of {whole(self.departed)} vehicles, at the end {whole(record.on_road[-1])} were on the "
+            f"road, {whole(record.waiting[-1])} were waiting to enter and {whole(record.arrived[-1])} had arrived"
+        )
+        if self.absent:
+            said += f"; the location of {whole(self.absent)} is unknown"
+        if self.mean_trip_s is not None:
+            said += f", {number(self.mean_trip_s)} s after their departure on average"
+        return f"{said}."
 
 
-def traffic_section(run: FinishedRun, page: dict[str, Any]) -> Safe:
+def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     """
     Show vehicles on the road and waiting over time, and the state at the end, with engines side by side.
 
@@ -148,167 +103,261 @@ def traffic_section(run: FinishedRun, page: dict[str, Any]) -> Safe:
 
     Returns
     -------
-    html
-        The section; empty where the run kept no log of its traffic.
+    values
+        Values for the section's template; None where the run kept no log of its traffic.
     """
-    record = run.run.get("traffic") or {}
-    if not record.get("times_s"):
-        return Safe("")
-    if record.get("engine") in RECORDINGS:
-        return recording_section(run, page, record)
-    driven = [_Driven(_label(one), one) for one in (record, *(record.get("beside") or []))]
-    page["figures"]["traffic"] = _draw(driven)
-    first, others = driven[0], driven[1:]
-    several = f", {first.called} and {' and '.join(one.called for one in others)}" if others else ""
+    record = run.record.traffic
+    if not record.times_s:
+        return None
+    if record.engine in RECORDINGS:
+        return _recording(run, page, record)
+    first, *others = engines = [EngineTraffic(one) for one in (record, *record.beside)]
+    several = f", {first.name} and {' and '.join(one.name for one in others)}" if others else ""
     caption = f"Vehicles on the road and waiting to enter it, over the run{several}"
-    described = " ".join(_ending(one) for one in driven)
-    notes = [_note(one, str(note), several=bool(others)) for one in driven for note in one.record.get("notes") or []]
-    return element(
-        "section",
-        element("h2", "Traffic"),
-        element("p", described),
-        figure("traffic", caption, described=f"{caption}. {described}"),
-        _table(driven),
-        *(_compared(first, other) for other in others),
-        element("ul", *(element("li", note) for note in notes), class_="note") if notes else "",
-        id="traffic",
+    described = " ".join(one.ending for one in engines)
+    notes = [(one, note) for one in engines for note in one.record.notes]
+    named = [f"{one.begins}: {note}" if others and not note.startswith(one.label) else str(note) for one, note in notes]
+    return {
+        "recording": False,
+        "described": described,
+        "figure": page.add("traffic", _draw(engines), caption, f"{caption}. {described}"),
+        "engines": engines,
+        "comparisons": [
+            (f"{first.begins} beside {other.name}", _compared(first, other), _has_reasons(first, other))
+            for other in others
+        ],
+        "notes": named,
+    }
+
+
+def _recording(run: FinishedRun, page: Page, record: TrafficRecord) -> dict[str, object]:
+    """Show the number of data owners present over time, with a plot if the number changes."""
+    there, many = record.on_road, run.owners.many
+    caption, described = f"{sentence_case(many)} present over the run", _presence(record, many)
+    drawn = None
+    if min(there) < max(there):
+        minutes = [time_s / 60 for time_s in record.times_s]
+        hover = "minute %{x:.1f}: %{y:,} present"
+        line = figures.curve(minutes, there, "present", hover, figures.COLOURS[0])
+        drawn = page.add("traffic", _over_time([line], many, legend=False), caption, f"{caption}. {described}")
+    return {"recording": True, "described": described, "figure": drawn, "notes": record.notes}
+
+
+def _presence(record: TrafficRecord, many: str) -> str:
+    """State in one or two sentences how many data owners were present at the end, had left or were absent."""
+    departed, there, gone, absent = (
+        counts[-1] for counts in (record.departed, record.on_road, record.arrived, record.absent)
     )
+    if set(record.on_road) == {departed}:
+        return f"All {whole(departed)} {many} were present throughout." if departed else f"No {many} were present."
+    said = f"Of {whole(departed)} {many} that were present at any time, {whole(there)} still were at the end"
+    if gone:
+        said += f"; {whole(gone)} had left for good"
+    if absent:
+        said += f"; the location of {whole(absent)} is unknown"
+    return f"{said}. At the moments drawn {whole(min(record.on_road))} to {whole(max(record.on_road))} were present."
 
 
-def _label(record: Mapping[str, Any]) -> str:
-    name = str(record.get("engine", "engine"))
-    return _ENGINES.get(name, name)
+def _over_time(traces: Sequence[Figure], unit: str, *, legend: bool) -> Figure:
+    x = figures.axis("minutes from the start", rangemode="tozero")
+    y = figures.axis(unit, rangemode="tozero", tickformat=",")
+    return figures.plot(traces, x, y, height=360, left=70, right=30, legend=legend)
 
 
-def _note(one: _Driven, note: str, *, several: bool) -> str:
-    return f"{one.begins}: {note}" if several and not note.startswith(one.label) else note
+def _draw(engines: Sequence[EngineTraffic]) -> Figure:
+    traces: list[Figure] = []
+    for place, one in enumerate(engines):
+        minutes = [time_s / 60 for time_s in one.record.times_s]
+        paint = figures.COLOURS[place % len(figures.COLOURS)]
+        waiting = [(one.record.waiting, "waiting to enter", "dot")] if any(one.record.waiting) else []
+        for values, words, dash in ((one.record.on_road, "on the road", "solid"), *waiting):
+            label = f"{one.label}, {words}" if len(engines) > 1 else words
+            hover = f"minute %{{x:.1f}}: %{{y:,}} {words}"
+            traces.append(figures.curve(minutes, values, label, hover, paint, dash=dash))
+    return _over_time(traces, "vehicles", legend=True)
 
 
-def _ending(one: _Driven) -> str:
-    """State in one sentence how the run ended."""
-    departed, on_road, waiting, arrived = (
-        whole(one.last(name)) for name in ("departed", "on_road", "waiting", "arrived")
-    )
-    said = (
-        f"{one.begins}: of {departed} vehicles, at the end {on_road} were on the road, {waiting} were waiting to enter "
-        f"and {arrived} had arrived"
-    )
-    if one.last("absent"):
-        said += f"; where {whole(one.last('absent'))} were is not known"
-    if one.mean_trip_s is not None:
-        said += f", {number(one.mean_trip_s)} s after their departure on average"
-    return said + "."
-
-
-def _table(driven: Sequence[_Driven]) -> Safe:
-    rows = [
-        [
-            one.label,
-            *(data(float(one.last(name)), whole(one.last(name))) for name in ("departed", "on_road", "waiting")),
-            data(float(one.last("arrived")), f"{whole(one.last('arrived'))} ({percent(round(one.arrived_share, 3))})"),
-            data(one.mean_trip_s, MISSING if one.mean_trip_s is None else f"{number(one.mean_trip_s)} s"),
-            data(one.spent_s, f"{number(one.spent_s)} s"),
-            data(float(one.record.get("stuck_released") or 0), whole(one.record.get("stuck_released") or 0)),
-        ]
-        for one in driven
-    ]
-    heads = [
-        "Engine",
-        "Departed",
-        "On the road at the end",
-        "Waiting at the end",
-        "Arrived",
-        "Mean trip of those arrived",
-        "On the road or waiting, per vehicle departed",
-        "Let through or teleported when stuck",
-    ]
-    caption = "Traffic over the whole run; a trip is from scheduled departure, waiting to enter included, to arrival"
-    return table(caption, heads, rows)
-
-
-def _compared(first: _Driven, other: _Driven) -> Safe:
-    """State how much the results of two engines differ, and explain the differences of their models."""
+def _compared(first: EngineTraffic, other: EngineTraffic) -> list[str]:
+    """State how much the results of two engines differ."""
     said = []
     ratio = first.spent_s / other.spent_s if other.spent_s else math.nan
     if math.isfinite(ratio):
         apart = max(ratio, 1 / ratio) if ratio > 0 else math.inf
         longer, shorter = (first, other) if ratio > 1 else (other, first)
-        if apart < ALIKE:
-            said.append(f"The two agree within {percent(round(apart - 1, 3))} on the time a vehicle spends in traffic.")
-        else:
-            said.append(
-                f"A vehicle spends {number(apart)} times as long in the traffic of {longer.called} as in that of "
-                f"{shorter.called}: {number(longer.spent_s)} s against {number(shorter.spent_s)} s within the run."
-            )
+        said.append(
+            f"The two agree within {percent(round(apart - 1, 3))} on the time a vehicle spends in traffic."
+            if apart < ALIKE
+            else f"A vehicle spends {number(apart)} times as long in the traffic of {longer.name} as in that of "
+            f"{shorter.name}: {number(longer.spent_s)} s against {number(shorter.spent_s)} s within the run."
+        )
     shares = (first.arrived_share, other.arrived_share)
     if all(map(math.isfinite, shares)) and abs(shares[0] - shares[1]) > UNLIKE:
         fewer, more = (first, other) if shares[0] < shares[1] else (other, first)
         words = (
-            f"Mean trips are of those that arrived: {percent(round(fewer.arrived_share, 3))} with {fewer.called}, "
-            f"{percent(round(more.arrived_share, 3))} with {more.called}."
+            f"Mean trips are of the vehicles that arrived: {percent(round(fewer.arrived_share, 3))} with {fewer.name}, "
+            f"{percent(round(more.arrived_share, 3))} with {more.name}."
         )
         if (fewer.mean_trip_s or 0.0) > (more.mean_trip_s or 0.0):
-            words += f" The longest trips of {fewer.called} are not over and not in its mean: it is further behind."
+            words += (
+                f" The longest trips of {fewer.name} have not ended and are not in its mean: the true difference is "
+                "larger."
+            )
         said.append(words)
-    missing = first.last("departed") - other.last("departed")
+    missing = first.departed - other.departed
     if missing > 0:
+        share = percent(round(missing / first.departed, 4))
         said.append(
-            f"{other.begins} left out {whole(missing)} of the vehicles "
-            f"({percent(round(missing / first.last('departed'), 4))}): the notes below say which, and why."
+            f"{other.begins} left out {whole(missing)} of the vehicles ({share}): the notes below state which, and why."
         )
     elif missing < 0:
         said.append(
-            f"{other.begins} drove {whole(-missing)} more vehicles than {first.called}: flows by chance are drawn anew "
-            f"for it, and vehicles that {first.called} passed over are in its files all the same."
+            f"{other.begins} drove {whole(-missing)} more vehicles than {first.name}: flows with random departures are "
+            f"drawn again for it, and its files include vehicles that {first.name} left out."
         )
-    reasons = _reasons(first, other)
-    return element(
-        "div",
-        element("h3", f"{first.begins} beside {other.called}"),
-        element("ul", *(element("li", sentence) for sentence in said)),
-        element("p", reasons) if reasons else "",
-    )
+    return said
 
 
-def _reasons(first: _Driven, other: _Driven) -> str:
-    """Explain the differences of the models, where they are SUMO and the spatial queue."""
-    if {first.record.get("engine"), other.record.get("engine")} not in ({"sumo", "fleet"}, {"sumo", "agents"}):
-        return ""
-    return (
-        "Both drove the vehicles of SUMO’s files, from the same times, by the same routes. In SUMO they stop at "
-        "signals, give way at junctions, keep to the turns and lanes that are open to them, speed up and brake, halt "
-        "at stops, and need room on a lane to enter. In the spatial queue of the other engine a vehicle crosses a link "
-        "at free-flow speed and leaves it when the link’s capacity and the room on the next one allow: it knows "
-        "neither signals nor right of way, and its junctions take no time. Where signals hold vehicles up it is the "
-        "quicker of the two, and where they queue, it queues fewer."
-    )
+def _has_reasons(first: EngineTraffic, other: EngineTraffic) -> bool:
+    """Return whether the engines are SUMO and the spatial queue, the differences of whose models are explained."""
+    return {first.record.engine, other.record.engine} in ({"sumo", "fleet"}, {"sumo", "agents"})
 
 
-def _draw(driven: Sequence[_Driven]) -> dict[str, Any]:
-    traces: list[dict[str, Any]] = []
-    for place, one in enumerate(driven):
-        minutes = [time_s / _MINUTE_S for time_s in one.record["times_s"]]
-        paint = figures.COLOURS[place % len(figures.COLOURS)]
-        for name, words, dash in (("on_road", "on the road", "solid"), ("waiting", "waiting to enter", "dot")):
-            values = one.record[name]
-            if name == "waiting" and not any(values):
-                continue
-            label = f"{one.label}, {words}" if len(driven) > 1 else words
-            traces.append(
-                {
-                    "x": finite(minutes),
-                    "y": finite(values),
-                    "mode": "lines",
-                    "name": label,
-                    "line": {"color": paint, "width": 2.5, "dash": dash},
-                    "hovertemplate": f"minute %{{x:.1f}}: %{{y:,}} {words}<extra></extra>",
-                }
-            )
-    layout = {
-        "xaxis": {"title": {"text": "minutes from the start"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "vehicles"}, "rangemode": "tozero", "tickformat": ","},
-        "height": 360,
-        "margin": {"l": 70, "r": 30, "t": 12, "b": 48},
-        "showlegend": True,
+FURTHEST = 20
+"""Number of links, those whose volumes differ most, that are listed individually."""
+_SAME = 0.999
+"""Correlation from which two assignments of the same problem are taken to agree."""
+_ROUNDING = 1e-6
+
+
+def _gap(value: float) -> str:
+    """Format a relative gap; a small one as a power of ten, because only its order of magnitude matters."""
+    if abs(value) < 1e-12:
+        return "0, within rounding"
+    return number(value) if abs(value) < 1e-3 else percent(value)
+
+
+_MEASURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("Correlation (Pearson)", "correlation", "{:.5f}".format),
+    ("Slope over published", "slope", "{:.3f}".format),
+    ("Sum over published", "ratio", "{:.3f}".format),
+    ("RMSE, vehicles", "rmse", number),
+    ("RMSE, % of mean published", "rmse_percent", number),
+    ("Relative gap", "gap", _gap),
+    ("Mean trip, minutes", "mean_trip_s", lambda value: f"{value / 60:.1f}"),
+)
+
+
+def flow_check_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+    """
+    Compare the run's link volumes with published ones, and explain the differences.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    page
+        The page's embedded data; the figure is added to it.
+
+    Returns
+    -------
+    values
+        Values for the section's template; None where the scenario names no published flows.
+    """
+    check = run.record.flow_check
+    if check is None:
+        return None
+    volumes, verdict = check.volumes, _verdict(check)
+    caption = "One point a link. On the diagonal a volume is as published."
+    described = f"Volume of each link against the published one. {verdict}"
+    links = sorted(range(check.links), key=lambda link: -abs(volumes.run[link] - volumes.published[link]))[:FURTHEST]
+    measures = []
+    for words, key, shown in _MEASURES:
+        values = [getattr(column, key, None) for column in (check.published, check.assignment, check.run)]
+        measures.append((words, [(value, "–" if value is None else shown(value)) for value in values]))
+    return {
+        "check": check,
+        "verdict": verdict,
+        "figure": page.add("flows", _scatter(volumes), caption, described),
+        "measures": measures,
+        "reasons": _reasons(check),
+        "links": links,
     }
-    return {"data": traces, "layout": layout}
+
+
+def _verdict(check: FlowCheckRecord) -> str:
+    run, static = check.run, check.assignment
+    said = f"Over {whole(check.links)} links, the volumes of this run "
+    if run.correlation is None:
+        said += "cannot be compared with the published ones: nothing was driven, or all volumes are alike. "
+    else:
+        said += (
+            f"correlate with the published ones at {run.correlation:.3f}, and differ from them by "
+            f"{number(run.rmse_percent)} % of their mean (root mean square). "
+        )
+    if static.correlation is None:
+        return said
+    if static.correlation > _SAME:
+        return said + (
+            f"The static equilibrium computed here from the same files correlates at {static.correlation:.5f}, so "
+            "network, trips and closed zones are read as their authors meant them (units are not shown by this: "
+            "equilibrium volumes are the same in any unit). The run differs because its model differs."
+        )
+    return said + (
+        f"But the static equilibrium computed here from the same files correlates at only {static.correlation:.3f}: "
+        "the published flows are not the equilibrium of these files as they were read. Check network, trips and costs "
+        "(our costs leave out tolls and distances) first."
+    )
+
+
+def _reasons(check: FlowCheckRecord) -> list[str]:
+    """Return why the volumes of the run differ from a static equilibrium, and the notes on the comparison."""
+    published, vehicles = check.published, check.vehicles
+    said = []
+    if published.over_capacity:
+        said.append(
+            "A queue lets no more vehicles through than its capacity, and the formula does: "
+            f"{whole(published.over_capacity)} of the published volumes are above capacity, the highest "
+            f"{published.highest_load:.2f} times it. There, vehicles wait or take another route."
+        )
+    if not math.isclose(check.stands_for, 1.0, rel_tol=0.01):
+        said.append(
+            f"The run drove {whole(vehicles)} vehicles for {whole(check.trips)} trips, so its volumes are multiplied "
+            f"by {check.stands_for:.3g}; with fewer vehicles on the road its queues are shorter."
+        )
+    said.append(
+        "In equilibrium all trips know the times that they will cause. Here drivers use times measured earlier, and "
+        "most keep their route: some of the routes are not the quickest."
+        if check.routing == "reactive"
+        else "Here routing is free-flow: every driver takes the route that is quickest on empty roads, so the volumes "
+        "do not depend on congestion."
+    )
+    said.append("The roads of the run are empty at its start and at its end; the static flows never start or end.")
+    if check.unfinished:
+        said.append(
+            f"{whole(check.unfinished)} of {whole(check.departed)} vehicles had not arrived at the end; the rest of "
+            "their routes counts in the volumes."
+        )
+    if check.departed < vehicles:
+        said.append(f"{whole(vehicles - check.departed)} vehicles had not departed by the end, and are not counted.")
+    difference = published.cost_difference
+    if difference is not None:
+        same = "are the published ones, within rounding"
+        differ = f"differ from the published ones by up to {percent(difference)}"
+        said.append(f"Our travel times at the published volumes {same if difference < _ROUNDING else differ}.")
+    return [*said, *check.notes]
+
+
+def _scatter(volumes: LinkVolumes) -> Figure:
+    names = [f"{start} → {end}" for start, end in zip(volumes.from_, volumes.to, strict=True)]
+    reach = 1.04 * max(1.0, *volumes.published, *volumes.assignment, *volumes.run)
+    traces = [figures.curve([0, reach], [0, reach], "as published", None, width=1, dash="dot")]
+    for column, words, paint, symbol, size in (
+        (volumes.assignment, "Static, computed here", figures.COLOURS[5], "circle-open", 9),
+        (volumes.run, "This run", figures.COLOURS[1], "circle", 6),
+    ):
+        hover = "link %{text}<br>published %{x:,.0f}<br>%{y:,.0f}"
+        points = figures.markers(volumes.published, column, words, hover, paint, size=size, symbol=symbol)
+        traces.append({**points, "text": names})
+    x = figures.axis("published volume, vehicles", range=[0, reach])
+    y = figures.axis("volume, vehicles", range=[0, reach])
+    return figures.plot(traces, x, y, height=460, left=80, right=30, legend=True)

@@ -65,8 +65,8 @@ def test_looking_changes_nothing():
     often = drive_alone("fleet", fleet(clock), clock=clock, times_s=[0.5 * k for k in range(1, 119)])
     seldom = drive_alone("fleet", fleet(clock), clock=clock, times_s=[20.0, 59.0])
     for name in SERIES:
-        assert [often[name][39], often[name][117]] == seldom[name]
-    assert seldom["arrived_total"] == 2, "the third departs at tick 40 of half a second and needs 80 more"
+        assert [getattr(often, name)[39], getattr(often, name)[117]] == getattr(seldom, name)
+    assert seldom.arrived_total == 2, "the third departs at tick 40 of half a second and needs 80 more"
 
 
 def test_moments_between_ticks_see_the_earlier_one():
