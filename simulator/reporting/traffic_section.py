@@ -212,7 +212,7 @@ def _compared(first: EngineTraffic, other: EngineTraffic) -> list[str]:
     elif missing < 0:
         said.append(
             f"{other.begins} drove {whole(-missing)} more vehicles than {first.name}: flows with random departures are "
-            f"drawn again for it, and its files include vehicles that {first.name} left out."
+            f"drawn again for it, and the files include vehicles that {first.name} did not drive."
         )
     return said
 

@@ -382,4 +382,4 @@ def test_each_run_is_reported(results, tmp_path, capsys):
         assert all(f'id="{section}"' in source for section in sections[name])
         print_summary(directory)
         told = capsys.readouterr().out
-        assert ("What coalitions found" in told) == (name != "lossy")
+        assert ("Results of the attacks" in told) == (name != "lossy")

@@ -9,8 +9,9 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
+from simulator.experiment.run_record import RunRecord
 from simulator.reporting.report import write_report
-from simulator.reporting.run_reader import Called, called
+from simulator.reporting.run_reader import OwnerNames
 
 PATIENTS = """
 [scenario]
@@ -51,7 +52,7 @@ def test_nobody_calls_a_patient_a_vehicle(tmp_path):
     words = page[: page.index('id="traffic"')]
     body = re.sub(r"<[^>]*>", " ", words[words.index("<body") :])
     assert "What does it cost a patient?" in body
-    assert re.search(r"off by [\d.]+ patients a cell", body)
+    assert re.search(r"had an error of [\d.]+ patients a cell", body)
     assert "patients in the run" in body
     assert "Who can learn what about a patient" in body
     assert not re.search("vehicle|driver", body)
@@ -60,10 +61,10 @@ def test_nobody_calls_a_patient_a_vehicle(tmp_path):
 def test_without_words_they_are_vehicles(tmp_path):
     result = run(_scenario(tmp_path, ""))
     assert result.facts["called"] == ["vehicle", "vehicles"]
-    assert called({}) == called(result.facts) == Called()
-    assert Called().who_pays == "a driver"
-    assert Called("owner", "owners").who_pays == "an owner"
-    assert Called("owner", "owners").unit("m/s") == "m/s"
+    assert RunRecord.model_fields["called"].default == tuple(result.facts["called"]) == OwnerNames()
+    assert OwnerNames().person == "a driver"
+    assert OwnerNames("owner", "owners").person == "an owner"
+    assert OwnerNames("owner", "owners").unit("m/s") == "m/s"
 
 
 @pytest.mark.parametrize("words", ['["patient"]', '["", "patients"]', '"patients"', '["a", "b", "c"]', "[1, 2]"])

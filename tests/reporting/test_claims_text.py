@@ -42,7 +42,7 @@ def test_the_always_row_is_found_in_any_order() -> None:
 def test_nothing_is_learnt() -> None:
     text = sentence(only("report_round_1", 0.0, "exact", [0.0] * 4))
     assert text == (
-        "A server that hears only your first answer learns nothing about where you are: what is seen is equally "
+        "A server that receives only your first answer learns nothing about where you are: the observation is equally "
         "likely wherever you are."
     )
 
@@ -50,7 +50,7 @@ def test_nothing_is_learnt() -> None:
 def test_finite_exact() -> None:
     text = sentence(only("report_round_2", math.log(3.2), "exact", [0.1]))
     assert text == (
-        "A server that hears only your second answer can shift the odds between any two places you might be at most "
+        "A server that receives only your second answer can shift the odds between any two places you might be at most "
         "3.20-fold (ε = 1.16)."
     )
 
@@ -66,20 +66,20 @@ def test_a_huge_finite_epsilon_is_called_no_limit() -> None:
 def test_linked_reports_of_sampling_privacy() -> None:
     text = sentence(only("linked_reports", math.inf, "infinite", [0.45] * 4))
     assert text == (
-        "Two servers that put your two answers side by side learn your exact cell with probability 45 %; no ε changes "
+        "Two servers that link your two answers learn your exact cell with probability 45 %; no ε changes "
         "that (δ = 0.45 at every ε)."
     )
 
 
 def test_no_protection() -> None:
     text = sentence(only("report_round_1", math.inf, "infinite", [1.0] * 4), rounds=1)
-    assert text == "A server that hears your answer learns where you are, for certain. There is no protection here."
+    assert text == "A server that receives your answer learns where you are, for certain. There is no protection here."
 
 
 def test_differences_of_a_crowd() -> None:
     crowd = sentence(only("released_differences", math.inf, "infinite", [0.02, 0.0027, 3.4e-4, 3.4e-4], crowd=10))
     assert crowd == (
-        "Anyone who reads the published estimates, if 10 are in your cell, you among them, can shift the odds "
+        "Any reader of the published estimates, if 10 devices, including yours, are in your cell, can shift the odds "
         "between any two places you might be at most 2.72-fold (ε = 1) except with probability 0.27 %; "
         "no ε holds always."
     )
@@ -91,7 +91,7 @@ def test_unknown_is_not_infinite() -> None:
     (found,) = gathered([UNKNOWN])
     assert (found.epsilon, found.kind, found.deltas) == (None, "unknown", ())
     text = sentence(found)
-    assert "may learn anything: nobody has proved a limit" in text
+    assert "may learn anything: no limit is proved" in text
     assert "certain" not in text
 
 
@@ -107,17 +107,18 @@ def test_infinite_with_bounded_delta_says_at_most() -> None:
 @pytest.mark.parametrize(
     ("view", "parameters", "rounds", "subject"),
     [
-        ("linked_reports", {}, 3, "Three servers that put your three answers side by side"),
-        ("linked_reports", {}, 1, "Whoever knows which answer is yours"),
-        ("shuffled_round_1", {"crowd": 1000}, 2, "A server that gets round 1’s answers shuffled among 1,000 devices"),
-        ("shares", {"colluding": 2, "servers": 3}, 2, "2 of the 3 servers that pool the shares they hold"),
+        ("linked_reports", {}, 3, "Three servers that link your three answers"),
+        ("linked_reports", {}, 1, "An observer that knows which answer is yours"),
+        ("shuffled_round_1", {"crowd": 1000}, 2,
+         "A server that receives round 1’s answers shuffled among 1,000 devices"),
+        ("shares", {"colluding": 2, "servers": 3}, 2, "2 of the 3 servers that combine their shares"),
         ("released_counts", {"crowd": 1, "k": 20}, 2,
-         "Anyone who reads the published counts of every round, if you are alone in your cell, where cells below 20"),
-        ("report_round_2", {"queries": 10}, 2, "A server that hears only your second answer, over 10 queries"),
+         "Any reader of the published counts of every round, if you are alone in your cell, where counts below 20"),
+        ("report_round_2", {"queries": 10}, 2, "A server that receives only your second answer, over 10 queries"),
         ("some_later_view", {}, 2, "Some later view"),
     ],
 )  # fmt: skip
-def test_every_onlooker_has_a_name(view: str, parameters: dict[str, Any], rounds: int, subject: str) -> None:
+def test_every_observer_has_a_name(view: str, parameters: dict[str, Any], rounds: int, subject: str) -> None:
     assert sentence(only(view, 1.0, "exact", [0.0], **parameters), rounds=rounds).startswith(subject)
 
 

@@ -11,8 +11,9 @@ from rich.console import Console
 from synthetic_run import SyntheticRun
 from test_report_page import HOSTILE, Page, embedded
 
+from simulator.experiment.run_record import DeploymentRecord
 from simulator.reporting import build_report, print_summary, write_report
-from simulator.reporting.attack_text import attack_lines
+from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_text import ViewClaim, sentence
 from simulator.reporting.deployments_section import coalition_words, deployment_words
 
@@ -130,8 +131,8 @@ def test_gain_is_drawn_with_theory_and_interval(attacked: Path) -> None:
     assert theory["x"] == points["x"]
     assert [round(at) for at in points["x"]] == [1, 2, 3]
     text = Page(source).text
-    assert "Without looking 6 % of the guesses are right" in text
-    assert "server:1, server:2 gained nothing that can be told from chance" in text
+    assert "The baseline guess is right in 6 % of the cases" in text
+    assert "server:1, server:2 had no significant gain" in text
     assert "server:1, server:2, server:3 gained 42.1 to 56.0 points, by mechanism" in text
     assert "rush: shares among 3 servers" in text
 
@@ -152,7 +153,8 @@ def test_loss_is_drawn_paired_and_not(attacked: Path, tmp_path: Path) -> None:
     source = build_report(attacked)
     (drawn,) = figures(source, "loss")
     assert {trace["name"]: trace["y"][-1] for trace in drawn["data"][:3]} == {
-        "each round as heard": pytest.approx(500.0), "only devices heard in every round": 6.5, "nothing lost": 6.0,
+        "each round as received": pytest.approx(500.0), "only devices received in every round": 6.5,
+        "nothing lost": 6.0,
     }  # fmt: skip
     rmse = pd.read_parquet(attacked / "scores.parquet").set_index("mechanism")["rmse"]
     assert drawn["data"][3]["y"] == pytest.approx([rmse["sampling"]])
@@ -181,7 +183,7 @@ def test_the_matrix_is_in_plain_words(attacked: Path) -> None:
     text = Page(build_report(attacked)).text
     assert "Any 1 of the 3 servers Of a report nothing. nothing" in text
     assert "All 3 servers Every report. no ε δ = 0.45" in text
-    assert "Somebody who watches the network Who sent something. not known" in text
+    assert "An observer of the network Who sent something. not known" in text
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ def test_the_matrix_is_in_plain_words(attacked: Path) -> None:
     ],
 )
 def test_deployments_are_called_what_they_are(record: dict[str, Any], words: str) -> None:
-    assert deployment_words(record) == words
+    assert deployment_words(DeploymentRecord(campaign="rush", mechanisms=[], **record)) == words
 
 
 @pytest.mark.parametrize(
@@ -213,12 +215,13 @@ def test_deployments_are_called_what_they_are(record: dict[str, Any], words: str
     ],
 )
 def test_coalitions_are_called_by_who_is_in_them(coalition: list[str], kind: str, servers: int, words: str) -> None:
-    assert coalition_words(coalition, {"kind": kind, "servers": servers}) == words
+    record = DeploymentRecord(campaign="rush", kind=kind, servers=servers, mechanisms=[])
+    assert coalition_words(coalition, record) == words
 
 
 @pytest.mark.parametrize(
     ("colluding", "start"),
-    [(1, "A single one of the 3 servers"), (2, "2 of the 3 servers"), (3, "All 3 servers that pool")],
+    [(1, "One of the 3 servers"), (2, "2 of the 3 servers"), (3, "All 3 servers that combine")],
 )
 def test_shares_are_claimed_in_words(colluding: int, start: str) -> None:
     constant = ((1.0, 0.45),)
@@ -260,7 +263,7 @@ def test_names_of_attacks_are_text(tmp_path: Path, browse: Callable[..., str]) -
 def test_the_terminal_says_what_came_of_it(attacked: Path) -> None:
     lines = attack_lines(pd.read_parquet(attacked / "attacks.parquet"))
     assert len(lines) == 4, "guesses of two kinds, and two numbers of a third"
-    assert lines[0].startswith("shares: 2 of 4 gained nothing that can be told from chance; the best: 62 % right, 6 %")
+    assert lines[0].startswith("shares: 2 of 4 had no significant gain; the best: 62 % right, 6 %")
     assert "at most 220,000 vehicles (vehicles:100, rush, sampling)" in lines[-1]
     stream = io.StringIO()
     print_summary(attacked, Console(file=stream, width=200))

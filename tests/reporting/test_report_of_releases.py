@@ -64,18 +64,16 @@ def test_errors_are_in_their_own_units_and_under_their_own_names(mixed):
     assert "Error by mechanism, in m/s a cell" in page
     assert "root mean square error over all cells and queries, in vehicles and m/s" in page
     assert "No privacy, released by laplace (epsilon = 1)" in page
-    assert "No privacy’s, released by laplace (epsilon = 1), estimates were off by" in page
-    assert "The mean speeds, published through laplace (epsilon = 2), were off by" in page
+    assert "No privacy’s, released by laplace (epsilon = 1), estimates had an error of" in page
+    assert "The mean speeds, published through laplace (epsilon = 2), had an error of" in page
     assert "Nothing private was measured" not in page
     assert "randomized publishes its estimates as they are, not through laplace" in page
 
 
 def test_who_learns_what_speaks_of_places_for_counts_and_of_speeds_for_speeds(mixed):
     page = build_report(mixed)
-    counts = "Anyone who reads the published counts can shift the odds between any two places you might be at most 2.72"
-    speeds = (
-        "Anyone who reads the published speeds can shift the odds between any two speeds you might go at at most 7.39"
-    )
+    counts = "Any reader of the published counts can shift the odds between any two places you might be at most 2.72"
+    speeds = "Any reader of the published speeds can shift the odds between any two speeds at which you might drive at most 7.39"
     assert counts in page
     assert speeds in page
 

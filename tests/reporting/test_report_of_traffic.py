@@ -97,8 +97,8 @@ def test_two_engines_stand_side_by_side_with_what_sets_them_apart(report_of):
     spent, beside = 600 / 2 * 400 / 1000, 200 / 2 * 400 / 990
     assert f"A vehicle spends {spent / beside:.2f} times as long in the traffic of SUMO as in that of the fleet" in said
     assert f"{spent:.0f} s against {beside:.1f} s" in said
-    assert "Mean trips are of those that arrived: 40 % with SUMO, 79.8 % with the fleet engine." in said
-    assert "The longest trips of SUMO are not over" in said
+    assert "Mean trips are of the vehicles that arrived: 40 % with SUMO, 79.8 % with the fleet engine." in said
+    assert "The longest trips of SUMO have not ended" in said
     assert "The fleet engine left out 10 of the vehicles (1 %)" in said
     assert "stop at signals" in said
     assert "The fleet engine: 10 not driven: buses" in said
@@ -119,7 +119,7 @@ def test_engines_that_agree_are_said_to(report_of):
     said = words(section(report_of({**FLEET, "beside": [near]})))
     assert "The two agree within 0 %" in said
     assert "signals" not in said
-    assert "Mean trips are of those" not in said
+    assert "Mean trips are of" not in said
     assert "left out" not in said
 
 
@@ -127,7 +127,7 @@ def test_what_is_not_known_is_not_made_up(report_of):
     unknown = record("fleet", on_road=30, waiting=0, arrived=10, mean_trip_s=None, absent=5)
     said = words(section(report_of(unknown)))
     assert "The fleet engine: of 45 vehicles" in said
-    assert "where 5 were is not known" in said
+    assert "the location of 5 is unknown" in said
     assert "on average" not in said
     assert "–" in said
 
@@ -135,9 +135,9 @@ def test_what_is_not_known_is_not_made_up(report_of):
 def test_a_recording_drives_nobody(report_of):
     page = report_of(record("trace", on_road=30, waiting=0, arrived=10, mean_trip_s=None, absent=5, notes=["a gap"]))
     said = words(section(page))
-    assert "Of 45 vehicles that were there at any time, 30 still were at the end" in said
-    assert "10 had gone for good" in said
-    assert "where 5 were is not known" in said
+    assert "Of 45 vehicles that were present at any time, 30 still were at the end" in said
+    assert "10 had left for good" in said
+    assert "the location of 5 is unknown" in said
     assert "a gap" in said
     assert "arrived" not in said
     assert "waiting" not in said
@@ -149,7 +149,7 @@ def test_who_stays_throughout_needs_no_plot(report_of):
     for name in ("on_road", "departed"):
         still[name] = [85] * 4
     page = report_of(still)
-    assert "All 85 vehicles were there throughout." in words(section(page))
+    assert "All 85 vehicles were present throughout." in words(section(page))
     assert "figure" not in section(page)
 
 

@@ -74,12 +74,12 @@ def test_numbers_are_those_of_the_files(small: Path) -> None:
 def test_verdict_and_price_are_said_in_words(small: Path) -> None:
     text = Page(build_report(small)).text
     rmse = pd.read_parquet(small / "scores.parquet").set_index("mechanism")["rmse"]
-    assert f"Sampling Privacy’s estimates were off by {number(rmse['sampling'])} vehicles" in text
+    assert f"Sampling Privacy’s estimates had an error of {number(rmse['sampling'])} vehicles" in text
     assert (
-        f"randomized response’s by {number(rmse['randomized'])}, {number(rmse['randomized'] / rmse['sampling'])} times"
+        f"randomized response’s of {number(rmse['randomized'])}, {number(rmse['randomized'] / rmse['sampling'])} times"
         in text
     )
-    assert "Two servers that put your two answers side by side learn your exact cell with probability 45 %" in text
+    assert "Two servers that link your two answers learn your exact cell with probability 45 %" in text
 
 
 def test_constant_error_and_its_cost(highway: Path) -> None:
@@ -227,12 +227,12 @@ def test_a_report_is_accessible(small: Path) -> None:
 
 
 def test_a_report_says_that_vehicles_are_conserved_or_not(tmp_path: Path, small: Path) -> None:
-    assert "At all 6 queries no vehicle was lost or made up." in Page(build_report(small)).text
+    assert "At all 6 queries the numbers of vehicles add up." in Page(build_report(small)).text
     directory = SyntheticRun().write(tmp_path / "run")
     facts = json.loads((directory / "run.json").read_text())
     facts["traffic_at_queries"][2]["departed"] += 1
     (directory / "run.json").write_text(json.dumps(facts))
-    assert "At 1 of 6 queries the vehicles do not add up." in Page(build_report(directory)).text
+    assert "At 1 of 6 queries the numbers of vehicles do not add up." in Page(build_report(directory)).text
 
 
 def test_write_report_leaves_one_whole_file(tmp_path: Path) -> None:

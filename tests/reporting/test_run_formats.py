@@ -50,7 +50,8 @@ def test_a_run_of_version_0_1_0_has_every_column_that_is_written_now(old, tmp_pa
     for name in ("estimates", "rounds", "scores", "claims", "attacks", "cells"):
         assert set(getattr(now, name).columns) == set(getattr(then, name).columns)
     assert set(then.scores["statistic"]) == {"count"}
-    assert now.run["format"] == RUN_FORMAT
+    assert now.record.format == RUN_FORMAT
+    assert then.record.format == 1
 
 
 @pytest.mark.parametrize("number", [RUN_FORMAT + 1, 0, "2", None, 1.5])

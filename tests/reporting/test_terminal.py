@@ -1,7 +1,5 @@
 import io
-import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -32,15 +30,6 @@ def test_summary_of_a_directory(tmp_path: Path) -> None:
     assert f"Results: {directory}" in text
     assert f"Report: {write_report(directory)}" in printed(directory)
     assert "\x1b" not in text, "no colours where there is no terminal"
-
-
-def test_summary_of_frames_in_memory(small: Path) -> None:
-    frames = SimpleNamespace(
-        run=json.loads((small / "run.json").read_text()),
-        scores=pd.read_parquet(small / "scores.parquet").assign(statistic="count"),
-        claims=pd.read_parquet(small / "claims.parquet"),
-    )
-    assert "Sampling Privacy" in printed(frames)
 
 
 def test_summary_names_campaigns_where_there_are_several(tmp_path: Path) -> None:
