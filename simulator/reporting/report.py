@@ -17,7 +17,6 @@ from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_text import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
-from simulator.reporting.details_section import rounds_section, scenario_section
 from simulator.reporting.errors_section import occupancy_section, scores_section
 from simulator.reporting.figures import Page
 from simulator.reporting.formatting import (
@@ -171,6 +170,58 @@ def _asset(name: str) -> str:
 def _hash(script: str) -> str:
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+ROUND_COUNTS = ("asked", "answered", "counted", "late", "lost", "rejected", "unpaired", "duplicates")
+ANSWERED = ("counted", "late", "lost", "rejected", "unpaired")
+"""What became of each answer."""
+
+
+def rounds_section(run: FinishedRun) -> dict[str, object]:
+    """
+    Tabulate the devices asked, answered and counted, by mechanism and round.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    values
+        Values for the section's template.
+    """
+    keys = ["campaign", "mechanism", "round"]
+    counts = [column for column in (*ROUND_COUNTS, "bytes_up") if column in run.rounds]
+    totals = run.rounds.groupby(keys, sort=False, observed=True)[counts].sum().reset_index()
+    fates = totals[[column for column in ANSWERED if column in totals]].sum(axis=1)
+    return {
+        "columns": ROUND_COUNTS,
+        "several": run.rounds["campaign"].nunique() > 1,
+        "rows": totals.to_dict("records"),
+        "balanced": bool((fates == totals["answered"]).all()),
+    }
+
+
+def scenario_section(run: FinishedRun) -> dict[str, object]:
+    """
+    Check that at each query every vehicle is in one state.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    values
+        Values for the section's template, which states what was simulated, with which software, and how long it took.
+    """
+    queries = [
+        (query, query.departed == query.waiting + query.on_road + query.arrived + query.absent)
+        for query in run.record.traffic_at_queries
+    ]
+    return {"queries": queries, "unbalanced": sum(not balanced for _, balanced in queries)}
 
 
 FILE_NAME = "report.html"

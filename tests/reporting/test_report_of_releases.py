@@ -73,7 +73,10 @@ def test_errors_are_in_their_own_units_and_under_their_own_names(mixed):
 def test_who_learns_what_speaks_of_places_for_counts_and_of_speeds_for_speeds(mixed):
     page = build_report(mixed)
     counts = "Any reader of the published counts can shift the odds between any two places you might be at most 2.72"
-    speeds = "Any reader of the published speeds can shift the odds between any two speeds at which you might drive at most 7.39"
+    speeds = (
+        "Any reader of the published speeds can shift the odds between any two speeds at which you might drive at "
+        "most 7.39"
+    )
     assert counts in page
     assert speeds in page
 
