@@ -1,13 +1,13 @@
-"""Report sections: errors by occupancy and by mechanism, and the bias of refined estimates."""
+"""Report sections: errors by occupancy and by mechanism."""
 
 from typing import Any
 
 from pandas import DataFrame
 
-from simulator.experiment.run_record import MeasuredRefinement, OccupancyTheory, RefinementRecord
+from simulator.experiment.run_record import OccupancyTheory
 from simulator.reporting import figures
 from simulator.reporting.figures import Drawn, Page
-from simulator.reporting.formatting import number, whole
+from simulator.reporting.formatting import whole
 from simulator.reporting.run_reader import COUNT, FinishedRun
 
 
@@ -63,7 +63,7 @@ def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, Occupa
 
 def scores_section(run: FinishedRun) -> dict[str, object]:
     """
-    Tabulate the errors by mechanism, one table for each unit, and describe every refined estimate.
+    Tabulate the errors by mechanism, one table for each unit.
 
     Parameters
     ----------
@@ -78,7 +78,6 @@ def scores_section(run: FinishedRun) -> dict[str, object]:
     return {
         "several": run.scores["campaign"].nunique() > 1,
         "tables": {unit: _rows_with_bars(scores) for unit, scores in run.scores_by_unit.items()},
-        "refined": [(run.label(name), _refinement_words(refined)) for name, refined in run.refined.items()],
     }
 
 
@@ -87,30 +86,3 @@ def _rows_with_bars(scores: DataFrame) -> list[dict[Any, Any]]:
     largest = scores["rmse"].max()
     bars = 100 * scores["rmse"].fillna(0) / largest if largest > 0 else 0.0
     return scores.assign(bar=bars).to_dict("records")
-
-
-def _refinement_words(refined: RefinementRecord) -> str:
-    sentences = [f"Made of {refined.made_of}.", f"In general it is {refined.bias}."]
-    if refined.keeps.never_worse == "in each cell":
-        sentences.append("In no cell is its error larger than that of the unrefined estimate.")
-    for measured in refined.measured:
-        prefix = f"Campaign {measured.campaign}: in" if len(refined.measured) > 1 else "In"
-        sentences.append(f"{prefix} this run its mean error was {_biases(measured)}.")
-        if measured.drift_rmse is not None:
-            sentences.append(
-                f"In theory {number(measured.drift_rmse)} vehicles (root mean square) of its error come from counts "
-                f"that changed between the queries, {number(measured.spread_rmse)} from randomization."
-            )
-    return " ".join([*sentences, f"Its interval is {refined.interval}. {refined.claims}"])
-
-
-def _biases(measured: MeasuredRefinement) -> str:
-    return (
-        f"{_signed(measured.bias_busy)} vehicles in the busiest tenth of the cells and {_signed(measured.bias_other)} "
-        f"in the others (unrefined {_signed(measured.unrefined_bias_busy)} and "
-        f"{_signed(measured.unrefined_bias_other)})"
-    )
-
-
-def _signed(value: float | None) -> str:
-    return number(value) if value is None or value <= 0 else f"+{number(value)}"

@@ -55,6 +55,11 @@ def number(value: float | None) -> str:
     return text.replace("-", "−")
 
 
+def signed(value: float | None) -> str:
+    """Format a quantity as `number` does, with a plus sign where it is above 0."""
+    return number(value) if value is None or value <= 0 else f"+{number(value)}"
+
+
 def _scientific(value: float) -> str:
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"

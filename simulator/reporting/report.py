@@ -28,6 +28,7 @@ from simulator.reporting.formatting import (
     percent,
     real,
     sentence_case,
+    signed,
     size,
     whole,
 )
@@ -38,6 +39,7 @@ from simulator.reporting.traffic_section import flow_check_section, traffic_sect
 
 FORMATS: dict[str, Callable[[float | None], str]] = {
     "number": number,
+    "signed": signed,
     "parameter": parameter,
     "whole": whole,
     "percent": percent,

@@ -226,7 +226,6 @@ FURTHEST = 20
 """Number of links, those whose volumes differ most, that are listed individually."""
 _SAME = 0.999
 """Correlation from which two assignments of the same problem are taken to agree."""
-_ROUNDING = 1e-6
 
 
 def _gap(value: float) -> str:
@@ -279,7 +278,6 @@ def flow_check_section(run: FinishedRun, page: Page) -> dict[str, object] | None
         "verdict": verdict,
         "figure": page.add("flows", _scatter(volumes), caption, described),
         "measures": measures,
-        "reasons": _reasons(check),
         "links": links,
     }
 
@@ -307,44 +305,6 @@ def _verdict(check: FlowCheckRecord) -> str:
         "the published flows are not the equilibrium of these files as they were read. Check network, trips and costs "
         "(our costs leave out tolls and distances) first."
     )
-
-
-def _reasons(check: FlowCheckRecord) -> list[str]:
-    """Return why the volumes of the run differ from a static equilibrium, and the notes on the comparison."""
-    published, vehicles = check.published, check.vehicles
-    said = []
-    if published.over_capacity:
-        said.append(
-            "A queue lets no more vehicles through than its capacity, and the formula does: "
-            f"{whole(published.over_capacity)} of the published volumes are above capacity, the highest "
-            f"{published.highest_load:.2f} times it. There, vehicles wait or take another route."
-        )
-    if not math.isclose(check.stands_for, 1.0, rel_tol=0.01):
-        said.append(
-            f"The run drove {whole(vehicles)} vehicles for {whole(check.trips)} trips, so its volumes are multiplied "
-            f"by {check.stands_for:.3g}; with fewer vehicles on the road its queues are shorter."
-        )
-    said.append(
-        "In equilibrium all trips know the times that they will cause. Here drivers use times measured earlier, and "
-        "most keep their route: some of the routes are not the quickest."
-        if check.routing == "reactive"
-        else "Here routing is free-flow: every driver takes the route that is quickest on empty roads, so the volumes "
-        "do not depend on congestion."
-    )
-    said.append("The roads of the run are empty at its start and at its end; the static flows never start or end.")
-    if check.unfinished:
-        said.append(
-            f"{whole(check.unfinished)} of {whole(check.departed)} vehicles had not arrived at the end; the rest of "
-            "their routes counts in the volumes."
-        )
-    if check.departed < vehicles:
-        said.append(f"{whole(vehicles - check.departed)} vehicles had not departed by the end, and are not counted.")
-    difference = published.cost_difference
-    if difference is not None:
-        same = "are the published ones, within rounding"
-        differ = f"differ from the published ones by up to {percent(difference)}"
-        said.append(f"Our travel times at the published volumes {same if difference < _ROUNDING else differ}.")
-    return [*said, *check.notes]
 
 
 def _scatter(volumes: LinkVolumes) -> Figure:
