@@ -19,6 +19,7 @@ MOST_NAMED = 5
 PACKAGES = (
     "dp-accounting",
     "geopandas",
+    "jinja2",
     "networkx",
     "numba",
     "numpy",
