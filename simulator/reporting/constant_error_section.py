@@ -4,7 +4,7 @@ import math
 
 from simulator.experiment.run_record import LossRecord, MechanismRecord, PublishedLeakage
 from simulator.reporting import figures
-from simulator.reporting.claims_text import ViewClaim, view_claims
+from simulator.reporting.claims_section import ViewClaim, view_claims
 from simulator.reporting.figures import Drawn, Figure, Page
 from simulator.reporting.formatting import SUPERSCRIPTS, listed, number, parameter, percent, related, whole
 from simulator.reporting.run_reader import RELEASED_BY, UNMATCHED, FinishedRun
@@ -36,7 +36,7 @@ def growth_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     sampled = [mechanism for mechanism in run.record.mechanisms if mechanism.kind == "sampling_privacy"]
     if figure is None and not sampled:
         return None
-    sentences = [said for mechanism in run.private.values() if (said := growth_sentence(run, mechanism))]
+    sentences = [text for mechanism in run.private.values() if (text := growth_sentence(run, mechanism))]
     drawn: Drawn | None = None
     if figure is not None:
         described = " ".join(["Error per cell against the number of devices asked.", *sentences])

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
 from simulator.reporting.attacks_section import attacks_section
-from simulator.reporting.claims_text import claims_section
+from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
 from simulator.reporting.errors_section import occupancy_section, scores_section

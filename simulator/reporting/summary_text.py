@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from simulator.reporting.claims_text import ViewClaim, sentence, view_claims
+from simulator.reporting.claims_section import ViewClaim, sentence, view_claims
 from simulator.reporting.formatting import number, percent, whole
 from simulator.reporting.run_reader import COUNT, RELEASED_BY, FinishedRun, OwnerNames, Statistic
 

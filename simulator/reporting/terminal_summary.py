@@ -16,7 +16,7 @@ from rich.text import Text
 
 from simulator.experiment.run_record import RunRecord
 from simulator.reporting.attacks_section import attack_lines
-from simulator.reporting.claims_text import one_line, view_claims
+from simulator.reporting.claims_section import one_line, view_claims
 from simulator.reporting.formatting import clock, counted, duration, number, percent, real, whole
 from simulator.reporting.report import FILE_NAME
 from simulator.reporting.run_reader import FinishedRun

@@ -79,15 +79,15 @@ class EngineTraffic:
     def ending(self) -> str:
         """One sentence that states how the run ended."""
         record = self.record
-        said = (
+        text = (
             f"{self.begins}: of {whole(self.departed)} vehicles, at the end {whole(record.on_road[-1])} were on the "
             f"road, {whole(record.waiting[-1])} were waiting to enter and {whole(record.arrived[-1])} had arrived"
         )
         if self.absent:
-            said += f"; the location of {whole(self.absent)} is unknown"
+            text += f"; the location of {whole(self.absent)} is unknown"
         if self.mean_trip_s is not None:
-            said += f", {number(self.mean_trip_s)} s after their departure on average"
-        return f"{said}."
+            text += f", {number(self.mean_trip_s)} s after their departure on average"
+        return f"{text}."
 
 
 def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
@@ -150,12 +150,12 @@ def _presence(record: TrafficRecord, many: str) -> str:
     )
     if set(record.on_road) == {departed}:
         return f"All {whole(departed)} {many} were present throughout." if departed else f"No {many} were present."
-    said = f"Of {whole(departed)} {many} that were present at any time, {whole(there)} still were at the end"
+    text = f"Of {whole(departed)} {many} that were present at any time, {whole(there)} still were at the end"
     if gone:
-        said += f"; {whole(gone)} had left for good"
+        text += f"; {whole(gone)} had left for good"
     if absent:
-        said += f"; the location of {whole(absent)} is unknown"
-    return f"{said}. At the moments drawn {whole(min(record.on_road))} to {whole(max(record.on_road))} were present."
+        text += f"; the location of {whole(absent)} is unknown"
+    return f"{text}. At the moments drawn {whole(min(record.on_road))} to {whole(max(record.on_road))} were present."
 
 
 def _over_time(traces: Sequence[Figure], unit: str, *, legend: bool) -> Figure:
@@ -179,12 +179,12 @@ def _draw(engines: Sequence[EngineTraffic]) -> Figure:
 
 def _compared(first: EngineTraffic, other: EngineTraffic) -> list[str]:
     """State how much the results of two engines differ."""
-    said = []
+    sentences = []
     ratio = first.spent_s / other.spent_s if other.spent_s else math.nan
     if math.isfinite(ratio):
         apart = max(ratio, 1 / ratio) if ratio > 0 else math.inf
         longer, shorter = (first, other) if ratio > 1 else (other, first)
-        said.append(
+        sentences.append(
             f"The two agree within {percent(round(apart - 1, 3))} on the time a vehicle spends in traffic."
             if apart < ALIKE
             else f"A vehicle spends {number(apart)} times as long in the traffic of {longer.name} as in that of "
@@ -202,19 +202,19 @@ def _compared(first: EngineTraffic, other: EngineTraffic) -> list[str]:
                 f" The longest trips of {fewer.name} have not ended and are not in its mean: the true difference is "
                 "larger."
             )
-        said.append(words)
+        sentences.append(words)
     missing = first.departed - other.departed
     if missing > 0:
         share = percent(round(missing / first.departed, 4))
-        said.append(
+        sentences.append(
             f"{other.begins} left out {whole(missing)} of the vehicles ({share}): the notes below state which, and why."
         )
     elif missing < 0:
-        said.append(
+        sentences.append(
             f"{other.begins} drove {whole(-missing)} more vehicles than {first.name}: flows with random departures are "
             f"drawn again for it, and the files include vehicles that {first.name} did not drive."
         )
-    return said
+    return sentences
 
 
 def _has_reasons(first: EngineTraffic, other: EngineTraffic) -> bool:
@@ -284,23 +284,23 @@ def flow_check_section(run: FinishedRun, page: Page) -> dict[str, object] | None
 
 def _verdict(check: FlowCheckRecord) -> str:
     run, static = check.run, check.assignment
-    said = f"Over {whole(check.links)} links, the volumes of this run "
+    text = f"Over {whole(check.links)} links, the volumes of this run "
     if run.correlation is None:
-        said += "cannot be compared with the published ones: nothing was driven, or all volumes are alike. "
+        text += "cannot be compared with the published ones: nothing was driven, or all volumes are alike. "
     else:
-        said += (
+        text += (
             f"correlate with the published ones at {run.correlation:.3f}, and differ from them by "
             f"{number(run.rmse_percent)} % of their mean (root mean square). "
         )
     if static.correlation is None:
-        return said
+        return text
     if static.correlation > _SAME:
-        return said + (
+        return text + (
             f"The static equilibrium computed here from the same files correlates at {static.correlation:.5f}, so "
             "network, trips and closed zones are read as their authors meant them (units are not shown by this: "
             "equilibrium volumes are the same in any unit). The run differs because its model differs."
         )
-    return said + (
+    return text + (
         f"But the static equilibrium computed here from the same files correlates at only {static.correlation:.3f}: "
         "the published flows are not the equilibrium of these files as they were read. Check network, trips and costs "
         "(our costs leave out tolls and distances) first."

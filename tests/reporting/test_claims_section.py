@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from synthetic_run import claim
 
-from simulator.reporting.claims_text import ViewClaim, one_line, sentence, view_claims, worth_reading
+from simulator.reporting.claims_section import ViewClaim, one_line, sentence, view_claims, worth_reading
 
 UNKNOWN = {"mechanism": "m", "view": "released_counts", "queries": 1, "crowd": 10, "k": None, "colluding": None,
            "servers": None, "epsilon": math.nan, "delta": math.nan, "kind": "unknown", "basis": ""}  # fmt: skip
