@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.error_messages import suggestion
 from scenarios.errors import RuleViolation
-from scenarios.section import PARTY_PATTERN, Count, Name, Section, ValidFields, known_of, tag_by, without_default
+from scenarios.kinds import is_capable
+from scenarios.section import PARTY_PATTERN, ByKind, Count, Name, NamedByKind, Section, ValidFields, broken_names
 
 TARGETS = 2_000
 MAGNITUDE = 1_000
@@ -52,12 +52,9 @@ Member = Annotated[
 ]
 
 
-class AttackSection(Section):
+class AttackSection(NamedByKind):
     """An attack by a coalition on some campaigns and mechanisms; it changes no estimate."""
 
-    kind: str
-    name: Name = Field(default="", json_schema_extra=without_default)
-    """Unique name in key paths and results. Default: the kind."""
     coalition: Annotated[tuple[Member, ...], Field(strict=False)]
     """The parties that pool the messages they received: ``"server:1"``, …, ``"mixer"``, ``"network"``,
     ``"vehicles:N"``. An empty list is an observer who reads only what is published. A party that is a member for some
@@ -78,11 +75,6 @@ class AttackSection(Section):
     could know; or a uniform distribution over the cells."""
     growing: bool = False
     """Whether the attack is also run by the first member alone, by the first two members, and so on."""
-
-    @classmethod
-    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set the name to the kind if no name is given."""
-        return {"name": str(given.get("kind")), **given}
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -181,35 +173,7 @@ class DropOut(AttackSection):
     """The devices that drop out: the target alone, or all devices but the target."""
 
 
-KINDS = (
-    "round_one",
-    "round_two",
-    "link_rounds",
-    "shares",
-    "known_others",
-    "longitudinal",
-    "poisoning",
-    "drop_out",
-)
-
-attack_tag = tag_by("kind")
-
-Attack = Annotated[
-    Annotated[RoundOne, Tag("<round_one>")]
-    | Annotated[RoundTwo, Tag("<round_two>")]
-    | Annotated[LinkRounds, Tag("<link_rounds>")]
-    | Annotated[Shares, Tag("<shares>")]
-    | Annotated[KnownOthers, Tag("<known_others>")]
-    | Annotated[Longitudinal, Tag("<longitudinal>")]
-    | Annotated[Poisoning, Tag("<poisoning>")]
-    | Annotated[DropOut, Tag("<drop_out>")],
-    Discriminator(
-        attack_tag,
-        custom_error_type="choice",
-        custom_error_message="must be one of the known kinds",
-        custom_error_context={"key": "kind", "choices": ", ".join(KINDS)},
-    ),
-]
+Attack = Annotated[AttackSection, ByKind("attack")]
 
 
 def parties_of(coalition: Iterable[Any]) -> tuple[str, ...]:
@@ -227,34 +191,17 @@ MOST_ROUNDS = 3
 """Maximum number of rounds of a mechanism. The exact number, and so which servers exist, is known when it is built."""
 
 
-def broken_attack(
-    attack: ValidFields,
-    *,
-    campaigns: Sequence[ValidFields],
-    mechanisms: Sequence[ValidFields],
-    aggregation: ValidFields,
-    traffic: ValidFields,
-) -> Iterator[RuleViolation]:
-    """Yield each broken rule of one attack; paths are relative to it.
-
-    Parameters
-    ----------
-    attack
-        Valid fields of the attack.
-    campaigns, mechanisms
-        Valid fields of each campaign and of each mechanism.
-    aggregation
-        Valid fields of the aggregation of campaigns without their own.
-    traffic
-        Valid fields of the traffic section.
-    """
-    yield from _names(attack, "mechanisms", "mechanism", mechanisms)
-    yield from _names(attack, "campaigns", "campaign", campaigns)
+def broken_attack(attack: ValidFields, scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield each broken rule between an attack and the scenario's other sections; paths are relative to the attack."""
+    campaigns, traffic = scenario.sections("campaigns"), scenario.section("traffic")
+    yield from broken_names(attack, "mechanisms", "mechanism", scenario.sections("mechanisms"))
+    yield from broken_names(attack, "campaigns", "campaign", campaigns)
     coalition = parties_of(attack.get("coalition") or ())
     if traffic.has("vehicles") and corrupted_in(coalition) > traffic["vehicles"]:
         words = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"
         yield RuleViolation(("coalition",), words, list(coalition))
-    meant = _meant(attack, campaigns)
+    named = attack.get("campaigns")
+    meant = [campaign for campaign in campaigns if named is None or campaign.get("name") in named]
     for place, name in enumerate(attack.get("campaigns") or ()):
         for campaign in meant:
             if campaign.get("name") == name and campaign.get("statistic", "count") != "count":
@@ -263,24 +210,8 @@ def broken_attack(
     counting = [campaign for campaign in meant if campaign.get("statistic", "count") == "count"]
     if not counting:
         return
-    yield from _parties(attack, coalition, counting, aggregation)
+    yield from _parties(attack, coalition, counting, scenario.section("aggregation"))
     yield from _queries(attack, counting)
-
-
-def _names(attack: ValidFields, key: str, what: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
-    if not all(item.has("name") for item in items):
-        return
-    names = [item["name"] for item in items]
-    for place, wanted in enumerate(attack.get(key) or ()):
-        if wanted not in names:
-            hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
-            yield RuleViolation((key, place), f"there is no such {what}{hint}", wanted)
-
-
-def _meant(attack: ValidFields, campaigns: Sequence[ValidFields]) -> list[ValidFields]:
-    """Return the campaigns an attack names, or all campaigns if it names none."""
-    named = attack.get("campaigns")
-    return [campaign for campaign in campaigns if named is None or campaign.get("name") in named]
 
 
 def _parties(
@@ -290,12 +221,13 @@ def _parties(
     if any("aggregation" not in campaign for campaign in campaigns):
         return  # the invalid aggregation has a fault of its own
     deployments = [
-        (campaign.get("name"), default if campaign["aggregation"] is None else known_of(campaign["aggregation"]))
+        (campaign.get("name"), default if campaign["aggregation"] is None else campaign.section("aggregation"))
         for campaign in campaigns
     ]
     if any("kind" not in deployment for _, deployment in deployments):
         return
-    if attack.get("kind") == "shares" and not any(one["kind"] == "secret_shared" for _, one in deployments):
+    shared = any(is_capable("deployment", one["kind"], "shares") for _, one in deployments)
+    if is_capable("attack", attack.get("kind"), "shares") and not shared:
         words = 'needs a campaign with aggregation.kind = "secret_shared": nobody else holds shares'
         yield RuleViolation(("kind",), words, "shares")
         return
@@ -320,25 +252,25 @@ def _parties(
 
 
 def _servers(deployment: ValidFields) -> int:
-    if deployment["kind"] == "secret_shared":
+    if is_capable("deployment", deployment["kind"], "shares"):
         return int(deployment.get("servers") or 2)
-    return MOST_ROUNDS if deployment["kind"] == "per_round" else 1
+    return MOST_ROUNDS if is_capable("deployment", deployment["kind"], "per round") else 1
 
 
 def _has(deployment: ValidFields, member: str) -> bool:
     if member.startswith(VEHICLES) or member == "network":
         return True
     if member == "mixer":
-        return bool(deployment["kind"] == "shuffled")
+        return is_capable("deployment", deployment["kind"], "mixer")
     return int(member.partition(":")[2]) <= _servers(deployment)
 
 
 def _there(deployment: ValidFields) -> str:
-    if deployment["kind"] == "per_round":
+    if is_capable("deployment", deployment["kind"], "per round"):
         return "there are a server for each round, and network"
     servers = [f"server:{number}" for number in range(1, _servers(deployment) + 1)]
     listed = servers if len(servers) <= 4 else [*servers[:2], "…", servers[-1]]
-    return f"there are {', '.join([*listed, *(['mixer'] if deployment['kind'] == 'shuffled' else []), 'network'])}"
+    return f"there are {', '.join([*listed, *(['mixer'] if _has(deployment, 'mixer') else []), 'network'])}"
 
 
 def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[RuleViolation]:

@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from scenarios.errors import RuleViolation
 from scenarios.section import (
     SERVER_PATTERN,
+    ByKind,
     NotNegative,
+    OneOf,
     Positive,
     Probability,
     Section,
     ValidFields,
     number,
-    tag_by,
     without_default,
 )
 
@@ -52,19 +53,8 @@ def _as_table(value: Any) -> Any:
 
 
 Latency = Annotated[
-    Annotated[ConstantLatency, Tag("<constant>")]
-    | Annotated[ExponentialLatency, Tag("<exponential>")]
-    | Annotated[LognormalLatency, Tag("<lognormal>")],
-    Discriminator(
-        tag_by("kind"),
-        custom_error_type="choice",
-        custom_error_message="must be a number of seconds or one of the known kinds",
-        custom_error_context={
-            "key": "kind",
-            "choices": "constant, exponential, lognormal",
-            "shape": "must be a number of seconds, or a table with a kind",
-        },
-    ),
+    ConstantLatency | ExponentialLatency | LognormalLatency,
+    ByKind("latency", shape="must be a number of seconds, or a table with a kind"),
 ]
 
 
@@ -150,7 +140,7 @@ _CANNOT_PAIR = {
 class Aggregation(Section):
     """The servers that add up the reports."""
 
-    kind: Literal["trusted", "per_round", "shuffled", "secret_shared"] = "trusted"
+    kind: Annotated[str, OneOf("deployment")] = "trusted"
     """One server that sees every report; one server for each round; one server behind a mixer that removes the
     identities of devices; or several servers that hold shares of each report."""
     servers: Annotated[int, Field(ge=1, le=MOST_SHARES)] | None = Field(default=None, json_schema_extra=without_default)

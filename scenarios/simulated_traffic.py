@@ -1,4 +1,4 @@
-"""``[traffic]`` of the engines that simulate vehicles: ``fleet``, ``agents`` and ``sumo``."""
+"""``[traffic]`` of any engine, and of those that simulate vehicles: ``fleet``, ``agents`` and ``sumo``."""
 
 import math
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
-from scenarios.permissions import trusted_only
-from scenarios.references import FileReference
-from scenarios.section import NotNegative, Positive, Probability, Section, ValidFields, WholeNumber
+from scenarios.references import FileReference, trusted_only
+from scenarios.roads import ColumnNames
+from scenarios.section import ByKind, NotNegative, OneOf, Positive, Probability, Section, ValidFields, WholeNumber
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""
@@ -73,7 +73,7 @@ Files = Annotated[
 """One reference to a file, several, or none."""
 
 
-class TripColumns(Section):
+class TripColumns(ColumnNames):
     """Columns of a trip table: name in this schema = the file's. Omitted columns are found by their usual names."""
 
     origin: str | None = None
@@ -89,10 +89,6 @@ class TripColumns(Section):
     to_s: str | None = None
     """End of the interval in which the trips of a row depart, evenly distributed."""
 
-    def mapping(self) -> dict[str, str]:
-        """Return the columns that are given: name in this schema to the file's."""
-        return {name: column for name, column in self.model_dump().items() if column is not None}
-
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between the columns of times."""
@@ -102,15 +98,28 @@ class TripColumns(Section):
             yield RuleViolation(("departure_s",), "give either departure_s, or from_s and to_s", known["departure_s"])
 
 
-class DrivenTraffic(Section):
+class TrafficSection(Section):
+    """Fields that all engines have in common."""
+
+    engine: str
+    step_s: Positive = 1.0
+    """Tick of the run's clock, seconds; SUMO's is a whole number of milliseconds."""
+    parked: Literal["silent", "answer"] = "silent"
+    """Whether a vehicle that has arrived, or whose time at its place is over, still answers queries."""
+
+
+Traffic = Annotated[TrafficSection, ByKind("engine", "engine", default="fleet")]
+
+
+class DrivenTraffic(TrafficSection):
     """Vehicles that this simulator drives itself, trip by trip over the roads."""
 
-    engine: Literal["fleet", "agents"] = "fleet"
+    engine: Annotated[str, OneOf("engine", "DrivenTraffic")] = "fleet"
     """``fleet`` moves all vehicles in arrays; ``agents`` runs one process per vehicle, the slow reference."""
     vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
     """Number of vehicles over the whole run, each with one trip. Default: the number of trips in the file of trips or
     the table of zones."""
-    demand: Literal["uniform", "gravity", "trips"] = "uniform"
+    demand: Annotated[str, OneOf("demand")] = "uniform"
     """Destinations: all equally likely, less likely the longer the route, or those of a file of trips."""
     gravity_scale_s: Positive = 600.0
     """Travel time over which ``gravity`` demand falls by a factor e, seconds."""
@@ -145,12 +154,8 @@ class DrivenTraffic(Section):
     reroute_share: Probability | None = None
     """For ``reactive`` routing: share of the driving vehicles that look for a faster route each time, in addition to
     all that are about to depart. Default: 0.1."""
-    step_s: Positive = 1.0
-    """Tick of the engine, seconds."""
     stuck_s: NotNegative = 30.0
     """A vehicle blocked for this long enters the next link although its storage is full, and is counted, seconds."""
-    parked: Literal["silent", "answer"] = "silent"
-    """Whether a vehicle that has arrived still answers queries."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -205,7 +210,7 @@ _MILLISECONDS = 1000.0
 _NEARLY_WHOLE = 1e-6
 
 
-class SumoTraffic(Section):
+class SumoTraffic(TrafficSection):
     """Vehicles driven by SUMO, in a separate process."""
 
     engine: Annotated[Literal["sumo"], trusted_only("SUMO reads whatever files its own files name")]
@@ -221,15 +226,11 @@ class SumoTraffic(Section):
     """SUMO's time when the run begins, seconds. Default: the begin of the config, or 0."""
     seed: Annotated[int, Field(ge=0, le=MOST_SEED)] | None = None
     """SUMO's seed. Default: drawn from the run's seed."""
-    step_s: Positive = 1.0
-    """SUMO's step, seconds; a whole number of milliseconds."""
     mesoscopic: bool = False
     """Whether SUMO runs its mesoscopic model, with queues like engine ``fleet``, instead of car following."""
     teleport_s: NotNegative | None = None
     """Time after which SUMO removes a vehicle that stands still and inserts it further along its route, seconds; 0 for
     never."""
-    parked: Literal["silent", "answer"] = "silent"
-    """Whether a vehicle that has arrived still answers queries."""
     beside: Literal["fleet"] | None = None
     """An engine that drives the same vehicles over the same roads afterwards, to compare its traffic with SUMO's."""
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from scenarios.kinds import title as title_of
 from simulator.experiment.run_directory import RUN_FORMAT
 
 
@@ -63,28 +64,6 @@ def called(run: Mapping[str, Any]) -> Called:
     return Called(*map(str, words)) if words else Called()
 
 
-TITLES = {
-    "no_privacy": "No privacy",
-    "randomized_response": "Randomized response",
-    "sampling_privacy": "Sampling Privacy",
-    "k_randomized_response": "k-ary randomized response",
-    "sue": "Symmetric unary encoding",
-    "oue": "Optimised unary encoding",
-    "the": "Thresholded histogram encoding",
-    "olh": "Optimal local hashing",
-    "subset_selection": "Subset selection",
-    "hadamard_response": "Hadamard response",
-    "longitudinal_unary": "Memoised unary encoding",
-    "distributed_laplace": "Distributed Laplace",
-    "warner": "Warner’s randomized response",
-    "sampling_and_noise": "Sampling and noise",
-    "sampled_response": "Sampled randomized response",
-    "anonymized_local": "Anonymized Local Privacy",
-    "anonymized_first_attempt": "Anonymized Local Privacy, first attempt",
-    "anonymized_cancelling": "Anonymized Local Privacy, cancelling",
-    "anonymized_deniable": "Anonymized Local Privacy, deniable",
-}
-
 ATTACK_COLUMNS = ("name", "attack", "coalition", "mechanism", "prior", "success", "gain")
 
 
@@ -137,7 +116,7 @@ def mechanism_facts(run: Mapping[str, Any]) -> dict[str, MechanismFacts]:
     facts = {}
     for record, kind in zip(records, kinds, strict=True):
         name = str(record["name"])
-        title = TITLES.get(kind, name)
+        title = title_of("mechanism", kind, name)
         label = title if kinds.count(kind) == 1 or title == name else f"{title} “{name}”"
         facts[name] = MechanismFacts(name, kind, label, int(record.get("rounds") or 1), record)
     return facts
