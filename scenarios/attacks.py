@@ -1,6 +1,5 @@
 """``[[attacks]]``: coalitions and their attacks, and the rules between attacks and the other sections."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
@@ -8,7 +7,17 @@ from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.kinds import is_capable
-from scenarios.section import PARTY_PATTERN, ByKind, Count, Name, NamedByKind, Section, ValidFields, broken_names
+from scenarios.section import (
+    PARTY_PATTERN,
+    ByKind,
+    Count,
+    Name,
+    NamedByKind,
+    Section,
+    ValidFields,
+    broken_names,
+    broken_repeats,
+)
 
 TARGETS = 2_000
 MAGNITUDE = 1_000
@@ -38,9 +47,7 @@ class MemberSection(Section):
 def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault if the last query comes before the first one."""
     if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
-        yield RuleViolation(
-            ("to_query",), f"must be at least from_query = {known.get('from_query') or 1}", known["to_query"]
-        )
+        yield known.violation("to_query", f"must be at least from_query = {known.get('from_query') or 1}")
 
 
 def _member_tag(value: Any) -> str:
@@ -80,17 +87,13 @@ class AttackSection(NamedByKind):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each name given twice, and for a coalition that cannot grow."""
         coalition = parties_of(known.get("coalition") or ())
-        named = {key: known.get(key) or () for key in ("campaigns", "mechanisms", "asked")}
-        for key, names in {"coalition": coalition, **named}.items():
-            for name, times in Counter(names).items():
-                if times > 1:
-                    yield RuleViolation((key,), f"must name each once, and {name} is there {times} times")
+        yield from broken_repeats(known, "coalition", "campaigns", "mechanisms", "asked")
         yield from broken_window(known)
         if known.get("growing") and len(coalition) < 2:
             yield RuleViolation(("growing",), "must be false where the coalition is a single party", value=True)
         vehicles = [member for member in coalition if member.startswith(VEHICLES)]
         if len(vehicles) > 1:
-            yield RuleViolation(("coalition",), "must say once how many vehicles are corrupted", list(vehicles))
+            yield RuleViolation(("coalition",), "must give the number of corrupted vehicles only once", list(vehicles))
 
 
 class RoundOne(AttackSection):
@@ -158,11 +161,11 @@ class Poisoning(AttackSection):
             return
         corrupted = corrupted_in(known["coalition"])
         if not corrupted:
-            words = 'must hold corrupted vehicles, as "vehicles:100": they are who poisons'
+            words = 'must hold corrupted vehicles, as "vehicles:100": they send the inflated reports'
             yield RuleViolation(("coalition",), words, list(known["coalition"]))
         elif known.has("targets") and corrupted > known["targets"]:
             words = f"must be at least the {corrupted} vehicles of the coalition: they are taken from the targets"
-            yield RuleViolation(("targets",), words, known["targets"])
+            yield known.violation("targets", words)
 
 
 class DropOut(AttackSection):
@@ -205,7 +208,7 @@ def broken_attack(attack: ValidFields, scenario: ValidFields) -> Iterator[RuleVi
     for place, name in enumerate(attack.get("campaigns") or ()):
         for campaign in meant:
             if campaign.get("name") == name and campaign.get("statistic", "count") != "count":
-                words = 'must be a campaign with statistic = "count": attacks are on what devices say of their place'
+                words = 'must be a campaign with statistic = "count": attacks use reports of places'
                 yield RuleViolation(("campaigns", place), words, name)
     counting = [campaign for campaign in meant if campaign.get("statistic", "count") == "count"]
     if not counting:
@@ -228,7 +231,7 @@ def _parties(
         return
     shared = any(is_capable("deployment", one["kind"], "shares") for _, one in deployments)
     if is_capable("attack", attack.get("kind"), "shares") and not shared:
-        words = 'needs a campaign with aggregation.kind = "secret_shared": nobody else holds shares'
+        words = 'needs a campaign with aggregation.kind = "secret_shared": no other deployment has shares'
         yield RuleViolation(("kind",), words, "shares")
         return
     lacking = [
@@ -240,11 +243,11 @@ def _parties(
         lacking = [(name, deployment, sorted(nowhere)) for name, deployment, _ in lacking]
     elif attack.get("campaigns") is None and any(not missing for _, _, missing in lacking):
         return
-    told = set()
+    reported = set()
     for name, deployment, missing in lacking:
         for place in missing:
-            if place not in told:
-                told.add(place)
+            if place not in reported:
+                reported.add(place)
                 words = (
                     f"there is no such party in campaigns.{name}, which is {deployment['kind']}: {_there(deployment)}"
                 )

@@ -89,7 +89,7 @@ class Campaign(Section):
                 f"rounds of one campaign must not overlap: a query takes round_gap_s + deadline_s = "
                 f"{number(gap + deadline)} s, longer than every_s = {number(known['every_s'])} s"
             )
-            yield RuleViolation(("every_s",), words, known["every_s"])
+            yield known.violation("every_s", words)
 
 
 def last_round_s(times: ValidFields) -> float:
@@ -102,8 +102,6 @@ def _speeds(known: ValidFields) -> Iterator[RuleViolation]:
     if known.get("statistic") == "count":
         for key in ("lower_mps", "upper_mps", "min_vehicles"):
             if known.has(key):
-                yield RuleViolation((key,), 'goes with statistic = "mean_speed" or "median_speed"', known[key])
+                yield known.violation(key, 'goes with statistic = "mean_speed" or "median_speed"')
     elif known.has("lower_mps", "upper_mps") and known["upper_mps"] <= known["lower_mps"]:
-        yield RuleViolation(
-            ("upper_mps",), f"must be above lower_mps = {number(known['lower_mps'])}", known["upper_mps"]
-        )
+        yield known.violation("upper_mps", f"must be above lower_mps = {number(known['lower_mps'])}")

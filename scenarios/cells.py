@@ -159,13 +159,13 @@ class LocationCells(_Places):
         if known["file"] is None:
             for key in ("columns", "separator", "where", "crs"):
                 if known.has(key):
-                    yield RuleViolation((key,), "goes with file", known[key])
+                    yield known.violation(key, "goes with file")
             if known.get("header") is False:
                 yield RuleViolation(("header",), "goes with file", value=False)
         elif known["top"] is not None:
-            yield RuleViolation(("top",), "is of the table of owners, and goes without file", known["top"])
+            yield known.violation("top", "is of the table of owners, and goes without file")
         if known["names"] is not None and known["top"] is not None:
-            yield RuleViolation(("top",), "must be left out where names are given", known["top"])
+            yield known.violation("top", "must be left out where names are given")
 
 
 Bounds = tuple[float, float, float, float]

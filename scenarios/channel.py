@@ -81,7 +81,7 @@ class Outage(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for an outage that ends before it begins."""
         if known.has("from_s", "to_s") and known["to_s"] <= known["from_s"]:
-            yield RuleViolation(("to_s",), f"must be above from_s = {number(known['from_s'])}", known["to_s"])
+            yield known.violation("to_s", f"must be above from_s = {number(known['from_s'])}")
 
 
 class Channel(Section):
@@ -125,15 +125,15 @@ class Channel(Section):
         for name in ("loss_one", "loss_two"):
             if known.get(name) is not None and known[name] != known["loss"]:
                 words = f"must equal loss = {number(known['loss'])}, or be left out, where burst_s is above 0"
-                yield RuleViolation((name,), words, known[name])
+                yield known.violation(name, words)
 
 
 FEWEST_SHARES = 2
 MOST_SHARES = 255
 
 _CANNOT_PAIR = {
-    "per_round": "its servers would have to compare who answered in which round, and so link the answers",
-    "shuffled": "its server has nothing that tells one report from another",
+    "per_round": "its servers would have to compare which devices answered in each round, and so link the answers",
+    "shuffled": "its server has nothing that distinguishes one report from another",
 }
 
 

@@ -41,7 +41,7 @@ class Heading(Section):
         """Yield a fault for a warm-up as long as the run."""
         if known.has("duration_s", "warmup_s") and known["warmup_s"] >= known["duration_s"]:
             words = f"must be below duration_s = {number(known['duration_s'])}"
-            yield RuleViolation(("warmup_s",), words, known["warmup_s"])
+            yield known.violation("warmup_s", words)
 
 
 MOST_OUTSIDE = 10**12
@@ -112,10 +112,10 @@ class Fcd(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between moments and formats."""
         if known.has("from_s", "to_s") and known["from_s"] > known["to_s"]:
-            yield RuleViolation(("from_s",), f"must be at most to_s = {number(known['to_s'])}", known["from_s"])
+            yield known.violation("from_s", f"must be at most to_s = {number(known['to_s'])}")
         formats = known.get("formats") or ()
         if len(set(formats)) < len(formats):
             yield RuleViolation(("formats",), "must differ", list(formats))
         for key in ("every_s", "from_s"):
             if "kepler" in formats and known.has(key) and abs(known[key] - round(known[key])) > _NEARLY_WHOLE:
-                yield RuleViolation((key,), "must be whole seconds: kepler.gl's times are", known[key])
+                yield known.violation(key, "must be whole seconds: kepler.gl's times are")

@@ -36,6 +36,7 @@ class Kind(NamedTuple):
 
 
 _BUILD = "simulator.experiment.build."
+_DRIVEN = "simulated_traffic:DrivenTraffic"
 
 
 def _kind(role_model: str, name: str, title: str, constructor: str, *capabilities: str) -> Kind:
@@ -130,18 +131,19 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _cells("stations", "stations", "StationCells", "places"),
         _cells("locations", "locations", "LocationCells", "places"),
     ),
-    # "routed": vehicles drive the trips of the scenario's demand; "recorded": positions are read with the city.
+    # "routed": vehicles drive the trips of the scenario's demand; "processes": each vehicle is a process;
+    # "recorded": positions are read with the city.
     "engine": (
-        _kind("simulated_traffic:DrivenTraffic", "fleet", "fleet engine", f"{_BUILD}engine:build_fleet", "routed"),
-        _kind("simulated_traffic:DrivenTraffic", "agents", "agents engine", f"{_BUILD}engine:build_agents", "routed"),
+        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_fleet", "routed"),
+        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_agents", "routed", "processes"),
         _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo"),
         _recorded("trace", "recorded trace", "TraceTraffic", "read_recording"),
         _recorded("static", "data owners", "StaticTraffic", "read_static"),
     ),
     "demand": (
-        _kind("simulated_traffic:DrivenTraffic", "uniform", "uniform demand", f"{_BUILD}demand:draw_demand"),
-        _kind("simulated_traffic:DrivenTraffic", "gravity", "gravity demand", f"{_BUILD}demand:draw_demand"),
-        _kind("simulated_traffic:DrivenTraffic", "trips", "trips of a file", f"{_BUILD}demand:read_demand"),
+        _kind(_DRIVEN, "uniform", "uniform demand", f"{_BUILD}demand:draw_demand"),
+        _kind(_DRIVEN, "gravity", "gravity demand", f"{_BUILD}demand:draw_demand"),
+        _kind(_DRIVEN, "trips", "trips of a file", f"{_BUILD}demand:read_demand"),
     ),
     # "mixer": a mixer stands before the server; "per round": a server for each round; "shares": servers hold shares.
     "deployment": (

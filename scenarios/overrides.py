@@ -1,6 +1,5 @@
 """Overrides: ``key.path=value`` applied to a scenario before it is checked."""
 
-import difflib
 import os
 import re
 import tomllib
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from scenarios.errors import Fault, item_names
+from scenarios.section import suggestion
 
 Overrides = Iterable[str] | Mapping[str, Any]
 """Texts ``a.b=v``, or values by their key paths: ``{"a.b": v}``."""
@@ -129,8 +129,6 @@ def _item(items: list[Any], path: list[str], done: int) -> tuple[int, int]:
     if wanted.isascii() and wanted.isdecimal() and int(wanted) < len(items):
         return int(wanted), 1
     known = [name for name in names if name is not None]
-    near = difflib.get_close_matches(wanted, known, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
     listed = ", ".join(known) or "none with a name"
-    words = f"there is no such item{hint}; there are {len(items)}: {listed}"
+    words = f"there is no such item{suggestion(wanted, known)}; there are {len(items)}: {listed}"
     raise _RefusedError(Fault(".".join(path[: done + 1]), words, wanted))

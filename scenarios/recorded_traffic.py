@@ -25,7 +25,7 @@ def _time_format(text: str) -> str:
     except ValueError:
         back = None
     if back != _EXAMPLE:
-        raise rule('must say how a date and a time of day are written, as "%d/%m/%Y %H:%M:%S"')
+        raise rule('must be the format of a date and a time of day, as "%d/%m/%Y %H:%M:%S"')
     return text
 
 
@@ -73,7 +73,7 @@ class OwnerColumns(ColumnNames):
         if given not in {("lon", "lat"), ("x", "y"), ()}:
             yield RuleViolation((), "must name lon and lat, or x and y, or neither", list(given))
         elif not given and known["place"] is None:
-            yield RuleViolation((), "must say where owners are: place, or lon and lat, or x and y")
+            yield RuleViolation((), "must give the position of owners: place, or lon and lat, or x and y")
 
 
 class StaticTraffic(PlaceTable, TrafficSection):
@@ -115,15 +115,15 @@ class StaticTraffic(PlaceTable, TrafficSection):
         yield from broken_crs(known)
         if known.has("window"):
             if columns.lon is None:
-                yield RuleViolation(("window",), "goes with columns.lon and columns.lat", known["window"])
+                yield known.violation("window", "goes with columns.lon and columns.lat")
             yield from broken_window("window", known["window"], ("lon", "lat"))
         if columns.time is None:
             for key in ("start", "dwell_s"):
                 if known.has(key):
-                    yield RuleViolation((key,), "goes with columns.time", known[key])
+                    yield known.violation(key, "goes with columns.time")
         if known.get("one_per") == "owner":
             if columns.owner is None:
-                yield RuleViolation(("one_per",), "needs columns.owner, which says who it is", "owner")
+                yield RuleViolation(("one_per",), "needs columns.owner, the column of their identifiers", "owner")
             if columns.count is not None:
                 yield RuleViolation(
                     ("one_per",), "is for rows that are owners, and columns.count makes rows of many", "owner"
@@ -231,11 +231,9 @@ class TraceTraffic(TrafficSection):
         ):  # others are found by their names
             yield from broken_crs(known)
         if known.has("time_format", "time_unit"):
-            yield RuleViolation(
-                ("time_unit",), "is of numbers, and must be left out with time_format", known["time_unit"]
-            )
+            yield known.violation("time_unit", "is of numbers, and must be left out with time_format")
         if "match" not in known:
             return
         for key, methods in (("match_m", ("nearest", "hmm")), ("match_noise_m", ("hmm",))):
             if known.has(key) and known["match"] not in methods:
-                yield RuleViolation((key,), f"goes with match = {' or '.join(methods)}", known[key])
+                yield known.violation(key, f"goes with match = {' or '.join(methods)}")

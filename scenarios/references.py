@@ -102,18 +102,20 @@ class _NoSuchFileError(Exception):
         super().__init__(f"{words}. {origin}" if origin else words)
 
 
-def locate(reference: str) -> Path:
-    """Return the file that a reference points to.
+def locate(reference: str, what: Kind = "file") -> Path:
+    """Return the file, or the folder, that a reference points to.
 
     Parameters
     ----------
     reference
         A path, or ``data:FOLDER/FILE`` under the folder that ``CROWDVEIL_DATA`` names.
+    what
+        "file" or "folder".
 
     Returns
     -------
     Path
-        An existing file.
+        An existing file or folder.
 
     Raises
     ------
@@ -121,17 +123,14 @@ def locate(reference: str) -> Path:
         If there is no such file; for a ``data:`` reference the message states where to get it.
     """
     try:
-        return _find(reference, Path())
+        return _find(reference, Path(), what=what)
     except _NoSuchFileError as error:
         raise ScenarioError(reference, [Fault("", str(error), reference)]) from None
 
 
 def locate_folder(reference: str) -> Path:
     """Return the folder that a reference points to; like `locate`, for folders."""
-    try:
-        return _find(reference, Path(), what="folder")
-    except _NoSuchFileError as error:
-        raise ScenarioError(reference, [Fault("", str(error), reference)]) from None
+    return locate(reference, "folder")
 
 
 def files_of(value: Any) -> Iterator[tuple[str, Path]]:
@@ -280,9 +279,9 @@ def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
         else:
             return Reference(reference if reference.startswith(DATA_PREFIX) else path.resolve())
     # Of several missing files of one data set, only the first message states where to get it.
-    told: set[str] = context.get("told", set())
-    words = missing.words if missing.origin in told else str(missing)
-    told.add(missing.origin)
+    explained: set[str] = context.get("explained", set())
+    words = missing.words if missing.origin in explained else str(missing)
+    explained.add(missing.origin)
     raise rule(words)
 
 

@@ -1,13 +1,12 @@
 """``[[refinements]]``: post-processing of estimates, in separate result rows that are marked as biased."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from scenarios.errors import RuleViolation
-from scenarios.section import ByKind, Name, NamedByKind, ValidFields
+from scenarios.section import ByKind, Name, NamedByKind, ValidFields, broken_repeats
 
 
 class RefinementSection(NamedByKind):
@@ -19,11 +18,7 @@ class RefinementSection(NamedByKind):
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each mechanism named twice."""
-        for name, times in Counter(known.get("mechanisms") or ()).items():
-            if times > 1:
-                yield RuleViolation(
-                    ("mechanisms",), f"must name each mechanism once, and {name} is there {times} times"
-                )
+        yield from broken_repeats(known, "mechanisms")
 
 
 class Clip(RefinementSection):

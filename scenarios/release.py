@@ -134,7 +134,7 @@ class Released:
             if is_capable("release", self.kind, "whole") and not self.everything_arrives():
                 why = f"{self.kind} takes the counts of all devices asked, so every report must arrive"
         elif self.campaign["statistic"] != "count":
-            why = "devices tell their speed to a trusted server, so it takes kind no_privacy"
+            why = "devices report their speed to a trusted server, so it takes kind no_privacy"
         elif not is_capable("mechanism", mechanism["kind"], "sampled"):
             why = "its server holds noisy answers, not numbers of devices"
         elif mechanism.get("form") != "multi" or mechanism.get("refresh"):
@@ -192,7 +192,7 @@ def _servers(released: Released) -> Iterator[RuleViolation]:
     kind, paired = released.aggregation.get("kind", "trusted"), released.aggregation.get("paired")
     if kind != "trusted" or paired:
         who = "paired reports" if kind == "trusted" else f'aggregation.kind = "{kind}"'
-        words = f"is the work of one trusted server that counts whatever it hears, and not for {who}"
+        words = f"needs one trusted server that counts all reports received, and is not for {who}"
         yield RuleViolation((*released.at, "kind"), words, released.kind)
 
 

@@ -227,7 +227,7 @@ class Grid(RoadSection):
                 yield RuleViolation(
                     ("one_way",),
                     f"one-way avenues need at least 2 rows and 2 columns (here {rows} and {columns}): "
-                    "nobody could come back on the only one",
+                    "no vehicle could come back on the only one",
                     value=True,
                 )
         yield from _spacing(known)
@@ -272,7 +272,7 @@ def broken_crs(known: ValidFields) -> Iterator[RuleViolation]:
     if known["columns"].x is not None and known["crs"] is None:
         yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
     if known["columns"].x is None and known["crs"] is not None:
-        yield RuleViolation(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
+        yield known.violation("crs", "goes with x and y; lon and lat are always WGS84")
 
 
 class Columns(ColumnNames):

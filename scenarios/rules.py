@@ -58,7 +58,7 @@ def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolati
 def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
     if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
         words = f"must be at least scenario.warmup_s = {number(heading['warmup_s'])}: warm-up is without queries"
-        yield RuleViolation(("start_s",), words, campaign["start_s"])
+        yield campaign.violation("start_s", words)
     if not (heading.has("duration_s") and campaign.has("start_s", "queries", "round_gap_s")):
         return
     if campaign["queries"] > 1 and not campaign.has("every_s"):
@@ -70,7 +70,7 @@ def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViola
             f"after scenario.duration_s = {number(heading['duration_s'])} s"
         )
         key = "queries" if campaign["queries"] > 1 else "start_s"
-        yield RuleViolation((key,), words, campaign[key])
+        yield campaign.violation(key, words)
 
 
 def _fcd(heading: ValidFields, fcd: ValidFields) -> Iterator[RuleViolation]:
@@ -90,9 +90,7 @@ def _refinement(scenario: ValidFields, refinement: ValidFields) -> Iterator[Rule
         yield RuleViolation(("total",), words, "asked")
     counted = [campaign for campaign in scenario.sections("campaigns") if campaign.get("statistic", "count") == "count"]
     if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
-        yield RuleViolation(
-            ("window",), "there must be a campaign of counts with several queries", refinement["window"]
-        )
+        yield refinement.violation("window", "there must be a campaign of counts with several queries")
 
 
 def _unique(section: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
@@ -109,11 +107,11 @@ def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
     for index, campaign in enumerate(scenario.sections("campaigns")):
         speeds = campaign.get("statistic", "count") != "count"
         if speeds and mechanisms and not exact:
-            words = "needs a mechanism of kind no_privacy: devices tell their speed to a trusted server"
+            words = "needs a mechanism of kind no_privacy: devices report their speed to a trusted server"
             yield RuleViolation(("campaigns", index, "statistic"), words, campaign["statistic"])
         servers = campaign.section("aggregation")
         if speeds and servers.get("kind", "trusted") != "trusted":
-            words = "must be trusted where speeds are asked for: devices tell theirs to one trusted server"
+            words = "must be trusted where speeds are asked for: devices report them to one trusted server"
             yield RuleViolation(("campaigns", index, "aggregation", "kind"), words, servers["kind"])
         released = released_by(scenario, index)
         for breach in () if released is None else broken_release(released):

@@ -120,22 +120,14 @@ class Scenario(Section):
             The scenario if it has no fault; else all faults, in the order of the sections.
         """
         permissions = permissions or Permissions.of("given as tables")
-        context = {"folder": folder, "given": raw, "told": set(), "permissions": permissions}
+        context = {"folder": folder, "given": raw, "explained": set(), "permissions": permissions}
         try:
             return super().model_validate(raw, context=context, **options)
         except ValidationError as error:
-            faults = [(_as_written(one["loc"], raw), one) for one in error.errors(include_url=False)]
-        faults.sort(key=lambda fault: cls._order(fault[0]))
-        return [
-            Fault(write_path(at, raw), _rule(at, one["ctx"]["rule"]), _received(at, one["input"], raw))
-            for at, one in faults
-        ]
-
-    @classmethod
-    def _order(cls, at: "At") -> tuple[int, int]:
+            faults = [_located(one["loc"], one["ctx"]["rule"], one["input"], raw) for one in error.errors()]
         sections = list(cls.model_fields)
-        section = sections.index(str(at[0])) if at and at[0] in sections else len(sections)
-        return section, at[1] if len(at) > 1 and isinstance(at[1], int) else -1
+        faults.sort(key=lambda fault: _order(fault.at, sections))
+        return [Fault(write_path(fault.at, raw), fault.rule, fault.value) for fault in faults]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Scenario":
         """Return a copy of the scenario with some sections replaced.
@@ -256,36 +248,27 @@ class Scenario(Section):
         yield from broken_between_sections(known)
 
 
-At = tuple[str | int, ...]
+def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> RuleViolation:
+    """Return a fault at its place in the file, where a plain value may stand for a table, with the value written there.
 
-
-def _as_written(at: At, raw: Any) -> At:
-    """Return the place in the file: a plain value may stand for a table or a list."""
-    here = raw
+    The rule may have received that value as a number of another type.
+    """
+    here, listed = raw, rule.startswith(("must be a list", "must have at least")) and at in {(name,) for name in _LISTS}
+    if listed:
+        rule += f", of tables written [[{at[0]}]]"
     for depth, step in enumerate(at):
         inside = here if isinstance(here, dict) else dict(enumerate(here)) if isinstance(here, list) else None
         if inside is None:
-            return at[:depth]
+            return RuleViolation(at[:depth], rule, value)
         if step not in inside:
-            return at
+            return RuleViolation(at, rule, value)
         here = inside[step]
-    return at
+    return RuleViolation(at, rule, here if here == value else value)
 
 
-def _received(at: At, value: Any, raw: Any) -> Any:
-    """Return the value as written in the file, if the rule received it as a number of another type."""
-    here = raw
-    for step in at:
-        inside = here if isinstance(here, dict) else dict(enumerate(here)) if isinstance(here, list) else {}
-        if step not in inside:
-            return value
-        here = inside[step]
-    return here if here == value else value
-
-
-def _rule(at: At, words: str) -> str:
-    listed = words.startswith(("must be a list", "must have at least")) and at in {(name,) for name in _LISTS}
-    return f"{words}, of tables written [[{at[0]}]]" if listed else words
+def _order(at: tuple[str | int, ...], sections: list[str]) -> tuple[int, int]:
+    section = sections.index(str(at[0])) if at and at[0] in sections else len(sections)
+    return section, at[1] if len(at) > 1 and isinstance(at[1], int) else -1
 
 
 def _doubts(mechanism: SamplingPrivacy) -> list[str]:
@@ -293,7 +276,7 @@ def _doubts(mechanism: SamplingPrivacy) -> list[str]:
     if mechanism.sampling >= 0.5:
         doubts.append(f"sampling is {number(mechanism.sampling)}: the papers ask for less than one half (SP 3.1)")
     if mechanism.silent_blank:
-        doubts.append('blank_zero is 0: an output of 0 in round one then shouts "sampled"')
+        doubts.append("blank_zero is 0: an output of 0 in round one then reveals that a device is sampled")
     return doubts
 
 

@@ -71,6 +71,10 @@ class ValidFields(dict[str, Any]):
         """Return whether every one of these fields is valid and was given, or has a default."""
         return all(self.get(name) is not None for name in names)
 
+    def violation(self, name: str, rule: str) -> RuleViolation:
+        """Return the violation of a rule by the value of one of these fields."""
+        return RuleViolation((name,), rule, self.get(name))
+
     def sections(self, name: str) -> list["ValidFields"]:
         """Return the valid fields of each section in the field `name`, of which some may be invalid."""
         value = self.get(name)
@@ -333,6 +337,14 @@ def broken_names(section: ValidFields, key: str, what: str, items: Sequence[Vali
             if wanted not in names:
                 hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
                 yield RuleViolation((key, place), f"there is no such {what}{hint}", wanted)
+
+
+def broken_repeats(known: ValidFields, *keys: str) -> Iterator[RuleViolation]:
+    """Yield a fault for each name that is more than once in one of these lists."""
+    for key in keys:
+        names = [name if isinstance(name, str | int) else name.party for name in known.get(key) or ()]
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield RuleViolation((key,), f"must name each once, and {name} is there {names.count(name)} times")
 
 
 def text_or_number(words: str) -> Callable[[Any], Any]:

@@ -31,44 +31,32 @@ class Window(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for an interval that ends before it starts."""
         if known.has("from_s", "to_s") and known["from_s"] >= known["to_s"]:
-            yield RuleViolation(("from_s",), f"must be before to_s = {known['to_s']:g}", known["from_s"])
+            yield known.violation("from_s", f"must be before to_s = {known['to_s']:g}")
 
 
-def _departures_tag(value: Any) -> str | None:
-    if isinstance(value, str):
-        return "<name>"
-    return "<table>" if isinstance(value, list | tuple) else None
+def _tag(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return "<none>" if value is None else "<text>"
+    return "<list>" if isinstance(value, list | tuple) else None
 
 
-_DEPARTURES = 'must be "uniform", "peak", "profile" or a list of {from_s, to_s, share}'
+def _by_type(words: str) -> Discriminator:
+    return Discriminator(
+        _tag, custom_error_type="rule", custom_error_message=words, custom_error_context={"rule": words}
+    )
+
 
 Departures = Annotated[
-    Annotated[Literal["uniform", "peak", "profile"], Tag("<name>")]
-    | Annotated[tuple[Window, ...], Field(strict=False), Tag("<table>")],
-    Discriminator(
-        _departures_tag,
-        custom_error_type="rule",
-        custom_error_message=_DEPARTURES,
-        custom_error_context={"rule": _DEPARTURES},
-    ),
+    Annotated[Literal["uniform", "peak", "profile"], Tag("<text>")]
+    | Annotated[tuple[Window, ...], Field(strict=False), Tag("<list>")],
+    _by_type('must be "uniform", "peak", "profile" or a list of {from_s, to_s, share}'),
 ]
 
-
-def _files_tag(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return "<none>" if value is None else "<file>"
-    return "<files>" if isinstance(value, list | tuple) else None
-
-
-_FILES = "must be a file, or a list of files"
-
 Files = Annotated[
-    Annotated[FileReference, Tag("<file>")]
-    | Annotated[tuple[FileReference, ...], Field(strict=False, min_length=1), Tag("<files>")]
+    Annotated[FileReference, Tag("<text>")]
+    | Annotated[tuple[FileReference, ...], Field(strict=False, min_length=1), Tag("<list>")]
     | Annotated[None, Tag("<none>")],
-    Discriminator(
-        _files_tag, custom_error_type="rule", custom_error_message=_FILES, custom_error_context={"rule": _FILES}
-    ),
+    _by_type("must be a file, or a list of files"),
 ]
 """One reference to a file, several, or none."""
 
@@ -93,9 +81,9 @@ class TripColumns(ColumnNames):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between the columns of times."""
         if known.has("from_s") != known.has("to_s") and "from_s" in known and "to_s" in known:
-            yield RuleViolation(("from_s",), "from_s and to_s go together: give both or none", known["from_s"])
+            yield known.violation("from_s", "from_s and to_s go together: give both or none")
         if known.has("departure_s", "from_s"):
-            yield RuleViolation(("departure_s",), "give either departure_s, or from_s and to_s", known["departure_s"])
+            yield known.violation("departure_s", "give either departure_s, or from_s and to_s")
 
 
 class TrafficSection(Section):
@@ -172,7 +160,7 @@ class DrivenTraffic(TrafficSection):
             if wanted and known["profile"] is None:
                 yield RuleViolation(("profile",), 'is required with departures = "profile": the share of trips by hour')
             elif not wanted and known["profile"] is not None:
-                yield RuleViolation(("profile",), 'goes with departures = "profile"', known["profile"])
+                yield known.violation("profile", 'goes with departures = "profile"')
 
 
 def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
@@ -185,24 +173,24 @@ def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
     if not from_file and known["vehicles"] is None:
         yield RuleViolation(("vehicles",), "is required: trips over the whole run, one a vehicle")
     if known["demand"] != "trips" and known["trips"] is not None:
-        yield RuleViolation(("trips",), 'goes with demand = "trips"', known["trips"])
+        yield known.violation("trips", 'goes with demand = "trips"')
     if known["demand"] != "gravity" and known["zones"] is not None:
-        yield RuleViolation(("zones",), 'goes with demand = "gravity"', known["zones"])
+        yield known.violation("zones", 'goes with demand = "gravity"')
     if known.has("share") and known["share"] != 1:
         if not from_file:
-            yield RuleViolation(("share",), 'goes with demand = "trips", or with zones', known["share"])
+            yield known.violation("share", 'goes with demand = "trips", or with zones')
         elif known["vehicles"] is not None:
-            yield RuleViolation(("share",), "give either share or vehicles", known["share"])
+            yield known.violation("share", "give either share or vehicles")
 
 
 def _broken_routing_rules(known: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each conflict between the kind of routing and the keys of one kind only."""
     for key in ("reroute_every_s", "reroute_share"):
         if known.get("routing") == "free_flow" and known.has(key):
-            yield RuleViolation((key,), 'goes with routing = "reactive"', known[key])
+            yield known.violation(key, 'goes with routing = "reactive"')
     if known.has("reroute_every_s", "step_s") and known["reroute_every_s"] < known["step_s"]:
         words = f"must be at least step_s = {known['step_s']:g}, a tick of the engine"
-        yield RuleViolation(("reroute_every_s",), words, known["reroute_every_s"])
+        yield known.violation("reroute_every_s", words)
 
 
 MOST_SEED = 2**31 - 1
@@ -240,14 +228,12 @@ class SumoTraffic(TrafficSection):
         if "config" in known and "routes" in known:
             files = [name for name in ("net", "routes", "additional") if known.get(name)]
             if known["config"] is not None and files:
-                yield RuleViolation(
-                    ("config",), f"names its own files: leave out {' and '.join(files)}", known["config"]
-                )
+                yield known.violation("config", f"names its own files: leave out {' and '.join(files)}")
             if known["config"] is None and not known["routes"]:
                 yield RuleViolation(("routes",), "is required: the vehicles SUMO drives; or give a config")
         for name in ("step_s", "begin_s"):
             if known.has(name) and not _whole_milliseconds(known[name]):
-                yield RuleViolation((name,), "must be whole milliseconds: SUMO counts in them", known[name])
+                yield known.violation(name, "must be whole milliseconds: SUMO counts in them")
 
 
 def _whole_milliseconds(seconds: float) -> bool:

@@ -73,11 +73,11 @@ def build_city(scenario: Scenario) -> City:
         raise ScenarioError(scenario.name, [Fault("roads.source", rule, scenario.roads.source)])
     ground = Ground(roads, recorded)
     try:
-        cells, told = build_cells(scenario.cells, ground)
+        cells, cell_notes = build_cells(scenario.cells, ground)
     except CellsError as error:
         faults = [Fault("cells", fault) for fault in error.faults]
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
-    city = City(ground, cells, (*notes, *told))
+    city = City(ground, cells, (*notes, *cell_notes))
     try:
         check_memory(scenario, city)
     except ScenarioError as error:
