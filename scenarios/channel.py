@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from scenarios.errors import RuleViolation
+from scenarios.kinds import is_capable
 from scenarios.section import (
     SERVER_PATTERN,
     ByKind,
@@ -157,7 +158,7 @@ class Aggregation(Section):
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Fill in the number of servers and the handles, which depend on the kind."""
-        shared = given.get("kind") == "secret_shared"
+        shared = is_capable("deployment", given.get("kind"), "shares")
         servers = {"servers": FEWEST_SHARES} if shared and given.get("servers") is None else {}
         handles = "query" if shared and given.get("paired") is True else "device"
         return {"handles": handles, **given, **servers}
@@ -172,20 +173,20 @@ class Aggregation(Section):
             yield from _servers(kind, known["servers"])
         if known.get("paired") and kind in _CANNOT_PAIR:
             yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {_CANNOT_PAIR[kind]}', value=True)
-        if known.get("paired") and kind == "secret_shared" and known.get("handles") == "device":
+        if known.get("paired") and is_capable("deployment", kind, "shares") and known.get("handles") == "device":
             words = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
             yield RuleViolation(("handles",), words, "device")
-        if known.get("handles") == "query" and kind == "shuffled":
+        if known.get("handles") == "query" and is_capable("deployment", kind, "mixer"):
             words = 'must be left out where kind = "shuffled": its mixer knows devices, and its server has no handles'
             yield RuleViolation(("handles",), words, "query")
 
 
 def _servers(kind: str, servers: int) -> Iterator[RuleViolation]:
-    if kind == "secret_shared":
+    if is_capable("deployment", kind, "shares"):
         if servers < FEWEST_SHARES:
             words = f'must be at least {FEWEST_SHARES} where kind = "{kind}": a single server would hold whole reports'
             yield RuleViolation(("servers",), words, servers)
-    elif kind == "per_round":
+    elif is_capable("deployment", kind, "per round"):
         yield RuleViolation(
             ("servers",), 'goes with kind = "secret_shared": per_round has a server for each round', servers
         )

@@ -157,12 +157,13 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _latency("exponential", "exponential latency", "ExponentialLatency"),
         _latency("lognormal", "lognormal latency", "LognormalLatency"),
     ),
-    # The statistics of campaigns that it can publish; "whole": it publishes only if all reports were received.
+    # The statistics of campaigns that it can publish; "whole": it publishes only if all reports were received;
+    # "exact": it needs the true counts of all devices.
     "release": (
         _release("none", "no release", "NoRelease", "count", "mean_speed", "median_speed"),
         _release("suppress", "suppression", "Suppress", "count"),
         _release("generalise", "generalisation", "Generalise", "count", "whole"),
-        _release("recode", "local recoding", "Recode", "count", "whole"),
+        _release("recode", "local recoding", "Recode", "count", "whole", "exact"),
         _release("laplace", "Laplace noise", "Laplace", "count", "mean_speed"),
         _release("smooth_median", "median with smooth sensitivity", "SmoothMedian", "median_speed"),
     ),

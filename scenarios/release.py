@@ -139,8 +139,8 @@ class Released:
             why = "its server holds noisy answers, not numbers of devices"
         elif mechanism.get("form") != "multi" or mechanism.get("refresh"):
             why = 'only with form = "multi" and refresh = 0 are its differences numbers of sampled devices'
-        elif self.kind == "recode":
-            why = "recode needs the exact counts of all devices, and its server has those of the sampled ones"
+        elif is_capable("release", self.kind, "exact"):
+            why = f"{self.kind} needs the exact counts of all devices, and its server has those of the sampled ones"
         elif not self.everything_arrives():
             why = "its differences are the sampled devices' counts only where every report arrives"
         return why
