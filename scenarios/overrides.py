@@ -32,7 +32,7 @@ def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
     TypeError
         If `overrides` is of another type.
     """
-    faults = []
+    faults: list[Fault] = []
     for override in _listed(overrides):
         try:
             path, value = _split(override)
