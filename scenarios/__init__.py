@@ -4,8 +4,7 @@ from scenarios.errors import Fault, ScenarioError
 from scenarios.loader import Shipped, dump, load, shipped, source_text, write_template
 from scenarios.overrides import Overrides
 from scenarios.references import files_of, locate, locate_folder
-from scenarios.scenario import Scenario
-from scenarios.schema import schema
+from scenarios.scenario import Scenario, schema
 
 __all__ = [
     "Fault",

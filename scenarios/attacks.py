@@ -1,14 +1,23 @@
 """``[[attacks]]``: coalitions and their attacks, and the rules between attacks and the other sections."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.error_messages import suggestion
 from scenarios.errors import RuleViolation
-from scenarios.section import PARTY_PATTERN, Count, Name, Section, ValidFields, known_of, tag_by, without_default
+from scenarios.kinds import is_capable
+from scenarios.section import (
+    PARTY_PATTERN,
+    ByKind,
+    Count,
+    Name,
+    NamedByKind,
+    Section,
+    ValidFields,
+    broken_names,
+    broken_repeats,
+)
 
 TARGETS = 2_000
 MAGNITUDE = 1_000
@@ -38,9 +47,7 @@ class MemberSection(Section):
 def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault if the last query comes before the first one."""
     if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
-        yield RuleViolation(
-            ("to_query",), f"must be at least from_query = {known.get('from_query') or 1}", known["to_query"]
-        )
+        yield known.violation("to_query", f"must be at least from_query = {known.get('from_query') or 1}")
 
 
 def _member_tag(value: Any) -> str:
@@ -52,12 +59,9 @@ Member = Annotated[
 ]
 
 
-class AttackSection(Section):
+class AttackSection(NamedByKind):
     """An attack by a coalition on some campaigns and mechanisms; it changes no estimate."""
 
-    kind: str
-    name: Name = Field(default="", json_schema_extra=without_default)
-    """Unique name in key paths and results. Default: the kind."""
     coalition: Annotated[tuple[Member, ...], Field(strict=False)]
     """The parties that pool the messages they received: ``"server:1"``, …, ``"mixer"``, ``"network"``,
     ``"vehicles:N"``. An empty list is an observer who reads only what is published. A party that is a member for some
@@ -80,25 +84,16 @@ class AttackSection(Section):
     """Whether the attack is also run by the first member alone, by the first two members, and so on."""
 
     @classmethod
-    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set the name to the kind if no name is given."""
-        return {"name": str(given.get("kind")), **given}
-
-    @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each name given twice, and for a coalition that cannot grow."""
         coalition = parties_of(known.get("coalition") or ())
-        named = {key: known.get(key) or () for key in ("campaigns", "mechanisms", "asked")}
-        for key, names in {"coalition": coalition, **named}.items():
-            for name, times in Counter(names).items():
-                if times > 1:
-                    yield RuleViolation((key,), f"must name each once, and {name} is there {times} times")
+        yield from broken_repeats(known, "coalition", "campaigns", "mechanisms", "asked")
         yield from broken_window(known)
         if known.get("growing") and len(coalition) < 2:
             yield RuleViolation(("growing",), "must be false where the coalition is a single party", value=True)
         vehicles = [member for member in coalition if member.startswith(VEHICLES)]
         if len(vehicles) > 1:
-            yield RuleViolation(("coalition",), "must say once how many vehicles are corrupted", list(vehicles))
+            yield RuleViolation(("coalition",), "must give the number of corrupted vehicles only once", list(vehicles))
 
 
 class RoundOne(AttackSection):
@@ -166,11 +161,11 @@ class Poisoning(AttackSection):
             return
         corrupted = corrupted_in(known["coalition"])
         if not corrupted:
-            words = 'must hold corrupted vehicles, as "vehicles:100": they are who poisons'
+            words = 'must hold corrupted vehicles, as "vehicles:100": they send the inflated reports'
             yield RuleViolation(("coalition",), words, list(known["coalition"]))
         elif known.has("targets") and corrupted > known["targets"]:
             words = f"must be at least the {corrupted} vehicles of the coalition: they are taken from the targets"
-            yield RuleViolation(("targets",), words, known["targets"])
+            yield known.violation("targets", words)
 
 
 class DropOut(AttackSection):
@@ -181,35 +176,7 @@ class DropOut(AttackSection):
     """The devices that drop out: the target alone, or all devices but the target."""
 
 
-KINDS = (
-    "round_one",
-    "round_two",
-    "link_rounds",
-    "shares",
-    "known_others",
-    "longitudinal",
-    "poisoning",
-    "drop_out",
-)
-
-attack_tag = tag_by("kind")
-
-Attack = Annotated[
-    Annotated[RoundOne, Tag("<round_one>")]
-    | Annotated[RoundTwo, Tag("<round_two>")]
-    | Annotated[LinkRounds, Tag("<link_rounds>")]
-    | Annotated[Shares, Tag("<shares>")]
-    | Annotated[KnownOthers, Tag("<known_others>")]
-    | Annotated[Longitudinal, Tag("<longitudinal>")]
-    | Annotated[Poisoning, Tag("<poisoning>")]
-    | Annotated[DropOut, Tag("<drop_out>")],
-    Discriminator(
-        attack_tag,
-        custom_error_type="choice",
-        custom_error_message="must be one of the known kinds",
-        custom_error_context={"key": "kind", "choices": ", ".join(KINDS)},
-    ),
-]
+Attack = Annotated[AttackSection, ByKind("attack")]
 
 
 def parties_of(coalition: Iterable[Any]) -> tuple[str, ...]:
@@ -227,60 +194,27 @@ MOST_ROUNDS = 3
 """Maximum number of rounds of a mechanism. The exact number, and so which servers exist, is known when it is built."""
 
 
-def broken_attack(
-    attack: ValidFields,
-    *,
-    campaigns: Sequence[ValidFields],
-    mechanisms: Sequence[ValidFields],
-    aggregation: ValidFields,
-    traffic: ValidFields,
-) -> Iterator[RuleViolation]:
-    """Yield each broken rule of one attack; paths are relative to it.
-
-    Parameters
-    ----------
-    attack
-        Valid fields of the attack.
-    campaigns, mechanisms
-        Valid fields of each campaign and of each mechanism.
-    aggregation
-        Valid fields of the aggregation of campaigns without their own.
-    traffic
-        Valid fields of the traffic section.
-    """
-    yield from _names(attack, "mechanisms", "mechanism", mechanisms)
-    yield from _names(attack, "campaigns", "campaign", campaigns)
+def broken_attack(attack: ValidFields, scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield each broken rule between an attack and the scenario's other sections; paths are relative to the attack."""
+    campaigns, traffic = scenario.sections("campaigns"), scenario.section("traffic")
+    yield from broken_names(attack, "mechanisms", "mechanism", scenario.sections("mechanisms"))
+    yield from broken_names(attack, "campaigns", "campaign", campaigns)
     coalition = parties_of(attack.get("coalition") or ())
     if traffic.has("vehicles") and corrupted_in(coalition) > traffic["vehicles"]:
         words = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"
         yield RuleViolation(("coalition",), words, list(coalition))
-    meant = _meant(attack, campaigns)
+    named = attack.get("campaigns")
+    meant = [campaign for campaign in campaigns if named is None or campaign.get("name") in named]
     for place, name in enumerate(attack.get("campaigns") or ()):
         for campaign in meant:
             if campaign.get("name") == name and campaign.get("statistic", "count") != "count":
-                words = 'must be a campaign with statistic = "count": attacks are on what devices say of their place'
+                words = 'must be a campaign with statistic = "count": attacks use reports of places'
                 yield RuleViolation(("campaigns", place), words, name)
     counting = [campaign for campaign in meant if campaign.get("statistic", "count") == "count"]
     if not counting:
         return
-    yield from _parties(attack, coalition, counting, aggregation)
+    yield from _parties(attack, coalition, counting, scenario.section("aggregation"))
     yield from _queries(attack, counting)
-
-
-def _names(attack: ValidFields, key: str, what: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
-    if not all(item.has("name") for item in items):
-        return
-    names = [item["name"] for item in items]
-    for place, wanted in enumerate(attack.get(key) or ()):
-        if wanted not in names:
-            hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
-            yield RuleViolation((key, place), f"there is no such {what}{hint}", wanted)
-
-
-def _meant(attack: ValidFields, campaigns: Sequence[ValidFields]) -> list[ValidFields]:
-    """Return the campaigns an attack names, or all campaigns if it names none."""
-    named = attack.get("campaigns")
-    return [campaign for campaign in campaigns if named is None or campaign.get("name") in named]
 
 
 def _parties(
@@ -290,13 +224,14 @@ def _parties(
     if any("aggregation" not in campaign for campaign in campaigns):
         return  # the invalid aggregation has a fault of its own
     deployments = [
-        (campaign.get("name"), default if campaign["aggregation"] is None else known_of(campaign["aggregation"]))
+        (campaign.get("name"), default if campaign["aggregation"] is None else campaign.section("aggregation"))
         for campaign in campaigns
     ]
     if any("kind" not in deployment for _, deployment in deployments):
         return
-    if attack.get("kind") == "shares" and not any(one["kind"] == "secret_shared" for _, one in deployments):
-        words = 'needs a campaign with aggregation.kind = "secret_shared": nobody else holds shares'
+    shared = any(is_capable("deployment", one["kind"], "shares") for _, one in deployments)
+    if is_capable("attack", attack.get("kind"), "shares") and not shared:
+        words = 'needs a campaign with aggregation.kind = "secret_shared": no other deployment has shares'
         yield RuleViolation(("kind",), words, "shares")
         return
     lacking = [
@@ -308,11 +243,11 @@ def _parties(
         lacking = [(name, deployment, sorted(nowhere)) for name, deployment, _ in lacking]
     elif attack.get("campaigns") is None and any(not missing for _, _, missing in lacking):
         return
-    told = set()
+    reported = set()
     for name, deployment, missing in lacking:
         for place in missing:
-            if place not in told:
-                told.add(place)
+            if place not in reported:
+                reported.add(place)
                 words = (
                     f"there is no such party in campaigns.{name}, which is {deployment['kind']}: {_there(deployment)}"
                 )
@@ -320,25 +255,25 @@ def _parties(
 
 
 def _servers(deployment: ValidFields) -> int:
-    if deployment["kind"] == "secret_shared":
+    if is_capable("deployment", deployment["kind"], "shares"):
         return int(deployment.get("servers") or 2)
-    return MOST_ROUNDS if deployment["kind"] == "per_round" else 1
+    return MOST_ROUNDS if is_capable("deployment", deployment["kind"], "per round") else 1
 
 
 def _has(deployment: ValidFields, member: str) -> bool:
     if member.startswith(VEHICLES) or member == "network":
         return True
     if member == "mixer":
-        return bool(deployment["kind"] == "shuffled")
+        return is_capable("deployment", deployment["kind"], "mixer")
     return int(member.partition(":")[2]) <= _servers(deployment)
 
 
 def _there(deployment: ValidFields) -> str:
-    if deployment["kind"] == "per_round":
+    if is_capable("deployment", deployment["kind"], "per round"):
         return "there are a server for each round, and network"
     servers = [f"server:{number}" for number in range(1, _servers(deployment) + 1)]
     listed = servers if len(servers) <= 4 else [*servers[:2], "…", servers[-1]]
-    return f"there are {', '.join([*listed, *(['mixer'] if deployment['kind'] == 'shuffled' else []), 'network'])}"
+    return f"there are {', '.join([*listed, *(['mixer'] if _has(deployment, 'mixer') else []), 'network'])}"
 
 
 def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[RuleViolation]:

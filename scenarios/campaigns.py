@@ -1,7 +1,7 @@
-"""``[[campaigns]]``, ``[population]`` and ``[claims]``: queries, participating devices and the reported ε."""
+"""``[[campaigns]]``: series of queries, what they estimate, and the times of their rounds."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -13,10 +13,8 @@ from scenarios.section import (
     Name,
     NotNegative,
     Positive,
-    PositiveProbability,
     Section,
     ValidFields,
-    WholeNumber,
     exceeds,
     known_of,
     number,
@@ -91,7 +89,7 @@ class Campaign(Section):
                 f"rounds of one campaign must not overlap: a query takes round_gap_s + deadline_s = "
                 f"{number(gap + deadline)} s, longer than every_s = {number(known['every_s'])} s"
             )
-            yield RuleViolation(("every_s",), words, known["every_s"])
+            yield known.violation("every_s", words)
 
 
 def last_round_s(times: ValidFields) -> float:
@@ -104,35 +102,6 @@ def _speeds(known: ValidFields) -> Iterator[RuleViolation]:
     if known.get("statistic") == "count":
         for key in ("lower_mps", "upper_mps", "min_vehicles"):
             if known.has(key):
-                yield RuleViolation((key,), 'goes with statistic = "mean_speed" or "median_speed"', known[key])
+                yield known.violation(key, 'goes with statistic = "mean_speed" or "median_speed"')
     elif known.has("lower_mps", "upper_mps") and known["upper_mps"] <= known["lower_mps"]:
-        yield RuleViolation(
-            ("upper_mps",), f"must be above lower_mps = {number(known['lower_mps'])}", known["upper_mps"]
-        )
-
-
-MOST_OUTSIDE = 10**12
-"""Maximum number of devices outside every cell; for more, numbers of bytes would not fit into 64 bits."""
-
-
-class Population(Section):
-    """The devices that are asked."""
-
-    participation: PositiveProbability = 1.0
-    """Probability that a vehicle takes part, drawn once per vehicle."""
-    outside: Annotated[WholeNumber, Field(ge=0, le=MOST_OUTSIDE)] = 0
-    """Number of devices that are asked too and are in no cell: the papers' No population."""
-    answers: Literal["auto", "reports", "counts"] = "auto"
-    """Whether answers are drawn device by device, as counts of all devices at once, or (``auto``) device by device for
-    vehicles and as counts for devices outside every cell."""
-
-
-class Claims(Section):
-    """The parameters of the claims table."""
-
-    epsilons: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (0.5, 1.0, 2.0, 4.0)
-    """Each ε at which δ is reported."""
-    queries: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1,)
-    """Numbers of queries a device answers."""
-    crowds: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 10, 100, 1000)
-    """Numbers of devices counted in a cell, for views whose privacy grows with that number."""
+        yield known.violation("upper_mps", f"must be above lower_mps = {number(known['lower_mps'])}")

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from scenarios.errors import RuleViolation
 from scenarios.references import FileReference
-from scenarios.roads import MetricCrs
-from scenarios.section import Count, Place, Positive, Section, ValidFields, rule, tag_by
+from scenarios.roads import ColumnNames, MetricCrs, broken_coordinates, broken_crs
+from scenarios.section import ByKind, Count, Place, Positive, Section, ValidFields, rule
 
 HIGHEST = 40
 
@@ -16,6 +16,7 @@ HIGHEST = 40
 class Levels(Section):
     """Fields that all kinds of cells have in common."""
 
+    kind: str
     level: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
     """How many times the cells are merged before devices are counted, each time into blocks of about twice the side."""
 
@@ -83,7 +84,7 @@ class RoadCells(Levels):
     """A vehicle known by coordinates alone is on the nearest segment within this distance, metres."""
 
 
-class PlaceColumns(Section):
+class PlaceColumns(ColumnNames):
     """Columns of a table of places: name in this schema = the file's name of the column, or its number."""
 
     name: Column
@@ -97,19 +98,10 @@ class PlaceColumns(Section):
     y: Column | None = None
     """Northing, metres in `crs`."""
 
-    def mapping(self) -> dict[str, str | int]:
-        """Return the columns that are given: name in this schema to the file's."""
-        return self.model_dump(exclude_none=True)
-
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault unless exactly one pair of coordinates is named."""
-        keys = ("lon", "lat", "x", "y")
-        if not all(key in known for key in keys):
-            return
-        given = tuple(key for key in keys if known[key] is not None)
-        if given not in {("lon", "lat"), ("x", "y")}:
-            yield RuleViolation((), "must name either lon and lat, or x and y", list(given) or None)
+        yield from broken_coordinates(known)
 
 
 class _Places(PlaceTable, Levels):
@@ -128,12 +120,7 @@ class _Places(PlaceTable, Levels):
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
-        if "crs" not in known or not known.has("columns"):
-            return
-        if known["columns"].x is not None and known["crs"] is None:
-            yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
-        if known["columns"].x is None and known["crs"] is not None:
-            yield RuleViolation(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
+        yield from broken_crs(known)
 
 
 class StationCells(_Places):
@@ -172,28 +159,40 @@ class LocationCells(_Places):
         if known["file"] is None:
             for key in ("columns", "separator", "where", "crs"):
                 if known.has(key):
-                    yield RuleViolation((key,), "goes with file", known[key])
+                    yield known.violation(key, "goes with file")
             if known.get("header") is False:
                 yield RuleViolation(("header",), "goes with file", value=False)
         elif known["top"] is not None:
-            yield RuleViolation(("top",), "is of the table of owners, and goes without file", known["top"])
+            yield known.violation("top", "is of the table of owners, and goes without file")
         if known["names"] is not None and known["top"] is not None:
-            yield RuleViolation(("top",), "must be left out where names are given", known["top"])
+            yield known.violation("top", "must be left out where names are given")
 
 
 Bounds = tuple[float, float, float, float]
 
 
-def _four(bounds: Any) -> Any:
-    if isinstance(bounds, list | tuple) and len(bounds) == 4:
-        return tuple(bounds)
-    raise rule("must be four numbers, [x_min, y_min, x_max, y_max]")
+def four_numbers(form: str) -> BeforeValidator:
+    """Return a validator that takes a list of four numbers; `form` names them."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list | tuple) and len(value) == 4:
+            return tuple(value)
+        raise rule(f"must be four numbers, {form}")
+
+    return BeforeValidator(check)
+
+
+def broken_window(key: str, bounds: Bounds, axes: tuple[str, str]) -> Iterator[RuleViolation]:
+    """Yield a fault for a window without width or height; `axes` names its two directions."""
+    for axis, low, high in zip(axes, bounds[:2], bounds[2:], strict=True):
+        if low >= high:
+            yield RuleViolation((key,), f"{axis}_min must be below {axis}_max", bounds)
 
 
 class _Windowed(Levels):
     """Cells over the extent of the roads or of the recorded positions, or over a window of it."""
 
-    bounds: Annotated[Bounds, BeforeValidator(_four)] | None = None
+    bounds: Annotated[Bounds, four_numbers("[x_min, y_min, x_max, y_max]")] | None = None
     """Window that is divided into cells, [x_min, y_min, x_max, y_max]; the rest is outside every cell.
 
     Projected metres; in a generated city, metres from its south-west corner."""
@@ -202,10 +201,7 @@ class _Windowed(Levels):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a window without width or height."""
         if known.has("bounds"):
-            x_min, y_min, x_max, y_max = known["bounds"]
-            for axis, low, high in (("x", x_min, x_max), ("y", y_min, y_max)):
-                if low >= high:
-                    yield RuleViolation(("bounds",), f"{axis}_min must be below {axis}_max", known["bounds"])
+            yield from broken_window("bounds", known["bounds"], ("x", "y"))
 
 
 class SquareCells(_Windowed):
@@ -234,19 +230,4 @@ class GeographicCells(Levels):
     """Centre of the square."""
 
 
-cells_tag = tag_by("kind")
-
-Cells = Annotated[
-    Annotated[SquareCells, Tag("<square>")]
-    | Annotated[GeographicCells, Tag("<geographic>")]
-    | Annotated[HexagonCells, Tag("<h3>")]
-    | Annotated[RoadCells, Tag("<roads>")]
-    | Annotated[StationCells, Tag("<stations>")]
-    | Annotated[LocationCells, Tag("<locations>")],
-    Discriminator(
-        cells_tag,
-        custom_error_type="choice",
-        custom_error_message="must be one of the known kinds",
-        custom_error_context={"key": "kind", "choices": "square, geographic, h3, roads, stations, locations"},
-    ),
-]
+Cells = Annotated[Levels, ByKind("cells")]

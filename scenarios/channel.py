@@ -3,18 +3,20 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from scenarios.errors import RuleViolation
+from scenarios.kinds import is_capable
 from scenarios.section import (
     SERVER_PATTERN,
+    ByKind,
     NotNegative,
+    OneOf,
     Positive,
     Probability,
     Section,
     ValidFields,
     number,
-    tag_by,
     without_default,
 )
 
@@ -52,19 +54,8 @@ def _as_table(value: Any) -> Any:
 
 
 Latency = Annotated[
-    Annotated[ConstantLatency, Tag("<constant>")]
-    | Annotated[ExponentialLatency, Tag("<exponential>")]
-    | Annotated[LognormalLatency, Tag("<lognormal>")],
-    Discriminator(
-        tag_by("kind"),
-        custom_error_type="choice",
-        custom_error_message="must be a number of seconds or one of the known kinds",
-        custom_error_context={
-            "key": "kind",
-            "choices": "constant, exponential, lognormal",
-            "shape": "must be a number of seconds, or a table with a kind",
-        },
-    ),
+    ConstantLatency | ExponentialLatency | LognormalLatency,
+    ByKind("latency", shape="must be a number of seconds, or a table with a kind"),
 ]
 
 
@@ -91,7 +82,7 @@ class Outage(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for an outage that ends before it begins."""
         if known.has("from_s", "to_s") and known["to_s"] <= known["from_s"]:
-            yield RuleViolation(("to_s",), f"must be above from_s = {number(known['from_s'])}", known["to_s"])
+            yield known.violation("to_s", f"must be above from_s = {number(known['from_s'])}")
 
 
 class Channel(Section):
@@ -135,22 +126,22 @@ class Channel(Section):
         for name in ("loss_one", "loss_two"):
             if known.get(name) is not None and known[name] != known["loss"]:
                 words = f"must equal loss = {number(known['loss'])}, or be left out, where burst_s is above 0"
-                yield RuleViolation((name,), words, known[name])
+                yield known.violation(name, words)
 
 
 FEWEST_SHARES = 2
 MOST_SHARES = 255
 
 _CANNOT_PAIR = {
-    "per_round": "its servers would have to compare who answered in which round, and so link the answers",
-    "shuffled": "its server has nothing that tells one report from another",
+    "per_round": "its servers would have to compare which devices answered in each round, and so link the answers",
+    "shuffled": "its server has nothing that distinguishes one report from another",
 }
 
 
 class Aggregation(Section):
     """The servers that add up the reports."""
 
-    kind: Literal["trusted", "per_round", "shuffled", "secret_shared"] = "trusted"
+    kind: Annotated[str, OneOf("deployment")] = "trusted"
     """One server that sees every report; one server for each round; one server behind a mixer that removes the
     identities of devices; or several servers that hold shares of each report."""
     servers: Annotated[int, Field(ge=1, le=MOST_SHARES)] | None = Field(default=None, json_schema_extra=without_default)
@@ -167,7 +158,7 @@ class Aggregation(Section):
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Fill in the number of servers and the handles, which depend on the kind."""
-        shared = given.get("kind") == "secret_shared"
+        shared = is_capable("deployment", given.get("kind"), "shares")
         servers = {"servers": FEWEST_SHARES} if shared and given.get("servers") is None else {}
         handles = "query" if shared and given.get("paired") is True else "device"
         return {"handles": handles, **given, **servers}
@@ -182,20 +173,20 @@ class Aggregation(Section):
             yield from _servers(kind, known["servers"])
         if known.get("paired") and kind in _CANNOT_PAIR:
             yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {_CANNOT_PAIR[kind]}', value=True)
-        if known.get("paired") and kind == "secret_shared" and known.get("handles") == "device":
+        if known.get("paired") and is_capable("deployment", kind, "shares") and known.get("handles") == "device":
             words = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
             yield RuleViolation(("handles",), words, "device")
-        if known.get("handles") == "query" and kind == "shuffled":
+        if known.get("handles") == "query" and is_capable("deployment", kind, "mixer"):
             words = 'must be left out where kind = "shuffled": its mixer knows devices, and its server has no handles'
             yield RuleViolation(("handles",), words, "query")
 
 
 def _servers(kind: str, servers: int) -> Iterator[RuleViolation]:
-    if kind == "secret_shared":
+    if is_capable("deployment", kind, "shares"):
         if servers < FEWEST_SHARES:
             words = f'must be at least {FEWEST_SHARES} where kind = "{kind}": a single server would hold whole reports'
             yield RuleViolation(("servers",), words, servers)
-    elif kind == "per_round":
+    elif is_capable("deployment", kind, "per round"):
         yield RuleViolation(
             ("servers",), 'goes with kind = "secret_shared": per_round has a server for each round', servers
         )

@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from scenarios.error_messages import suggestion
 from scenarios.errors import Fault, ScenarioError
 from scenarios.overrides import Overrides, apply_overrides, plain
-from scenarios.permissions import Permissions
-from scenarios.references import WITH_FILES, relative_to
+from scenarios.references import WITH_FILES, Permissions, relative_to
 from scenarios.scenario import Scenario
-from scenarios.validation import validate
+from scenarios.section import suggestion
 
 _SHIPPED_FOLDER = Path(__file__).resolve().parent
 _TEMPLATE = _SHIPPED_FOLDER / "template.toml"
@@ -87,7 +85,7 @@ def load(
     faults = apply_overrides(raw, overrides)
     if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
         raw["scenario"]["seed"] = plain(seed)
-    outcome = validate(raw, folder, permissions=permissions)
+    outcome = Scenario.check(raw, folder, permissions=permissions)
     if isinstance(outcome, Scenario) and not faults:
         return outcome
     raise ScenarioError(source, [*faults, *(outcome if isinstance(outcome, list) else [])])

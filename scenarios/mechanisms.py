@@ -1,4 +1,4 @@
-"""``[[mechanisms]]``: the mechanisms of the papers; all of a scenario's mechanisms answer the same queries."""
+"""``[[mechanisms]]``: parameters of each mechanism; all of a scenario's mechanisms answer the same queries."""
 
 import math
 from collections.abc import Iterator
@@ -6,18 +6,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from scenarios import ldp_baselines
 from scenarios.errors import RuleViolation
-from scenarios.permissions import trusted_only
+from scenarios.references import trusted_only
 from scenarios.section import (
-    MechanismSection,
+    PLUG_IN_PATTERN,
+    ByKind,
+    Count,
     Name,
     NamedByKind,
+    Positive,
     PositiveProbability,
     Probability,
     ValidFields,
     number,
-    tag_by,
     without_default,
 )
 
@@ -34,7 +35,7 @@ Blank = Annotated[
 ]
 
 
-class SamplingPrivacy(MechanismSection):
+class SamplingPrivacy(NamedByKind):
     """Two rounds: all devices answer with blanks, then the sampled devices answer with the truth."""
 
     kind: Literal["sampling_privacy"]
@@ -57,9 +58,9 @@ class SamplingPrivacy(MechanismSection):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for probabilities of one categorical draw that do not sum to one, or exceed it."""
         if known.get("form") == "binary" and known.get("refresh"):
-            yield RuleViolation(("refresh",), 'goes with form = "multi"', known["refresh"])
+            yield known.violation("refresh", 'goes with form = "multi"')
         if known.get("form") == "binary" and isinstance(known.get("blank"), tuple):
-            yield RuleViolation(("blank",), 'must be one number where form = "binary"', known["blank"])
+            yield known.violation("blank", 'must be one number where form = "binary"')
         elif known.has("sampling") and {"blank_zero", "blank", "form"} <= known.keys():
             yield from _die(known)
 
@@ -192,10 +193,7 @@ class AnonymizedDeniable(NamedByKind):
     """π_⊥1, π_⊥2, π_⊥3 of the devices that are not shifted. Default: equal."""
 
 
-PLUG_IN_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
-
-
-class NoPrivacy(MechanismSection):
+class NoPrivacy(NamedByKind):
     """Every device reports its true cell: the baseline."""
 
     kind: Literal["no_privacy"]
@@ -203,7 +201,7 @@ class NoPrivacy(MechanismSection):
     """Unique name in key paths and results."""
 
 
-class RandomizedResponse(MechanismSection):
+class RandomizedResponse(NamedByKind):
     """Randomized response with two coins, for each cell as a yes/no question."""
 
     kind: Literal["randomized_response"]
@@ -215,7 +213,7 @@ class RandomizedResponse(MechanismSection):
     """Probability of "yes" if the first coin does not select the truth."""
 
 
-class PlugIn(MechanismSection):
+class PlugIn(NamedByKind):
     """A user's mechanism, ``package.module:Class``; its other keys are its parameters."""
 
     model_config = ConfigDict(extra="allow")
@@ -247,64 +245,90 @@ def _not_finite(at: tuple[str | int, ...], value: Any) -> Iterator[RuleViolation
             yield from _not_finite((*at, index), item)
 
 
-def mechanism_tag(value: Any) -> str | None:
-    """Return the tag of a mechanism's kind; a kind with a colon names a plug-in."""
-    tag = tag_by("kind")(value)
-    return "<plug-in>" if tag is not None and ":" in tag else tag
+class _Budgeted(NamedByKind):
+    """A mechanism whose one required parameter is ε; "outside every cell" is one more possible truth."""
+
+    epsilon: Positive
+    """ε of one report."""
 
 
-KINDS = (
-    "no_privacy",
-    "sampling_privacy",
-    "randomized_response",
-    "warner",
-    "k_randomized_response",
-    "sue",
-    "oue",
-    "the",
-    "olh",
-    "subset_selection",
-    "hadamard_response",
-    "longitudinal_unary",
-    "distributed_laplace",
-    "sampling_and_noise",
-    "sampled_response",
-    "anonymized_local",
-    "anonymized_first_attempt",
-    "anonymized_cancelling",
-    "anonymized_deniable",
-)
-"""Every kind that has a short name."""
+class KRandomizedResponse(_Budgeted):
+    """Report one of the cells, the true one e^ε times as likely as any other."""
 
-Mechanism = Annotated[
-    Annotated[NoPrivacy, Tag("<no_privacy>")]
-    | Annotated[SamplingPrivacy, Tag("<sampling_privacy>")]
-    | Annotated[RandomizedResponse, Tag("<randomized_response>")]
-    | Annotated[ldp_baselines.Warner, Tag("<warner>")]
-    | Annotated[ldp_baselines.KRandomizedResponse, Tag("<k_randomized_response>")]
-    | Annotated[ldp_baselines.SymmetricUnary, Tag("<sue>")]
-    | Annotated[ldp_baselines.OptimisedUnary, Tag("<oue>")]
-    | Annotated[ldp_baselines.ThresholdHistogram, Tag("<the>")]
-    | Annotated[ldp_baselines.LocalHashing, Tag("<olh>")]
-    | Annotated[ldp_baselines.SubsetSelection, Tag("<subset_selection>")]
-    | Annotated[ldp_baselines.HadamardResponse, Tag("<hadamard_response>")]
-    | Annotated[ldp_baselines.LongitudinalUnary, Tag("<longitudinal_unary>")]
-    | Annotated[ldp_baselines.DistributedLaplace, Tag("<distributed_laplace>")]
-    | Annotated[SamplingAndNoise, Tag("<sampling_and_noise>")]
-    | Annotated[SampledResponse, Tag("<sampled_response>")]
-    | Annotated[AnonymizedLocal, Tag("<anonymized_local>")]
-    | Annotated[AnonymizedFirstAttempt, Tag("<anonymized_first_attempt>")]
-    | Annotated[AnonymizedCancelling, Tag("<anonymized_cancelling>")]
-    | Annotated[AnonymizedDeniable, Tag("<anonymized_deniable>")]
-    | Annotated[PlugIn, Tag("<plug-in>")],
-    Discriminator(
-        mechanism_tag,
-        custom_error_type="choice",
-        custom_error_message="must be one of the known kinds",
-        custom_error_context={
-            "key": "kind",
-            "choices": ", ".join(KINDS),
-            "or_else": "a class of your own as package.module:Class",
-        },
-    ),
-]
+    kind: Literal["k_randomized_response"]
+
+
+class SymmetricUnary(_Budgeted):
+    """A bit for each cell, each flipped with the same probability."""
+
+    kind: Literal["sue"]
+
+
+class OptimisedUnary(_Budgeted):
+    """A bit for each cell, with the two flip probabilities that give the least error."""
+
+    kind: Literal["oue"]
+
+
+class HadamardResponse(_Budgeted):
+    """Report an index of a Hadamard code."""
+
+    kind: Literal["hadamard_response"]
+
+
+class SubsetSelection(_Budgeted):
+    """Report a set of cells that contains the true one with a higher probability than any other."""
+
+    kind: Literal["subset_selection"]
+    size: Count | None = None
+    """Number of cells in the set. Default: the best."""
+
+
+class LocalHashing(_Budgeted):
+    """Hash the cells onto a few buckets, and report a noisy bucket."""
+
+    kind: Literal["olh"]
+    buckets: Count | None = None
+    """Number of buckets. Default: the best."""
+
+
+class ThresholdHistogram(_Budgeted):
+    """Add Laplace noise to the one-hot vector of the cell, and report which entries exceed a threshold."""
+
+    kind: Literal["the"]
+    threshold: float | None = None
+    """Threshold between 1/2 and 1. Default: the best."""
+
+
+class Warner(NamedByKind):
+    """A yes/no answer for each cell: the truth with probability `truthful`, else the opposite."""
+
+    kind: Literal["warner"]
+    truthful: Probability
+    """Probability of a true answer; not 1/2."""
+
+
+class LongitudinalUnary(NamedByKind):
+    """A permanent noisy bit for each cell, stored by the device and randomized again in every query."""
+
+    kind: Literal["longitudinal_unary"]
+    epsilon_permanent: Positive
+    """ε of any number of reports about one place."""
+    epsilon_first: Positive
+    """ε of one report; below `epsilon_permanent`."""
+    permanent: Literal["optimised", "symmetric"] = "optimised"
+    """How the permanent bits are drawn."""
+
+
+class DistributedLaplace(NamedByKind):
+    """Add each device's share of discrete Laplace noise to its report: for servers that see sums only."""
+
+    kind: Literal["distributed_laplace"]
+    epsilon: Positive
+    """ε of the published sums."""
+    devices: Count
+    """Number of devices among which the noise is divided; if fewer are counted, there is less noise and the run claims
+    less privacy."""
+
+
+Mechanism = Annotated[NamedByKind, ByKind("mechanism", plug_in="scenarios.mechanisms:PlugIn")]

@@ -1,6 +1,5 @@
 """Overrides: ``key.path=value`` applied to a scenario before it is checked."""
 
-import difflib
 import os
 import re
 import tomllib
@@ -9,18 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scenarios.errors import Fault, item_names
+from scenarios.errors import Fault, ScenarioError, item_names
+from scenarios.section import suggestion
 
 Overrides = Iterable[str] | Mapping[str, Any]
 """Texts ``a.b=v``, or values by their key paths: ``{"a.b": v}``."""
-
-
-class _RefusedError(Exception):
-    """Carries the fault of one override."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(str(fault))
-        self.fault = fault
 
 
 def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
@@ -40,13 +32,13 @@ def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
     TypeError
         If `overrides` is of another type.
     """
-    faults = []
+    faults: list[Fault] = []
     for override in _listed(overrides):
         try:
             path, value = _split(override)
             _put(raw, path, value)
-        except _RefusedError as refused:
-            faults.append(refused.fault)
+        except ScenarioError as refused:
+            faults.extend(refused.faults)
     return faults
 
 
@@ -82,10 +74,10 @@ def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
     # Messages write the items of a list as mechanisms[0], so that form is accepted as well.
     path = [key.strip() for key in re.sub(r"\[(\d+)\]", r".\1", left).split(".")]
     if value is None:
-        raise _RefusedError(Fault(left, "None is no value of a scenario; leave the key out"))
+        raise ScenarioError("override", [Fault(left, "None is no value of a scenario; leave the key out")])
     if not equals or not all(path):
         shown = override if isinstance(override, str) else left
-        raise _RefusedError(Fault("", "an override has the form key.path=value", shown))
+        raise ScenarioError("override", [Fault("", "an override has the form key.path=value", shown)])
     return path, value
 
 
@@ -107,7 +99,9 @@ def _put(raw: dict[str, Any], path: list[str], value: Any) -> None:
         elif isinstance(here, dict):
             key, used = path[done], 1
         else:
-            raise _RefusedError(Fault(".".join(path[:done]), "has no keys inside, it is a plain value", here))
+            raise ScenarioError(
+                "override", [Fault(".".join(path[:done]), "has no keys inside, it is a plain value", here)]
+            )
         done += used
         if done == len(path):
             here[key] = value
@@ -124,13 +118,13 @@ def _item(items: list[Any], path: list[str], done: int) -> tuple[int, int]:
             return names.index(wanted), used
         if names.count(wanted) > 1:
             where = ".".join(path[: done + used])
-            raise _RefusedError(Fault(where, f"{names.count(wanted)} items have this name: give an index", wanted))
+            raise ScenarioError(
+                "override", [Fault(where, f"{names.count(wanted)} items have this name: give an index", wanted)]
+            )
     wanted = path[done]
     if wanted.isascii() and wanted.isdecimal() and int(wanted) < len(items):
         return int(wanted), 1
     known = [name for name in names if name is not None]
-    near = difflib.get_close_matches(wanted, known, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
     listed = ", ".join(known) or "none with a name"
-    words = f"there is no such item{hint}; there are {len(items)}: {listed}"
-    raise _RefusedError(Fault(".".join(path[: done + 1]), words, wanted))
+    words = f"there is no such item{suggestion(wanted, known)}; there are {len(items)}: {listed}"
+    raise ScenarioError("override", [Fault(".".join(path[: done + 1]), words, wanted)])

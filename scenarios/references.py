@@ -1,7 +1,8 @@
-"""References to files and folders: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+"""What a scenario may use: permissions, and files relative to its folder, absolute, or ``data:FOLDER/FILE``."""
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -9,8 +10,71 @@ from pydantic import AfterValidator, BaseModel, ValidationInfo
 
 from scenarios.errors import Fault, ScenarioError
 from scenarios.manifest import data_set, samples_path
-from scenarios.permissions import permissions_of
 from scenarios.section import rule
+
+ALLOW_VARIABLE = "CROWDVEIL_ALLOW_PLUGINS"
+UNTRUSTED_VARIABLE = "CROWDVEIL_UNTRUSTED"
+PLUGIN_REFUSAL = (
+    "a class that a scenario names is imported only with permission: --allow-plugins "
+    f"(Python: allow_plugins=True; environment: {ALLOW_VARIABLE}=1)"
+)
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """Permissions of a scenario.
+
+    Attributes
+    ----------
+    allow_plugins
+        Import the classes that the scenario names as ``package.module:Class``.
+    untrusted
+        Refuse plug-ins, files outside the scenario's folder and ``CROWDVEIL_DATA``, and engine ``sumo``.
+    """
+
+    allow_plugins: bool = False
+    untrusted: bool = False
+
+    @classmethod
+    def of(cls, source: str, *, allow_plugins: bool = False, untrusted: bool = False) -> "Permissions":
+        """Return the permissions given, combined with those of the environment variables.
+
+        Parameters
+        ----------
+        source
+            Name of the scenario, for the error message.
+        allow_plugins, untrusted
+            As given by the user; ``CROWDVEIL_ALLOW_PLUGINS=1`` and ``CROWDVEIL_UNTRUSTED=1`` have the same effect.
+
+        Raises
+        ------
+        ScenarioError
+            If `allow_plugins` is given together with `untrusted` or its environment variable.
+        """
+        untrusted = untrusted or os.environ.get(UNTRUSTED_VARIABLE, "0") not in {"", "0"}
+        if allow_plugins and untrusted:
+            words = f"--allow-plugins and --untrusted (or {UNTRUSTED_VARIABLE}=1) contradict each other: give one"
+            raise ScenarioError(source, [Fault("", words)])
+        allow_plugins = allow_plugins or os.environ.get(ALLOW_VARIABLE) == "1"
+        return cls(allow_plugins and not untrusted, untrusted)
+
+
+def trusted_only(words: str) -> AfterValidator:
+    """Return a validator that refuses a value if the scenario is untrusted; `words` end the message."""
+
+    def check(value: str, info: ValidationInfo) -> str:
+        if permissions_of(info).untrusted:
+            raise rule(f"is refused with --untrusted ({UNTRUSTED_VARIABLE}=1): {words}")
+        return value
+
+    return AfterValidator(check)
+
+
+def permissions_of(info: ValidationInfo) -> Permissions:
+    """Return the permissions of the scenario that is being validated."""
+    permissions: Permissions = (info.context or {}).get("permissions", Permissions())
+    return permissions
+
 
 DATA_PREFIX = "data:"
 DATA_VARIABLE = "CROWDVEIL_DATA"
@@ -38,18 +102,20 @@ class _NoSuchFileError(Exception):
         super().__init__(f"{words}. {origin}" if origin else words)
 
 
-def locate(reference: str) -> Path:
-    """Return the file that a reference points to.
+def locate(reference: str, what: Kind = "file") -> Path:
+    """Return the file, or the folder, that a reference points to.
 
     Parameters
     ----------
     reference
         A path, or ``data:FOLDER/FILE`` under the folder that ``CROWDVEIL_DATA`` names.
+    what
+        "file" or "folder".
 
     Returns
     -------
     Path
-        An existing file.
+        An existing file or folder.
 
     Raises
     ------
@@ -57,17 +123,14 @@ def locate(reference: str) -> Path:
         If there is no such file; for a ``data:`` reference the message states where to get it.
     """
     try:
-        return _find(reference, Path())
+        return _find(reference, Path(), what=what)
     except _NoSuchFileError as error:
         raise ScenarioError(reference, [Fault("", str(error), reference)]) from None
 
 
 def locate_folder(reference: str) -> Path:
     """Return the folder that a reference points to; like `locate`, for folders."""
-    try:
-        return _find(reference, Path(), what="folder")
-    except _NoSuchFileError as error:
-        raise ScenarioError(reference, [Fault("", str(error), reference)]) from None
+    return locate(reference, "folder")
 
 
 def files_of(value: Any) -> Iterator[tuple[str, Path]]:
@@ -198,16 +261,9 @@ def _origin(parts: tuple[str, ...]) -> str:
     )
 
 
-def _resolved_file(reference: str, info: ValidationInfo) -> str:
-    return _resolved(reference, info, "file")
-
-
-def _resolved_folder(reference: str, info: ValidationInfo) -> str:
-    return _resolved(reference, info, "folder")
-
-
-def _resolved_either(reference: str, info: ValidationInfo) -> str:
-    return _resolved(reference, info, "folder", "file")
+def _existing(*kinds: Kind) -> AfterValidator:
+    """Return a validator of references to files or folders that exist."""
+    return AfterValidator(lambda reference, info: _resolved(reference, info, *kinds))
 
 
 def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
@@ -223,17 +279,17 @@ def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
         else:
             return Reference(reference if reference.startswith(DATA_PREFIX) else path.resolve())
     # Of several missing files of one data set, only the first message states where to get it.
-    told: set[str] = context.get("told", set())
-    words = missing.words if missing.origin in told else str(missing)
-    told.add(missing.origin)
+    explained: set[str] = context.get("explained", set())
+    words = missing.words if missing.origin in explained else str(missing)
+    explained.add(missing.origin)
     raise rule(words)
 
 
-FileReference = Annotated[str, AfterValidator(_resolved_file)]
+FileReference = Annotated[str, _existing("file")]
 """A reference to an existing file: made absolute, or ``data:FOLDER/FILE`` unchanged."""
 
-FileOrFolderReference = Annotated[str, AfterValidator(_resolved_either)]
+FileOrFolderReference = Annotated[str, _existing("folder", "file")]
 """A reference to an existing file or folder: made absolute, or ``data:…`` unchanged."""
 
-FolderReference = Annotated[str, AfterValidator(_resolved_folder)]
+FolderReference = Annotated[str, _existing("folder")]
 """A reference to an existing folder: made absolute, or ``data:FOLDER`` and paths under it unchanged."""

@@ -1,37 +1,24 @@
 """``[[refinements]]``: post-processing of estimates, in separate result rows that are marked as biased."""
 
-from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from scenarios.errors import RuleViolation
-from scenarios.section import Name, Section, ValidFields, tag_by, without_default
+from scenarios.section import ByKind, Name, NamedByKind, ValidFields, broken_repeats
 
 
-class RefinementSection(Section):
+class RefinementSection(NamedByKind):
     """A refinement of some mechanisms' estimates; results name its rows ``MECHANISM+REFINEMENT``."""
 
-    kind: str
-    name: Name = Field(default="", json_schema_extra=without_default)
-    """Unique name in key paths and results. Default: the kind."""
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
     """Names of the mechanisms refined. Default: all except the baselines without privacy."""
 
     @classmethod
-    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set the name to the kind if no name is given."""
-        return {"name": str(given.get("kind")), **given}
-
-    @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each mechanism named twice."""
-        for name, times in Counter(known.get("mechanisms") or ()).items():
-            if times > 1:
-                yield RuleViolation(
-                    ("mechanisms",), f"must name each mechanism once, and {name} is there {times} times"
-                )
+        yield from broken_repeats(known, "mechanisms")
 
 
 class Clip(RefinementSection):
@@ -74,20 +61,4 @@ class Combine(RefinementSection):
     """Number of queries combined, the current one included; the first queries have fewer before them."""
 
 
-KINDS = ("clip", "norm_sub", "norm_mul", "simplex", "combine")
-
-refinement_tag = tag_by("kind")
-
-Refinement = Annotated[
-    Annotated[Clip, Tag("<clip>")]
-    | Annotated[NormSub, Tag("<norm_sub>")]
-    | Annotated[NormMul, Tag("<norm_mul>")]
-    | Annotated[Simplex, Tag("<simplex>")]
-    | Annotated[Combine, Tag("<combine>")],
-    Discriminator(
-        refinement_tag,
-        custom_error_type="choice",
-        custom_error_message="must be one of the known kinds",
-        custom_error_context={"key": "kind", "choices": ", ".join(KINDS)},
-    ),
-]
+Refinement = Annotated[RefinementSection, ByKind("refinement")]

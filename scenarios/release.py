@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from scenarios.errors import RuleViolation
-from scenarios.section import Name, Positive, PositiveProbability, Section, ValidFields, known_of, number, tag_by
+from scenarios.kinds import is_capable, names_of
+from scenarios.section import ByKind, Name, Positive, PositiveProbability, Section, ValidFields, number
 
 MOST_LEVELS = 16
 MOST_K = 100_000
@@ -15,13 +16,13 @@ MOST_K = 100_000
 Threshold = Annotated[int, Field(ge=1, le=MOST_K)]
 
 
-class _Context(dict[str, Any]):
-    """Context of an error message; hashable, as the members of an optional field's union must be."""
+class ReleaseSection(Section):
+    """A release of some kind."""
 
-    __hash__ = object.__hash__  # type: ignore[assignment]  # a dict says it has none
+    kind: str
 
 
-class NoRelease(Section):
+class NoRelease(ReleaseSection):
     """Publish counts or speeds unchanged."""
 
     kind: Literal["none"] = "none"
@@ -29,7 +30,7 @@ class NoRelease(Section):
     """Share of a cell's vehicles whose speeds are used: a simple random sample drawn beforehand."""
 
 
-class _OfCounts(Section):
+class _OfCounts(ReleaseSection):
     """Fields that all releases of counts have in common."""
 
     mechanisms: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)] | None = None
@@ -95,35 +96,7 @@ class SmoothMedian(_OfCounts):
     """Share of a cell's vehicles in a simple random sample drawn beforehand."""
 
 
-release_tag = tag_by("kind")
-
-KINDS = ("none", "suppress", "generalise", "recode", "laplace", "smooth_median")
-
-Release = Annotated[
-    Annotated[NoRelease, Tag("<none>")]
-    | Annotated[Suppress, Tag("<suppress>")]
-    | Annotated[Generalise, Tag("<generalise>")]
-    | Annotated[Recode, Tag("<recode>")]
-    | Annotated[Laplace, Tag("<laplace>")]
-    | Annotated[SmoothMedian, Tag("<smooth_median>")],
-    Discriminator(
-        release_tag,
-        custom_error_type="choice",
-        custom_error_message="must be one of the known kinds",
-        custom_error_context=_Context(key="kind", choices=", ".join(KINDS)),
-    ),
-]
-
-STATISTICS = {
-    "count": ("none", "suppress", "generalise", "recode", "laplace"),
-    "mean_speed": ("none", "laplace"),
-    "median_speed": ("none", "smooth_median"),
-}
-"""Statistics of a campaign, and the kinds of release valid for each."""
-
-
-WHOLE = ("generalise", "recode")
-"""Kinds that publish only if all reports were received."""
+Release = Annotated[ReleaseSection, ByKind("release")]
 
 
 @dataclass(frozen=True)
@@ -157,17 +130,17 @@ class Released:
     def obstacle(self, mechanism: ValidFields) -> str | None:
         """Return the reason why the release cannot publish this mechanism's counts, or None if it can."""
         why = None
-        if mechanism["kind"] == "no_privacy":
-            if self.kind in WHOLE and not self.everything_arrives():
+        if is_capable("mechanism", mechanism["kind"], "exact"):
+            if is_capable("release", self.kind, "whole") and not self.everything_arrives():
                 why = f"{self.kind} takes the counts of all devices asked, so every report must arrive"
         elif self.campaign["statistic"] != "count":
-            why = "devices tell their speed to a trusted server, so it takes kind no_privacy"
-        elif mechanism["kind"] != "sampling_privacy":
+            why = "devices report their speed to a trusted server, so it takes kind no_privacy"
+        elif not is_capable("mechanism", mechanism["kind"], "sampled"):
             why = "its server holds noisy answers, not numbers of devices"
         elif mechanism.get("form") != "multi" or mechanism.get("refresh"):
             why = 'only with form = "multi" and refresh = 0 are its differences numbers of sampled devices'
-        elif self.kind == "recode":
-            why = "recode needs the exact counts of all devices, and its server has those of the sampled ones"
+        elif is_capable("release", self.kind, "exact"):
+            why = f"{self.kind} needs the exact counts of all devices, and its server has those of the sampled ones"
         elif not self.everything_arrives():
             why = "its differences are the sampled devices' counts only where every report arrives"
         return why
@@ -194,9 +167,9 @@ def broken_release(released: Released) -> Iterator[RuleViolation]:
         return  # mechanisms without a valid kind or name have faults of their own
     release, at, statistic = released.release, released.at, released.campaign["statistic"]
     counted = statistic == "count"
-    if not counted and not any(mechanism["kind"] == "no_privacy" for mechanism in released.mechanisms):
+    if not counted and not any(is_capable("mechanism", one["kind"], "exact") for one in released.mechanisms):
         return  # reported as a fault of the campaign
-    fitting = STATISTICS[statistic]
+    fitting = names_of("release", statistic)
     if released.kind not in fitting:
         listed = " or ".join(f'"{kind}"' for kind in fitting)
         own = "" if at[0] == "campaigns" else f", as in campaigns.{released.campaign.get('name')}: give it its own"
@@ -219,7 +192,7 @@ def _servers(released: Released) -> Iterator[RuleViolation]:
     kind, paired = released.aggregation.get("kind", "trusted"), released.aggregation.get("paired")
     if kind != "trusted" or paired:
         who = "paired reports" if kind == "trusted" else f'aggregation.kind = "{kind}"'
-        words = f"is the work of one trusted server that counts whatever it hears, and not for {who}"
+        words = f"needs one trusted server that counts all reports received, and is not for {who}"
         yield RuleViolation((*released.at, "kind"), words, released.kind)
 
 
@@ -245,7 +218,7 @@ def _sampling(released: Released) -> Iterator[RuleViolation]:
     sampling, at = released.release["sampling"], (*released.at, "sampling")
     for mechanism in released.published():
         name = mechanism["name"]
-        if mechanism["kind"] == "no_privacy":
+        if is_capable("mechanism", mechanism["kind"], "exact"):
             if sampling is None and released.kind != "laplace":
                 words = (
                     f"is required, for the server of mechanisms.{name} holds exact counts; or name other mechanisms "
@@ -260,40 +233,27 @@ def _sampling(released: Released) -> Iterator[RuleViolation]:
             yield RuleViolation(at, words, sampling)
 
 
-def released_by(
-    campaign: ValidFields,
-    *,
-    index: int,
-    default: ValidFields,
-    mechanisms: Sequence[ValidFields],
-    channel: ValidFields,
-    aggregation: ValidFields,
-) -> Released | None:
-    """Return a campaign's release, its own or the default one, or None if a fault leaves it undetermined.
+def released_by(scenario: ValidFields, index: int) -> Released | None:
+    """Return the release of the campaign at `index`, its own or the default, or None if a fault leaves it undetermined.
 
     Parameters
     ----------
-    campaign
-        Valid fields of the campaign.
+    scenario
+        Valid fields of the scenario.
     index
         Index of the campaign in the list of campaigns.
-    default
-        The valid fields of ``[release]``.
-    mechanisms, channel
-        Valid fields of each.
-    aggregation
-        The valid fields of ``[aggregation]``, for campaigns without their own.
     """
+    campaign = scenario.sections("campaigns")[index]
     if "release" not in campaign or not campaign.has("statistic"):
         return None
-    own = campaign["release"]
-    release = default if own is None else known_of(own)
+    own = campaign["release"] is not None
+    release = campaign.section("release") if own else scenario.section("release")
     if not release.has("kind"):
         return None
-    at: tuple[str | int, ...] = ("release",) if own is None else ("campaigns", index, "release")
-    servers = campaign.get("aggregation")
-    if servers is not None:
-        aggregation = known_of(servers)
+    at: tuple[str | int, ...] = ("campaigns", index, "release") if own else ("release",)
+    aggregation = scenario.section("aggregation")
+    if campaign.has("aggregation"):
+        aggregation = campaign.section("aggregation")
     elif campaign["statistic"] != "count":
         aggregation = ValidFields()  # speeds are reported to a trusted server
-    return Released(campaign, release, at, mechanisms, channel, aggregation)
+    return Released(campaign, release, at, scenario.sections("mechanisms"), scenario.section("channel"), aggregation)

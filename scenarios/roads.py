@@ -3,15 +3,17 @@
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pyproj
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, Field
 
 from scenarios.errors import RuleViolation
 from scenarios.references import FileReference, FolderReference
-from scenarios.section import Count, Place, Positive, Section, ValidFields, rule, tag_by
+from scenarios.section import ByKind, Count, Place, Positive, Section, ValidFields, rule
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
+
+if TYPE_CHECKING:
+    import pyproj
 
 STREET_SPEED_MPS = 13.9
 CAPACITY_VPH = 1800.0
@@ -21,7 +23,9 @@ _NAMES_A_FILE = re.compile(r"(init|grids)\s*=[^+]*[/\\~]", re.IGNORECASE)
 """Pattern of a coordinate reference system for which PROJ would open a file."""
 
 
-def _known_crs(crs: str) -> pyproj.CRS:
+def _known_crs(crs: str) -> "pyproj.CRS":
+    import pyproj  # noqa: PLC0415  # slow to import, and most scenarios name no reference system
+
     if _NAMES_A_FILE.search(crs):
         raise rule('must not name a file, but a coordinate reference system, as "EPSG:32618"')
     with warnings.catch_warnings():
@@ -50,13 +54,19 @@ AnyCrs = Annotated[str, AfterValidator(_any_crs)]
 """The coordinate reference system of a file's coordinates, in any units."""
 
 
-class NoRoads(Section):
+class RoadSection(Section):
+    """The source of the roads, and how to read it."""
+
+    source: str
+
+
+class NoRoads(RoadSection):
     """No roads: for vehicles whose positions come from another source (engines ``trace`` and ``static``)."""
 
     source: Literal["none"]
 
 
-class OsmRoads(Section):
+class OsmRoads(RoadSection):
     """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz``, ``.osm.pbf``, or GraphML as OSMnx writes it."""
 
     source: Literal["osm"]
@@ -68,7 +78,7 @@ class OsmRoads(Section):
     """Vehicles per hour and lane that can leave a link whose class of road has no default of its own."""
 
 
-class SumoRoads(Section):
+class SumoRoads(RoadSection):
     """A SUMO network, ``net.xml`` or ``net.xml.gz``."""
 
     source: Literal["sumo"]
@@ -85,7 +95,7 @@ class SumoRoads(Section):
     """Vehicles per hour and lane that can leave a link."""
 
 
-class TntpRoads(Section):
+class TntpRoads(RoadSection):
     """A network in the format of the Transportation Networks test problems (TNTP)."""
 
     source: Literal["tntp"]
@@ -112,7 +122,7 @@ class TntpRoads(Section):
     """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
 
 
-class GmnsRoads(Section):
+class GmnsRoads(RoadSection):
     """A network in the General Modeling Network Specification (GMNS)."""
 
     source: Literal["gmns"]
@@ -147,7 +157,7 @@ class GmnsRoads(Section):
             yield RuleViolation(("modes",), "must name at least one mode", [])
 
 
-class GeoPackageRoads(Section):
+class GeoPackageRoads(RoadSection):
     """A GeoPackage with layers ``nodes`` and ``links``, as `crowdveil roads export` writes it."""
 
     source: Literal["geopackage"]
@@ -155,7 +165,7 @@ class GeoPackageRoads(Section):
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
 
 
-class GeoParquetRoads(Section):
+class GeoParquetRoads(RoadSection):
     """A folder with ``nodes.parquet`` and ``links.parquet`` in GeoParquet, as `crowdveil roads export` writes it."""
 
     source: Literal["geoparquet"]
@@ -163,7 +173,7 @@ class GeoParquetRoads(Section):
     """Folder: relative to the scenario's folder, absolute, or ``data:FOLDER``."""
 
 
-class Grid(Section):
+class Grid(RoadSection):
     """A generated rectangular city: `columns` avenues running north, `rows` streets running east."""
 
     source: Literal["grid"]
@@ -217,7 +227,7 @@ class Grid(Section):
                 yield RuleViolation(
                     ("one_way",),
                     f"one-way avenues need at least 2 rows and 2 columns (here {rows} and {columns}): "
-                    "nobody could come back on the only one",
+                    "no vehicle could come back on the only one",
                     value=True,
                 )
         yield from _spacing(known)
@@ -234,7 +244,38 @@ def _spacing(known: ValidFields) -> Iterator[RuleViolation]:
     yield RuleViolation(("spacing_m",), "give either spacing_m, or both spacing_x_m and spacing_y_m", given or None)
 
 
-class Columns(Section):
+class ColumnNames(Section):
+    """Columns of the user's tables: name in this schema = the file's."""
+
+    def mapping(self) -> dict[str, Any]:
+        """Return the columns that are given: name in this schema to the file's name, or to the column's number."""
+        return self.model_dump(by_alias=True, exclude_none=True)
+
+
+def coordinates_of(known: ValidFields) -> tuple[str, ...] | None:
+    """Return the coordinates that columns name, of lon, lat, x and y; None if one of them is invalid."""
+    keys = ("lon", "lat", "x", "y")
+    return tuple(key for key in keys if known[key] is not None) if known.keys() >= set(keys) else None
+
+
+def broken_coordinates(known: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault unless columns name exactly one pair of coordinates."""
+    given = coordinates_of(known)
+    if given not in {("lon", "lat"), ("x", "y"), None}:
+        yield RuleViolation((), "must name either lon and lat, or x and y", list(given or ()) or None)
+
+
+def broken_crs(known: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
+    if "crs" not in known or not known.has("columns"):
+        return
+    if known["columns"].x is not None and known["crs"] is None:
+        yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
+    if known["columns"].x is None and known["crs"] is not None:
+        yield known.violation("crs", "goes with x and y; lon and lat are always WGS84")
+
+
+class Columns(ColumnNames):
     """Columns of the user's tables: name in this schema = the file's name of the column.
 
     Nodes: `node`, and `lon` with `lat` or `x` with `y`. Edges: the rest. Where several speed columns are
@@ -270,22 +311,13 @@ class Columns(Section):
     class_: str | None = Field(default=None, alias="class")
     """Class of road, kept unchanged."""
 
-    def mapping(self) -> dict[str, str]:
-        """Return the columns that are given: name in this schema to the file's."""
-        return self.model_dump(by_alias=True, exclude_none=True)
-
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault unless exactly one pair of coordinates is named."""
-        keys = ("lon", "lat", "x", "y")
-        if not all(key in known for key in keys):
-            return
-        given = tuple(key for key in keys if known[key] is not None)
-        if given not in {("lon", "lat"), ("x", "y")}:
-            yield RuleViolation((), "must name either lon and lat, or x and y", list(given) or None)
+        yield from broken_coordinates(known)
 
 
-class Tables(Section):
+class Tables(RoadSection):
     """Roads from a table of nodes and a table of edges (CSV, gzipped CSV or Parquet)."""
 
     source: Literal["tables"]
@@ -307,33 +339,7 @@ class Tables(Section):
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
-        if "crs" not in known or not known.has("columns"):
-            return
-        if known["columns"].x is not None and known["crs"] is None:
-            yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
-        if known["columns"].x is None and known["crs"] is not None:
-            yield RuleViolation(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
+        yield from broken_crs(known)
 
 
-roads_tag = tag_by("source")
-
-Roads = Annotated[
-    Annotated[Grid, Tag("<grid>")]
-    | Annotated[Tables, Tag("<tables>")]
-    | Annotated[OsmRoads, Tag("<osm>")]
-    | Annotated[SumoRoads, Tag("<sumo>")]
-    | Annotated[TntpRoads, Tag("<tntp>")]
-    | Annotated[GmnsRoads, Tag("<gmns>")]
-    | Annotated[GeoPackageRoads, Tag("<geopackage>")]
-    | Annotated[GeoParquetRoads, Tag("<geoparquet>")]
-    | Annotated[NoRoads, Tag("<none>")],
-    Discriminator(
-        roads_tag,
-        custom_error_type="choice",
-        custom_error_message="must be one of the known sources",
-        custom_error_context={
-            "key": "source",
-            "choices": "grid, tables, osm, sumo, tntp, gmns, geopackage, geoparquet, none",
-        },
-    ),
-]
+Roads = Annotated[RoadSection, ByKind("roads", "source")]

@@ -1,62 +1,41 @@
 """Rules between sections, applied to the fields that are valid."""
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 
-from scenarios.attacks import broken_attack
 from scenarios.campaigns import last_round_s
-from scenarios.error_messages import suggestion
 from scenarios.errors import RuleViolation
-from scenarios.fcd import broken_fcd
+from scenarios.kinds import is_capable
 from scenarios.release import broken_release, released_by
-from scenarios.section import ValidFields, exceeds, known_of, number
+from scenarios.section import ValidFields, broken_names, exceeds, number
 
 MOST_TICKS = 2**31 - 1
 """Maximum number of steps of a run: steps are numbered in 32 bits."""
 
 
-@dataclass(frozen=True)
-class Outline:
-    """The valid fields of all sections to which rules between sections apply."""
+def broken_between_sections(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield each broken rule between the sections of a scenario, for the valid fields; paths start at the root."""
+    heading, campaigns = scenario.section("scenario"), scenario.sections("campaigns")
+    yield from _traffic(heading, scenario.section("traffic"))
+    for index, campaign in enumerate(campaigns):
+        yield from _within("campaigns", index, _campaign(heading, campaign))
+    yield from _releases(scenario)
+    for index, refinement in enumerate(scenario.sections("refinements")):
+        yield from _within("refinements", index, _refinement(scenario, refinement))
+    attacks = scenario.sections("attacks")
+    if attacks:
+        from scenarios.attacks import broken_attack  # noqa: PLC0415  # most scenarios have no attack
 
-    heading: ValidFields
-    traffic: ValidFields
-    campaigns: Sequence[ValidFields]
-    mechanisms: Sequence[ValidFields]
-    population: ValidFields = field(default_factory=ValidFields)
-    channel: ValidFields = field(default_factory=ValidFields)
-    release: ValidFields = field(default_factory=ValidFields)
-    aggregation: ValidFields = field(default_factory=ValidFields)
-    refinements: Sequence[ValidFields] = ()
-    attacks: Sequence[ValidFields] = ()
-    fcd: ValidFields = field(default_factory=ValidFields)
+        for index, attack in enumerate(attacks):
+            yield from _within("attacks", index, broken_attack(attack, scenario))
+    for section in ("campaigns", "mechanisms", "refinements", "attacks"):
+        yield from _unique(section, scenario.sections(section))
+    yield from _fcd(heading, scenario.section("fcd"))
 
 
-def broken_between_sections(outline: Outline) -> Iterator[RuleViolation]:
-    """Yield each broken rule between sections; paths start at the root."""
-    yield from _traffic(outline.heading, outline.traffic)
-    for index, campaign in enumerate(outline.campaigns):
-        for breach in _campaign(outline.heading, campaign):
-            yield breach._replace(at=("campaigns", index, *breach.at))
-    yield from _unique("campaigns", outline.campaigns)
-    yield from _unique("mechanisms", outline.mechanisms)
-    yield from _releases(outline)
-    for index, refinement in enumerate(outline.refinements):
-        for breach in _refinement(outline, refinement):
-            yield breach._replace(at=("refinements", index, *breach.at))
-    yield from _unique("refinements", outline.refinements)
-    for index, attack in enumerate(outline.attacks):
-        for breach in broken_attack(
-            attack,
-            campaigns=outline.campaigns,
-            mechanisms=outline.mechanisms,
-            aggregation=outline.aggregation,
-            traffic=outline.traffic,
-        ):
-            yield breach._replace(at=("attacks", index, *breach.at))
-    yield from _unique("attacks", outline.attacks)
-    yield from broken_fcd(outline.fcd, outline.heading)
+def _within(section: str, index: int, broken: Iterable[RuleViolation]) -> Iterator[RuleViolation]:
+    for breach in broken:
+        yield breach._replace(at=(section, index, *breach.at))
 
 
 def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolation]:
@@ -79,7 +58,7 @@ def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolati
 def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
     if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
         words = f"must be at least scenario.warmup_s = {number(heading['warmup_s'])}: warm-up is without queries"
-        yield RuleViolation(("start_s",), words, campaign["start_s"])
+        yield campaign.violation("start_s", words)
     if not (heading.has("duration_s") and campaign.has("start_s", "queries", "round_gap_s")):
         return
     if campaign["queries"] > 1 and not campaign.has("every_s"):
@@ -91,25 +70,27 @@ def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViola
             f"after scenario.duration_s = {number(heading['duration_s'])} s"
         )
         key = "queries" if campaign["queries"] > 1 else "start_s"
-        yield RuleViolation((key,), words, campaign[key])
+        yield campaign.violation(key, words)
 
 
-def _refinement(outline: Outline, refinement: ValidFields) -> Iterator[RuleViolation]:
-    if all(mechanism.has("name") for mechanism in outline.mechanisms):
-        names = [mechanism["name"] for mechanism in outline.mechanisms]
-        for place, wanted in enumerate(refinement.get("mechanisms") or ()):
-            if wanted not in names:
-                hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
-                yield RuleViolation(("mechanisms", place), f"there is no such mechanism{hint}", wanted)
-    outside = outline.population.get("outside") or 0
+def _fcd(heading: ValidFields, fcd: ValidFields) -> Iterator[RuleViolation]:
+    if not (heading.has("duration_s") and fcd.has("every_s", "from_s")):
+        return
+    duration = heading["duration_s"]
+    for key in ("from_s", "to_s"):
+        if fcd.has(key) and exceeds(fcd[key], duration):
+            yield RuleViolation(("fcd", key), f"must be at most scenario.duration_s = {number(duration)}", fcd[key])
+
+
+def _refinement(scenario: ValidFields, refinement: ValidFields) -> Iterator[RuleViolation]:
+    yield from broken_names(refinement, "mechanisms", "mechanism", scenario.sections("mechanisms"))
+    outside = scenario.section("population").get("outside") or 0
     if refinement.get("total") == "asked" and outside:
         words = f"takes every device asked to be in some cell, and population.outside = {outside} are in none"
         yield RuleViolation(("total",), words, "asked")
-    counted = [campaign for campaign in outline.campaigns if campaign.get("statistic", "count") == "count"]
+    counted = [campaign for campaign in scenario.sections("campaigns") if campaign.get("statistic", "count") == "count"]
     if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
-        yield RuleViolation(
-            ("window",), "there must be a campaign of counts with several queries", refinement["window"]
-        )
+        yield refinement.violation("window", "there must be a campaign of counts with several queries")
 
 
 def _unique(section: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
@@ -119,27 +100,21 @@ def _unique(section: str, items: Sequence[ValidFields]) -> Iterator[RuleViolatio
             yield RuleViolation((section, later, "name"), words, second["name"])
 
 
-def _releases(outline: Outline) -> Iterator[RuleViolation]:
-    told = set()
-    for index, campaign in enumerate(outline.campaigns):
-        mechanisms = outline.mechanisms
+def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
+    reported = set()
+    mechanisms = scenario.sections("mechanisms")
+    exact = any(is_capable("mechanism", mechanism.get("kind"), "exact") for mechanism in mechanisms)
+    for index, campaign in enumerate(scenario.sections("campaigns")):
         speeds = campaign.get("statistic", "count") != "count"
-        if speeds and mechanisms and not any(mechanism.get("kind") == "no_privacy" for mechanism in mechanisms):
-            words = "needs a mechanism of kind no_privacy: devices tell their speed to a trusted server"
+        if speeds and mechanisms and not exact:
+            words = "needs a mechanism of kind no_privacy: devices report their speed to a trusted server"
             yield RuleViolation(("campaigns", index, "statistic"), words, campaign["statistic"])
-        released = released_by(
-            campaign,
-            index=index,
-            default=outline.release,
-            mechanisms=mechanisms,
-            channel=outline.channel,
-            aggregation=outline.aggregation,
-        )
-        servers = known_of(campaign["aggregation"]) if campaign.has("aggregation") else ValidFields()
+        servers = campaign.section("aggregation")
         if speeds and servers.get("kind", "trusted") != "trusted":
-            words = "must be trusted where speeds are asked for: devices tell theirs to one trusted server"
+            words = "must be trusted where speeds are asked for: devices report them to one trusted server"
             yield RuleViolation(("campaigns", index, "aggregation", "kind"), words, servers["kind"])
+        released = released_by(scenario, index)
         for breach in () if released is None else broken_release(released):
-            if (breach.at, breach.rule) not in told:  # the default release of several campaigns
-                told.add((breach.at, breach.rule))
+            if (breach.at, breach.rule) not in reported:  # the default release of several campaigns
+                reported.add((breach.at, breach.rule))
                 yield breach

@@ -1,59 +1,40 @@
-"""`Scenario`: the checked content of a scenario file."""
+"""`Scenario`: the checked content of a scenario file, and all faults of one that is refused."""
 
+import ast
+import inspect
+import itertools
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, ValidationError
 
 from scenarios.attacks import Attack
-from scenarios.campaigns import Campaign, Claims, Population
+from scenarios.campaigns import Campaign
 from scenarios.cells import Cells
 from scenarios.channel import Aggregation, Channel
-from scenarios.errors import Fault, RuleViolation, ScenarioError
-from scenarios.fcd import Fcd
+from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
+from scenarios.general import Claims, Fcd, Heading, Population
 from scenarios.mechanisms import Mechanism, PlugIn, SamplingPrivacy
 from scenarios.overrides import plain
-from scenarios.permissions import Permissions
-from scenarios.references import WITH_FILES, files_of, is_outside
+from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
 from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release, Released, released_by
 from scenarios.roads import Roads
-from scenarios.rules import Outline, broken_between_sections
-from scenarios.section import Name, NotNegative, Positive, Section, ValidFields, Whole, known_of, number, refuse
-from scenarios.traffic import Traffic
+from scenarios.rules import broken_between_sections
+from scenarios.section import Section, ValidFields, known_of, number
+from scenarios.simulated_traffic import Traffic
+
+_LISTS = ("campaigns", "mechanisms", "refinements", "attacks")
 
 
-class Heading(Section):
-    """Name, seed and duration of a scenario. Times are seconds from the start of the run."""
-
-    name: Name
-    """Name of the scenario in listings and results."""
-    description: str = ""
-    """What the scenario shows, in a sentence or two."""
-    seed: Whole = 1
-    """Seed of every random choice: the same scenario and seed give the same numbers."""
-    duration_s: Positive
-    """Length of the run, warm-up included, seconds."""
-    warmup_s: NotNegative = 0.0
-    """First part of the run, in which vehicles drive and there are no queries, seconds."""
-
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a warm-up as long as the run."""
-        if known.has("duration_s", "warmup_s") and known["warmup_s"] >= known["duration_s"]:
-            words = f"must be below duration_s = {number(known['duration_s'])}"
-            yield RuleViolation(("warmup_s",), words, known["warmup_s"])
-
-
-class Scenario(BaseModel):
+class Scenario(Section):
     """The complete description of one run.
 
     `scenarios.load` makes one from a file, and `model_validate` from tables; both report every fault in plain words.
     Scenarios are frozen, and compare equal if they have the same values.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     scenario: Heading
     """Name, seed and duration."""
@@ -106,17 +87,47 @@ class Scenario(BaseModel):
         ScenarioError
             If the scenario has a fault; the error carries every fault found.
         """
-        from scenarios.validation import validate  # noqa: PLC0415  # it reads the fields of this class
-
         if isinstance(obj, Scenario):
             return obj
         tables = plain(obj)
         if not isinstance(tables, dict):
             raise ScenarioError("given as tables", [Fault("", "must be a mapping of sections", tables)])
-        checked = validate(tables, Path((context or {}).get("folder", "")), **options)
+        checked = cls.check(tables, Path((context or {}).get("folder", "")), **options)
         if isinstance(checked, Scenario):
             return checked
         raise ScenarioError("given as tables", checked)
+
+    @classmethod
+    def check(
+        cls, raw: dict[str, Any], folder: Path, *, permissions: Permissions | None = None, **options: Any
+    ) -> "Scenario | list[Fault]":
+        """Check a parsed file.
+
+        Parameters
+        ----------
+        raw
+            The file as parsed.
+        folder
+            Folder to which file references are relative.
+        permissions
+            Permissions of the scenario; if None, those of the environment variables.
+        options
+            Options of pydantic's `model_validate`.
+
+        Returns
+        -------
+        Scenario or list of Fault
+            The scenario if it has no fault; else all faults, in the order of the sections.
+        """
+        permissions = permissions or Permissions.of("given as tables")
+        context = {"folder": folder, "given": raw, "explained": set(), "permissions": permissions}
+        try:
+            return super().model_validate(raw, context=context, **options)
+        except ValidationError as error:
+            faults = [_located(one["loc"], one["ctx"]["rule"], one["input"], raw) for one in error.errors()]
+        sections = list(cls.model_fields)
+        faults.sort(key=lambda fault: _order(fault.at, sections))
+        return [Fault(write_path(fault.at, raw), fault.rule, fault.value) for fault in faults]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Scenario":
         """Return a copy of the scenario with some sections replaced.
@@ -193,9 +204,7 @@ class Scenario(BaseModel):
 
         If the scenario was not made from tables, or is a changed copy, every default is filled in.
         """
-        from scenarios.validation import validate  # noqa: PLC0415  # it reads the fields of this class
-
-        if self._given is not None and validate(plain(self._given), self._folder) == self:
+        if self._given is not None and self.check(plain(self._given), self._folder) == self:
             return dict(plain(self._given))
         return dict(plain(self))
 
@@ -211,19 +220,8 @@ class Scenario(BaseModel):
 
     def released(self) -> list[Released]:
         """Return every campaign's release, its own or the default one, in the order of the campaigns."""
-        mechanisms, channel = [known_of(mechanism) for mechanism in self.mechanisms], known_of(self.channel)
-        default = known_of(self.release)
-        each = [
-            released_by(
-                known_of(campaign),
-                index=index,
-                default=default,
-                mechanisms=mechanisms,
-                channel=channel,
-                aggregation=known_of(self.aggregation),
-            )
-            for index, campaign in enumerate(self.campaigns)
-        ]
+        known = known_of(self)
+        each = [released_by(known, index) for index in range(len(self.campaigns))]
         return [released for released in each if released is not None]
 
     def warnings(self) -> list[str]:
@@ -244,23 +242,33 @@ class Scenario(BaseModel):
         why = "its clusters follow the devices and show where the outermost are (LQS 3.1)"
         return [f"release: recode, in campaigns {', '.join(recoded)}, is documented as vulnerable: {why}"]
 
-    @model_validator(mode="after")
-    def _keep_rules(self) -> Self:
-        outline = Outline(
-            heading=known_of(self.scenario),
-            traffic=known_of(self.traffic),
-            campaigns=[known_of(campaign) for campaign in self.campaigns],
-            mechanisms=[known_of(mechanism) for mechanism in self.mechanisms],
-            population=known_of(self.population),
-            channel=known_of(self.channel),
-            release=known_of(self.release),
-            aggregation=known_of(self.aggregation),
-            refinements=[known_of(refinement) for refinement in self.refinements],
-            attacks=[known_of(attack) for attack in self.attacks],
-            fcd=ValidFields() if self.fcd is None else known_of(self.fcd),
-        )
-        refuse(list(broken_between_sections(outline)))
-        return self
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield each broken rule between sections."""
+        yield from broken_between_sections(known)
+
+
+def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> RuleViolation:
+    """Return a fault at its place in the file, where a plain value may stand for a table, with the value written there.
+
+    The rule may have received that value as a number of another type.
+    """
+    here, listed = raw, rule.startswith(("must be a list", "must have at least")) and at in {(name,) for name in _LISTS}
+    if listed:
+        rule += f", of tables written [[{at[0]}]]"
+    for depth, step in enumerate(at):
+        inside = here if isinstance(here, dict) else dict(enumerate(here)) if isinstance(here, list) else None
+        if inside is None:
+            return RuleViolation(at[:depth], rule, value)
+        if step not in inside:
+            return RuleViolation(at, rule, value)
+        here = inside[step]
+    return RuleViolation(at, rule, here if here == value else value)
+
+
+def _order(at: tuple[str | int, ...], sections: list[str]) -> tuple[int, int]:
+    section = sections.index(str(at[0])) if at and at[0] in sections else len(sections)
+    return section, at[1] if len(at) > 1 and isinstance(at[1], int) else -1
 
 
 def _doubts(mechanism: SamplingPrivacy) -> list[str]:
@@ -268,5 +276,42 @@ def _doubts(mechanism: SamplingPrivacy) -> list[str]:
     if mechanism.sampling >= 0.5:
         doubts.append(f"sampling is {number(mechanism.sampling)}: the papers ask for less than one half (SP 3.1)")
     if mechanism.silent_blank:
-        doubts.append('blank_zero is 0: an output of 0 in round one then shouts "sampled"')
+        doubts.append("blank_zero is 0: an output of 0 in round one then reveals that a device is sampled")
     return doubts
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a scenario file.
+
+    Returns
+    -------
+    dict
+        JSON Schema, draft 2020-12. It does not express rules between keys (sums, rounds that overlap): `load`
+        checks them.
+    """
+    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
+    models = {model.__name__: model for model in _all_sections(Section)}
+    for name, described in {**found["$defs"], Scenario.__name__: found}.items():
+        texts = _field_docstrings(models[name])
+        for key, field in models[name].model_fields.items():
+            if key in texts:
+                described["properties"][field.alias or key]["description"] = texts[key]
+    return found
+
+
+def _all_sections(model: type[Section]) -> Iterator[type[Section]]:
+    for inner in model.__subclasses__():
+        yield inner
+        yield from _all_sections(inner)
+
+
+def _field_docstrings(model: type[Section]) -> dict[str, str]:
+    """Return the docstrings below the fields of a model and of the models that it extends."""
+    texts: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if base is not Section and issubclass(base, Section):
+            statements = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+            for field, text in itertools.pairwise(one for outer in statements for one in ast.iter_child_nodes(outer)):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    texts[ast.unparse(field.target)] = inspect.cleandoc(ast.literal_eval(text.value))
+    return texts

@@ -1,19 +1,45 @@
-"""Base classes of a scenario's sections: strict types, frozen values, and rules between fields."""
+"""Base class of a scenario's sections: strict types, frozen values, and rules between fields, in plain messages.
 
+Every fault is reported where it is found: a section turns the errors of its fields into plain messages, and checks its
+rules between fields for those that are valid, so that a fault in one field does not hide a broken rule about others.
+"""
+
+import difflib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from scenarios.errors import RuleViolation
+from scenarios.kinds import find_kind, kinds_of, names_of, resolve
 
 NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
-
 SERVER_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer)$"
-
 PARTY_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer|network|vehicles:[1-9][0-9]{0,8})$"
+PLUG_IN_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
+
+_PATTERNS = {
+    NAME_PATTERN: "must be of letters, digits, '.', '_' and '-' alone, at least one",
+    SERVER_PATTERN: 'must name a server: "server:1" and so on, or "mixer"',
+    PARTY_PATTERN: 'must name a party: "server:1" and so on, "mixer", "network", or "vehicles:100" and so on',
+    PLUG_IN_PATTERN: "a plug-in is named as package.module:Class",
+}
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 """Letters, digits, ``.``, ``_`` and ``-``: it goes into file names and key paths."""
@@ -34,21 +60,45 @@ def _is_whole(value: Any) -> bool:
 class ValidFields(dict[str, Any]):
     """The fields of a section that are valid by themselves, by name; ``None`` for omitted ones."""
 
+    def __init__(self, fields: Iterable[tuple[str, Any]] | Mapping[str, Any] = ()) -> None:
+        super().__init__(fields)
+        self.inside: dict[str, list[ValidFields]] = {}
+        """The valid fields of the sections in each field that was given, whether or not that field is valid."""
+        self.checked = ""
+        """The field that is being validated."""
+
     def has(self, *names: str) -> bool:
         """Return whether every one of these fields is valid and was given, or has a default."""
         return all(self.get(name) is not None for name in names)
+
+    def violation(self, name: str, rule: str) -> RuleViolation:
+        """Return the violation of a rule by the value of one of these fields."""
+        return RuleViolation((name,), rule, self.get(name))
+
+    def sections(self, name: str) -> list["ValidFields"]:
+        """Return the valid fields of each section in the field `name`, of which some may be invalid."""
+        value = self.get(name)
+        if name in self.inside or value is None:
+            return self.inside.get(name, [])
+        return [known_of(one) for one in (value if isinstance(value, tuple) else (value,))]
+
+    def section(self, name: str) -> "ValidFields":
+        """Return the valid fields of the one section in the field `name`."""
+        found = self.sections(name)
+        return found[0] if len(found) == 1 else ValidFields()
+
+
+_open: ContextVar[ValidFields | None] = ContextVar("_open", default=None)
+"""The valid fields of the section that is being validated, as far as they are known."""
 
 
 class Section(BaseModel):
     """A table of the file. Unknown keys, numbers in quotes, NaN and infinities are refused.
 
-    Rules between fields are stated once, in `broken_rules`, for the fields that are valid. They are therefore checked
-    however a section is made, and a fault in one field does not hide a broken rule about the others.
+    Its validator is built when a section of its class is first read.
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
@@ -60,24 +110,168 @@ class Section(BaseModel):
         """Yield each broken rule between the fields of the section; paths are relative to it."""
         yield from ()
 
-    @model_validator(mode="before")
+    @field_validator("*", mode="wrap")
     @classmethod
-    def _resolve(cls, data: Any) -> Any:
-        return cls.resolve(dict(data)) if isinstance(data, dict) else data
+    def _record(cls, value: Any, validate: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        known, name = _open.get(), info.field_name
+        if known is None or name is None:
+            return validate(value)
+        known.checked, known.inside[name] = name, []
+        known[name] = checked = validate(value)
+        return checked
 
-    @model_validator(mode="after")
-    def _keep_rules(self) -> Self:
-        refuse(list(self.broken_rules(known_of(self))))
-        return self
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(data, cls):
+            report_inside(known_of(data))
+            return validate(data)
+        given = cls.resolve(dict(data)) if isinstance(data, dict) else data
+        known, faults = ValidFields(), []
+        token = _open.set(known)
+        try:
+            section = validate(given)
+        except ValidationError as error:
+            faults = [fault for details in error.errors(include_url=False) for fault in cls._fault(details, data)]
+        finally:
+            _open.reset(token)
+        if isinstance(data, dict):
+            known.update(cls._omitted(given))
+            faults += cls.broken_rules(known)
+        report_inside(known)
+        if faults:
+            raise error_of(faults)
+        return section
+
+    @classmethod
+    def _omitted(cls, given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield the defaults of omitted fields, and the extra keys of a section that allows them."""
+        fields = {info.alias or name: (name, info) for name, info in cls.model_fields.items()}
+        for key, (name, info) in fields.items():
+            if key not in given and not info.is_required():
+                yield name, info.default
+        if cls.model_config.get("extra") == "allow":
+            yield from ((key, value) for key, value in given.items() if key not in fields)
+
+    @classmethod
+    def _fault(cls, error: ErrorDetails, data: Any) -> Iterator[RuleViolation]:
+        """Yield the plain fault of a validation error, unless the fault is elsewhere."""
+        kind, at, received = error["type"], error["loc"], error["input"]
+        if kind == "fault":  # of a section inside this one
+            yield RuleViolation((*_without_tags(at[:-1]), *at[-1:]), error["ctx"]["rule"], received)
+        elif kind == "extra_forbidden":
+            known = [info.alias or name for name, info in cls.model_fields.items()]
+            hint = suggestion(at[-1], known) or f"; known here: {', '.join(known)}"
+            yield RuleViolation(at, f"unknown key{hint}", received)
+        elif kind == "missing":
+            yield RuleViolation(at, "is required")
+        elif kind == "too_short" and received:
+            pass  # pydantic counts valid items only, and each invalid item has a fault of its own
+        elif not at or not isinstance(data, dict) or at[0] in data:  # else it was filled in from another key
+            yield RuleViolation(_without_tags(at), _words(kind, error), received)
 
 
-class Place(Section):
-    """A place on the globe, WGS84 degrees. Latitudes are limited to the range of UTM, to which roads are projected."""
+def _without_tags(at: Sequence[str | int]) -> tuple[str | int, ...]:
+    """Return a path without the tags of unions, which are written in angle brackets."""
+    return tuple(step for step in at if isinstance(step, int) or not step.startswith("<"))
 
-    lon: Annotated[float, Field(ge=-180, le=180)] = 0.0
-    """Longitude, degrees east."""
-    lat: Annotated[float, Field(ge=-80, le=80)] = 0.0
-    """Latitude, degrees north."""
+
+def report_inside(known: ValidFields) -> None:
+    """Add a section's valid fields to those of the section that it is in."""
+    outer = _open.get()
+    if outer is not None:
+        outer.inside.setdefault(outer.checked, []).append(known)
+
+
+def error_of(faults: Sequence[RuleViolation]) -> ValidationError:
+    """Return the validation error with these faults, which an outer section places under its own field."""
+    return ValidationError.from_exception_data(
+        "section",
+        [
+            InitErrorDetails(
+                type=PydanticCustomError("fault", "{rule}", {"rule": fault.rule}), loc=fault.at, input=fault.value
+            )
+            for fault in faults
+        ],
+    )
+
+
+class ByKind:
+    """Annotation of a field: its table is read by the model of its kind, which is imported when it is first needed.
+
+    Parameters
+    ----------
+    role
+        The role of the kinds.
+    key
+        The key that selects the kind.
+    default
+        The kind of a table without this key; None if the key is required.
+    shape
+        The rule for a value that is not a table.
+    plug_in
+        The model of a kind with a colon, which names a user's class, as ``module:Class``; None if there are none.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        key: str = "kind",
+        *,
+        default: str | None = None,
+        shape: str = "must be a table",
+        plug_in: str | None = None,
+    ) -> None:
+        self.role, self.key, self.default, self.shape, self.plug_in = role, key, default, shape, plug_in
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Validate by a function, so that no model is built before it is needed."""
+        return core_schema.with_info_plain_validator_function(self._validate)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Describe the union of all models."""
+        dotted = dict.fromkeys(kind.model for kind in kinds_of(self.role))
+        models: list[type[Section]] = [resolve(model) for model in (*dotted, *([self.plug_in] if self.plug_in else []))]
+        for model in models:
+            model.model_rebuild()
+        choices = {model.__name__: model.__pydantic_core_schema__ for model in models}
+        return handler(core_schema.tagged_union_schema(choices, discriminator=str))
+
+    def _validate(self, value: Any, info: ValidationInfo) -> Section:
+        if isinstance(value, dict):
+            name = value.get(self.key, self.default)
+        elif isinstance(value, Section):
+            name = getattr(value, self.key, None)
+        else:
+            report_inside(ValidFields())
+            raise error_of([RuleViolation((), self.shape, value)])
+        kind = find_kind(self.role, name)
+        dotted = self.plug_in if kind is None and isinstance(name, str) and ":" in name else kind and kind.model
+        if dotted is None:
+            report_inside(ValidFields())
+            missing = "" if self.key in value else "is required, and "
+            raise error_of([RuleViolation((self.key,), missing + self._choices(name), name)])
+        model: type[Section] = resolve(dotted)
+        return model.model_validate(value, context=info.context)
+
+    def _choices(self, received: Any) -> str:
+        names = names_of(self.role)
+        or_else = ", or a class of your own as package.module:Class" if self.plug_in else ""
+        listed = ", ".join(f'"{name}"' for name in names)
+        return f"must be one of {listed}{or_else}{suggestion(received, names)}"
+
+
+class OneOf:
+    """Annotation of a text that must name one of a role's kinds, or of those that have a certain model."""
+
+    def __init__(self, role: str, model: str | None = None) -> None:
+        self.role, self.model = role, model
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Validate as a literal of the names."""
+        return core_schema.literal_schema(
+            [kind.name for kind in kinds_of(self.role) if self.model in {None, kind.model.partition(":")[2]}]
+        )
 
 
 def known_of(section: BaseModel) -> ValidFields:
@@ -85,16 +279,72 @@ def known_of(section: BaseModel) -> ValidFields:
     return ValidFields({**vars(section), **(section.model_extra or {})})
 
 
-def refuse(breaches: list[RuleViolation]) -> None:
-    """Raise one error with all `breaches`, if there are any, which pydantic turns into a validation error."""
-    if breaches:
-        rules = "; ".join(breach.rule for breach in breaches)
-        raise PydanticCustomError("broken_rules", "{rules}", {"rules": rules, "breaches": breaches})
-
-
 def rule(words: str) -> PydanticCustomError:
     """Return the error of one field that breaks the rule in `words`."""
     return PydanticCustomError("rule", "{rule}", {"rule": words})
+
+
+_PLAIN = {
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "must be a smaller whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be a text in quotes",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "model_attributes_type": "must be a table",
+}
+
+_WITH_CONTEXT: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "greater_than": lambda context: f"must be above {number(context['gt'])}",
+    "greater_than_equal": lambda context: f"must be at least {number(context['ge'])}",
+    "less_than": lambda context: f"must be below {number(context['lt'])}",
+    "less_than_equal": lambda context: f"must be at most {number(context['le'])}",
+    "too_short": lambda context: f"must have at least {context['min_length']} item",
+    "string_pattern_mismatch": lambda context: _PATTERNS[context["pattern"]],
+    "rule": lambda context: str(context["rule"]),
+}
+
+
+def _words(kind: str, error: ErrorDetails) -> str:
+    """Return the rule that a field breaks, in plain words."""
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind in _WITH_CONTEXT:
+        return _WITH_CONTEXT[kind](error["ctx"])
+    if kind == "literal_error":
+        expected: str = error["ctx"]["expected"]
+        listed = expected.replace("'", '"')
+        choices = expected.split("'")[1::2]
+        return f"must be {listed}{suggestion(error['input'], choices)}"
+    return error["msg"][:1].lower() + error["msg"][1:]
+
+
+def suggestion(received: Any, known: Sequence[str]) -> str:
+    """Return a question that names the known text closest to the one received, or "" if none is close."""
+    near = difflib.get_close_matches(received, known, n=1) if isinstance(received, str) else []
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def broken_names(section: ValidFields, key: str, what: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
+    """Yield a fault for each name in the list `key` that none of the items has."""
+    if all(item.has("name") for item in items):
+        names = [item["name"] for item in items]
+        for place, wanted in enumerate(section.get(key) or ()):
+            if wanted not in names:
+                hint = suggestion(wanted, names) or f"; there are {', '.join(names)}"
+                yield RuleViolation((key, place), f"there is no such {what}{hint}", wanted)
+
+
+def broken_repeats(known: ValidFields, *keys: str) -> Iterator[RuleViolation]:
+    """Yield a fault for each name that is more than once in one of these lists."""
+    for key in keys:
+        names = [name if isinstance(name, str | int) else name.party for name in known.get(key) or ()]
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield RuleViolation((key,), f"must name each once, and {name} is there {names.count(name)} times")
 
 
 def text_or_number(words: str) -> Callable[[Any], Any]:
@@ -106,20 +356,6 @@ def text_or_number(words: str) -> Callable[[Any], Any]:
         raise rule(words)
 
     return check
-
-
-def tag_by(key: str) -> Callable[[Any], str | None]:
-    """Return the function that selects the member of a union by the text at `key`.
-
-    Tags are written in angle brackets, which a bare key of a TOML file cannot contain, so they can be distinguished
-    from keys in the path of an error.
-    """
-
-    def tag(value: Any) -> str | None:
-        found = value.get(key) if isinstance(value, dict) else getattr(value, key, None)
-        return f"<{found}>" if isinstance(found, str) else None
-
-    return tag
 
 
 def without_default(schema: dict[str, Any]) -> None:
@@ -137,17 +373,17 @@ def number(value: float) -> str:
     return f"{value:.12g}"
 
 
-class MechanismSection(Section):
-    """A mechanism: its kind, its name in results, and its parameters."""
+class Place(Section):
+    """A place on the globe, WGS84 degrees. Latitudes are limited to the range of UTM, to which roads are projected."""
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Parameters of the mechanism: every key given or defaulted, except its name and kind."""
-        return self.model_dump(exclude={"name", "kind"}, exclude_none=True)
+    lon: Annotated[float, Field(ge=-180, le=180)] = 0.0
+    """Longitude, degrees east."""
+    lat: Annotated[float, Field(ge=-80, le=80)] = 0.0
+    """Latitude, degrees north."""
 
 
-class NamedByKind(MechanismSection):
-    """A mechanism whose name is its kind if no name is given."""
+class NamedByKind(Section):
+    """A section whose name is its kind if no name is given."""
 
     kind: str
     name: Name = Field(default="", json_schema_extra=without_default)
@@ -157,3 +393,8 @@ class NamedByKind(MechanismSection):
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Set the name to the kind if no name is given."""
         return {"name": str(given.get("kind")), **given}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every key given or defaulted, except name and kind."""
+        return self.model_dump(exclude={"name", "kind"}, exclude_none=True)

@@ -1,4 +1,4 @@
-"""``[traffic]`` of the engines that simulate vehicles: ``fleet``, ``agents`` and ``sumo``."""
+"""``[traffic]`` of any engine, and of those that simulate vehicles: ``fleet``, ``agents`` and ``sumo``."""
 
 import math
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
-from scenarios.permissions import trusted_only
-from scenarios.references import FileReference
-from scenarios.section import NotNegative, Positive, Probability, Section, ValidFields, WholeNumber
+from scenarios.references import FileReference, trusted_only
+from scenarios.roads import ColumnNames
+from scenarios.section import ByKind, NotNegative, OneOf, Positive, Probability, Section, ValidFields, WholeNumber
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""
@@ -31,49 +31,37 @@ class Window(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for an interval that ends before it starts."""
         if known.has("from_s", "to_s") and known["from_s"] >= known["to_s"]:
-            yield RuleViolation(("from_s",), f"must be before to_s = {known['to_s']:g}", known["from_s"])
+            yield known.violation("from_s", f"must be before to_s = {known['to_s']:g}")
 
 
-def _departures_tag(value: Any) -> str | None:
-    if isinstance(value, str):
-        return "<name>"
-    return "<table>" if isinstance(value, list | tuple) else None
+def _tag(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return "<none>" if value is None else "<text>"
+    return "<list>" if isinstance(value, list | tuple) else None
 
 
-_DEPARTURES = 'must be "uniform", "peak", "profile" or a list of {from_s, to_s, share}'
+def _by_type(words: str) -> Discriminator:
+    return Discriminator(
+        _tag, custom_error_type="rule", custom_error_message=words, custom_error_context={"rule": words}
+    )
+
 
 Departures = Annotated[
-    Annotated[Literal["uniform", "peak", "profile"], Tag("<name>")]
-    | Annotated[tuple[Window, ...], Field(strict=False), Tag("<table>")],
-    Discriminator(
-        _departures_tag,
-        custom_error_type="rule",
-        custom_error_message=_DEPARTURES,
-        custom_error_context={"rule": _DEPARTURES},
-    ),
+    Annotated[Literal["uniform", "peak", "profile"], Tag("<text>")]
+    | Annotated[tuple[Window, ...], Field(strict=False), Tag("<list>")],
+    _by_type('must be "uniform", "peak", "profile" or a list of {from_s, to_s, share}'),
 ]
 
-
-def _files_tag(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return "<none>" if value is None else "<file>"
-    return "<files>" if isinstance(value, list | tuple) else None
-
-
-_FILES = "must be a file, or a list of files"
-
 Files = Annotated[
-    Annotated[FileReference, Tag("<file>")]
-    | Annotated[tuple[FileReference, ...], Field(strict=False, min_length=1), Tag("<files>")]
+    Annotated[FileReference, Tag("<text>")]
+    | Annotated[tuple[FileReference, ...], Field(strict=False, min_length=1), Tag("<list>")]
     | Annotated[None, Tag("<none>")],
-    Discriminator(
-        _files_tag, custom_error_type="rule", custom_error_message=_FILES, custom_error_context={"rule": _FILES}
-    ),
+    _by_type("must be a file, or a list of files"),
 ]
 """One reference to a file, several, or none."""
 
 
-class TripColumns(Section):
+class TripColumns(ColumnNames):
     """Columns of a trip table: name in this schema = the file's. Omitted columns are found by their usual names."""
 
     origin: str | None = None
@@ -89,28 +77,37 @@ class TripColumns(Section):
     to_s: str | None = None
     """End of the interval in which the trips of a row depart, evenly distributed."""
 
-    def mapping(self) -> dict[str, str]:
-        """Return the columns that are given: name in this schema to the file's."""
-        return {name: column for name, column in self.model_dump().items() if column is not None}
-
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between the columns of times."""
         if known.has("from_s") != known.has("to_s") and "from_s" in known and "to_s" in known:
-            yield RuleViolation(("from_s",), "from_s and to_s go together: give both or none", known["from_s"])
+            yield known.violation("from_s", "from_s and to_s go together: give both or none")
         if known.has("departure_s", "from_s"):
-            yield RuleViolation(("departure_s",), "give either departure_s, or from_s and to_s", known["departure_s"])
+            yield known.violation("departure_s", "give either departure_s, or from_s and to_s")
 
 
-class DrivenTraffic(Section):
+class TrafficSection(Section):
+    """Fields that all engines have in common."""
+
+    engine: str
+    step_s: Positive = 1.0
+    """Tick of the run's clock, seconds; SUMO's is a whole number of milliseconds."""
+    parked: Literal["silent", "answer"] = "silent"
+    """Whether a vehicle that has arrived, or whose time at its place is over, still answers queries."""
+
+
+Traffic = Annotated[TrafficSection, ByKind("engine", "engine", default="fleet")]
+
+
+class DrivenTraffic(TrafficSection):
     """Vehicles that this simulator drives itself, trip by trip over the roads."""
 
-    engine: Literal["fleet", "agents"] = "fleet"
+    engine: Annotated[str, OneOf("engine", "DrivenTraffic")] = "fleet"
     """``fleet`` moves all vehicles in arrays; ``agents`` runs one process per vehicle, the slow reference."""
     vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
     """Number of vehicles over the whole run, each with one trip. Default: the number of trips in the file of trips or
     the table of zones."""
-    demand: Literal["uniform", "gravity", "trips"] = "uniform"
+    demand: Annotated[str, OneOf("demand")] = "uniform"
     """Destinations: all equally likely, less likely the longer the route, or those of a file of trips."""
     gravity_scale_s: Positive = 600.0
     """Travel time over which ``gravity`` demand falls by a factor e, seconds."""
@@ -145,12 +142,8 @@ class DrivenTraffic(Section):
     reroute_share: Probability | None = None
     """For ``reactive`` routing: share of the driving vehicles that look for a faster route each time, in addition to
     all that are about to depart. Default: 0.1."""
-    step_s: Positive = 1.0
-    """Tick of the engine, seconds."""
     stuck_s: NotNegative = 30.0
     """A vehicle blocked for this long enters the next link although its storage is full, and is counted, seconds."""
-    parked: Literal["silent", "answer"] = "silent"
-    """Whether a vehicle that has arrived still answers queries."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -167,7 +160,7 @@ class DrivenTraffic(Section):
             if wanted and known["profile"] is None:
                 yield RuleViolation(("profile",), 'is required with departures = "profile": the share of trips by hour')
             elif not wanted and known["profile"] is not None:
-                yield RuleViolation(("profile",), 'goes with departures = "profile"', known["profile"])
+                yield known.violation("profile", 'goes with departures = "profile"')
 
 
 def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
@@ -180,24 +173,24 @@ def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
     if not from_file and known["vehicles"] is None:
         yield RuleViolation(("vehicles",), "is required: trips over the whole run, one a vehicle")
     if known["demand"] != "trips" and known["trips"] is not None:
-        yield RuleViolation(("trips",), 'goes with demand = "trips"', known["trips"])
+        yield known.violation("trips", 'goes with demand = "trips"')
     if known["demand"] != "gravity" and known["zones"] is not None:
-        yield RuleViolation(("zones",), 'goes with demand = "gravity"', known["zones"])
+        yield known.violation("zones", 'goes with demand = "gravity"')
     if known.has("share") and known["share"] != 1:
         if not from_file:
-            yield RuleViolation(("share",), 'goes with demand = "trips", or with zones', known["share"])
+            yield known.violation("share", 'goes with demand = "trips", or with zones')
         elif known["vehicles"] is not None:
-            yield RuleViolation(("share",), "give either share or vehicles", known["share"])
+            yield known.violation("share", "give either share or vehicles")
 
 
 def _broken_routing_rules(known: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each conflict between the kind of routing and the keys of one kind only."""
     for key in ("reroute_every_s", "reroute_share"):
         if known.get("routing") == "free_flow" and known.has(key):
-            yield RuleViolation((key,), 'goes with routing = "reactive"', known[key])
+            yield known.violation(key, 'goes with routing = "reactive"')
     if known.has("reroute_every_s", "step_s") and known["reroute_every_s"] < known["step_s"]:
         words = f"must be at least step_s = {known['step_s']:g}, a tick of the engine"
-        yield RuleViolation(("reroute_every_s",), words, known["reroute_every_s"])
+        yield known.violation("reroute_every_s", words)
 
 
 MOST_SEED = 2**31 - 1
@@ -205,7 +198,7 @@ _MILLISECONDS = 1000.0
 _NEARLY_WHOLE = 1e-6
 
 
-class SumoTraffic(Section):
+class SumoTraffic(TrafficSection):
     """Vehicles driven by SUMO, in a separate process."""
 
     engine: Annotated[Literal["sumo"], trusted_only("SUMO reads whatever files its own files name")]
@@ -221,15 +214,11 @@ class SumoTraffic(Section):
     """SUMO's time when the run begins, seconds. Default: the begin of the config, or 0."""
     seed: Annotated[int, Field(ge=0, le=MOST_SEED)] | None = None
     """SUMO's seed. Default: drawn from the run's seed."""
-    step_s: Positive = 1.0
-    """SUMO's step, seconds; a whole number of milliseconds."""
     mesoscopic: bool = False
     """Whether SUMO runs its mesoscopic model, with queues like engine ``fleet``, instead of car following."""
     teleport_s: NotNegative | None = None
     """Time after which SUMO removes a vehicle that stands still and inserts it further along its route, seconds; 0 for
     never."""
-    parked: Literal["silent", "answer"] = "silent"
-    """Whether a vehicle that has arrived still answers queries."""
     beside: Literal["fleet"] | None = None
     """An engine that drives the same vehicles over the same roads afterwards, to compare its traffic with SUMO's."""
 
@@ -239,14 +228,12 @@ class SumoTraffic(Section):
         if "config" in known and "routes" in known:
             files = [name for name in ("net", "routes", "additional") if known.get(name)]
             if known["config"] is not None and files:
-                yield RuleViolation(
-                    ("config",), f"names its own files: leave out {' and '.join(files)}", known["config"]
-                )
+                yield known.violation("config", f"names its own files: leave out {' and '.join(files)}")
             if known["config"] is None and not known["routes"]:
                 yield RuleViolation(("routes",), "is required: the vehicles SUMO drives; or give a config")
         for name in ("step_s", "begin_s"):
             if known.has(name) and not _whole_milliseconds(known[name]):
-                yield RuleViolation((name,), "must be whole milliseconds: SUMO counts in them", known[name])
+                yield known.violation(name, "must be whole milliseconds: SUMO counts in them")
 
 
 def _whole_milliseconds(seconds: float) -> bool:

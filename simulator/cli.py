@@ -307,7 +307,7 @@ def check_scenario(
     yes: Yes = False,
 ) -> None:
     """Check a scenario, its data and its city without running it; say all that is wrong."""
-    from scenarios.permissions import PLUGIN_REFUSAL  # noqa: PLC0415
+    from scenarios.references import PLUGIN_REFUSAL  # noqa: PLC0415
     from simulator.experiment.build import check_demand  # noqa: PLC0415
     from simulator.experiment.components import RunComponents  # noqa: PLC0415
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415

@@ -101,7 +101,7 @@ def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[str]]":
         If there are none, or the files hold no usable network.
     """
     from scenarios import Fault, ScenarioError  # noqa: PLC0415  # imports wait until needed
-    from simulator.experiment.build.roads import build_roads  # noqa: PLC0415
+    from simulator.experiment.build.city import build_roads  # noqa: PLC0415
     from simulator.roads import RoadsError  # noqa: PLC0415
 
     try:

@@ -7,6 +7,7 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.kinds import is_capable
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.attack_evaluation.attack_records import check_attacks
 from simulator.experiment.build import build_city, build_flow_check, build_mechanisms, check_schedules, import_plug_ins
@@ -76,8 +77,9 @@ class RunComponents:
 
     def warnings(self, scenario: Scenario) -> list[str]:
         """Return warnings of what may mislead a reader of the result, if known before the run, one sentence each."""
-        places = scenario.cells.kind in {"roads", "stations", "locations"}
-        whole = not places and getattr(scenario.cells, "bounds", None) is None
+        whole = (
+            not is_capable("cells", scenario.cells.kind, "places") and getattr(scenario.cells, "bounds", None) is None
+        )
         one = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
         return [
             *doubts_of(self.city.notes),

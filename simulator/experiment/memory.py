@@ -13,6 +13,7 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.kinds import is_capable
 from simulator.experiment.study_area import City
 from simulator.files.memory import in_words, shortage
 from simulator.streams import Streams
@@ -85,7 +86,9 @@ def estimate(
     if vehicles is None:
         vehicles = getattr(traffic, "vehicles", None) or 0
     nodes = len(city.roads.node_names) if city.has_roads else 0
-    moved = vehicles_nbytes(vehicles, nodes=nodes) + (vehicles * _AGENT if traffic.engine == "agents" else 0)
+    moved = vehicles_nbytes(vehicles, nodes=nodes) + (
+        vehicles * _AGENT if is_capable("engine", traffic.engine, "processes") else 0
+    )
     yield Part("traffic.vehicles", f"{vehicles:,} vehicles", moved)
     if scenario.fcd is not None:
         section, duration_s = scenario.fcd, scenario.scenario.duration_s

@@ -1,6 +1,6 @@
 """Refined estimates: their rows in the results, and their record in `run.json`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,27 +13,18 @@ from mechanisms.refinement import (
     Combination,
     Properties,
     RefinedEstimate,
-    clip,
     combine,
-    norm_mul,
-    norm_sub,
-    simplex,
     spread,
     variance_law,
 )
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.kinds import is_capable
 from simulator.aggregation.accumulators import paired_std_error
+from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.run_record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.experiment.tables import HOT_SHARE
 from simulator.sensing.query import Answer, Query
 from simulator.streams import Streams
-
-PROJECTIONS: Mapping[str, Callable[..., RefinedEstimate]] = {
-    "clip": clip,
-    "norm_sub": norm_sub,
-    "norm_mul": norm_mul,
-    "simplex": simplex,
-}
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -80,7 +71,7 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
         If a mechanism is named whose queries cannot be combined.
     """
     refinings, notes, faults = [], [], []
-    private = [section.name for section in scenario.mechanisms if section.kind != "no_privacy"]
+    private = [section.name for section in scenario.mechanisms if not is_capable("mechanism", section.kind, "exact")]
     for section in scenario.refinements:
         parameters = section.model_dump(exclude={"name", "kind", "mechanisms"})
         for name in section.mechanisms or private:
@@ -123,7 +114,7 @@ def refine_queries(plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries
             continue
         for place, answer, estimate in refinable(refining, queries):
             asked = answer.rounds[mechanism.truth_round - 1].asked
-            made = PROJECTIONS[refining.kind](estimate, asked=asked, **refining.parameters)
+            made = constructor_of("refinement", refining.kind)(estimate, asked=asked, **refining.parameters)
             refined[place].append(Answer(refining.name, made, np.full(len(made), np.nan), []))
     return [
         replace(query, answers=[*query.answers, *more]) if more else query
@@ -213,7 +204,8 @@ def properties_of(refining: Refining) -> Properties:
     if refining.kind == "combine":
         law = QuadraticVariance(0.0, 0.0, 0.0)
         return combine(nothing.count[np.newaxis], [law], asked=0).estimate.properties
-    return PROJECTIONS[refining.kind](nothing, asked=0, **refining.parameters).properties
+    refined: RefinedEstimate = constructor_of("refinement", refining.kind)(nothing, asked=0, **refining.parameters)
+    return refined.properties
 
 
 MADE = {

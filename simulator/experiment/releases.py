@@ -20,10 +20,12 @@ from mechanisms.central import (
 )
 from mechanisms.central.generalisation import GeneralisedSample
 from mechanisms.central.simple_random_sample import ExactStatistic
-from mechanisms.local import ParameterError, SamplingPrivacy
+from mechanisms.local import ParameterError
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.kinds import is_capable
 from scenarios.release import Released
 from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
+from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.experiment.run_record import OccupancyTheory, ReleaseRecord
 from simulator.experiment.study_area import City
@@ -114,19 +116,17 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         return CampaignRelease(name, "count", _section(released))
     counts: dict[str, CountRelease] = {}
     publications: dict[str, Publication] = {}
+    build, whole = constructor_of("release", released.kind), is_capable("release", released.kind, "whole")
     for published in released.published():
-        whose = str(published["name"])
-        mechanism = mechanisms[whose]
-        if isinstance(mechanism, SamplingPrivacy):
-            sampled = _sampled(released, mechanism.sampling, city, themselves=True)
-            counts[whose], publications[whose] = sampled.heard(1.0), PublishedDifferences(sampled)
-        elif released.kind == "recode":
-            counts[whose] = LocalRecoding(k=released.release["k"], places=_centres(city))
-            publications[whose] = PublishedCounts(counts[whose])
+        whose, themselves = str(published["name"]), is_capable("mechanism", published["kind"], "sampled")
+        sampling = mechanisms[whose].sampling if themselves else released.release.get("sampling") or 1.0
+        made = build(released.release, sampling=sampling, city=city, themselves=themselves)
+        sampled = made if isinstance(made, SampledCounts) else None
+        counts[whose] = made.heard(1.0) if isinstance(made, SampledCounts) else made
+        if themselves and sampled is not None:
+            publications[whose] = PublishedDifferences(sampled)
         else:
-            sampled = _sampled(released, released.release.get("sampling") or 1.0, city, themselves=False)
-            counts[whose] = sampled.heard(1.0)
-            publications[whose] = PublishedCounts(counts[whose], None if released.kind == "generalise" else sampled)
+            publications[whose] = PublishedCounts(counts[whose], None if whole else sampled)
     notes = tuple(
         f"campaigns.{name}: {mechanism['name']} publishes its estimates as they are, not through {released.kind}: "
         + (released.obstacle(mechanism) or "release.mechanisms does not name it")
@@ -136,25 +136,34 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     return CampaignRelease(name, "count", _section(released), counts, publications, notes=notes)
 
 
-def _sampled(released: Released, sampling: float, city: City, *, themselves: bool) -> SampledCounts:
-    """Return a release after sampling; `themselves` if devices sample themselves and no server has all counts."""
-    given = released.release
-    if released.kind == "suppress":
-        return SampledCounts(
-            sampling,
-            lambda share: SampleThenSuppress(k=given["k"], sampling=sampling * share),
-            lambda release, drawn, rng: release.publish_sampled(drawn),  # noqa: ARG005 - suppression draws nothing
-        )
-    if released.kind == "laplace":
-        noise = LaplaceCounts(epsilon=given["epsilon"], sampling=sampling).sample_epsilon
-        return SampledCounts(
-            sampling,
-            # The noise does not change: if only a part is received, it protects more than requested.
-            lambda share: LaplaceCounts(
-                epsilon=math.log1p(sampling * share * math.expm1(noise)), sampling=sampling * share
-            ),
-            lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
-        )
+def build_suppress(given: Mapping[str, Any], *, sampling: float, **_: object) -> SampledCounts:
+    """Build the release that suppresses small counts of sampled devices."""
+    return SampledCounts(
+        sampling,
+        lambda share: SampleThenSuppress(k=given["k"], sampling=sampling * share),
+        lambda release, drawn, rng: release.publish_sampled(drawn),  # noqa: ARG005 - suppression draws nothing
+    )
+
+
+def build_laplace(
+    given: Mapping[str, Any], *, sampling: float = 1.0, bounds: Mapping[str, float] | None = None, **_: object
+) -> SampledCounts | LaplaceMean:
+    """Build the release that adds Laplace noise: to the mean of speeds where these have `bounds`, else to counts."""
+    if bounds is not None:
+        return LaplaceMean(epsilon=given["epsilon"], **bounds)
+    noise = LaplaceCounts(epsilon=given["epsilon"], sampling=sampling).sample_epsilon
+    return SampledCounts(
+        sampling,
+        # The noise does not change: if only a part is received, it protects more than requested.
+        lambda share: LaplaceCounts(
+            epsilon=math.log1p(sampling * share * math.expm1(noise)), sampling=sampling * share
+        ),
+        lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
+    )
+
+
+def build_generalise(given: Mapping[str, Any], *, sampling: float, city: City, themselves: bool) -> SampledCounts:
+    """Build the release over coarser cells; `themselves` if devices sample themselves and no server has all counts."""
     levels = [city.cells.coarsened(level) for level in range(given["levels"] + 1)]
     whole = Generalised(levels=levels, k=given["k"], sampling=sampling, epsilon=given["epsilon"])
     release: CountRelease = GeneralisedSample(whole) if themselves else whole
@@ -163,6 +172,26 @@ def _sampled(released: Released, sampling: float, city: City, *, themselves: boo
         lambda share: release,  # noqa: ARG005 - it takes all that were sampled
         lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
     )
+
+
+def build_recode(given: Mapping[str, Any], *, city: City, **_: object) -> LocalRecoding:
+    """Build the release that recodes clusters of devices."""
+    return LocalRecoding(k=given["k"], places=_centres(city))
+
+
+def build_smooth_median(given: Mapping[str, Any], *, bounds: Mapping[str, float], **_: object) -> SmoothMedian:
+    """Build the release of medians of speeds."""
+    return SmoothMedian(epsilon=given["epsilon"], delta=given["delta"], **bounds)
+
+
+def build_none(
+    given: Mapping[str, Any],  # noqa: ARG001 - it has no parameters but the sample, which is one of the bounds
+    *,
+    bounds: Mapping[str, float],
+    statistic: str,
+) -> ExactStatistic:
+    """Build the release that publishes speeds unchanged."""
+    return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **bounds)
 
 
 def _centres(city: City) -> npt.NDArray[np.float64]:
@@ -182,13 +211,9 @@ def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         "upper": float(math.ceil(city.roads.links.speed_mps.max()) if upper is None else upper),
         "sample": float(release["sample"]),
     }
-    made: ValueRelease
-    if released.kind == "laplace":
-        made = LaplaceMean(epsilon=release["epsilon"], **bounds)
-    elif released.kind == "smooth_median":
-        made = SmoothMedian(epsilon=release["epsilon"], delta=release["delta"], **bounds)
-    else:
-        made = ExactStatistic(statistic="mean" if campaign["statistic"] == "mean_speed" else "median", **bounds)
+    made: ValueRelease = constructor_of("release", released.kind)(
+        release, bounds=bounds, statistic=campaign["statistic"]
+    )
     interval = INTERVALS.get(released.kind, "exact" if release["sample"] == 1.0 else "sampling")
     section = {**_section(released), "lower_mps": bounds["lower"], "upper_mps": bounds["upper"]}
     section["min_vehicles"] = campaign["min_vehicles"]

@@ -13,7 +13,7 @@ import pandas as pd
 import scenarios
 from mechanisms.local import LocalMechanism
 from scenarios import Scenario
-from scenarios.traffic import VEHICLES
+from scenarios.recorded_traffic import VEHICLES
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.attack_evaluation.runner import Challenged, tabulate_findings
 from simulator.experiment.build.mechanisms import PlugIn

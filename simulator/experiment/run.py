@@ -12,7 +12,6 @@ from scenarios import Overrides, Scenario, ScenarioError
 from simulator.experiment import build
 from simulator.experiment.attack_evaluation.attack_records import (
     attack_campaigns,
-    check_corrupted,
     most_corrupted,
     most_targets,
 )
@@ -115,7 +114,7 @@ def run_scenario(
     log = TrafficLog(scenario.traffic.engine)
     try:
         sampler = build.build_sampler(scenario, parts.city, engine)
-        check_corrupted(scenario, vehicles=engine.vehicles)
+        build.check_corrupted(scenario, vehicles=engine.vehicles)
         queries = _simulate(scenario, parts, engine, log, sampler, streams, stopwatch, progress)
     except TrafficError as error:
         raise ScenarioError(scenario.name, build.traffic_faults(scenario, error)) from error

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import escape
 
+from scenarios.kinds import names_of
 from simulator.reporting import figures
 from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.figures import Drawn, Figure, Page
@@ -27,7 +28,7 @@ KINDS = {
     "poisoning": "corrupted vehicles send reports that raise the estimate of a cell",
     "drop_out": "guesses the cell from what is published after devices were kept from answering",
 }
-GUESS_KINDS = ("round_one", "round_two", "link_rounds", "shares")
+GUESS_KINDS = names_of("attack", "guess")
 STEP = 0.07
 """Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
 MARGIN = 0.04

@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from scenarios.kinds import title
 from simulator.experiment.run_record import DeploymentRecord, ViewRecord
 from simulator.reporting.formatting import listed, parameter, related, sentence_case, whole
 from simulator.reporting.run_reader import FinishedRun
 
 Parts = list[tuple[float | None, str]]
 """Parts of a table's cell: numbers, and how they are shown."""
-_KINDS = {
-    "trusted": "one trusted server",
-    "per_round": "a server for each round",
-    "shuffled": "a server behind a mixer",
-}
 _PARTIES = {"mixer": "The mixer", "network": "An observer of the network"}
 
 
@@ -32,7 +28,7 @@ def deployment_words(record: DeploymentRecord) -> str:
     """
     kind = record.kind
     shared = kind == "secret_shared"
-    words = [f"shares among {record.servers} servers" if shared else _KINDS.get(kind, kind.replace("_", " "))]
+    words = [f"shares among {record.servers} servers" if shared else title("deployment", kind, kind.replace("_", " "))]
     if record.paired:
         words.append("paired")
     elif record.handles == "query":
@@ -107,7 +103,7 @@ def deployments_section(run: FinishedRun) -> dict[str, object] | None:
         attacks.
     """
     records = run.deployments.values()
-    if run.attacks.empty and all(deployment_words(record) == _KINDS["trusted"] for record in records):
+    if run.attacks.empty and all(deployment_words(record) == title("deployment", "trusted") for record in records):
         return None
     costs = [(record.campaign, one.mechanism, one.cost) for record in records for one in record.mechanisms]
     groups: dict[str, list[DeploymentRecord]] = {}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pydantic import ValidationError
 
+from scenarios.kinds import title as title_of
 from simulator.experiment.run_record import RUN_FORMAT, MechanismRecord, ReleaseRecord, RunRecord
 
 
@@ -44,28 +45,6 @@ class OwnerNames(NamedTuple):
         """Return a text with "vehicles" replaced by the plural noun."""
         return words.replace(OwnerNames().many, self.many)
 
-
-TITLES = {
-    "no_privacy": "No privacy",
-    "randomized_response": "Randomized response",
-    "sampling_privacy": "Sampling Privacy",
-    "k_randomized_response": "k-ary randomized response",
-    "sue": "Symmetric unary encoding",
-    "oue": "Optimised unary encoding",
-    "the": "Thresholded histogram encoding",
-    "olh": "Optimal local hashing",
-    "subset_selection": "Subset selection",
-    "hadamard_response": "Hadamard response",
-    "longitudinal_unary": "Memoised unary encoding",
-    "distributed_laplace": "Distributed Laplace",
-    "warner": "Warner’s randomized response",
-    "sampling_and_noise": "Sampling and noise",
-    "sampled_response": "Sampled randomized response",
-    "anonymized_local": "Anonymized Local Privacy",
-    "anonymized_first_attempt": "Anonymized Local Privacy, first attempt",
-    "anonymized_cancelling": "Anonymized Local Privacy, cancelling",
-    "anonymized_deniable": "Anonymized Local Privacy, deniable",
-}
 
 ATTACK_COLUMNS = ("name", "attack", "coalition", "mechanism", "prior", "success", "gain")
 
@@ -211,7 +190,7 @@ class FinishedRun:
             refined = self.refined[mechanism]
             return f"{self.label(refined.mechanism)}, {refined.refinement}{' (biased)' if refined.biased else ''}"
         kind = self.mechanisms[mechanism].kind if mechanism in self.mechanisms else ""
-        title = TITLES.get(kind, mechanism)
+        title = title_of("mechanism", kind, mechanism)
         alone = title == mechanism or sum(other.kind == kind for other in self.record.mechanisms) == 1
         return title if alone else f"{title} “{mechanism}”"
 

@@ -4,19 +4,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from scenarios.kinds import names_of, title
 from simulator.experiment.run_record import FlowCheckRecord, LinkVolumes, TrafficRecord
 from simulator.reporting import figures
 from simulator.reporting.figures import Figure, Page
 from simulator.reporting.formatting import number, percent, sentence_case, whole
 from simulator.reporting.run_reader import FinishedRun
 
-RECORDINGS = ("trace", "static")
+RECORDINGS = names_of("engine", "recorded")
 """Engines that simulate no traffic: they replay recorded locations of data owners."""
 ALIKE = 1.1
 """Times spent in traffic that differ by less than this factor are reported as equal."""
 UNLIKE = 0.01
 """Difference between shares of arrivals above which mean trip times are hard to compare."""
-_ENGINES = {"fleet": "fleet engine", "agents": "agents engine", "sumo": "SUMO"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class EngineTraffic:
     @property
     def label(self) -> str:
         """The engine's name in tables and plots."""
-        return _ENGINES.get(self.record.engine, self.record.engine)
+        return title("engine", self.record.engine, self.record.engine)
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from attack_worlds import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, filed_
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios import ScenarioError
-from scenarios.attacks import KINDS
+from scenarios.kinds import names_of
 from simulator.aggregation.per_round import PerRound
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.shuffled import ShuffledReports
@@ -41,7 +41,7 @@ class NoLikelihood:
 def every_attack(coalition):
     members = (*coalition, "vehicles:1")
     return [
-        *(attack(kind, members, asked=(1,)) for kind in KINDS),
+        *(attack(kind, members, asked=(1,)) for kind in names_of("attack")),
         attack("drop_out", members, name="target", dropped="target"),
     ]
 
@@ -89,7 +89,7 @@ def test_edges_have_rows_of_numbers_or_notes(deployment, case):
         assert all("there are no targets" in note for note in notes)
     else:
         assert {row.attack for row in rows} | {note.split(":")[0].removeprefix("attacks.") for note in notes} >= {
-            kind for kind in KINDS if kind != "shares" or deployment.kind == "secret_shared"
+            kind for kind in names_of("attack") if kind != "shares" or deployment.kind == "secret_shared"
         }
     if case == "one device":
         assert all(

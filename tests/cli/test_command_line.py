@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import scenarios
-from scenarios.validation import validate
+from scenarios import Scenario
 from simulator.cli import main
 
 CROWDVEIL = [sys.executable, "-m", "simulator.cli"]
@@ -303,7 +303,7 @@ def test_what_a_new_scenario_has_in_comments_is_right_too(tmp_path):
             tables |= said
         else:
             tables[section] |= said
-        found = validate(tables, tmp_path)
+        found = Scenario.check(tables, tmp_path)
         faults = found if isinstance(found, list) else []
         assert [fault for fault in faults if "no such file" not in fault.rule] == [], block
 

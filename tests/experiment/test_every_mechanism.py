@@ -6,7 +6,7 @@ from scipy import stats
 
 import scenarios
 from scenarios import ScenarioError
-from scenarios.mechanisms import KINDS
+from scenarios.kinds import names_of
 from simulator import run
 
 LEVEL = 1e-6
@@ -115,7 +115,9 @@ def test_errors_are_those_of_theory(every, answers, loss):
         every, overrides=[f"population={{outside=700, answers='{answers}'}}", f"channel={{loss={loss}}}"], seed=11
     )
     scores = result.scores.set_index("mechanism")
-    assert {scenarios.load(every).model_dump()["mechanisms"][i]["kind"] for i in range(len(scores))} == set(KINDS)
+    kinds = [mechanism.kind for mechanism in scenarios.load(every).mechanisms]
+    assert len(kinds) == len(scores)
+    assert set(kinds) == set(names_of("mechanism"))
     errors = result.estimates.assign(error=result.estimates["estimate"] - result.estimates["truth"])
     for name, rows in errors.groupby("mechanism"):
         theory = scores.loc[name, "theory_rmse"]

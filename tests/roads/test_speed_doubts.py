@@ -11,7 +11,7 @@ from small_networks import tntp_network, tntp_nodes, write_gmns_text
 from test_sumo_net import LOCATION, edge, junction, lane
 
 from scenarios import Scenario
-from simulator.experiment.build.roads import build_roads
+from simulator.experiment.build.city import build_roads
 from simulator.files.messages import doubts_of
 from simulator.roads import build_grid, read_tables
 from simulator.roads.gmns import read_gmns

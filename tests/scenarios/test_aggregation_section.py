@@ -45,7 +45,11 @@ SPOILED = [
     (["kind='shuffled'", "servers=3"], "aggregation.servers", ["secret_shared", "shuffled has one server", "3"]),
     (["kind='per_round'", "servers=2"], "aggregation.servers", ["secret_shared", "a server for each round", "2"]),
     (["kind='per_round'", "paired=true"], "aggregation.paired", ["must be false", "per_round", "link the answers"]),
-    (["kind='shuffled'", "paired=true"], "aggregation.paired", ["must be false", "shuffled", "nothing that tells"]),
+    (
+        ["kind='shuffled'", "paired=true"],
+        "aggregation.paired",
+        ["must be false", "shuffled", "nothing that distinguishes"],
+    ),
     (
         ["kind='secret_shared'", "paired=true", "handles='device'"],
         "aggregation.handles",

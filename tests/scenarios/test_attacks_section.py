@@ -32,7 +32,7 @@ SPOILED = [
     (
         "kind = 'poisoning'\ncoalition = ['vehicles:1', 'vehicles:2']",
         "attacks[0].coalition",
-        ["once how many vehicles"],
+        ["number of corrupted vehicles only once"],
     ),
     ("kind = 'round_one'\ngrowing = true\n" + ONE, "attacks[0].growing", ["must be false", "single party"]),
     ("kind = 'round_one'\nmechanisms = ['samplin']\n" + ONE, "attacks[0].mechanisms[0]", ["did you mean sampling?"]),
@@ -63,7 +63,7 @@ SPOILED = [
     ("kind = 'poisoning'\ncoalition = ['vehicles:9']\ncell = 0", "attacks[0].cell", ["at least 1"]),
     ("kind = 'drop_out'\n" + ONE, "attacks[0].dropped", ["is required"]),
     ("kind = 'drop_out'\ndropped = 'all'\n" + ONE, "attacks[0].dropped", ["target", "others", "all"]),
-    ("kind = 'shares'\n" + ONE, "attacks[0].kind", ["secret_shared", "nobody else holds shares"]),
+    ("kind = 'shares'\n" + ONE, "attacks[0].kind", ["secret_shared", "no other deployment has shares"]),
     (
         "kind = 'round_one'\n" + ONE + "[[attacks]]\nkind = 'round_one'\n" + ONE,
         "attacks[1].name",

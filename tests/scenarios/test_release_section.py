@@ -120,7 +120,7 @@ SPOILED = [
     (
         "campaigns.mean.release.mechanisms=['sampling']",
         "campaigns.mean.release.mechanisms[0]",
-        ["tell their speed to a trusted server", '"sampling"'],
+        ["report their speed to a trusted server", '"sampling"'],
     ),
     (
         "campaigns.mean.release={kind='suppress', k=5}",

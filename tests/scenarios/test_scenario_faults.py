@@ -43,7 +43,7 @@ SPOILED = [
     (
         "roads={source='grid', rows=1, columns=3, spacing_m=5, one_way=true}",
         "roads.one_way",
-        ["2 rows and 2 columns", "nobody could come back"],
+        ["2 rows and 2 columns", "no vehicle could come back"],
     ),
     ("roads.one_way=1", "roads.one_way", ["true or false", "1"]),
     ("roads.spacing_m=-200", "roads.spacing_m", ["above 0", "-200"]),

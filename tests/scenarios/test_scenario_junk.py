@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios import Scenario, ScenarioError
-from scenarios.validation import validate
 
 VALID_WITH_EVERYTHING = """
 [scenario]
@@ -75,7 +74,7 @@ def test_whatever_stands_in_a_file_it_is_a_scenario_or_has_faults(data, tmp_path
             container[key] = data.draw(JUNK)
         else:
             del container[key]
-    outcome = validate(raw, tmp_path_factory.getbasetemp())
+    outcome = Scenario.check(raw, tmp_path_factory.getbasetemp())
     if isinstance(outcome, list):
         assert outcome
         message = str(ScenarioError("spoiled", outcome))

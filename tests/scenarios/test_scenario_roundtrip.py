@@ -176,10 +176,10 @@ def test_a_scenario_cannot_be_changed(load):
     ("override", "words"),
     [
         ("mechanisms.sampling.sampling=0.5", ["less than one half"]),
-        ("mechanisms.sampling.blank_zero=0", ["shouts"]),
-        ("mechanisms.sampling.blank=[0.25, 0.3]", ["shouts"]),
-        ("mechanisms.0={name='sampling', kind='sampling_privacy', sampling=0.6, blank_zero=0}", ["half", "shouts"]),
-        ("mechanisms.0={kind='sampling_privacy', form='binary', sampling=0.4, blank=0.6}", ["shouts"]),
+        ("mechanisms.sampling.blank_zero=0", ["reveals"]),
+        ("mechanisms.sampling.blank=[0.25, 0.3]", ["reveals"]),
+        ("mechanisms.0={name='sampling', kind='sampling_privacy', sampling=0.6, blank_zero=0}", ["half", "reveals"]),
+        ("mechanisms.0={kind='sampling_privacy', form='binary', sampling=0.4, blank=0.6}", ["reveals"]),
         ("mechanisms.sampling.blank_zero=0.1", []),
     ],
 )

@@ -49,7 +49,7 @@ def test_what_a_section_says_is_kept(load_static):
 
 WRONG = [
     ("", "traffic.columns", "required"),
-    ("columns = {}", "traffic.columns", "must say where owners are"),
+    ("columns = {}", "traffic.columns", "must give the position of owners"),
     ('columns = {place = "p", lon = "x"}', "traffic.columns", "lon and lat, or x and y, or neither"),
     ('columns = {lon = "a", lat = "b", x = "c", y = "d"}', "traffic.columns", "or neither"),
     ("columns = {place = true}", "traffic.columns.place", "name of a column, or its number"),

@@ -137,7 +137,7 @@ def test_without_the_section_nothing_is_written(load_trace):
 @pytest.mark.parametrize("written", ["%H:%M:%S", "%d/%m/%Y", "dd/mm/yyyy", "%Q", ""])
 def test_a_time_format_holds_date_and_time_of_day(load_trace, written):
     faults = _faults(load_trace, f'time_format = "{written}"')
-    assert "how a date and a time of day are written" in faults["traffic.time_format"]
+    assert "must be the format of a date and a time of day" in faults["traffic.time_format"]
 
 
 def test_a_time_format_stands_alone(load_trace):

@@ -66,29 +66,6 @@ def check_attacks(
         raise ScenarioError(scenario.name, faults)
 
 
-def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
-    """Raise an error for coalitions that corrupt more vehicles than there are.
-
-    The schema cannot check this, as it does not know the number of trips in a file.
-
-    Raises
-    ------
-    ScenarioError
-        If there is such a coalition; the message states the number of vehicles.
-    """
-    faults = [
-        Fault(
-            f"attacks.{attack.name}.coalition",
-            f"there are only {vehicles:,} vehicles",
-            list(parties_of(attack.coalition)),
-        )
-        for attack in scenario.attacks
-        if corrupted_in(attack.coalition) > vehicles
-    ]
-    if faults:
-        raise ScenarioError(scenario.name, faults)
-
-
 def record_campaigns(
     queries: Sequence[Query],
     deployments: Mapping[str, Deployment],

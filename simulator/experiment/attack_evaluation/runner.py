@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,15 @@ from scenarios import Fault, ScenarioError
 from simulator.experiment.attack_evaluation.campaign_record import CampaignRecord, QueryRecord
 from simulator.experiment.attack_evaluation.counterfactual import (
     TooFewVehiclesError,
-    play_drop_out,
-    play_known_others,
-    play_poisoning,
 )
 from simulator.experiment.attack_evaluation.guess_games import (
     AttackContext,
     Columns,
     Member,
-    play_longitudinal,
-    play_rounds,
 )
 from simulator.experiment.attack_evaluation.guess_score import NotPlayableError
 from simulator.experiment.attack_evaluation.stored_transcripts import FiledQueries
+from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.tables import ATTACK_COLUMNS
 from simulator.streams import Streams
 
@@ -334,17 +331,15 @@ def _play(
     streams: Streams,
 ) -> Iterator[Columns]:
     rng = streams.of("attack", attack.name, *campaigns, name, *(member.party for member in coalition))
-    match attack.kind:
-        case "known_others":
-            yield from play_known_others(boards, attack.k, rng=rng)
-        case "longitudinal":
-            yield from play_longitudinal(boards, attack.asked, rng=rng)
-        case "poisoning":
-            yield from play_poisoning(boards[0].record, attack.cell, _vehicles(coalition), attack.magnitude, rng=rng)
-        case "drop_out":
-            yield from play_drop_out(boards, attack.dropped, rng=rng)
-        case _:
-            yield from play_rounds(attack.kind, boards, rng=rng)
+    play = constructor_of("attack", attack.kind)
+    available = {
+        **vars(attack),
+        "boards": boards,
+        "record": boards[0].record,
+        "corrupted": _vehicles(coalition),
+        "rng": rng,
+    }
+    yield from play(**{name: available[name] for name in signature(play).parameters if name in available})
 
 
 def _vehicles(coalition: Sequence[Member]) -> int:

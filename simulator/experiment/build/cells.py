@@ -1,6 +1,5 @@
 """Builds the cells of a scenario: partitions of the plane, named places, or road segments."""
 
-from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 import shapely
 
 import scenarios
+from scenarios.cells import Levels
 from simulator.cells import (
     CellsError,
     Coarsened,
@@ -20,14 +20,15 @@ from simulator.cells import (
     SquareGrid,
 )
 from simulator.cells.road_segments import pairs_of
-from simulator.experiment.build.recordings import file_format
+from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.build.engine import file_format
 from simulator.experiment.study_area import Ground
 from simulator.roads import RoadNetwork
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static import Owners, PlaceList, Sites
 
 
-def build_stations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
+def stations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
     """Build one cell for each station of a table.
 
     Raises
@@ -39,7 +40,7 @@ def build_stations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]
     return _cells("stations", section, sites, _chosen(section, sites.names or [])), notes
 
 
-def build_locations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
+def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
     """Build one cell for each location of a table, or of the data owners.
 
     Raises
@@ -124,7 +125,7 @@ NAMES = ("sumo_edge", "gmns_link", "edge", "id", "name")
 SHOWN = 8
 
 
-def build_road_segments(section: Any, ground: Ground) -> tuple[RoadSegments, list[str]]:
+def roads_cells(section: Any, ground: Ground) -> tuple[RoadSegments, list[str]]:
     """Build one cell for each link or each road, or for the requested ones.
 
     Raises
@@ -212,7 +213,7 @@ Divided = tuple[Partition, list[str]]
 """The cells, and notes on what was left out or filled in, one sentence each."""
 
 
-def build_cells(section: Any, ground: Ground) -> Divided:  # a union discriminated by its kind
+def build_cells(section: Levels, ground: Ground) -> Divided:
     """Divide a city into cells, and merge them to the level that the section states.
 
     Raises
@@ -221,33 +222,26 @@ def build_cells(section: Any, ground: Ground) -> Divided:  # a union discriminat
         If the cells cannot be laid over the city.
     """
     try:
-        cells, notes = _KINDS[section.kind](section, ground)
+        cells, notes = constructor_of("cells", section.kind)(section, ground)
     except TrafficError as error:  # of a file of places
         raise CellsError(error.faults) from error
     return (Coarsened(cells, section.level) if section.level else cells), notes
 
 
-def _square(section: Any, ground: Ground) -> Divided:
+def square_cells(section: Any, ground: Ground) -> Divided:
+    """Build squares over the extent of the city, or over a window of it."""
     cells = SquareGrid.build_over(ground.bounds, size_m=section.size_m, crs=ground.crs, within=section.bounds)
     return cells, []
 
 
-def _geographic(section: Any, ground: Ground) -> Divided:
+def geographic_cells(section: Any, ground: Ground) -> Divided:
+    """Build the cells of the geographic grid that meet the extent of the city."""
     origin = (section.origin.lon, section.origin.lat)
     size_miles = section.size_miles
     return GeographicGrid.build_over(ground.bounds, size_miles=size_miles, origin=origin, crs=ground.crs), []
 
 
-def _hexagons(section: Any, ground: Ground) -> Divided:
+def h3_cells(section: Any, ground: Ground) -> Divided:
+    """Build the hexagons that meet the extent of the city, or a window of it."""
     resolution = section.resolution
     return HexagonGrid.build_over(ground.bounds, resolution=resolution, crs=ground.crs, within=section.bounds), []
-
-
-_KINDS: Mapping[str, Callable[[Any, Ground], Divided]] = {
-    "square": _square,
-    "geographic": _geographic,
-    "h3": _hexagons,
-    "roads": build_road_segments,
-    "stations": build_stations,
-    "locations": build_locations,
-}

@@ -1,20 +1,52 @@
-"""Builds the study area of a scenario: roads, recordings and cells."""
+"""Builds the study area of a scenario: roads from any source, recordings, and the cells over them."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import scenarios
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.kinds import names_of
+from scenarios.roads import RoadSection
+from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.cells import CellsError
 from simulator.experiment.build.cells import build_cells
-from simulator.experiment.build.recordings import read_recorded
-from simulator.experiment.build.roads import build_roads
+from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City, Ground
+from simulator.files.memory import shortage
 from simulator.files.messages import doubts_of
-from simulator.roads import RoadsError
+from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
+from simulator.roads.gmns import read_gmns
+from simulator.roads.osm import read_osm
+from simulator.roads.plausibility import speed_doubts
+from simulator.roads.sumo import read_sumo_net
+from simulator.roads.tntp import read_tntp
+from simulator.roads.writers import read_geopackage, read_geoparquet
 from simulator.traffic.errors import TrafficError
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
+
+
+_CROSSING_NBYTES = 7_000.0
+"""Memory of a grid's crossing and its four links, bytes, measured on a grid of 160,000 crossings."""
+
+Built = tuple[RoadNetwork | None, list[str]]
+"""The roads, or None, and notes on what was left out or filled in, one sentence each."""
+
+
+def build_roads(section: RoadSection) -> Built:
+    """Build or read the roads of a city.
+
+    Raises
+    ------
+    RoadsError
+        If the files hold no usable network.
+    """
+    built: Built = constructor_of("roads", section.source)(section)
+    return built
 
 
 def build_city(scenario: Scenario) -> City:
@@ -36,15 +68,16 @@ def build_city(scenario: Scenario) -> City:
     if recorded is not None:
         notes += recorded.notes()
     if roads is None and recorded is None:
-        rule = f'engine "{scenario.traffic.engine}" needs roads: "none" goes with engines trace and static'
+        recorded_engines = " and ".join(names_of("engine", "recorded"))
+        rule = f'engine "{scenario.traffic.engine}" needs roads: "none" goes with engines {recorded_engines}'
         raise ScenarioError(scenario.name, [Fault("roads.source", rule, scenario.roads.source)])
     ground = Ground(roads, recorded)
     try:
-        cells, told = build_cells(scenario.cells, ground)
+        cells, cell_notes = build_cells(scenario.cells, ground)
     except CellsError as error:
         faults = [Fault("cells", fault) for fault in error.faults]
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
-    city = City(ground, cells, (*notes, *told))
+    city = City(ground, cells, (*notes, *cell_notes))
     try:
         check_memory(scenario, city)
     except ScenarioError as error:
@@ -70,3 +103,110 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list
     )
     crs = getattr(section, "crs", None)
     return [Fault(f"{name}.crs", rule, crs), *(Fault(name, doubt) for doubt in doubts)]
+
+
+def geopackage_roads(section: Any) -> Built:
+    """Read a GeoPackage."""
+    return _doubted(read_geopackage(scenarios.locate(section.path)), section)
+
+
+def geoparquet_roads(section: Any) -> Built:
+    """Read a folder of GeoParquet."""
+    return _doubted(read_geoparquet(scenarios.locate_folder(section.path)), section)
+
+
+def _doubted(roads: RoadNetwork, section: Any) -> Built:
+    return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
+
+
+def gmns_roads(section: Any) -> Built:
+    """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
+    roads, report = read_gmns(
+        scenarios.locate_folder(section.path),
+        crs=section.crs,
+        project_to=section.project_to,
+        length_m=None if section.length_unit is None else in_metres(section.length_unit),
+        speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
+        modes=section.modes,
+        default_speed_mps=section.default_speed_mps,
+        default_lanes=section.default_lanes,
+        capacity_vph=section.capacity_vph,
+        keep=section.keep,
+    )
+    return roads, report.notes()
+
+
+def osm_roads(section: Any) -> Built:
+    """Read OpenStreetMap; the network is strongly connected."""
+    roads, report = read_osm(scenarios.locate(section.path), crs=section.crs, capacity_vph=section.capacity_vph)
+    return roads, report.notes()
+
+
+def sumo_roads(section: Any) -> Built:
+    """Read a SUMO network, whose edges have the attribute ``sumo_edge``, SUMO's id."""
+    anchor = section.anchor
+    roads, report = read_sumo_net(
+        scenarios.locate(section.path),
+        vehicle_class=section.vehicle_class,
+        anchor=None if anchor is None else (anchor.lon, anchor.lat),
+        capacity_vph=section.capacity_vph,
+        keep=section.keep,
+    )
+    return roads, report.notes()
+
+
+def tntp_roads(section: Any) -> Built:
+    """Read a TNTP network as a section specifies."""
+    roads, report = read_tntp(
+        network=scenarios.locate(section.network),
+        nodes=scenarios.locate(section.nodes),
+        length_m=in_metres(section.length_unit),
+        time_s=in_seconds(section.time_unit),
+        crs=section.crs,
+        project_to=section.project_to,
+        capacity_hours=section.capacity_hours,
+        lane_capacity_vph=section.capacity_vph,
+        default_speed_mps=section.default_speed_mps,
+    )
+    return roads, report.notes()
+
+
+def none_roads(section: Any) -> Built:  # noqa: ARG001 - as every source's
+    """Return no roads."""
+    return None, []
+
+
+def grid_roads(section: Any) -> Built:
+    """Generate a rectangular city."""
+    spacing_x_m, spacing_y_m = section.spacings_m
+    crossings = section.rows * section.columns
+    if said := shortage(crossings * _CROSSING_NBYTES, to=f"lay a grid of {crossings:,} crossings"):
+        raise RoadsError([f"rows × columns: {said}"])
+    roads = build_grid(
+        rows=section.rows,
+        columns=section.columns,
+        spacing_x_m=spacing_x_m,
+        spacing_y_m=spacing_y_m,
+        speed_mps=section.speed_mps,
+        lanes=section.lanes,
+        avenue_speed_mps=section.avenue_speed_mps,
+        avenue_lanes=section.avenue_lanes,
+        one_way=section.one_way,
+        capacity_vph=section.capacity_vph,
+        anchor=(section.anchor.lon, section.anchor.lat),
+    )
+    return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file="the grid")]
+
+
+def tables_roads(section: Any) -> Built:
+    """Read a table of nodes and a table of edges."""
+    roads, report = read_tables(
+        nodes=scenarios.locate(section.nodes),
+        edges=scenarios.locate(section.edges),
+        columns=section.columns.mapping(),
+        crs=section.crs,
+        default_speed_mps=section.default_speed_mps,
+        default_lanes=section.default_lanes,
+        capacity_vph=section.capacity_vph,
+    )
+    return roads, report.notes()

@@ -1,21 +1,23 @@
-"""Builds the traffic engine of a scenario with its demand and routes, and the recorder of floating-car data."""
+"""Builds the traffic engine of a scenario: simulated, replayed or stationary, and the recorder of floating-car data."""
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
+import scenarios
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE
+from scenarios.recorded_traffic import MATCH_M, NOISE_M, TraceTraffic
+from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, SumoTraffic, TrafficSection
+from scenarios.units import in_seconds
+from simulator.experiment.build.constructors import constructor_of, reader_of
 from simulator.experiment.build.demand import plan_traffic
-from simulator.experiment.build.recordings import build_static, build_trace
-from simulator.experiment.build.sumo_traffic import build_sumo, sumo_faults
+from simulator.experiment.build.sumo_traffic import sumo_faults
 from simulator.experiment.study_area import City
 from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
-from simulator.traffic.engine import Engine
+from simulator.traffic.engine import Engine, RecordedTraffic
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
@@ -23,11 +25,13 @@ from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import Routes
+from simulator.traffic.static import FileFormat, OwnerOptions, Owners, Static
+from simulator.traffic.trace import Matching, Recording, Replay, read_trace
 from simulator.traffic.trips import Trips
 
 
-def build_driven(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch) -> Engine:
-    """Build the engine that the scenario names, with trips and routes.
+def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
+    """Build the engine that moves all vehicles in arrays, with trips and routes, and compile it.
 
     Raises
     ------
@@ -36,6 +40,19 @@ def build_driven(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwat
     TrafficError
         If the file of trips cannot be used.
     """
+    fleet = Fleet(**_simulated(scenario, city.roads, streams=streams, stopwatch=stopwatch))
+    with stopwatch.phase("compile"):
+        fleet.compile()
+    return fleet
+
+
+def build_agents(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
+    """Build the engine that runs one process a vehicle; errors as for `build_fleet`."""
+    return Agents(**_simulated(scenario, city.roads, streams=streams, stopwatch=stopwatch))
+
+
+def _simulated(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch) -> dict[str, Any]:
+    """Return the parameters of an engine that simulates vehicles."""
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
     paths = ShortestPaths(links, through=roads.through)
     with stopwatch.phase("demand"):
@@ -58,12 +75,15 @@ def build_driven(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwat
             rng=streams.of("routing"),
             stopwatch=stopwatch,
         )
-    if section.engine == "agents":
-        return Agents(links, physics, trips, routes, clock=clock, reactive=reactive, notes=planned.notes)
-    fleet = Fleet(links, physics, trips, routes, clock=clock, reactive=reactive, notes=planned.notes)
-    with stopwatch.phase("compile"):
-        fleet.compile()
-    return fleet
+    return {
+        "links": links,
+        "physics": physics,
+        "trips": trips,
+        "routes": routes,
+        "clock": clock,
+        "reactive": reactive,
+        "notes": planned.notes,
+    }
 
 
 def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: Trips) -> Routes:
@@ -86,12 +106,6 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
         raise ScenarioError(scenario.name, [Fault("roads", rule)]) from error
 
 
-class _Builder(Protocol):
-    """Function that builds one kind of engine; its time is measured by the stopwatch's phases."""
-
-    def __call__(self, scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine: ...
-
-
 def build_engine(
     scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None
 ) -> Engine:
@@ -102,31 +116,131 @@ def build_engine(
     ScenarioError
         If the traffic cannot be built: there is no path for a trip, or a file does not fit.
     """
-    sumo = scenario.traffic.engine == "sumo"
-    build = partial(build_sumo, end_s=end_s) if sumo else _ENGINES[scenario.traffic.engine]
+    build = constructor_of("engine", scenario.traffic.engine)
     try:
-        return build(scenario, city, streams=streams, stopwatch=stopwatch)
+        engine: Engine = build(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s)
     except TrafficError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
+    return engine
 
 
 def traffic_faults(scenario: Scenario, error: TrafficError) -> list[Fault]:
     """Assign the faults of an engine, or of its input, to the keys of the scenario that cause them."""
-    if scenario.traffic.engine == "sumo":
+    if isinstance(scenario.traffic, SumoTraffic):  # its faults may lie in the files of its configuration
         return sumo_faults(scenario, error.faults)
     return [Fault("traffic", fault) for fault in error.faults]
 
 
-def _driven(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch) -> Engine:
-    return build_driven(scenario, city.roads, streams=streams, stopwatch=stopwatch)
+def read_static(section: Any, roads: RoadNetwork | None) -> Owners:  # a section of engine "static"
+    """Read the table of owners, in the coordinate system of the roads if there are roads.
+
+    Raises
+    ------
+    TrafficError
+        If it cannot be read as the section specifies.
+    """
+    reading = OwnerOptions(
+        columns=section.columns.mapping(),
+        format=file_format(section),
+        crs=section.crs,
+        window=section.window,
+        duplicates=section.duplicates,
+        fractions=section.fractions,
+        one_per=section.one_per,
+        start=section.start,
+        time_unit_s=in_seconds(section.time_unit),
+        dwell_s=section.dwell_s,
+    )
+    return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
 
 
-_ENGINES: Mapping[str, _Builder] = {
-    "fleet": _driven,
-    "agents": _driven,
-    "static": build_static,
-    "trace": build_trace,
-}
+def file_format(section: Any) -> FileFormat:
+    """Return the format of a section's file."""
+    return FileFormat(section.separator, section.header, section.where or {})
+
+
+def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
+    """Build the engine of the data owners that were read with the city.
+
+    Raises
+    ------
+    ScenarioError
+        If a campaign asks for speeds, which data owners do not have.
+    """
+    owners = city.ground.recorded
+    if not isinstance(owners, Owners):
+        raise TypeError(f"a city of static traffic holds owners, got {owners!r}")
+    faults = [
+        Fault(
+            f"campaigns.{campaign.name}.statistic",
+            'must be "count" with engine = "static": data owners do not move, so they have no speed',
+            campaign.statistic,
+        )
+        for campaign in scenario.campaigns
+        if campaign.statistic != "count"
+    ]
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+    return Static(owners, clock=Clock(scenario.traffic.step_s))
+
+
+def read_recording(section: Any, roads: RoadNetwork | None) -> Recording:
+    """Read a trace, transform it to the coordinates of the city, and match it to the roads if requested.
+
+    Raises
+    ------
+    TrafficError
+        If it cannot be read, no part of it is within the run, or it does not overlap the roads.
+    """
+    trace = read_trace(
+        [_located(reference) for reference in section.trace],
+        format=section.format,
+        columns=section.columns.mapping(),
+        crs=section.crs,
+        time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
+        order=section.order,
+        one_vehicle_a_file=section.one_vehicle_a_file,
+        time_format=section.time_format,
+    )
+    matching = None
+    if section.match != "none":
+        matching = Matching(section.match, section.match_m or MATCH_M, section.match_noise_m or NOISE_M)
+    return Recording.build(trace, roads, gap_s=section.gap_s, start=section.start, matching=matching)
+
+
+def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
+    """Build the engine that replays the city's recording."""
+    recording, section = city.ground.recorded, scenario.traffic
+    if not (isinstance(recording, Recording) and isinstance(section, TraceTraffic)):
+        raise TypeError(f"engine trace needs a city with a Recording, received {recording!r}")
+    return Replay(
+        recording,
+        roads=city.ground.roads,
+        clock=Clock(section.step_s),
+        duration_s=scenario.scenario.duration_s,
+        gap_s=section.gap_s,
+        hold_s=section.hold_s,
+    )
+
+
+def _located(reference: str) -> Path:
+    try:
+        return scenarios.locate_folder(reference)
+    except ScenarioError:
+        return scenarios.locate(reference)
+
+
+def read_recorded(section: TrafficSection, roads: RoadNetwork | None) -> RecordedTraffic | None:
+    """Read the recording that a scenario's traffic replays; None if its engine simulates traffic.
+
+    Raises
+    ------
+    TrafficError
+        If the file cannot be read as the section specifies.
+    """
+    reader = reader_of(section.engine)
+    recorded: RecordedTraffic | None = None if reader is None else reader(section, roads)
+    return recorded
 
 
 def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | None:

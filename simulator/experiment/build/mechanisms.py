@@ -1,72 +1,25 @@
 """Builds the mechanisms of a scenario, including the user's own, which are imported and verified."""
 
-import hashlib
-import importlib
-import sys
 import warnings
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms import local
-from mechanisms.local import LocalMechanism, ParameterError, ParameterWarning
+from mechanisms.local import BinarySamplingPrivacy, LocalMechanism, ParameterError, ParameterWarning, SamplingPrivacy
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.mechanisms import PlugIn as PlugInSection
-from scenarios.permissions import PLUGIN_REFUSAL
-
-REQUIRED = (
-    "rounds",
-    "truth_round",
-    "tally_shape",
-    "enrol",
-    "toss",
-    "answer",
-    "encode",
-    "tally",
-    "estimate",
-    "sample_counts",
-    "claim",
+from scenarios.references import PLUGIN_REFUSAL
+from simulator.experiment.build.constructors import (
+    REQUIRED,
+    NotAMechanismError,
+    constructor_of,
+    import_plug_in,
+    source_sha256,
 )
-"""Attributes of every mechanism; `crowdveil check` tests that they behave as specified."""
-
-METHODS = REQUIRED[REQUIRED.index("enrol") :]
-"""Attributes in `REQUIRED` that the class itself has, before an instance is made."""
 
 BATCH = 1 << 16
-
-
-class NotAMechanismError(TypeError):
-    """The name of a plug-in refers to an object that is not a class of mechanisms."""
-
-
-def import_plug_in(kind: str) -> type:
-    """Import the class that ``package.module:Class`` names, and verify that it is a mechanism, without calling it.
-
-    Raises
-    ------
-    ImportError, AttributeError
-        If there is no such module, or it has no attribute of that name.
-    NotAMechanismError
-        If the attribute is not a class, or lacks methods of a mechanism.
-    """
-    module, _, name = kind.partition(":")
-    found = getattr(importlib.import_module(module), name)
-    if not isinstance(found, type):
-        raise NotAMechanismError(f"must be a class of mechanisms, and is of type {type(found).__name__}")
-    if missing := [name for name in METHODS if not callable(getattr(found, name, None))]:
-        raise NotAMechanismError(
-            f"must be a class of mechanisms (see mechanisms.local.LocalMechanism): it must have {', '.join(missing)}"
-        )
-    return found
-
-
-def source_sha256(found: type) -> str | None:
-    """Return the sha256 of the file of the module that defines a class; None if it has no file."""
-    file = getattr(sys.modules.get(found.__module__), "__file__", None)
-    return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 class PlugIn:
@@ -159,7 +112,7 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
     for section in scenario.mechanisms:
         where = f"mechanisms.{section.name}"
         try:
-            make = _MECHANISMS.get(section.kind) or plug_ins[section.kind]
+            make = plug_ins.get(section.kind) or constructor_of("mechanism", section.kind)
             with warnings.catch_warnings():
                 # The result contains a mechanism's warnings, so that they are shown once and stored.
                 warnings.simplefilter("ignore", ParameterWarning)
@@ -173,37 +126,15 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
     return built
 
 
-def _sampling_privacy(*, cells: int, form: str, refresh: float, **parameters: Any) -> LocalMechanism:
+def build_sampling_privacy(*, cells: int, form: str, refresh: float, **parameters: Any) -> LocalMechanism:
+    """Build Sampling Privacy in its multi-valued or in its binary form."""
     if form == "multi":
-        return local.SamplingPrivacy(cells=cells, refresh=refresh, **parameters)
+        return SamplingPrivacy(cells=cells, refresh=refresh, **parameters)
     # The schema has checked that the single blank, if given, is what the other two probabilities leave.
     blank = parameters.pop("blank", None)
     if blank is not None:
         parameters.setdefault("blank_zero", 1.0 - parameters["sampling"] - blank)
-    return local.BinarySamplingPrivacy(cells=cells, **parameters)
-
-
-_MECHANISMS: Mapping[str, Callable[..., LocalMechanism]] = {
-    "no_privacy": local.NoPrivacy,
-    "sampling_privacy": _sampling_privacy,
-    "randomized_response": local.RandomizedResponse,
-    "warner": local.Warner,
-    "k_randomized_response": local.KRandomizedResponse,
-    "sue": local.SymmetricUnary,
-    "oue": local.OptimisedUnary,
-    "the": local.ThresholdHistogram,
-    "olh": local.LocalHashing,
-    "subset_selection": local.SubsetSelection,
-    "hadamard_response": local.HadamardResponse,
-    "longitudinal_unary": local.LongitudinalUnary,
-    "distributed_laplace": local.DistributedLaplace,
-    "sampling_and_noise": local.SamplingAndNoise,
-    "sampled_response": local.SampledResponse,
-    "anonymized_local": local.AnonymizedLocal,
-    "anonymized_first_attempt": local.AnonymizedFirstAttempt,
-    "anonymized_cancelling": local.AnonymizedCancelling,
-    "anonymized_deniable": local.AnonymizedDeniable,
-}
+    return BinarySamplingPrivacy(cells=cells, **parameters)
 
 
 def _maker(plug_in: type) -> Callable[..., LocalMechanism]:

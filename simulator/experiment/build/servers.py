@@ -1,20 +1,19 @@
 """Builds the channel, the servers and the schedule of each campaign."""
 
 from collections.abc import Iterable, Mapping
+from inspect import signature
 
 from mechanisms.local import LocalMechanism, ParameterError
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.channel import FEWEST_SHARES, Aggregation
+from scenarios.channel import Aggregation
+from scenarios.kinds import is_capable
 from scenarios.section import exceeds, number
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.per_round import PerRound
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.transcript import NETWORK
-from simulator.aggregation.trusted import Trusted
 from simulator.aggregation.verifiable_shares import EncodingRule
+from simulator.experiment.build.constructors import constructor_of
 from simulator.sensing.campaign import moments_of
-from simulator.sensing.channel import Channel, ConstantLatency, ExponentialLatency, Latency, LognormalLatency, Outage
+from simulator.sensing.channel import Channel, Latency, Outage
 from simulator.sensing.participants import QueriedPopulation, Schedule
 from simulator.streams import Streams
 
@@ -25,14 +24,9 @@ def build_channel(scenario: Scenario) -> Channel:
     """Build the channel between devices and servers."""
     section = scenario.channel
     loss_one, loss_two = section.losses
-    latency: Latency
-    match section.latency_s.kind:
-        case "constant":
-            latency = ConstantLatency(section.latency_s.value_s)
-        case "exponential":
-            latency = ExponentialLatency(section.latency_s.mean_s)
-        case "lognormal":
-            latency = LognormalLatency(section.latency_s.median_s, section.latency_s.sigma)
+    latency: Latency = constructor_of("latency", section.latency_s.kind)(
+        **section.latency_s.model_dump(exclude={"kind"})
+    )
     return Channel(
         latency,
         loss_one=loss_one,
@@ -61,7 +55,7 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
         at = f"campaigns.{campaign.name}.aggregation" if campaign.aggregation else "aggregation"
         deployment = _deployment(section, anonymous=scenario.channel.anonymous)
         deployments[campaign.name] = deployment
-        if section.robust and section.kind == "secret_shared":
+        if section.robust and is_capable("deployment", section.kind, "shares"):
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
     there = {
         party
@@ -86,22 +80,11 @@ def _listed(parties: Iterable[str]) -> str:
 
 
 def _deployment(section: Aggregation, *, anonymous: bool) -> Deployment:
-    match section.kind:
-        case "trusted":
-            return Trusted(section.handles, paired=section.paired, robust=section.robust, anonymous=anonymous)
-        case "per_round":
-            return PerRound(section.handles, robust=section.robust, anonymous=anonymous)
-        case "shuffled":
-            return ShuffledReports(robust=section.robust, anonymous=anonymous)
-        case _:
-            servers = section.servers or FEWEST_SHARES
-            return SecretShared(
-                servers,
-                paired=section.paired,
-                robust=section.robust,
-                handles=section.handles,
-                anonymous=anonymous,
-            )
+    """Build the deployment of a section, from those of its keys that the kind's constructor takes."""
+    build = constructor_of("deployment", section.kind)
+    given = {name: value for name, value in section.model_dump().items() if name in signature(build).parameters}
+    deployment: Deployment = build(**given, anonymous=anonymous)
+    return deployment
 
 
 def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:

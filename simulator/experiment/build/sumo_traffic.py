@@ -1,12 +1,14 @@
-"""Builds the engine `sumo`: files, seed, and the position of its network on the city's roads."""
+"""Builds the engine `sumo`, and the engine that drives the same vehicles afterwards for comparison."""
 
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.roads import SumoRoads
+from scenarios.simulated_traffic import SumoTraffic
 from simulator.experiment.study_area import City
 from simulator.files.xml_elements import elements_of
 from simulator.roads import RoadsError
@@ -14,8 +16,12 @@ from simulator.roads.sumo.net_coordinates import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand import read_sumo_routes
 from simulator.traffic.demand.sumo_route_definitions import sumo_link_ids
+from simulator.traffic.engine import Engine
 from simulator.traffic.errors import TrafficError
+from simulator.traffic.fleet import Fleet
+from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 from simulator.traffic.sumo.insertions import refuse_connection
 
@@ -24,6 +30,7 @@ _HALF_A_MILLISECOND_S = 0.0005
 """Half of SUMO's unit of time: a vehicle that departs exactly at the end counts, one a millisecond later does not."""
 _NO_FILE = ("pip install", "killed by signal", "has not answered", "SUMO is closed")
 """Words in a fault that no file causes."""
+_EDGE = re.compile(r"edge '([^']+)'")
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'")
 _MOST_GAPS = 4
 """Greatest number of round gaps of a query: mechanisms of three rounds, some with their truth first and some last."""
@@ -46,7 +53,7 @@ def build_sumo(
             refuse_connection(element, file)
     with stopwatch.phase("demand"):
         insertions = sumo_insertions(scenario, inputs, end_s=end_s)
-    link_of = sumo_link_ids(city.roads) if scenario.roads.source == "sumo" else {}
+    link_of = sumo_link_ids(city.roads) if isinstance(scenario.roads, SumoRoads) else {}
     return Sumo(inputs, insertions, _frame(scenario, inputs.net), clock=clock, link_of=link_of, crs=city.ground.crs)
 
 
@@ -71,7 +78,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
             mesoscopic=section.mesoscopic,
             teleport_s=section.teleport_s,
         )
-    net = section.net or (scenario.roads.path if scenario.roads.source == "sumo" else None)
+    net = section.net or (scenario.roads.path if isinstance(scenario.roads, SumoRoads) else None)
     if net is None:
         rule = 'net is required where [roads] source is not "sumo": the network SUMO drives on'
         raise ScenarioError(scenario.name, [Fault("traffic.net", rule)])
@@ -132,7 +139,7 @@ def sumo_faults(scenario: Scenario, faults: Iterable[str], *, otherwise: str = "
     named = {"traffic.config": section.config, "traffic.net": section.net}
     for name in ("routes", "additional"):
         named |= {f"traffic.{name}[{place}]": file for place, file in enumerate(getattr(section, name))}
-    if scenario.roads.source == "sumo":
+    if isinstance(scenario.roads, SumoRoads):
         named["roads.path"] = scenario.roads.path
     files = {key: scenarios.locate(file) for key, file in named.items() if file is not None}
     fallback = otherwise if section.config is None else "traffic.config"
@@ -182,3 +189,66 @@ def _frame(scenario: Scenario, net: Path) -> NetFrame:
             except RoadsError as error:
                 raise TrafficError(error.faults) from error
     raise TrafficError([f"{net}: has no <location>; is it a SUMO network?"])
+
+
+class Beside(NamedTuple):
+    """An engine that runs after the run's own for comparison, its name, and notes on its vehicles."""
+
+    name: str
+    engine: Engine
+    notes: list[str]
+
+
+def build_beside(
+    scenario: Scenario, city: City, *, end_s: float, streams: Streams, stopwatch: Stopwatch
+) -> Beside | None:
+    """Build the engine that a scenario compares with its own, with the same vehicles; None if it requests none.
+
+    Departures and routes are those of SUMO's files, over the same roads. Of the vehicles that SUMO draws at random, the
+    same number is drawn, but not the same vehicles.
+
+    Parameters
+    ----------
+    scenario, city, streams, stopwatch
+        As for the run's own engine.
+    end_s
+        End of the run, seconds; both engines count departures up to its last tick.
+
+    Raises
+    ------
+    ScenarioError
+        If SUMO's files cannot be used, or none of the vehicles can drive on these roads.
+    """
+    section = scenario.traffic
+    if not isinstance(section, SumoTraffic) or section.beside is None:
+        return None
+    clock = Clock(section.step_s)
+    try:
+        inputs = sumo_inputs(scenario, streams=streams)
+        with stopwatch.phase("demand"):
+            demand = read_sumo_routes(
+                sumo_insertions(scenario, inputs, end_s=end_s).files,
+                city.roads,
+                clock=clock,
+                begin_s=inputs.begin_s,
+                duration_s=last_departure_s(clock, end_s),
+                share=inputs.scale,
+                rng=streams.of("beside"),
+            )
+    except TrafficError as error:
+        raise ScenarioError(scenario.name, _faults(scenario, error, streams=streams)) from error
+    physics = LinkPhysics.build(city.roads.links, clock)
+    fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
+    with stopwatch.phase("compile"):
+        fleet.compile()
+    return Beside(section.beside, fleet, demand.notes)
+
+
+def _faults(scenario: Scenario, error: TrafficError, *, streams: Streams) -> list[Fault]:
+    """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
+    if any("can be driven on these roads" in fault for fault in error.faults):
+        named = {edge for fault in error.faults for edge in _EDGE.findall(fault)}
+        elements = elements_of(sumo_inputs(scenario, streams=streams).net, error=TrafficError)
+        if named <= {element.attributes["id"] for element in elements if element.name == "edge" and element.attributes}:
+            return [Fault("traffic.beside", fault) for fault in error.faults]
+    return sumo_faults(scenario, error.faults, otherwise="traffic.beside")

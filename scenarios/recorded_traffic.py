@@ -1,17 +1,17 @@
-"""``[traffic]``: the union of all engines' sections, and the sections of recorded data: ``static`` and ``trace``."""
+"""``[traffic]`` of recorded data: engines ``static`` and ``trace``."""
 
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from scenarios.cells import Column, PlaceTable
+from scenarios.cells import Bounds, Column, PlaceTable, broken_window, four_numbers
 from scenarios.errors import RuleViolation
 from scenarios.references import FileOrFolderReference, FileReference
-from scenarios.roads import AnyCrs, MetricCrs
-from scenarios.section import NotNegative, Positive, Section, ValidFields, rule, text_or_number
-from scenarios.simulated_traffic import DrivenTraffic, SumoTraffic
+from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, broken_crs, coordinates_of
+from scenarios.section import NotNegative, Positive, ValidFields, rule, text_or_number
+from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
 
 _EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - written and read back, of no zone
@@ -25,7 +25,7 @@ def _time_format(text: str) -> str:
     except ValueError:
         back = None
     if back != _EXAMPLE:
-        raise rule('must say how a date and a time of day are written, as "%d/%m/%Y %H:%M:%S"')
+        raise rule('must be the format of a date and a time of day, as "%d/%m/%Y %H:%M:%S"')
     return text
 
 
@@ -42,13 +42,7 @@ VEHICLES: tuple[str, str] = ("vehicle", "vehicles")
 _moment = text_or_number("must be a time as the file has them: text, or a number")
 
 
-def _window(value: Any) -> Any:
-    if isinstance(value, list | tuple) and len(value) == 4:
-        return tuple(value)
-    raise rule("must be four numbers, [lon_min, lat_min, lon_max, lat_max]")
-
-
-class OwnerColumns(Section):
+class OwnerColumns(ColumnNames):
     """Columns of the user's table: name in this schema = the file's name of the column, or its number."""
 
     place: Column | None = None
@@ -70,24 +64,19 @@ class OwnerColumns(Section):
     period: Column | None = None
     """Value that distinguishes rows of one place, such as the hour they count in, if it is not the time of presence."""
 
-    def mapping(self) -> dict[str, str | int]:
-        """Return the columns that are given: name in this schema to the file's."""
-        return self.model_dump(exclude_none=True)
-
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault unless the columns give the position of each owner in exactly one form."""
-        keys = ("lon", "lat", "x", "y")
-        if not all(key in known for key in (*keys, "place")):
+        given = coordinates_of(known)
+        if given is None or "place" not in known:
             return
-        given = tuple(key for key in keys if known[key] is not None)
         if given not in {("lon", "lat"), ("x", "y"), ()}:
             yield RuleViolation((), "must name lon and lat, or x and y, or neither", list(given))
         elif not given and known["place"] is None:
-            yield RuleViolation((), "must say where owners are: place, or lon and lat, or x and y")
+            yield RuleViolation((), "must give the position of owners: place, or lon and lat, or x and y")
 
 
-class StaticTraffic(PlaceTable):
+class StaticTraffic(PlaceTable, TrafficSection):
     """Data owners without movement: vehicles counted at a detector, people who checked in at a place."""
 
     engine: Literal["static"]
@@ -97,7 +86,7 @@ class StaticTraffic(PlaceTable):
     """Columns of the table."""
     crs: MetricCrs | None = None
     """Coordinate reference system of x and y: projected, in metres."""
-    window: Annotated[tuple[float, float, float, float], BeforeValidator(_window)] | None = None
+    window: Annotated[Bounds, four_numbers("[lon_min, lat_min, lon_max, lat_max]")] | None = None
     """Rows outside these longitudes and latitudes are left out and counted, [lon_min, lat_min, lon_max, lat_max]."""
     duplicates: Literal["refuse", "first", "last", "greatest", "sum"] | None = None
     """Treatment of rows of the same place, period, time and owner; ``sum`` counts each of them.
@@ -114,10 +103,6 @@ class StaticTraffic(PlaceTable):
     """Unit of times that are numbers."""
     dwell_s: Positive | None = None
     """How long an owner stays after its time, seconds. Default: to the end of the run."""
-    step_s: Positive = 1.0
-    """Tick of the run's clock, seconds."""
-    parked: Literal["silent", "answer"] = "silent"
-    """Whether an owner whose time at its place is over still answers queries."""
     called: Called = VEHICLES
     """Nouns of the report for one owner and for several, as ["patient", "patients"]."""
 
@@ -127,14 +112,18 @@ class StaticTraffic(PlaceTable):
         columns = known.get("columns")
         if columns is None:
             return
-        yield from _places(known, columns)
+        yield from broken_crs(known)
+        if known.has("window"):
+            if columns.lon is None:
+                yield known.violation("window", "goes with columns.lon and columns.lat")
+            yield from broken_window("window", known["window"], ("lon", "lat"))
         if columns.time is None:
             for key in ("start", "dwell_s"):
                 if known.has(key):
-                    yield RuleViolation((key,), "goes with columns.time", known[key])
+                    yield known.violation(key, "goes with columns.time")
         if known.get("one_per") == "owner":
             if columns.owner is None:
-                yield RuleViolation(("one_per",), "needs columns.owner, which says who it is", "owner")
+                yield RuleViolation(("one_per",), "needs columns.owner, the column of their identifiers", "owner")
             if columns.count is not None:
                 yield RuleViolation(
                     ("one_per",), "is for rows that are owners, and columns.count makes rows of many", "owner"
@@ -143,22 +132,6 @@ class StaticTraffic(PlaceTable):
             yield RuleViolation(
                 ("duplicates",), "must not be greatest without columns.count: each row is one", "greatest"
             )
-
-
-def _places(known: ValidFields, columns: OwnerColumns) -> Iterator[RuleViolation]:
-    if "crs" in known:
-        if columns.x is not None and known["crs"] is None:
-            yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
-        if columns.x is None and known["crs"] is not None:
-            yield RuleViolation(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
-    if not known.has("window"):
-        return
-    window = known["window"]
-    if columns.lon is None:
-        yield RuleViolation(("window",), "goes with columns.lon and columns.lat", window)
-    for axis, low, high in (("lon", window[0], window[2]), ("lat", window[1], window[3])):
-        if low >= high:
-            yield RuleViolation(("window",), f"{axis}_min must be below {axis}_max", window)
 
 
 MATCH_M = 50.0
@@ -172,7 +145,7 @@ def _several(given: Any) -> Any:
 _trace_moment = text_or_number("must be a recorded time: ISO 8601 text, or a number as recorded")
 
 
-class TraceColumns(Section):
+class TraceColumns(ColumnNames):
     """Columns of a table: name in this schema = the file's. Omitted columns are found by their usual names."""
 
     vehicle: str | None = None
@@ -195,10 +168,6 @@ class TraceColumns(Section):
     speed_mph: str | None = None
     """Speed, miles per hour."""
 
-    def mapping(self) -> dict[str, str]:
-        """Return the columns that are given: name in this schema to the file's."""
-        return self.model_dump(exclude_none=True)
-
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for positions or speeds named twice."""
@@ -210,7 +179,7 @@ class TraceColumns(Section):
             yield RuleViolation((), "must name one speed", speeds)
 
 
-class TraceTraffic(Section):
+class TraceTraffic(TrafficSection):
     """Vehicles whose positions were recorded."""
 
     engine: Literal["trace"]
@@ -250,10 +219,6 @@ class TraceTraffic(Section):
     """For map matching: maximum distance from a fix to its road, metres. Default: 50."""
     match_noise_m: Positive | None = None
     """For ``hmm``: standard deviation of recorded positions, metres. Default: 10."""
-    step_s: Positive = 1.0
-    """Tick of the run's clock, seconds."""
-    parked: Literal["silent", "answer"] = "silent"
-    """Whether a vehicle without further fixes still answers queries, from its last position."""
     called: Called = VEHICLES
     """Nouns of the report for one recorded vehicle and for several, as ["ship", "ships"]."""
 
@@ -261,42 +226,14 @@ class TraceTraffic(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for conflicts between positions and `crs`, and for keys that the kind of matching excludes."""
         columns = known.get("columns")
-        if columns is not None and "crs" in known:
-            if columns.x is not None and known["crs"] is None:
-                yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
-            if columns.lon is not None and known["crs"] is not None:
-                yield RuleViolation(("crs",), "goes with x and y; lon and lat are always WGS84", known["crs"])
+        if columns is not None and (
+            columns.x is not None or columns.lon is not None
+        ):  # others are found by their names
+            yield from broken_crs(known)
         if known.has("time_format", "time_unit"):
-            yield RuleViolation(
-                ("time_unit",), "is of numbers, and must be left out with time_format", known["time_unit"]
-            )
+            yield known.violation("time_unit", "is of numbers, and must be left out with time_format")
         if "match" not in known:
             return
         for key, methods in (("match_m", ("nearest", "hmm")), ("match_noise_m", ("hmm",))):
             if known.has(key) and known["match"] not in methods:
-                yield RuleViolation((key,), f"goes with match = {' or '.join(methods)}", known[key])
-
-
-_DRIVEN = ("fleet", "agents")
-
-
-def traffic_tag(value: Any) -> str | None:
-    """Return the tag of a traffic section from its engine; the default engine is ``fleet``."""
-    found = value.get("engine", "fleet") if isinstance(value, dict) else getattr(value, "engine", None)
-    if found in _DRIVEN:
-        return "<driven>"
-    return f"<{found}>" if isinstance(found, str) else None
-
-
-Traffic = Annotated[
-    Annotated[DrivenTraffic, Tag("<driven>")]
-    | Annotated[SumoTraffic, Tag("<sumo>")]
-    | Annotated[TraceTraffic, Tag("<trace>")]
-    | Annotated[StaticTraffic, Tag("<static>")],
-    Discriminator(
-        traffic_tag,
-        custom_error_type="choice",
-        custom_error_message="must be one of the known engines",
-        custom_error_context={"key": "engine", "choices": "fleet, agents, sumo, trace, static"},
-    ),
-]
+                yield known.violation(key, f"goes with match = {' or '.join(methods)}")

@@ -1,0 +1,121 @@
+"""``[scenario]``, ``[population]``, ``[claims]`` and ``[fcd]``: the run, its devices, and what is reported of it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from scenarios.errors import RuleViolation
+from scenarios.section import (
+    Count,
+    Name,
+    NotNegative,
+    Positive,
+    PositiveProbability,
+    Section,
+    ValidFields,
+    Whole,
+    WholeNumber,
+    number,
+    rule,
+)
+
+
+class Heading(Section):
+    """Name, seed and duration of a scenario. Times are seconds from the start of the run."""
+
+    name: Name
+    """Name of the scenario in listings and results."""
+    description: str = ""
+    """What the scenario shows, in a sentence or two."""
+    seed: Whole = 1
+    """Seed of every random choice: the same scenario and seed give the same numbers."""
+    duration_s: Positive
+    """Length of the run, warm-up included, seconds."""
+    warmup_s: NotNegative = 0.0
+    """First part of the run, in which vehicles drive and there are no queries, seconds."""
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for a warm-up as long as the run."""
+        if known.has("duration_s", "warmup_s") and known["warmup_s"] >= known["duration_s"]:
+            words = f"must be below duration_s = {number(known['duration_s'])}"
+            yield known.violation("warmup_s", words)
+
+
+MOST_OUTSIDE = 10**12
+"""Maximum number of devices outside every cell; for more, numbers of bytes would not fit into 64 bits."""
+
+
+class Population(Section):
+    """The devices that are asked."""
+
+    participation: PositiveProbability = 1.0
+    """Probability that a vehicle takes part, drawn once per vehicle."""
+    outside: Annotated[WholeNumber, Field(ge=0, le=MOST_OUTSIDE)] = 0
+    """Number of devices that are asked too and are in no cell: the papers' No population."""
+    answers: Literal["auto", "reports", "counts"] = "auto"
+    """Whether answers are drawn device by device, as counts of all devices at once, or (``auto``) device by device for
+    vehicles and as counts for devices outside every cell."""
+
+
+class Claims(Section):
+    """The parameters of the claims table."""
+
+    epsilons: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (0.5, 1.0, 2.0, 4.0)
+    """Each ε at which δ is reported."""
+    queries: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1,)
+    """Numbers of queries a device answers."""
+    crowds: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 10, 100, 1000)
+    """Numbers of devices counted in a cell, for views whose privacy grows with that number."""
+
+
+EPOCH = "2020-01-01T00:00:00Z"
+_NEARLY_WHOLE = 1e-9
+
+
+def _moment(text: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise rule('must be a moment in ISO 8601, as "2020-01-01T00:00:00Z"') from None
+    if _unix_s(moment) < 0 or _unix_s(moment) % 1:
+        raise rule("must be a whole second from 1970 on")
+    return text
+
+
+def _unix_s(moment: datetime) -> float:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+class Fcd(Section):
+    """Positions of all vehicles at regular moments. They are the simulator's truth: no mechanism protects them."""
+
+    every_s: Positive
+    """Time between two moments, seconds."""
+    formats: Annotated[tuple[Literal["sumo", "kepler", "parquet"], ...], Field(strict=False, min_length=1)] = ("sumo",)
+    """``sumo``: fcd.xml.gz as SUMO exports; ``kepler``: trips.geojson for kepler.gl; ``parquet``: fcd.parquet."""
+    from_s: NotNegative = 0.0
+    """First moment, seconds of the run."""
+    to_s: Positive | None = None
+    """Latest moment, seconds of the run. Default: the end of the run."""
+    epoch: Annotated[str, AfterValidator(_moment)] = EPOCH
+    """For ``kepler``, which supports dates only: the date and time of second 0 of the run, UTC if without a zone."""
+
+    @property
+    def epoch_s(self) -> int:
+        """Seconds from 1970 to second 0 of the run."""
+        return int(_unix_s(datetime.fromisoformat(self.epoch)))
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for each conflict between moments and formats."""
+        if known.has("from_s", "to_s") and known["from_s"] > known["to_s"]:
+            yield known.violation("from_s", f"must be at most to_s = {number(known['to_s'])}")
+        formats = known.get("formats") or ()
+        if len(set(formats)) < len(formats):
+            yield RuleViolation(("formats",), "must differ", list(formats))
+        for key in ("every_s", "from_s"):
+            if "kepler" in formats and known.has(key) and abs(known[key] - round(known[key])) > _NEARLY_WHOLE:
+                yield known.violation(key, "must be whole seconds: kepler.gl's times are")

@@ -1,0 +1,221 @@
+"""The built-in kinds of every role: one record of plain data each, from which unions, messages and titles are made.
+
+A new kind needs its own file, its parameter model, its record here, its documentation and its tests.
+"""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Kind(NamedTuple):
+    """One kind of a role.
+
+    Attributes
+    ----------
+    name
+        The value that selects it in a scenario file.
+    title
+        Its name in reports.
+    model
+        Class of its section, as ``module:Class``; it is imported when a section of this kind is read.
+    constructor
+        What builds it, as ``module:attribute``; only `simulator.experiment.build` resolves this name.
+    capabilities
+        What other code asks about it; each role lists its capabilities below.
+    reader
+        For engines that replay a recording: what reads it together with the city, as ``module:attribute``.
+    """
+
+    name: str
+    title: str
+    model: str
+    constructor: str
+    capabilities: frozenset[str] = frozenset()
+    reader: str = ""
+
+
+_BUILD = "simulator.experiment.build."
+_DRIVEN = "simulated_traffic:DrivenTraffic"
+
+
+def _kind(role_model: str, name: str, title: str, constructor: str, *capabilities: str) -> Kind:
+    return Kind(name, title, f"scenarios.{role_model}", constructor, frozenset(capabilities))
+
+
+def _mechanism(name: str, title: str, class_: str, *capabilities: str, constructor: str = "") -> Kind:
+    return _kind(f"mechanisms:{class_}", name, title, constructor or f"mechanisms.local:{class_}", *capabilities)
+
+
+def _roads(name: str, title: str, class_: str) -> Kind:
+    return _kind(f"roads:{class_}", name, title, f"{_BUILD}city:{name}_roads")
+
+
+def _cells(name: str, title: str, class_: str, *capabilities: str) -> Kind:
+    return _kind(f"cells:{class_}", name, title, f"{_BUILD}cells:{name}_cells", *capabilities)
+
+
+def _recorded(name: str, title: str, class_: str, reader: str) -> Kind:
+    kind = _kind(f"recorded_traffic:{class_}", name, title, f"{_BUILD}engine:build_{name}", "recorded")
+    return kind._replace(reader=f"{_BUILD}engine:{reader}")
+
+
+def _deployment(name: str, title: str, constructor: str, *capabilities: str) -> Kind:
+    return _kind("channel:Aggregation", name, title, f"simulator.aggregation.{constructor}", *capabilities)
+
+
+def _latency(name: str, title: str, class_: str) -> Kind:
+    return _kind(f"channel:{class_}", name, title, f"simulator.sensing.channel:{class_}")
+
+
+def _release(name: str, title: str, class_: str, *capabilities: str) -> Kind:
+    return _kind(f"release:{class_}", name, title, f"simulator.experiment.releases:build_{name}", *capabilities)
+
+
+def _refinement(name: str, title: str, class_: str, constructor: str) -> Kind:
+    return _kind(f"refinements:{class_}", name, title, f"mechanisms.refinement:{constructor}")
+
+
+def _attack(name: str, title: str, class_: str, constructor: str, *capabilities: str) -> Kind:
+    return _kind(
+        f"attacks:{class_}", name, title, f"simulator.experiment.attack_evaluation.{constructor}", *capabilities
+    )
+
+
+_ROLES: Mapping[str, tuple[Kind, ...]] = {
+    # "exact": the server has the true counts; "sampled": published differences are counts of sampled devices.
+    "mechanism": (
+        _mechanism("no_privacy", "No privacy", "NoPrivacy", "exact"),
+        _mechanism(
+            "sampling_privacy",
+            "Sampling Privacy",
+            "SamplingPrivacy",
+            "sampled",
+            constructor=f"{_BUILD}mechanisms:build_sampling_privacy",
+        ),
+        _mechanism("randomized_response", "Randomized response", "RandomizedResponse"),
+        _mechanism("warner", "Warner’s randomized response", "Warner"),
+        _mechanism("k_randomized_response", "k-ary randomized response", "KRandomizedResponse"),
+        _mechanism("sue", "Symmetric unary encoding", "SymmetricUnary"),
+        _mechanism("oue", "Optimised unary encoding", "OptimisedUnary"),
+        _mechanism("the", "Thresholded histogram encoding", "ThresholdHistogram"),
+        _mechanism("olh", "Optimal local hashing", "LocalHashing"),
+        _mechanism("subset_selection", "Subset selection", "SubsetSelection"),
+        _mechanism("hadamard_response", "Hadamard response", "HadamardResponse"),
+        _mechanism("longitudinal_unary", "Memoised unary encoding", "LongitudinalUnary"),
+        _mechanism("distributed_laplace", "Distributed Laplace", "DistributedLaplace"),
+        _mechanism("sampling_and_noise", "Sampling and noise", "SamplingAndNoise"),
+        _mechanism("sampled_response", "Sampled randomized response", "SampledResponse"),
+        _mechanism("anonymized_local", "Anonymized Local Privacy", "AnonymizedLocal"),
+        _mechanism("anonymized_first_attempt", "Anonymized Local Privacy, first attempt", "AnonymizedFirstAttempt"),
+        _mechanism("anonymized_cancelling", "Anonymized Local Privacy, cancelling", "AnonymizedCancelling"),
+        _mechanism("anonymized_deniable", "Anonymized Local Privacy, deniable", "AnonymizedDeniable"),
+    ),
+    "roads": (
+        _roads("grid", "generated grid", "Grid"),
+        _roads("tables", "tables of nodes and edges", "Tables"),
+        _roads("osm", "OpenStreetMap", "OsmRoads"),
+        _roads("sumo", "SUMO network", "SumoRoads"),
+        _roads("tntp", "TNTP network", "TntpRoads"),
+        _roads("gmns", "GMNS network", "GmnsRoads"),
+        _roads("geopackage", "GeoPackage", "GeoPackageRoads"),
+        _roads("geoparquet", "GeoParquet", "GeoParquetRoads"),
+        _roads("none", "no roads", "NoRoads"),
+    ),
+    # "places": the cells are named places or roads, and not parts of an area.
+    "cells": (
+        _cells("square", "squares", "SquareCells"),
+        _cells("geographic", "geographic grid", "GeographicCells"),
+        _cells("h3", "H3 hexagons", "HexagonCells"),
+        _cells("roads", "road segments", "RoadCells", "places"),
+        _cells("stations", "stations", "StationCells", "places"),
+        _cells("locations", "locations", "LocationCells", "places"),
+    ),
+    # "routed": vehicles drive the trips of the scenario's demand; "processes": each vehicle is a process;
+    # "recorded": positions are read with the city.
+    "engine": (
+        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_fleet", "routed"),
+        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_agents", "routed", "processes"),
+        _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo"),
+        _recorded("trace", "recorded trace", "TraceTraffic", "read_recording"),
+        _recorded("static", "data owners", "StaticTraffic", "read_static"),
+    ),
+    "demand": (
+        _kind(_DRIVEN, "uniform", "uniform demand", f"{_BUILD}demand:draw_demand"),
+        _kind(_DRIVEN, "gravity", "gravity demand", f"{_BUILD}demand:draw_demand"),
+        _kind(_DRIVEN, "trips", "trips of a file", f"{_BUILD}demand:read_demand"),
+    ),
+    # "mixer": a mixer stands before the server; "per round": a server for each round; "shares": servers hold shares.
+    "deployment": (
+        _deployment("trusted", "one trusted server", "trusted:Trusted"),
+        _deployment("per_round", "a server for each round", "per_round:PerRound", "per round"),
+        _deployment("shuffled", "a server behind a mixer", "shuffled:ShuffledReports", "mixer"),
+        _deployment("secret_shared", "servers that hold shares", "secret_shared:SecretShared", "shares"),
+    ),
+    "latency": (
+        _latency("constant", "constant latency", "ConstantLatency"),
+        _latency("exponential", "exponential latency", "ExponentialLatency"),
+        _latency("lognormal", "lognormal latency", "LognormalLatency"),
+    ),
+    # The statistics of campaigns that it can publish; "whole": it publishes only if all reports were received;
+    # "exact": it needs the true counts of all devices.
+    "release": (
+        _release("none", "no release", "NoRelease", "count", "mean_speed", "median_speed"),
+        _release("suppress", "suppression", "Suppress", "count"),
+        _release("generalise", "generalisation", "Generalise", "count", "whole"),
+        _release("recode", "local recoding", "Recode", "count", "whole", "exact"),
+        _release("laplace", "Laplace noise", "Laplace", "count", "mean_speed"),
+        _release("smooth_median", "median with smooth sensitivity", "SmoothMedian", "median_speed"),
+    ),
+    "refinement": (
+        _refinement("clip", "clipped counts", "Clip", "clip"),
+        _refinement("norm_sub", "Norm-Sub", "NormSub", "norm_sub"),
+        _refinement("norm_mul", "Norm-Mul", "NormMul", "norm_mul"),
+        _refinement("simplex", "projection on the simplex", "Simplex", "simplex"),
+        _refinement("combine", "average over queries", "Combine", "combine"),
+    ),
+    # "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold shares.
+    "attack": (
+        _attack("round_one", "round one alone", "RoundOne", "guess_games:play_rounds", "guess"),
+        _attack("round_two", "round two alone", "RoundTwo", "guess_games:play_rounds", "guess"),
+        _attack("link_rounds", "linked rounds", "LinkRounds", "guess_games:play_rounds", "guess"),
+        _attack("shares", "pooled shares", "Shares", "guess_games:play_rounds", "guess", "shares"),
+        _attack("known_others", "known others", "KnownOthers", "counterfactual:play_known_others"),
+        _attack("longitudinal", "several queries", "Longitudinal", "guess_games:play_longitudinal"),
+        _attack("poisoning", "poisoning", "Poisoning", "counterfactual:play_poisoning"),
+        _attack("drop_out", "dropped devices", "DropOut", "counterfactual:play_drop_out"),
+    ),
+}
+
+
+def kinds_of(role: str) -> tuple[Kind, ...]:
+    """Return the records of a role: mechanism, roads, cells, engine, demand, deployment, latency, release and so on."""
+    return _ROLES[role]
+
+
+def find_kind(role: str, name: object) -> Kind | None:
+    """Return the record of a built-in kind, or None if there is none of this name, as for a plug-in."""
+    return next((kind for kind in _ROLES[role] if kind.name == name), None)
+
+
+def names_of(role: str, capability: str | None = None) -> tuple[str, ...]:
+    """Return the names of a role's kinds, or of those that have a capability."""
+    return tuple(kind.name for kind in _ROLES[role] if capability is None or capability in kind.capabilities)
+
+
+def is_capable(role: str, name: object, capability: str) -> bool:
+    """Return whether a kind has a capability; a plug-in has none."""
+    kind = find_kind(role, name)
+    return kind is not None and capability in kind.capabilities
+
+
+def title(role: str, name: str, default: str = "") -> str:
+    """Return the name of a kind in reports; `default` for a plug-in."""
+    kind = find_kind(role, name)
+    return default if kind is None else kind.title
+
+
+def resolve(dotted: str) -> Any:
+    """Import what ``module:attribute`` names."""
+    module, _, attribute = dotted.partition(":")
+    return getattr(importlib.import_module(module), attribute)

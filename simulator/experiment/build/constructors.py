@@ -1,0 +1,80 @@
+"""Resolves dotted names: constructors of built-in kinds, and classes of users' mechanisms, which it verifies."""
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from scenarios.kinds import find_kind, resolve
+
+REQUIRED = (
+    "rounds",
+    "truth_round",
+    "tally_shape",
+    "enrol",
+    "toss",
+    "answer",
+    "encode",
+    "tally",
+    "estimate",
+    "sample_counts",
+    "claim",
+)
+"""Attributes of every mechanism; `crowdveil check` tests that they behave as specified."""
+
+METHODS = REQUIRED[REQUIRED.index("enrol") :]
+"""Attributes in `REQUIRED` that the class itself has, before an instance is made."""
+
+
+class NotAMechanismError(TypeError):
+    """The name of a plug-in refers to an object that is not a class of mechanisms."""
+
+
+def import_plug_in(kind: str) -> type:
+    """Import the class that ``package.module:Class`` names, and verify that it is a mechanism, without calling it.
+
+    Raises
+    ------
+    ImportError, AttributeError
+        If there is no such module, or it has no attribute of that name.
+    NotAMechanismError
+        If the attribute is not a class, or lacks methods of a mechanism.
+    """
+    module, _, name = kind.partition(":")
+    found = getattr(importlib.import_module(module), name)
+    if not isinstance(found, type):
+        raise NotAMechanismError(f"must be a class of mechanisms, and is of type {type(found).__name__}")
+    if missing := [name for name in METHODS if not callable(getattr(found, name, None))]:
+        raise NotAMechanismError(
+            f"must be a class of mechanisms (see mechanisms.local.LocalMechanism): it must have {', '.join(missing)}"
+        )
+    return found
+
+
+def source_sha256(found: type) -> str | None:
+    """Return the sha256 of the file of the module that defines a class; None if it has no file."""
+    file = getattr(sys.modules.get(found.__module__), "__file__", None)
+    return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def constructor_of(role: str, name: str) -> Callable[..., Any]:
+    """Return what builds a kind: a class or a function, whose parameters each role fixes for all of its kinds.
+
+    Raises
+    ------
+    KeyError
+        If the role has no built-in kind of this name.
+    """
+    kind = find_kind(role, name)
+    if kind is None:
+        raise KeyError(f"there is no {role} of kind {name}")
+    constructor: Callable[..., Any] = resolve(kind.constructor)
+    return constructor
+
+
+def reader_of(engine: str) -> Callable[..., Any] | None:
+    """Return the function that reads the recording of an engine; None if the engine simulates traffic."""
+    kind = find_kind("engine", engine)
+    return None if kind is None or not kind.reader else resolve(kind.reader)

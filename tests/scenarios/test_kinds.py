@@ -1,0 +1,70 @@
+"""One record a kind: its names lead somewhere, and a file is read without what only a run needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from scenarios.kinds import find_kind, is_capable, kinds_of, names_of, resolve, title
+from scenarios.section import Section
+from simulator.experiment.build.constructors import constructor_of, reader_of
+
+ROLES = (
+    "mechanism", "roads", "cells", "engine", "demand", "deployment", "latency", "release", "refinement", "attack",
+)  # fmt: skip
+HEAVY = ("numba", "scipy", "geopandas", "pandas", "pyproj", "numpy", "simulator", "mechanisms")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_kind_has_a_model_and_a_constructor_and_a_title_of_its_own(role):
+    kinds = kinds_of(role)
+    assert len({kind.name for kind in kinds}) == len(kinds)
+    assert len({kind.title for kind in kinds}) == len(kinds)
+    for kind in kinds:
+        model = resolve(kind.model)
+        assert issubclass(model, Section)
+        assert callable(constructor_of(role, kind.name))
+        key = next(key for key in ("kind", "source", "engine") if key in model.model_fields)
+        names = get_args(model.model_fields[key].annotation)
+        assert role == "demand" or not names or kind.name in names
+
+
+def test_recorded_engines_read_their_recording_with_the_city():
+    assert {name for name in names_of("engine") if reader_of(name)} == set(names_of("engine", "recorded"))
+
+
+def test_a_plug_in_has_no_record():
+    assert find_kind("mechanism", "my.module:Class") is None
+    assert not is_capable("mechanism", "my.module:Class", "exact")
+    assert title("mechanism", "my.module:Class", "mine") == "mine"
+    with pytest.raises(KeyError, match="no mechanism of kind"):
+        constructor_of("mechanism", "my.module:Class")
+
+
+@pytest.mark.parametrize("overrides", [[], ["traffic.vehicels=1", "mechanisms.sampling.sampling=2"]])
+def test_a_scenario_is_read_or_refused_without_what_only_a_run_needs(overrides):
+    code = f"""
+import sys, scenarios
+try:
+    scenarios.load("tiny", overrides={overrides!r})
+    print("read")
+except scenarios.ScenarioError as error:
+    print("refused", len(error.faults))
+print(*(name for name in {HEAVY!r} if name in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["refused 2" if overrides else "read", ""]
+
+
+def test_only_the_models_of_the_kinds_in_a_file_are_built():
+    code = """
+import scenarios
+from scenarios.mechanisms import LocalHashing, SamplingPrivacy
+scenarios.load("tiny")
+print(SamplingPrivacy.__pydantic_complete__, LocalHashing.__pydantic_complete__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
