@@ -14,7 +14,7 @@ with one_line_exit():  # Ctrl-C while these are imported
 
     from scenarios import ScenarioError
     from simulator.data_command import data_app
-    from simulator.planning.command import plan
+    from simulator.planning import plan
     from simulator.roads_command import roads_app
 
 if TYPE_CHECKING:
@@ -382,7 +382,7 @@ def _user_errors() -> tuple[type[ValueError], ...]:
     from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.experiment.run_directory import DirectoryError  # noqa: PLC0415
     from simulator.reporting import UnfinishedRunError  # noqa: PLC0415
-    from simulator.reproduction.errors import ReproductionError  # noqa: PLC0415
+    from simulator.reproduction.entry import ReproductionError  # noqa: PLC0415
 
     return (
         ScenarioError,

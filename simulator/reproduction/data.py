@@ -1,12 +1,9 @@
 """Data sets that entries read; none is part of this project."""
 
 import os
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
-
-from simulator.reproduction.entry import Reproduction
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,24 +11,10 @@ if TYPE_CHECKING:
 VARIABLE = "CROWDVEIL_DATA"
 GOWALLA = "gowalla_nyc/gowalla_events.csv.gz"
 PEMS = "pems_typical_weekday/pems_hour_d04_2019.csv.gz"
-P = ParamSpec("P")
 
 
 class DataError(Exception):
     """A data set is missing or malformed; the message names the file."""
-
-
-def skips_without_data(reproduce: Callable[P, Reproduction]) -> Callable[P, Reproduction]:
-    """Wrap an entry so that it is skipped, with the reason, instead of failing if its data are not available."""
-
-    @wraps(reproduce)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> Reproduction:
-        try:
-            return reproduce(*args, **kwargs)
-        except DataError as error:
-            return Reproduction(skipped=str(error))
-
-    return guarded
 
 
 def locate(inside: str) -> Path:
