@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reproduction.command import ENTRIES
-from simulator.reproduction.entry import Reproduction, Row
-from simulator.reproduction.formatting import shown, tally, verdict
+from simulator.reproduction.entry import ENTRIES, Reproduction, Row
+from simulator.reproduction.page import shown
 
 SHOWN = [
     (None, "–"), (True, "yes"), (False, "no"), ("grows", "grows"), (0, "0"), (1234567, "1,234,567"), (-3, "−3"),
@@ -31,12 +30,12 @@ def test_what_is_shown_is_the_value_to_three_digits(value):
 
 def test_verdicts_and_their_sum():
     rows = [Row("a", 1, 1, True), Row("b", 1, 2, False, "why"), Row("c", None, 2, None, "new")]
-    assert [verdict(row) for row in rows] == ["agrees", "differs", "not published"]
-    assert tally(Reproduction(rows=rows)) == "1 of 2 published values agree; 1 more has none to agree with"
-    assert tally(Reproduction(rows=rows[:2]), "crowdveil") == "1 of 2 expected values agree"
-    assert tally(Reproduction(rows=rows[:1])) == "1 of 1 published value agrees"
-    assert tally(Reproduction(rows=rows[2:])) == "nothing published as a number; 1 value computed"
-    assert tally(Reproduction(skipped="no data")) == "skipped"
+    assert [row.verdict for row in rows] == ["agrees", "differs", "not published"]
+    assert Reproduction(rows=rows).tally() == "1 of 2 published values agree; 1 more has none to agree with"
+    assert Reproduction(rows=rows[:2]).tally("crowdveil") == "1 of 2 expected values agree"
+    assert Reproduction(rows=rows[:1]).tally() == "1 of 1 published value agrees"
+    assert Reproduction(rows=rows[2:]).tally() == "nothing published as a number; 1 value computed"
+    assert Reproduction(skipped="no data").tally() == "skipped"
 
 
 def test_every_entry_of_the_catalogue_has_a_name_of_its_own():
