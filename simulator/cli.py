@@ -382,7 +382,7 @@ def _user_errors() -> tuple[type[ValueError], ...]:
     from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.experiment.run_directory import DirectoryError  # noqa: PLC0415
     from simulator.reporting import UnfinishedRunError  # noqa: PLC0415
-    from simulator.reproduction.entry import ReproductionError  # noqa: PLC0415
+    from simulator.reproduction.errors import ReproductionError  # noqa: PLC0415
 
     return (
         ScenarioError,

@@ -22,8 +22,9 @@ from mechanisms.local import (
 )
 from mechanisms.local.common.linear_estimator import Choice
 from mechanisms.privacy import LinkedReports, Report
-from simulator.reproduction.data import PEMS, DataError, locate, read_table
+from simulator.reproduction.data import PEMS, locate, read_table
 from simulator.reproduction.entry import Curve, Results
+from simulator.reproduction.errors import DataError
 from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, std_error
 from simulator.streams import Streams
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.reproduction.entry import CITATIONS, ENTRIES, Entry, Reproduction, ReproductionError
+from simulator.reproduction.entry import CITATIONS, ENTRIES, Entry, Reproduction
+from simulator.reproduction.errors import ReproductionError
 from simulator.reproduction.page import shown, write_page
 
 STYLES = {True: "green", False: "bold yellow", None: "dim"}

@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simulator.reproduction.errors import DataError
+
 if TYPE_CHECKING:
     import pandas as pd
 
 VARIABLE = "CROWDVEIL_DATA"
 GOWALLA = "gowalla_nyc/gowalla_events.csv.gz"
 PEMS = "pems_typical_weekday/pems_hour_d04_2019.csv.gz"
-
-
-class DataError(Exception):
-    """A data set is missing or malformed; the message names the file."""
 
 
 def locate(inside: str) -> Path:

@@ -13,21 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import resources
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from simulator.reproduction.data import DataError
+from simulator.reproduction.errors import DataError
 
 Value: TypeAlias = float | int | str | bool | None
 OWN = "crowdveil"
 """Abbreviation of this project's own tables, which compare theory with simulation and have no published values."""
-
-
-class ReproductionError(ValueError):
-    """The user's request cannot be carried out: no such entry, or the output cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -238,9 +234,13 @@ def _jsonable(value: Value) -> Value:
     return value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Value:
     """Return the Python number of a number of numpy's, and any other value unchanged."""
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, float | int | str):
+        return value
+    raise TypeError(f"a value must be a number, a text or None; got {value!r}")
 
 
 class _Declared(BaseModel):
@@ -312,7 +312,9 @@ class DeclaredPanel(_Declared):
     log_y: bool = False
 
 
-class _Texts(_Declared):
+class DeclaredTexts(_Declared):
+    """Numbers, numbers and words as they are printed, and the texts of rows, panels and findings."""
+
     numbers: dict[str, list[int | float]] = {}
     printed: dict[str, list[str]] = {}
     rows: dict[str, DeclaredRow] = {}
@@ -320,7 +322,7 @@ class _Texts(_Declared):
     findings: dict[str, str] = {}
 
 
-class DeclaredEntry(_Texts):
+class DeclaredEntry(DeclaredTexts):
     """An entry of a paper's file; `computed_by` is "module:function" within this package."""
 
     name: str
@@ -333,7 +335,7 @@ class DeclaredPaper(_Declared):
 
     paper: str
     citation: str
-    shared: _Texts = _Texts()
+    shared: DeclaredTexts = DeclaredTexts()
     entry: list[DeclaredEntry]
 
 
@@ -348,7 +350,7 @@ class Results:
         What it shares with other entries of its paper, found where the entry declares nothing of that name.
     """
 
-    def __init__(self, declared: DeclaredEntry, shared: _Texts) -> None:
+    def __init__(self, declared: DeclaredEntry, shared: DeclaredTexts) -> None:
         self.name = declared.name
         self.numbers: Mapping[str, list[int | float]] = ChainMap(declared.numbers, shared.numbers)
         self.printed: Mapping[str, list[str]] = ChainMap(declared.printed, shared.printed)
@@ -375,8 +377,8 @@ class Results:
             value, where one declaration serves several rows.
         """
         declared = self._rows[name]
-        found: Value = _plain(computed)
-        published: Value = _plain(values.get("published", declared.published))
+        found = _plain(computed)
+        published = _plain(values.get("published", declared.published))
         printed = values.get("printed", declared.printed)
         if isinstance(printed, str):
             published = (int if printed.isdigit() else float)(printed)
@@ -420,7 +422,7 @@ def read_paper(name: str) -> DeclaredPaper:
     return DeclaredPaper.model_validate(tomllib.loads(text))
 
 
-def compute(declared: DeclaredEntry, shared: _Texts, *, seed: int) -> Reproduction:
+def compute(declared: DeclaredEntry, shared: DeclaredTexts, *, seed: int) -> Reproduction:
     """Import the function of an entry and call it.
 
     Parameters

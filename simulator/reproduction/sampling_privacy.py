@@ -23,8 +23,9 @@ from mechanisms.privacy import (
     printed_randomized_response_leakage,
 )
 from mechanisms.privacy.sampling_privacy import sampling_claim
-from simulator.reproduction.data import GOWALLA, DataError, locate, read_table
+from simulator.reproduction.data import GOWALLA, locate, read_table
 from simulator.reproduction.entry import Curve, Results
+from simulator.reproduction.errors import DataError
 from simulator.reproduction.monte_carlo import one_cell, simulate_error, std_error
 from simulator.streams import Streams
 

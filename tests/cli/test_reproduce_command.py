@@ -10,7 +10,8 @@ import pytest
 
 from simulator.cli import main
 from simulator.reproduction import command
-from simulator.reproduction.entry import ENTRIES, Entry, Reproduction, ReproductionError, Row
+from simulator.reproduction.entry import ENTRIES, Entry, Reproduction, Row
+from simulator.reproduction.errors import ReproductionError
 
 KEYS = {"name", "paper", "title", "rows", "findings", "skipped"}
 
