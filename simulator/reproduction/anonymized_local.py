@@ -106,17 +106,17 @@ def accuracy(results: Results, seed: int) -> None:
     response, best, few, cancelling = errors.values()
     epsilon = mechanisms["randomized response, .8/.2"].claim(Report(1)).epsilon
     linked = mechanisms["two answers, noise cancelled, 5 % shifted"].claim(LinkedReports())
-    results.row("records", station.day, station=station.number)
+    results.add_row("records", station.day, station=station.number)
     for row, error in (("best", best), ("few", few), ("cancelling", cancelling)):
         for place, devices in zip((0, -1), ends, strict=True):
             ratio = error[place] / response[place]
-            results.row(row, ratio, devices=devices, epsilon=epsilon, delta=linked.delta(10.0))
+            results.add_row(row, ratio, devices=devices, epsilon=epsilon, delta=linked.delta(10.0))
     sampled = SampledResponse(cells=1, sampling=0.1, first_coin=0.8, second_coin=0.2)
-    results.row("million", 1.96 * std_error(sampled, inside, 1_000_000) / inside, inside=inside)
+    results.add_row("million", 1.96 * std_error(sampled, inside, 1_000_000) / inside, inside=inside)
     curves, biased = [Curve(f"{name}, theory", populations, of) for name, of in errors.items()], set()
     for name, of in errors.items():
         for devices, exact in zip(populations, of, strict=True):
-            results.row("theory", exact, devices=devices, name=name)
+            results.add_row("theory", exact, devices=devices, name=name)
     for name, mechanism in mechanisms.items():
         found = []
         for place, devices in zip((0, -1), ends, strict=True):
@@ -124,13 +124,13 @@ def accuracy(results: Results, seed: int) -> None:
             found.append(simulate_error(mechanism, one_cell(inside, devices), repeats=400, rng=rng))
             verdict = found[-1].verdict(theory)
             values = {"found": found[-1], "theory": theory, "verdict": verdict}
-            results.row("simulated", found[-1].rmse, devices=devices, name=name, **values)
+            results.add_row("simulated", found[-1].rmse, devices=devices, name=name, **values)
             if found[-1].bias > Z:
                 biased.add(name)
         curves.append(_simulated_curve(name, ends, found))
-    results.panel("scaling", curves, inside=inside)
+    results.add_panel("scaling", curves, inside=inside)
     _draw_day(results, station, seed)
-    results.find(
+    results.add_findings(
         "no_evaluation",
         "coin",
         "growth",
@@ -142,7 +142,7 @@ def accuracy(results: Results, seed: int) -> None:
         inside=inside,
     )
     if biased:
-        results.find("biased", names=", ".join(sorted(biased)))
+        results.add_findings("biased", names=", ".join(sorted(biased)))
 
 
 def _simulated_curve(name: str, x: tuple[int, ...], found: list[SimulatedError]) -> Curve:
@@ -168,7 +168,7 @@ def _draw_day(results: Results, station: Station, seed: int) -> None:
         curves.append(
             Curve(f"{name}, one query", hours + offset, count, "points", low=count - reach, high=count + reach)
         )
-    results.panel("day", curves, station=station.number, devices=devices)
+    results.add_panel("day", curves, station=station.number, devices=devices)
 
 
 def lemmas(results: Results, _seed: int) -> None:
@@ -206,15 +206,15 @@ def lemmas(results: Results, _seed: int) -> None:
         mixed, said_yes=int(expected[1]) + 20, silent=int(expected[2]) - 20, devices=yes + no
     ).solutions
     plain = solve_sign_combinations(local(1.0), said_yes=2_020, silent=7_980, devices=yes + no).solutions[0]
-    results.row("yes_silent", said_yes - silent, math.isclose(said_yes, silent))
-    results.row("yes_no", said_yes - said_no, math.isclose(said_yes, said_no))
-    results.row("lemma_3", estimable)
-    results.row("definition_2", information, says_yes > 0.0, variance=printed.variance)
-    results.row("least_variance", useful.std_error(yes + no))
+    results.add_row("yes_silent", said_yes - silent, math.isclose(said_yes, silent))
+    results.add_row("yes_no", said_yes - said_no, math.isclose(said_yes, said_no))
+    results.add_row("lemma_3", estimable)
+    results.add_row("definition_2", information, says_yes > 0.0, variance=printed.variance)
+    results.add_row("least_variance", useful.std_error(yes + no))
     found = ", ".join(f"{solution.yes:.1f}" for solution in solutions)
-    results.row("lemma_7", len(solutions), found=found, truth=yes)
-    results.row("lemma_7_plain", plain.sigma, yes=plain.yes)
-    results.find("not_equal", "eq_5", "sigma", "misprints", said_yes=said_yes)
+    results.add_row("lemma_7", len(solutions), found=found, truth=yes)
+    results.add_row("lemma_7_plain", plain.sigma, yes=plain.yes)
+    results.add_findings("not_equal", "eq_5", "sigma", "misprints", said_yes=said_yes)
 
 
 NO_HOLDERS = [10**power for power in range(3, 8)]
@@ -254,13 +254,13 @@ class Growth:
     def add_unbiased(self, results: Results) -> None:
         """Add the row that checks whether the estimates are unbiased, by the largest mean error in standard errors."""
         bias = max(found.bias for found in self.simulated)
-        results.row("unbiased", bias, bias <= Z, name=self.name, found=self.simulated[0])
+        results.add_row("unbiased", bias, bias <= Z, name=self.name, found=self.simulated[0])
 
     def add_simulated(self, results: Results) -> None:
         """Add the simulated RMSE beside theory, one row per number of No-holders."""
         for count, theory, found in zip(NO_HOLDERS, self.theory, self.simulated, strict=True):
             values = {"theory": theory, "verdict": found.verdict(theory)}
-            results.row("growth", found.rmse, name=self.name, count=count, found=found, **values)
+            results.add_row("growth", found.rmse, name=self.name, count=count, found=found, **values)
 
 
 def grow(name: str, mechanism: LocalMechanism, *, seed: int) -> Growth:
@@ -285,18 +285,18 @@ def cancelling(results: Results, seed: int) -> None:
     )
     constant = grow("noise cancelled", mechanism, seed=seed)
     linked = mechanism.claim(LinkedReports())
-    results.row("constant", constant.theory[-1] / constant.theory[0])
-    results.row("power", first.power)
-    results.row("uniform", _uniform_shift())
-    results.row("linked", linked.delta(10.0), linked.kind == "infinite")
-    results.row("eq_37", 1.0 - SHIFT + SHIFT_NO)
-    results.row("one_answer", mechanism.claim(Report(1)).epsilon)
+    results.add_row("constant", constant.theory[-1] / constant.theory[0])
+    results.add_row("power", first.power)
+    results.add_row("uniform", _uniform_shift())
+    results.add_row("linked", linked.delta(10.0), linked.kind == "infinite")
+    results.add_row("eq_37", 1.0 - SHIFT + SHIFT_NO)
+    results.add_row("one_answer", mechanism.claim(Report(1)).epsilon)
     first.add_unbiased(results)
     constant.add_unbiased(results)
     first.add_simulated(results)
     constant.add_simulated(results)
-    results.panel("growth", [*first.curves(), *constant.curves()])
-    results.find("constant", "misprints", "total", constant=constant.theory, first=first.theory)
+    results.add_panel("growth", [*first.curves(), *constant.curves()])
+    results.add_findings("constant", "misprints", "total", constant=constant.theory, first=first.theory)
 
 
 def _uniform_shift() -> str:
@@ -352,22 +352,22 @@ def scaling(results: Results, seed: int) -> None:
     response = std_error(coins, YES_HOLDERS, NO_HOLDERS[-1] + YES_HOLDERS)
     told_by_yes, told_by_no = deniable.question.told_by_yes, deniable.question.told_by_no
     names = ", ".join(map(deniable.question.name, told_by_no))
-    results.row("yes_alone", len(told_by_yes), not told_by_yes)
-    results.row(
+    results.add_row("yes_alone", len(told_by_yes), not told_by_yes)
+    results.add_row(
         "no_alone", len(told_by_no), not told_by_no, names=names, delta=deniable.claim(LinkedReports()).delta(10.0)
     )
-    results.row("power", found.power)
+    results.add_row("power", found.power)
     for words, error in (("solved backwards", found.theory[-1]), ("the best estimator", best[NO_HOLDERS[-1]])):
-        results.row("over_response", error / response, count=NO_HOLDERS[-1], words=words)
+        results.add_row("over_response", error / response, count=NO_HOLDERS[-1], words=words)
     for count in NO_HOLDERS:
-        results.row("backwards", found.at(count), count=count, form=_closed_form(count, found.at(count)))
+        results.add_row("backwards", found.at(count), count=count, form=_closed_form(count, found.at(count)))
     for count in NO_HOLDERS:
-        results.row("least", best[count], count=count, times=found.at(count) / best[count])
+        results.add_row("least", best[count], count=count, times=found.at(count) / best[count])
     found.add_unbiased(results)
     found.add_simulated(results)
     least = Curve("the best estimator from the same counts", NO_HOLDERS, list(best.values()))
-    results.panel("growth", [*found.curves(), least, *constant.curves()])
-    results.find(
+    results.add_panel("growth", [*found.curves(), least, *constant.curves()])
+    results.add_findings(
         "growth",
         "backwards",
         "response",

@@ -361,7 +361,7 @@ class Results:
         self.drawings: list[Drawing] = []
         self.findings: list[str] = []
 
-    def row(self, name: str, computed: object, agrees: object = None, /, **values: object) -> None:
+    def add_row(self, name: str, computed: object, agrees: object = None, /, **values: object) -> None:
         """Add a row.
 
         Parameters
@@ -375,6 +375,11 @@ class Results:
         **values
             What the templates of key and note are filled with. `published` or `printed` among them is the published
             value, where one declaration serves several rows.
+
+        Raises
+        ------
+        ValueError
+            If there is a published value and nothing states whether the computed one agrees with it.
         """
         declared = self._rows[name]
         found = _plain(computed)
@@ -384,16 +389,18 @@ class Results:
             published = (int if printed.isdigit() else float)(printed)
         held = declared.agrees(found, published, printed) if agrees is None else bool(agrees)
         words = {**values, "published": published}
+        if held is None and published is not None:
+            raise ValueError(f"{name}: the row has a published value, and neither a rule nor a verdict of its function")
         note = declared.differs if declared.differs is not None and held is False else declared.note
         self.rows.append(Row(declared.key.format(**words), published, found, held, note.format(**words)))
 
-    def panel(self, name: str, curves: Sequence[Curve], /, **values: object) -> None:
+    def add_panel(self, name: str, curves: Sequence[Curve], /, **values: object) -> None:
         """Add a panel; its titles are filled with `values`."""
         declared = self._panels[name]
         title, x_title, y_title = (text.format(**values) for text in (declared.title, declared.x, declared.y))
         self.drawings.append(Drawing(title, x_title, y_title, curves, declared.log_x, declared.log_y))
 
-    def find(self, *names: str, **values: object) -> None:
+    def add_findings(self, *names: str, **values: object) -> None:
         """Add findings, filled with `values`."""
         self.findings += [self._findings[name].format(**values) for name in names]
 

@@ -204,15 +204,15 @@ def add_rows(results: Results, comparison: Comparison) -> None:
     key, ranking = comparison.setting.key, comparison.ranking
     if ranking:
         following = "".join(f"; next {one.plan.name}, {one.plan.std_error:.4g}" for one in ranking[1:2])
-        results.row("winner", ranking[0].plan.name, key=key, error=comparison.least_error, next=following)
+        results.add_row("winner", ranking[0].plan.name, key=key, error=comparison.least_error, next=following)
     for one in ranking:
         chosen = {**one.plan.parameters, **(one.plan.release or {})}
         words = ", ".join(f"{name}={_short(value)}" for name, value in chosen.items())
         values = {"key": key, "name": one.plan.name, "parameters": words}
-        results.row("plan", one.simulated, one.agrees, published=one.plan.std_error, **values)
+        results.add_row("plan", one.simulated, one.agrees, published=one.plan.std_error, **values)
     for one in comparison.plans:
         if not one.plan.meets:
-            results.row("no_plan", None, key=key, name=one.plan.name, reason=one.plan.reason or "No plan.")
+            results.add_row("no_plan", None, key=key, name=one.plan.name, reason=one.plan.reason or "No plan.")
 
 
 def _short(value: object) -> str:
@@ -239,7 +239,7 @@ def draw(results: Results, view: str, comparisons: Sequence[Comparison]) -> None
                 # A logarithmic axis cannot show a simulated error of 0.
                 simulated = [None if one is None or one.simulated == 0.0 else one.simulated for one in found]
                 curves.append(Curve(f"{name}, simulated", x, simulated, "points"))
-        results.panel(panel, curves, view=title)
+        results.add_panel(panel, curves, view=title)
 
 
 ALIKE = 1.001

@@ -84,16 +84,16 @@ def standard_deviation(results: Results, seed: int) -> None:
     ]
     for devices, printed, found in zip(populations, results.printed["sigma"], simulated, strict=True):
         error = std_error(response, INSIDE, devices)
-        results.row("formula", math.sqrt(p0 * devices), printed=printed, devices=devices)
-        results.row("count", count_error(devices), printed=printed, devices=devices)
-        results.row("estimate", error, printed=printed, devices=devices)
+        results.add_row("formula", math.sqrt(p0 * devices), printed=printed, devices=devices)
+        results.add_row("count", count_error(devices), printed=printed, devices=devices)
+        results.add_row("estimate", error, printed=printed, devices=devices)
         verdict = found.verdict(error)
-        results.row("simulated", found.rmse, devices=devices, found=found, theory=error, verdict=verdict)
+        results.add_row("simulated", found.rmse, devices=devices, found=found, theory=error, verdict=verdict)
     truthful, asked = 60, 100
     surplus = truthful * p1 + (asked - truthful) * p0 - p0 * asked
     estimate = surplus / printed_divisor
-    results.row("divisor", first_coin)
-    results.row("footnote", estimate, factor=first_coin / printed_divisor, unbiased=surplus / first_coin)
+    results.add_row("divisor", first_coin)
+    results.add_row("footnote", estimate, factor=first_coin / printed_divisor, unbiased=surplus / first_coin)
     drawn = [10**power for power in (3, 4, 5, 6, 7)]
     constant = std_error(SamplingPrivacy(cells=1, sampling=SAMPLING), INSIDE, 10_000)
     printed_sigma = [float(text) for text in results.printed["sigma"]]
@@ -111,8 +111,8 @@ def standard_deviation(results: Results, seed: int) -> None:
             high=[found.high for found in simulated],
         ),
     ]
-    results.panel("errors", curves)
-    results.find(
+    results.add_panel("errors", curves)
+    results.add_findings(
         "formula",
         "divisor",
         "total",
@@ -127,12 +127,12 @@ def discretisation(results: Results, _seed: int) -> None:
     """Check the arithmetic of SP sec 4: identifiers, sections and square miles."""
     identifiers, side, section = 2**32, 9_500, 0.15
     sections = (side / section) ** 2
-    results.row("identifiers", identifiers)
-    results.row("sections", sections)
-    results.row("area", float(side**2))
+    results.add_row("identifiers", identifiers)
+    results.add_row("sections", sections)
+    results.add_row("area", float(side**2))
     for city, miles in zip(results.printed["cities"], results.numbers["square_miles"], strict=True):
-        results.row("city", round(miles / section**2), city=city, miles=miles)
-    results.find("spare", spare=1 - sections / identifiers)
+        results.add_row("city", round(miles / section**2), city=city, miles=miles)
+    results.add_findings("spare", spare=1 - sections / identifiers)
 
 
 MILLION, PLACES = 1_000_000, 4
@@ -206,12 +206,12 @@ def check_ins(results: Results, seed: int) -> None:
     observed = read_check_ins()
     scaled = np.rint(observed.counts * (MILLION / observed.total)).astype(np.int64)
     fair, uneven, unscaled = error_ratios(scaled), error_ratios(scaled) * RR_Z / SP_Z, error_ratios(observed.counts)
-    results.row("total", observed.total)
+    results.add_row("total", observed.total)
     for bars, ratios in (("both bars 1.96 σ", fair), ("bars of 2 σ and 2.576 σ, as in Fig 6", uneven)):
-        results.row("lowest", ratios.min(), bars=bars, low=ratios.min(), high=ratios.max())
-        results.row("highest", ratios.max(), bars=bars, low=ratios.min(), high=ratios.max())
-    results.row("lowest_unscaled", unscaled.min())
-    results.row("highest_unscaled", unscaled.max())
+        results.add_row("lowest", ratios.min(), bars=bars, low=ratios.min(), high=ratios.max())
+        results.add_row("highest", ratios.max(), bars=bars, low=ratios.min(), high=ratios.max())
+    results.add_row("lowest_unscaled", unscaled.min())
+    results.add_row("highest_unscaled", unscaled.max())
     truth = with_outside(scaled, MILLION)
     names = [f"location {place}" for place in observed.places]
     bars_drawn = [Curve("truth", names, scaled, "bars")]
@@ -219,10 +219,10 @@ def check_ins(results: Results, seed: int) -> None:
         errors = mechanism.std_error(truth)
         found = simulate_error(mechanism, truth, repeats=500, rng=Streams(seed).of("sp-fig2", name))
         verdict = found.verdict(errors[0])
-        results.row("simulated", found.rmse, name=name, found=found, theory=errors[0], verdict=verdict)
+        results.add_row("simulated", found.rmse, name=name, found=found, theory=errors[0], verdict=verdict)
         reach = FAIR_Z * errors
         bars_drawn.append(Curve(name, names, scaled, "bars", low=scaled - reach, high=scaled + reach))
-    results.panel("check_ins", bars_drawn)
+    results.add_panel("check_ins", bars_drawn)
     limits = [
         Curve("1.6, “lowest”", names, [1.6] * PLACES, published=True),
         Curve("3.5, “highest”", names, [3.5] * PLACES, published=True),
@@ -231,8 +231,8 @@ def check_ins(results: Results, seed: int) -> None:
         Curve("over π_s = .45, 2.576 σ over 2 σ", names, uneven[0], "points"),
         Curve("over π_s = .25, 2.576 σ over 2 σ", names, uneven[1], "points"),
     ]
-    results.panel("ratios", limits)
-    results.find(
+    results.add_panel("ratios", limits)
+    results.add_findings(
         "ratios",
         "crossover",
         "people",
@@ -284,23 +284,23 @@ def leakage(results: Results, _seed: int) -> None:
     four = printed_sampling(float(sampling_privacy(PLACES).blanks[1]))
     first, last = printed_sampling(0.01), printed_sampling(LARGEST_COIN)
     low, high = exact_response(0.5), exact_response(0.9)
-    results.row("eleven_groups", evaluated / printed_sampling(blank))
-    results.row("four_places", evaluated / four)
-    results.row("one_coin", leakage_ratio(LARGEST_COIN), reached=reached, total=reached + SAMPLING)
-    results.row("any_draw", evaluated / last)
-    results.row("eq_29", "decreases" if last < first else "increases", first=first, last=last)
-    results.row("exact_response", "decreases" if high < low else "increases", low=low, high=high)
+    results.add_row("eleven_groups", evaluated / printed_sampling(blank))
+    results.add_row("four_places", evaluated / four)
+    results.add_row("one_coin", leakage_ratio(LARGEST_COIN), reached=reached, total=reached + SAMPLING)
+    results.add_row("any_draw", evaluated / last)
+    results.add_row("eq_29", "decreases" if last < first else "increases", first=first, last=last)
+    results.add_row("exact_response", "decreases" if high < low else "increases", low=low, high=high)
     eq_29 = printed_sampling(blank)
-    results.row("binary", "more leakage" if eq_29 > binary else "less leakage", eq_29=eq_29, binary=binary)
-    results.row("response_printed", evaluated)
-    results.row("response_exact", exact_response(SECOND_COIN))
-    results.row("response_every_cell", exact_response(SECOND_COIN, GROUPS))
-    results.row("sampling_printed", printed_sampling(blank))
-    results.row("sampling_exact", eleven.claim(Report(2)).epsilon)
+    results.add_row("binary", "more leakage" if eq_29 > binary else "less leakage", eq_29=eq_29, binary=binary)
+    results.add_row("response_printed", evaluated)
+    results.add_row("response_exact", exact_response(SECOND_COIN))
+    results.add_row("response_every_cell", exact_response(SECOND_COIN, GROUPS))
+    results.add_row("sampling_printed", printed_sampling(blank))
+    results.add_row("sampling_exact", eleven.claim(Report(2)).epsilon)
     without = sampling_claim(Report(2), sampling=SAMPLING, blanks=no_blank_zero, refresh=0.0)
-    results.row("sampling_no_blank_zero", without.epsilon)
+    results.add_row("sampling_no_blank_zero", without.epsilon)
     linked = eleven.claim(LinkedReports())
-    results.row("sampling_linked", linked.epsilon, delta=linked.delta(10.0))
+    results.add_row("sampling_linked", linked.epsilon, delta=linked.delta(10.0))
     coins = np.round(np.linspace(0.01, 0.99, 99), 2).tolist()
     possible = [coin for coin in coins if coin <= LARGEST_COIN]
     impossible = [coin for coin in coins if coin >= LARGEST_COIN]
@@ -313,14 +313,14 @@ def leakage(results: Results, _seed: int) -> None:
         Curve("the paper's red circle at flip2 = .2", [SECOND_COIN], circle, "points", published=True),
         Curve("eq 29 at eleven groups' equal blanks", [blank], [printed_sampling(blank)], "points"),
     ]
-    results.panel("epsilon", curves)
+    results.add_panel("epsilon", curves)
     curves = [
         Curve("“as much as four times”", [coins[0], coins[-1]], [claimed, claimed], published=True),
         Curve("valid categorical draws", possible, [leakage_ratio(coin) for coin in possible]),
         Curve("π_V' + π_s > 1: no distribution", impossible, [leakage_ratio(coin) for coin in impossible]),
     ]
-    results.panel("ratio", curves)
-    results.find(
+    results.add_panel("ratio", curves)
+    results.add_findings(
         "four_times",
         "directions",
         "one_round",
@@ -412,10 +412,10 @@ def breast_cancer(results: Results, seed: int) -> None:
         _growth(results, recurrences)
     _simulated(results, bars, groups, seed)
     for name, truth, sampling, response in zip(names, bars.truth, bars.sampling(), bars.response(), strict=True):
-        results.row("truth", truth, name=name)
-        results.row("sampling_bar", sampling, name=name)
-        results.row("response_bar", response, name=name)
-    results.panel("bars", _curves(bars, names), devices=devices, attribute=attribute)
+        results.add_row("truth", truth, name=name)
+        results.add_row("sampling_bar", sampling, name=name)
+        results.add_row("response_bar", response, name=name)
+    results.add_panel("bars", _curves(bars, names), devices=devices, attribute=attribute)
     _compare_at_one_level(results, bars, names, attribute)
 
 
@@ -429,16 +429,16 @@ def breast_cancer_printed(results: Results, seed: int) -> None:
     computed = {"truth": bars.truth, "sampling": bars.sampling(), "response": bars.response()}
     for i, group in enumerate(names):
         for name, found in computed.items():
-            results.row(f"printed_{name}", found[i], published=printed[name][i], name=group)
+            results.add_row(f"printed_{name}", found[i], published=printed[name][i], name=group)
     for name, found in (("sampling", bars.sampling(RR_Z)), ("response", bars.response(SP_Z))):
         bar = printed[name][6]
-        results.row(f"{name}_one_level", found[6], published=bar, bars=" ".join(map(str, found)))
+        results.add_row(f"{name}_one_level", found[6], published=bar, bars=" ".join(map(str, found)))
     occupied = [(int(count), i) for i, count in enumerate(bars.truth) if count > 0]
     for name, shares in (
         ("sampling", [sampling_coverage(y, SP_Z * bars.sampling_error[i]) for y, i in occupied]),
         ("response", [response_coverage(y, devices, RR_Z * bars.response_error[i]) for y, i in occupied]),
     ):
-        results.row(f"{name}_coverage", np.mean(shares), low=min(shares), high=max(shares))
+        results.add_row(f"{name}_coverage", np.mean(shares), low=min(shares), high=max(shares))
     _growth(results, recurrences)
     _simulated(results, bars, groups, seed)
     curves = [
@@ -446,10 +446,10 @@ def breast_cancer_printed(results: Results, seed: int) -> None:
         for name, key in (("Sampling Privacy", "sampling"), ("randomized response", "response"), ("truth", "truth"))
     ]
     truth, sampling, response = _curves(bars, names)
-    results.panel("printed_bars", [*curves, sampling, response, truth], devices=devices, attribute=attribute)
+    results.add_panel("printed_bars", [*curves, sampling, response, truth], devices=devices, attribute=attribute)
     ratio = bars.response_error[6] / bars.sampling_error[6]
     at_one_level, drawn = bars.response(SP_Z), printed["response"]
-    results.find(
+    results.add_findings(
         "digits",
         one_level=(at_one_level.min(), at_one_level.max()),
         drawn=(min(drawn), max(drawn)),
@@ -462,8 +462,8 @@ def _growth(results: Results, recurrences: Sequence[float]) -> None:
     """Add the text's conclusion on how each error grows from 286 devices asked to 10,000."""
     small, large = bars_of(recurrences, PATIENTS), bars_of(recurrences, SCALED)
     top = int(np.argmax(small.truth))
-    results.row("sampling_growth", large.sampling_error[top] / small.sampling_error[top], group=top + 1)
-    results.row("response_growth", large.response_error[top] / small.response_error[top], group=top + 1)
+    results.add_row("sampling_growth", large.sampling_error[top] / small.sampling_error[top], group=top + 1)
+    results.add_row("response_growth", large.response_error[top] / small.response_error[top], group=top + 1)
 
 
 def _simulated(results: Results, bars: Bars, groups: Sequence[str], seed: int) -> None:
@@ -478,7 +478,7 @@ def _simulated(results: Results, bars: Bars, groups: Sequence[str], seed: int) -
         rng = Streams(seed).of(results.name, words)
         found = simulate_error(mechanism, truth, repeats=1000, rng=rng, cell=top)
         values = {"group": top + 1, "range": groups[top], "theory": theory, "verdict": found.verdict(theory)}
-        results.row("group_simulated", found.rmse, words=words, found=found, **values)
+        results.add_row("group_simulated", found.rmse, words=words, found=found, **values)
 
 
 def _curves(bars: Bars, names: Sequence[str]) -> tuple[Curve, Curve, Curve]:
@@ -495,11 +495,11 @@ def _compare_at_one_level(results: Results, bars: Bars, names: Sequence[str], at
     for name, error in (("randomized response", bars.response_error), ("Sampling Privacy", bars.sampling_error)):
         reach = FAIR_Z * error
         curves.append(Curve(name, names, bars.truth, "points", low=bars.truth - reach, high=bars.truth + reach))
-    results.panel("one_level", curves, devices=bars.devices, attribute=attribute)
+    results.add_panel("one_level", curves, devices=bars.devices, attribute=attribute)
     better = np.flatnonzero(bars.response_error < bars.sampling_error)
     hidden = bool((bars.sampling() <= bars.response()).all())
     top = int(np.argmax(bars.truth))
-    results.find(
+    results.add_findings(
         ("response_better" if hidden else "response_better_in_part") if len(better) else "sampling_better",
         "constant_error",
         "patients",

@@ -2,11 +2,21 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reproduction.entry import ENTRIES, Reproduction, Row
+from simulator.reproduction.entry import (
+    ENTRIES,
+    DeclaredEntry,
+    DeclaredPanel,
+    DeclaredRow,
+    DeclaredTexts,
+    Reproduction,
+    Results,
+    Row,
+)
 from simulator.reproduction.page import shown
 
 SHOWN = [
@@ -44,3 +54,51 @@ def test_every_entry_of_the_catalogue_has_a_name_of_its_own():
     assert {"sp-sec1-sigma", "sp-fig2", "sp-fig3", "sp-fig4", "sp-fig5", "sp-fig6", "sp-fig7"} <= set(names)
     assert {"alp-accuracy", "alp-cancelling", "alp-scaling"} <= set(names)
     assert "all" not in names
+
+
+RULES = [
+    ({"published": 3, "equals": True}, 3, True), ({"published": "falls", "equals": True}, "rises", False),
+    ({"printed": "0.16"}, 0.159, True), ({"printed": "0.159"}, 0.1595001, False), ({"printed": "4e9"}, 2**32, True),
+    ({"published": -5, "within": 1}, -5.9, True), ({"published": -5, "within": 0.5}, -5.9, False),
+    ({"published": 50, "within_share": 0.1}, 54.9, True), ({"published": 50, "within_share": 0.1}, 44, False),
+    ({"published": "large", "above": 2}, 2, False), ({"published": "below 1", "below": 1}, 0.5, True),
+    ({"published": 4.0, "at_least": 4.0}, 4.0, True), ({}, 1.0, None),
+]  # fmt: skip
+
+
+def results_of(**rows):
+    declared = {name: DeclaredRow(key="{what}", note="of {what}", **row) for name, row in rows.items()}
+    panels = {"one": DeclaredPanel(title="{what}", x="x", y="y", log_x=True)}
+    entry = DeclaredEntry(
+        name="e", title="E", computed_by="m:f", rows=declared, panels=panels, findings={"f": "{a:.1f}"}
+    )
+    return Results(entry, DeclaredTexts(rows={"shared": DeclaredRow(key="shared", note="no value")}))
+
+
+@pytest.mark.parametrize(("rule", "computed", "agrees"), RULES, ids=str)
+def test_a_declared_rule_compares(rule, computed, agrees):
+    results = results_of(one=rule)
+    results.add_row("one", computed, what="it")
+    (row,) = results.rows
+    assert (row.key, row.computed, row.agrees, row.note) == ("it", computed, agrees, "of it")
+
+
+def test_a_function_fills_the_declared_texts():
+    results = results_of(one={"differs": "{what} differs"})
+    results.add_row("one", np.float64(2.5), np.bool_(False), published=3, what="it")
+    results.add_row("shared", 1)
+    results.add_panel("one", [], what="it")
+    results.add_findings("f", a=0.25)
+    done = results.done
+    assert done.rows == [Row("it", 3, 2.5, False, "it differs"), Row("shared", None, 1, None, "no value")]
+    assert type(done.rows[0].computed) is float
+    assert (done.drawings[0].title, done.drawings[0].log_x, done.drawings[0].log_y) == ("it", True, False)
+    assert done.findings == ["0.2"]
+
+
+def test_a_published_value_needs_a_rule_or_a_verdict():
+    results = results_of(one={"published": 3})
+    with pytest.raises(ValueError, match="neither a rule nor a verdict"):
+        results.add_row("one", 3, what="it")
+    with pytest.raises(TypeError, match="must be a number, a text or None"):
+        results.add_row("one", [3], True, what="it")

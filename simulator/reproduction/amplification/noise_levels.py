@@ -34,12 +34,12 @@ def private_mean(results: Results, _seed: int) -> None:
     mean = float(values.mean())
     reach = [math.log(20.0) * release.noise_scale(N) for release in releases]
     words = f"σ {errors[0]:.2e} at ε = {EPSILONS[0]:g}, {errors[-1]:.2e} at {EPSILONS[-1]:g}"
-    results.row("narrower", words, all(a > b for a, b in pairwise(errors)))
+    results.add_row("narrower", words, all(a > b for a, b in pairwise(errors)))
     words = f"95 % of the noise within {reach[0] / mean:.1%} of the mean at ε = {EPSILONS[0]:g}"
-    results.row("utility", words, reach[0] < 0.05 * mean)
-    results.row("sensitivity", 1.0 / N)
-    results.panel("density", [histogram(values)])
-    results.panel("means", [_spread(EPSILONS, mean, reach)])
+    results.add_row("utility", words, reach[0] < 0.05 * mean)
+    results.add_row("sensitivity", 1.0 / N)
+    results.add_panel("density", [histogram(values)])
+    results.add_panel("means", [_spread(EPSILONS, mean, reach)])
 
 
 def private_median(results: Results, _seed: int) -> None:
@@ -52,22 +52,22 @@ def private_median(results: Results, _seed: int) -> None:
         ("greatest", median + least, median + most, 100),
     ):
         agrees = low - 5.0 <= printed <= high + 5.0
-        results.row("range", f"{low:.0f} to {high:.0f}", agrees, published=printed, name=name)
+        results.add_row("range", f"{low:.0f} to {high:.0f}", agrees, published=printed, name=name)
     scales = {delta: [_smooth_scale(epsilon, delta) for epsilon in EPSILONS] for delta in DELTAS}
     within = {
         delta: 1.0 - 0.5 * math.exp(-median / of[0]) - 0.5 * math.exp(-(1.0 - median) / of[0])
         for delta, of in scales.items()
     }
     words = f"{min(within.values()):.1%} to {max(within.values()):.1%} at ε = {EPSILONS[0]:g}, by δ"
-    results.row("support", words, within[1e-5] > 0.95, middle=within[1e-5], least=within[1e-8])
+    results.add_row("support", words, within[1e-5] > 0.95, middle=within[1e-5], least=within[1e-8])
     shrunk = min(1.0 / epsilon / scale for of in scales.values() for epsilon, scale in zip(EPSILONS, of, strict=True))
-    results.row("striking", f"noise at least {shrunk:,.0f} times smaller", shrunk > 10.0)
+    results.add_row("striking", f"noise at least {shrunk:,.0f} times smaller", shrunk > 10.0)
     for title, of in (
         ("Global sensitivity", [1.0 / e for e in EPSILONS]),
         ("Smooth sensitivity, δ = 1e-5", scales[1e-5]),
     ):
-        results.panel("medians", [_spread(EPSILONS, median, [math.log(20.0) * scale for scale in of])], title=title)
-    results.find("missing")
+        results.add_panel("medians", [_spread(EPSILONS, median, [math.log(20.0) * scale for scale in of])], title=title)
+    results.add_findings("missing")
 
 
 def _extreme(scale: float, repetitions: int, probability: float) -> float:
@@ -91,13 +91,13 @@ def amplification(results: Results, _seed: int) -> None:
         back = max(back, *(abs(one / epsilon - 1.0) for one in again))
         curves.append(Curve(f"ε_N = {epsilon:g}", shares, sampled))
     for epsilon in (0.1, 1.0):
-        results.row("sample", sample_privacy(epsilon=epsilon, share=0.01)[0], epsilon=epsilon)
+        results.add_row("sample", sample_privacy(epsilon=epsilon, share=0.01)[0], epsilon=epsilon)
     off = max(abs(sample_privacy(epsilon=0.1, delta=1e-6, share=share)[1] * share / 1e-6 - 1.0) for share in shares)
-    results.row("linear", f"δ_n·(n/N)/δ_N is 1 within {off:.0e}", off < 1e-12)
-    results.row("inverse", back)
+    results.add_row("linear", f"δ_n·(n/N)/δ_N is 1 within {off:.0e}", off < 1e-12)
+    results.add_row("inverse", back)
     amplified = sample_privacy(epsilon=0.1, share=0.01)[0]
-    results.row("substantial", f"ε_n = {amplified:.2f} where ε_N = 0.1, at 1 %", amplified > 10 * 0.1)
-    results.panel("epsilon", curves)
+    results.add_row("substantial", f"ε_n = {amplified:.2f} where ε_N = 0.1, at 1 %", amplified > 10 * 0.1)
+    results.add_panel("epsilon", curves)
 
 
 def variance_room(epsilon: float, share: float) -> float:
@@ -119,18 +119,18 @@ def sampling_variance(results: Results, _seed: int) -> None:
         epsilon: float(brentq(lambda share, of=epsilon: variance_room(of, share) - 0.5, 1e-6, 1.0))
         for epsilon in (3.0, 0.1)
     }
-    results.row("ratio", (3.0 / 0.1) ** 2)
+    results.add_row("ratio", (3.0 / 0.1) ** 2)
     words = f"below the line at every rate; steeper than it only at rates under {steep:.1%}"
-    results.row("below_linear", words, (room[3.0][:-1] < linear[:-1]).all() and steep < 0.2)
+    results.add_row("below_linear", words, (room[3.0][:-1] < linear[:-1]).all() and steep < 0.2)
     words = ", ".join(f"{variance_room(one, 0.5):.2f} (ε = {one:g})" for one in small)
     reversed_ = all(_quick_then_slow(room[one], shares) for one in small)
-    results.row("reversed", f"r at a rate of 50 %: {words}", reversed_)
-    results.row("flat", np.abs(room[0.1] - room[0.01]).max())
-    results.row("square", np.abs(room[0.01] - (1.0 - np.square(shares))).max())
-    results.row("benchmark", f"{needed[3.0]:.3f} against {needed[0.1]:.3f}", needed[3.0] < needed[0.1])
+    results.add_row("reversed", f"r at a rate of 50 %: {words}", reversed_)
+    results.add_row("flat", np.abs(room[0.1] - room[0.01]).max())
+    results.add_row("square", np.abs(room[0.01] - (1.0 - np.square(shares))).max())
+    results.add_row("benchmark", f"{needed[3.0]:.3f} against {needed[0.1]:.3f}", needed[3.0] < needed[0.1])
     greatest = max(float(of.max()) for of in room.values())
-    results.row("no_gain", f"greatest r {greatest:.4f}", greatest < 1.0)
-    results.panel("room", [Curve(f"ε = {epsilon:g}", shares, of) for epsilon, of in room.items()])
+    results.add_row("no_gain", f"greatest r {greatest:.4f}", greatest < 1.0)
+    results.add_panel("room", [Curve(f"ε = {epsilon:g}", shares, of) for epsilon, of in room.items()])
 
 
 def _quick_then_slow(room: NDArray[np.float64], shares: NDArray[np.float64]) -> bool:
@@ -163,19 +163,21 @@ def mean_ratio(results: Results, _seed: int) -> None:
     samples = [sample_privacy(epsilon=one, share=share)[0] for one, share in zip(rounding, shares, strict=True)]
     turn = shares[int(np.argmin(samples))]
     tiny = noise_shortfall(1e-12, 0.1)
-    results.row("reaches_1", "no: R < 1 for every ε > 0 and n < N", smallest <= 0.0, smallest=smallest)
-    results.row("approaches_1", f"1 − √R = {tiny:.3e} at ε = 1e-12, n/N = 0.1", 0.0 < tiny < 1e-11)
+    results.add_row("reaches_1", "no: R < 1 for every ε > 0 and n < N", smallest <= 0.0, smallest=smallest)
+    results.add_row("approaches_1", f"1 − √R = {tiny:.3e} at ε = 1e-12, n/N = 0.1", 0.0 < tiny < 1e-11)
     words = f"none; plain doubles first round R up to 1 at ε = {rounding[0]:.1e}, ε_n = {samples[0]:.1e}"
-    results.row("needed", words, smallest <= 0.0)
+    results.add_row("needed", words, smallest <= 0.0)
     rises = samples[0] > samples[int(np.argmin(np.abs(np.array(shares) - 0.1)))] > min(samples)
-    results.row("rises", f"that of the rounding curve is least at {turn:.0%}, and rises below it", rises)
-    results.row("unlikely", "impossible", smallest > 0.0)
+    results.add_row("rises", f"that of the rounding curve is least at {turn:.0%}, and rises below it", rises)
+    results.add_row("unlikely", "impossible", smallest > 0.0)
     logs = [math.log(one) for one in rounding]
     drawn = (1e-8, 1e-6, 1e-4, 1e-2, 1.0, 3.0)
-    results.panel("rounding", [Curve("greatest ε with R ≥ 1 in plain doubles; exactly, there is none", shares, logs)])
-    results.panel("sample", [Curve("by rounding", shares, samples)])
+    results.add_panel(
+        "rounding", [Curve("greatest ε with R ≥ 1 in plain doubles; exactly, there is none", shares, logs)]
+    )
+    results.add_panel("sample", [Curve("by rounding", shares, samples)])
     curves = [
         Curve(f"n/N = {share:g}", drawn, [noise_shortfall(e, share) for e in drawn]) for share in (0.5, 0.1, 0.01)
     ]
-    results.panel("shortfall", curves)
-    results.find("rounding")
+    results.add_panel("shortfall", curves)
+    results.add_findings("rounding")

@@ -147,7 +147,7 @@ def _ranks_at(size: int, samples: int, seed: int) -> NDArray[np.int64]:
 
 
 @cache
-def _median_law(rate: float) -> NDArray[np.float64]:
+def _rank_distribution(rate: float) -> NDArray[np.float64]:
     """Return the distribution of the sample median's rank at a sampling rate, (N,) float64."""
     return SimpleRandomSample(N, rate).median_law()
 
@@ -164,7 +164,7 @@ def mean_square_errors(
     lower, upper = population.bounds
     errors = np.empty((len(epsilons), len(RATES)))
     for column, rate in enumerate(RATES):
-        missed = float(_median_law(rate) @ (population.ordered - population.median) ** 2)
+        missed = float(_rank_distribution(rate) @ (population.ordered - population.median) ** 2)
         ranks = _ranks_at(SimpleRandomSample(N, rate).size, samples, seed)
         for row, epsilon in enumerate(epsilons):
             release = SmoothMedian(epsilon=epsilon, delta=delta, lower=lower, upper=upper, sample=rate)
@@ -200,7 +200,7 @@ def _draw_ratios(results: Results, study: Study, printed: Mapping[tuple[float, i
         if (epsilon, SIZES[0]) in printed:
             medians = [printed[epsilon, n] for n in SIZES]
             curves.append(Curve("published median", names, medians, "points", published=True))
-        results.panel("ratios", curves, epsilon=epsilon)
+        results.add_panel("ratios", curves, epsilon=epsilon)
 
 
 def _draw_noise(results: Results, study: Study) -> None:
@@ -213,7 +213,7 @@ def _draw_noise(results: Results, study: Study) -> None:
         reach = [noise_reach(of) for of in scales]
         low = [-end for end in reach]
         curve = Curve("95 % of the noise", names, [0.0] * len(names), "points", low=low, high=reach)
-        results.panel("noise", [curve], epsilon=epsilon)
+        results.add_panel("noise", [curve], epsilon=epsilon)
 
 
 def noise_reach(scales: NDArray[np.float64]) -> float:
@@ -225,7 +225,7 @@ def noise_reach(scales: NDArray[np.float64]) -> float:
 def _draw_errors(results: Results, errors: NDArray[np.float64], epsilons: Sequence[float]) -> None:
     """Draw ln(mean square error) against the sampling rate, with one line per ε."""
     lines = [Curve(f"ε = {epsilon:g}", RATES, np.log(row)) for epsilon, row in zip(epsilons, errors, strict=True)]
-    results.panel("errors", lines)
+    results.add_panel("errors", lines)
 
 
 def lognormal_ratios(results: Results, seed: int) -> None:
@@ -234,7 +234,7 @@ def lognormal_ratios(results: Results, seed: int) -> None:
     for epsilon, text in zip((0.1, 1.0), results.printed["amplified"], strict=True):
         amplified = sample_privacy(epsilon=epsilon, share=101 / N)[0]
         hundredth = sample_privacy(epsilon=epsilon, share=0.01)[0]
-        results.row("amplified", amplified, printed=text, epsilon=epsilon, hundredth=hundredth)
+        results.add_row("amplified", amplified, printed=text, epsilon=epsilon, hundredth=hundredth)
     keys = [(epsilon, n) for epsilon in (0.1, 1.0) for n in SIZES]
     printed = dict(zip(keys, results.numbers["ratios"], strict=True))
     for (epsilon, n), ratio in printed.items():
@@ -243,7 +243,7 @@ def lognormal_ratios(results: Results, seed: int) -> None:
         fits = any(low <= ratio <= high for low, high in ends.values())
         shown = "; ".join(f"δ = {delta:g}: {low:.2f} to {high:.2f}" for delta, (low, high) in ends.items())
         mean = float(np.exp(np.mean(np.log(medians[1e-5]))))
-        results.row("median", mean, fits, published=ratio, epsilon=epsilon, n=n, shown=shown)
+        results.add_row("median", mean, fits, published=ratio, epsilon=epsilon, n=n, shown=shown)
         ordered = np.sort(seeded[epsilon, n].ratios)
         # The median's standard error, from the order statistics two binomial standard deviations on either side of it,
         # and that of the paper's median, of at least 1,000 samples.
@@ -252,7 +252,9 @@ def lognormal_ratios(results: Results, seed: int) -> None:
         error = (high - low) / 4.0 * math.sqrt(1.0 + len(ordered) / 1000)
         median = float(np.median(ordered))
         near = abs(ratio - median) <= 3.0 * error
-        results.row("seeded", median, near, published=ratio, epsilon=epsilon, n=n, error=error, samples=len(ordered))
+        results.add_row(
+            "seeded", median, near, published=ratio, epsilon=epsilon, n=n, error=error, samples=len(ordered)
+        )
     by_key = {key: _medians(study[1e-5, *key]) for key in seeded}
     increase = {n: by_key[1.0, n] / by_key[0.1, n] for n in SIZES}
     for name, held in (
@@ -264,11 +266,11 @@ def lognormal_ratios(results: Results, seed: int) -> None:
         ),
         ("pronounced", increase[101] > increase[1001]),
     ):
-        results.row(name, f"in {np.mean(held):.0%} of populations", mostly(held), held=holds_note(held))
-    results.row("factor_1001", N / 1001)
-    results.row("factor_101", N / 101)
+        results.add_row(name, f"in {np.mean(held):.0%} of populations", mostly(held), held=holds_note(held))
+    results.add_row("factor_1001", N / 1001)
+    results.add_row("factor_101", N / 101)
     _draw_ratios(results, seeded, printed)
-    results.find("seed")
+    results.add_findings("seed")
 
 
 def _medians(study: Sequence[Sensitivities]) -> NDArray[np.float64]:
@@ -297,7 +299,7 @@ def lognormal_noise(results: Results, seed: int) -> None:
     ):
         found = ratios[key]
         words = f"σ of the noise × {np.median(found):.2f} ({found.min():.2f} to {found.max():.2f})"
-        results.row("claim", words, np.mean(held) > 0.5, claim=claim, held=holds_note(held))
+        results.add_row("claim", words, np.mean(held) > 0.5, claim=claim, held=holds_note(held))
     _draw_noise(results, seeded_study(seed))
 
 
@@ -326,8 +328,8 @@ def lognormal_errors(results: Results, seed: int) -> None:
         ),
         ("large", (below[:, 3] >= 1).all(axis=1), f"MSE × {best[3]:.2f} at best"),
     ):
-        results.row(name, words, mostly(held), held=holds_note(held))
-    results.row("best", best[2])
+        results.add_row(name, words, mostly(held), held=holds_note(held))
+    results.add_row("best", best[2])
     _draw_errors(results, errors, epsilons)
 
 
@@ -336,9 +338,9 @@ def mixture_population(results: Results, seed: int) -> None:
     population = printed_mixture()
     others = [one.median for one in drawn_populations("mixture", seed)]
     gap = float(population.ordered[N // 2 + 1]) - population.median
-    results.row("median", population.median, low=min(others), high=max(others))
-    results.row("largest", f"the next value is {gap:.2f} away", gap > 0.3)
-    results.panel("density", [histogram(population.ordered)])
+    results.add_row("median", population.median, low=min(others), high=max(others))
+    results.add_row("largest", f"the next value is {gap:.2f} away", gap > 0.3)
+    results.add_panel("density", [histogram(population.ordered)])
 
 
 def mixture_ratios(results: Results, seed: int) -> None:
@@ -348,7 +350,7 @@ def mixture_ratios(results: Results, seed: int) -> None:
         smaller, samples = int(np.sum(found.ratios < 1.0)), len(found.ratios)
         least, most = (float(end) for end in clopper_pearson(smaller, samples, alpha=0.025))
         values = {"samples": samples, "least": least, "most": most}
-        results.row("smaller", smaller / samples, least > 0.5, epsilon=epsilon, n=n, **values)
+        results.add_row("smaller", smaller / samples, least > 0.5, epsilon=epsilon, n=n, **values)
     _draw_ratios(results, study, {})
 
 
@@ -367,9 +369,9 @@ def mixture_medians(results: Results, _seed: int) -> None:
         below, around = float(law[: N // 2 + 1].sum()), window(law, population.median)
         typical = max(window(law, float(middle)) for middle in middles[middles < population.median])
         words = f"{below:.1%} in the lower part, {1 - below:.1%} in the upper, {around:.1%} within 0.03 of the true"
-        results.row("modes", words, 0.25 < below < 0.75 and around < typical / 2.0, n=n, typical=typical)
+        results.add_row("modes", words, 0.25 < below < 0.75 and around < typical / 2.0, n=n, typical=typical)
         true = Curve("true median", [population.median] * 2, [0.0, float(bars.max())])
-        results.panel("medians", [Curve("exact", middles, bars, "bars"), true], n=n)
+        results.add_panel("medians", [Curve("exact", middles, bars, "bars"), true], n=n)
 
 
 def mixture_noise(results: Results, seed: int) -> None:
@@ -380,7 +382,7 @@ def mixture_noise(results: Results, seed: int) -> None:
         # Relative error of the root mean square: two standard errors of the mean square, halved by the square root.
         error = float(squares.std(ddof=1) / np.sqrt(len(squares)) / squares.mean())
         reduced = found.noise_ratio * (1.0 + error) < 1.0
-        results.row("reduced", found.noise_ratio, reduced, epsilon=epsilon, n=n, error=error)
+        results.add_row("reduced", found.noise_ratio, reduced, epsilon=epsilon, n=n, error=error)
     _draw_noise(results, study)
 
 
@@ -389,10 +391,10 @@ def mixture_errors(results: Results, seed: int) -> None:
     epsilons, samples = (0.1, 0.5, 1.0, 3.0, 4.0), 200
     errors = mean_square_errors(printed_mixture(), seed, epsilons=epsilons, delta=FITTED_DELTA, samples=samples)
     gains = errors[:, :-1] / errors[:, -1:]
-    results.row("largest", max(epsilon for epsilon, row in zip(epsilons, gains, strict=True) if (row < 1.0).any()))
+    results.add_row("largest", max(epsilon for epsilon, row in zip(epsilons, gains, strict=True) if (row < 1.0).any()))
     for epsilon, row in zip(epsilons, gains, strict=True):
         name = "best_published" if epsilon <= 3.0 else "best"
-        results.row(name, row.min(), epsilon=epsilon, rate=RATES[int(row.argmin())], samples=samples)
+        results.add_row(name, row.min(), epsilon=epsilon, rate=RATES[int(row.argmin())], samples=samples)
     _draw_errors(results, errors, epsilons)
 
 
@@ -418,21 +420,21 @@ def conclusions(results: Results, seed: int) -> None:
     """Compute the four rows of Table 1, where accuracy gains from sampling can be expected."""
     room = max(variance_room(epsilon, rate) for epsilon in (0.001, 0.1, 1.0, 10.0) for rate in RATES[:-1])
     shortfall = min(noise_shortfall(epsilon, rate) for epsilon in (1e-12, 1e-6, 0.1, 1.0, 10.0) for rate in RATES[:-1])
-    results.row("variance", f"the sampling variance must stay below r·2Δ²/ε², r ≤ {room:.6f} < 1", room < 1.0)
-    results.row("mean", f"noise on the sample's mean always larger: 1 − √R ≥ {shortfall:.1e} > 0", shortfall > 0.0)
+    results.add_row("variance", f"the sampling variance must stay below r·2Δ²/ε², r ≤ {room:.6f} < 1", room < 1.0)
+    results.add_row("mean", f"noise on the sample's mean always larger: 1 − √R ≥ {shortfall:.1e} > 0", shortfall > 0.0)
     ends = {kind: {delta: largest_gains(kind, seed, delta) for delta in CONCLUSION_DELTAS} for kind in TRIED}
     for kind, least, most in (("lognormal", 0.1, 1.0), ("mixture", 3.0, 5.0)):
         of = ends[kind]
         held = [bool(((one >= least) & (one < most)).all()) for one in np.stack(list(of.values())).T]
         shown = "; ".join(f"δ = {delta:g}: {one.min():g} to {one.max():g}" for delta, one in of.items())
         words = f"gains up to ε = {np.median(of[1e-5]):g} (median of populations, δ = 1e-5)"
-        results.row(kind, words, mostly(held), shown=shown, least=least, most=most, held=holds_note(held))
+        results.add_row(kind, words, mostly(held), shown=shown, least=least, most=most, held=holds_note(held))
     low, high = ends["lognormal"][1e-5].max(), ends["mixture"][1e-5].min()
-    results.row("gap", f"{low:g} at most against {high:g} at least", low < high)
+    results.add_row("gap", f"{low:g} at most against {high:g} at least", low < high)
     names = [f"δ = {delta:g}" for delta in CONCLUSION_DELTAS]
     curves = []
     for name, found in zip(("Lognormal(5, 0.5)", "two betas with a gap"), ends.values(), strict=True):
         every = np.stack(list(found.values()))
         low, high = every.min(axis=1), every.max(axis=1)
         curves.append(Curve(name, names, np.median(every, axis=1), "points", low=low, high=high))
-    results.panel("gains", curves)
+    results.add_panel("gains", curves)

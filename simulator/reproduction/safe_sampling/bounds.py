@@ -22,28 +22,28 @@ def amplification_table(results: Results, _seed: int) -> None:
     printed, betas = results.printed, results.numbers["beta"]
     for i, beta in enumerate(betas):
         epsilon, small = amplified(math.log(11), beta, delta=1e-5)
-        results.row("factor", math.exp(epsilon), printed=printed["factor"][i], beta=beta)
-        results.row("epsilon", epsilon, printed=printed["epsilon"][i], beta=beta)
-        results.row("delta", small, printed=printed["delta"][i], beta=beta)
+        results.add_row("factor", math.exp(epsilon), printed=printed["factor"][i], beta=beta)
+        results.add_row("epsilon", epsilon, printed=printed["epsilon"][i], beta=beta)
+        results.add_row("delta", small, printed=printed["delta"][i], beta=beta)
     for beta, text in zip(betas, printed["epsilon_1"], strict=True):
-        results.row("epsilon_1", amplified(1.0, beta)[0], printed=text, beta=beta)
-    results.row("abstract", amplified(math.log(2), 0.1)[0])
-    results.row("lemma", amplified(1.0, 0.1)[0])
-    results.row("smith", max(amplified(1.0, b / 1000)[0] / (b / 500) for b in range(1, 1001)))
+        results.add_row("epsilon_1", amplified(1.0, beta)[0], printed=text, beta=beta)
+    results.add_row("abstract", amplified(math.log(2), 0.1)[0])
+    results.add_row("lemma", amplified(1.0, 0.1)[0])
+    results.add_row("smith", max(amplified(1.0, b / 1000)[0] / (b / 500) for b in range(1, 1001)))
     # Sampled randomised response about a device's presence: the distribution of both outputs, without it and with it.
     yes, beta = 11 / 12, 0.1
     absent = [1.0 - yes, yes]
     present = [(1 - beta) * a + beta * b for a, b in zip(absent, absent[::-1], strict=True)]
     exact, bound = pair_epsilon(present, absent), amplified(math.log(11), beta)[0]
-    results.row("attained", exact, abs(exact - bound) < 1e-12, bound=bound)
+    results.add_row("attained", exact, abs(exact - bound) < 1e-12, bound=bound)
     rates = [0.001 * 10 ** (step / 20) for step in range(61)]
     curves = [
         Curve(f"unsampled ε = {epsilon:g}", rates, [amplified(epsilon, min(rate, 1.0))[0] for rate in rates])
         for epsilon in (0.5, 1.0, math.log(11))
     ]
     table = Curve("Table 1", betas, [float(text) for text in printed["epsilon_1"]], "points", published=True)
-    results.panel("amplified", [*curves, table])
-    results.find("tight", "misprint")
+    results.add_panel("amplified", [*curves, table])
+    results.add_findings("tight", "misprint")
 
 
 TABLE_K = 20
@@ -66,14 +66,14 @@ def suppression_table(results: Results, _seed: int) -> None:
     shares = [delta / least for delta, least in zip(table.values(), exact.values(), strict=True)]
     printed = list(itertools.chain.from_iterable(results.printed[f"{beta:g}"] for beta in TABLE_BETAS))
     for (beta, epsilon), text in zip(table, printed, strict=True):
-        results.row("theorem_5", table[beta, epsilon], printed=text, beta=beta, epsilon=epsilon)
+        results.add_row("theorem_5", table[beta, epsilon], printed=text, beta=beta, epsilon=epsilon)
     for (beta, epsilon), share in zip(table, shares, strict=True):
-        results.row("exact", exact[beta, epsilon], beta=beta, epsilon=epsilon, share=share)
+        results.add_row("exact", exact[beta, epsilon], beta=beta, epsilon=epsilon, share=share)
     lines = [[table[beta, epsilon] for epsilon in TABLE_EPSILONS] for beta in TABLE_BETAS]
     falls = all(a > b for line in lines for a, b in itertools.pairwise(line))
     rises = all(a < b for one, after in itertools.pairwise(lines) for a, b in zip(one, after, strict=True))
-    results.row("in_epsilon", "decreases" if falls else "does not")
-    results.row("in_beta", "decreases" if rises else "does not")
+    results.add_row("in_epsilon", "decreases" if falls else "does not")
+    results.add_row("in_beta", "decreases" if rises else "does not")
     curves = []
     for beta, line in zip(TABLE_BETAS, lines, strict=True):
         shown = [float(text) for text in results.printed[f"{beta:g}"]]
@@ -83,8 +83,8 @@ def suppression_table(results: Results, _seed: int) -> None:
             Curve(f"β = {beta:g}, theorem 5", TABLE_EPSILONS, line),
             Curve(f"β = {beta:g}, exact worst crowd", TABLE_EPSILONS, least),
         ]
-    results.panel("delta", curves)
-    results.find("digits", "bound", low=min(shares), high=max(shares))
+    results.add_panel("delta", curves)
+    results.add_findings("digits", "bound", low=min(shares), high=max(shares))
 
 
 def tail_rate(beta: float, epsilon: float) -> float:
@@ -116,20 +116,20 @@ def binomial_tail(results: Results, _seed: int) -> None:
         for b in range(1, 20)
         for e in range(1, 13)
     )
-    results.row("gamma", gap)
-    results.row("later", len(later), settings=len(grid))
-    results.row("furthest", later[example], later[example] <= 5, k=k, beta=beta, epsilon=epsilon)
-    results.row("table", sum(place > 0 for place in table))
+    results.add_row("gamma", gap)
+    results.add_row("later", len(later), settings=len(grid))
+    results.add_row("furthest", later[example], later[example] <= 5, k=k, beta=beta, epsilon=epsilon)
+    results.add_row("table", sum(place > 0 for place in table))
     gamma, n, j = tail_rate(0.2, 0.75), 100, np.arange(56)
     masses = mass_at(j, n, 0.2)
     bell = [
         Curve("P[j], up to γn", j, np.where(j <= gamma * n, masses, 0), "bars"),
         Curve("P[j], beyond γn: a bad output", j, np.where(j > gamma * n, masses, 0), "bars"),
     ]
-    results.panel("bell", bell, n=n, end=gamma * n)
+    results.add_panel("bell", bell, n=n, end=gamma * n)
     crowds = np.arange(math.ceil(k / tail_rate(beta, epsilon) - 1), 6 * k + 40)
     tail = mass_above(np.floor(tail_rate(beta, epsilon) * crowds), crowds, beta)
-    results.panel("tail", [Curve("from the first n on", crowds, tail, "points")], k=k, beta=beta, epsilon=epsilon)
+    results.add_panel("tail", [Curve("from the first n on", crowds, tail, "points")], k=k, beta=beta, epsilon=epsilon)
 
 
 KS = (5, 10, 20, 30, 50)
@@ -151,7 +151,7 @@ def _add_correlation(results: Results, curves: list[Curve]) -> None:
     """Add the row that checks whether δ never increases with ε along any curve of 1/δ."""
     values = [[value for value in curve.y if value is not None] for curve in curves]
     down = all(a <= b * (1 + 1e-9) for line in values for a, b in itertools.pairwise(line))
-    results.row("correlation", "negative" if down else "not everywhere")
+    results.add_row("correlation", "negative" if down else "not everywhere")
 
 
 def thresholds(results: Results, _seed: int) -> None:
@@ -160,11 +160,11 @@ def thresholds(results: Results, _seed: int) -> None:
     logs = {k: math.log10(strongly_safe_delta(k=k, sampling=0.2, epsilon=2.0)) for k in range(5, 51, 5)}
     _add_correlation(results, curves)
     for k in (5, 10, 20, 30, 40):
-        results.row("step", logs[k + 10] - logs[k], k=k, next=k + 10)
+        results.add_row("step", logs[k + 10] - logs[k], k=k, next=k + 10)
     ks, values = np.array(list(logs)), np.array(list(logs.values()))
     straight = float(np.corrcoef(ks, values)[0, 1] ** 2)
-    results.row("straight", straight, slope=float(10 * np.polyfit(ks, values, 1)[0]))
-    results.panel("inverse", curves, fixed=", β = 0.2")
+    results.add_row("straight", straight, slope=float(10 * np.polyfit(ks, values, 1)[0]))
+    results.add_panel("inverse", curves, fixed=", β = 0.2")
 
 
 def sampling_rates(results: Results, _seed: int) -> None:
@@ -175,8 +175,8 @@ def sampling_rates(results: Results, _seed: int) -> None:
         deltas = [strongly_safe_delta(k=20, sampling=beta, epsilon=epsilon) for beta in BETAS]
         ordered = all(a < b for a, b in itertools.pairwise(deltas))
         orders = math.log10(deltas[-1] / deltas[0])
-        results.row("orders", orders, ordered and orders > 5, epsilon=epsilon)
-    results.panel("inverse", curves, fixed=", k = 20")
+        results.add_row("orders", orders, ordered and orders > 5, epsilon=epsilon)
+    results.add_panel("inverse", curves, fixed=", k = 20")
 
 
 PAIRS = ((15, 0.05), (22, 0.1), (35, 0.2), (60, 0.4))
@@ -189,16 +189,16 @@ def matched_levels(results: Results, _seed: int) -> None:
         needed = [_needed(beta, epsilon) for epsilon in tried]
         found = ", ".join(f"{n} at {e:g}" for n, e in zip(needed, tried, strict=True))
         span = f"{min(needed)} to {max(needed)}"
-        results.row("needed", span, min(needed) <= k <= max(needed), published=k, beta=beta, found=found)
+        results.add_row("needed", span, min(needed) <= k <= max(needed), published=k, beta=beta, found=found)
     for epsilon in (0.6, 1.0, 1.5, 2.0, 2.5):
         logs = _logs(epsilon)
         words = ", ".join(f"{log:.1f}" for log in logs)
-        results.row("spread", max(logs) - min(logs), epsilon=epsilon, logs=words)
+        results.add_row("spread", max(logs) - min(logs), epsilon=epsilon, logs=words)
     grid = np.arange(math.ceil(100 * least_epsilon(0.4)), 401) / 100
     spreads = [float(np.ptp(_logs(float(epsilon)))) for epsilon in grid]
     best = int(np.argmin(spreads))
-    results.panel("inverse", [inverse_curve(f"k = {k}, β = {beta:g}", k, beta) for k, beta in PAIRS], fixed="")
-    results.find("unlike", epsilon=grid[best], least=10 ** spreads[best], one=10 ** float(np.ptp(_logs(1.0))))
+    results.add_panel("inverse", [inverse_curve(f"k = {k}, β = {beta:g}", k, beta) for k, beta in PAIRS], fixed="")
+    results.add_findings("unlike", epsilon=grid[best], least=10 ** spreads[best], one=10 ** float(np.ptp(_logs(1.0))))
 
 
 def _logs(epsilon: float) -> list[float]:
@@ -219,12 +219,12 @@ def small_thresholds(results: Results, _seed: int) -> None:
     """Draw Fig 5, 1/δ against ε for small k, and check the text's statements about it."""
     beta, ks = 0.025, (1, 2, 3, 4, 5)
     least = min(strongly_safe_delta(k=1, sampling=beta, epsilon=e) for e in epsilons(beta, 4.0, 200))
-    results.row("least_delta", least)
-    results.row("exact_delta", worst_crowd_delta(k=1, sampling=beta, epsilon=2.0))
+    results.add_row("least_delta", least)
+    results.add_row("exact_delta", worst_crowd_delta(k=1, sampling=beta, epsilon=2.0))
     for k in ks[1:]:
-        results.row("delta", strongly_safe_delta(k=k, sampling=beta, epsilon=2.0), k=k, power=beta**k)
-    results.panel("inverse", [inverse_curve(f"k = {k}", k, beta) for k in ks], fixed=", β = 0.025")
-    results.find("not_less")
+        results.add_row("delta", strongly_safe_delta(k=k, sampling=beta, epsilon=2.0), k=k, power=beta**k)
+    results.add_panel("inverse", [inverse_curve(f"k = {k}", k, beta) for k in ks], fixed=", β = 0.025")
+    results.add_findings("not_less")
 
 
 TARGET = 1e-6
@@ -236,19 +236,19 @@ def least_levels(results: Results, _seed: int) -> None:
     ks = (*range(4, 20, 1), *range(20, 101, 5))
     lines = {beta: [search_epsilon(strongly_safe_delta, k, beta, least_epsilon(beta)) for k in ks] for beta in BETAS}
     falls = all(b <= a + 1e-9 for line in lines.values() for a, b in itertools.pairwise(line))
-    results.row("falls", "falls" if falls else "not everywhere")
+    results.add_row("falls", "falls" if falls else "not everywhere")
     for k in (20, 50):
         at = {beta: lines[beta][ks.index(k)] for beta in BETAS}
         found = ", ".join(f"{value:.3f} at β = {beta:g}" for beta, value in at.items())
-        results.row("effect", at[0.4] / at[0.05], k=k, found=found)
+        results.add_row("effect", at[0.4] / at[0.05], k=k, found=found)
     for beta in BETAS:
         start = least_epsilon(beta)
         finite = next(k for k in range(1, 100) if search_epsilon(strongly_safe_delta, k, beta, start) < math.inf)
         needed = math.ceil(math.log(TARGET) / math.log(beta) - 1e-12)
-        results.row("finite", finite, beta=beta, needed=needed, start=start)
+        results.add_row("finite", finite, beta=beta, needed=needed, start=start)
     exact = [search_epsilon(worst_crowd_delta, k, 0.2, 0.0) for k in ks]
     curves = [Curve(f"β = {beta:g}", ks, _with_gaps(lines[beta])) for beta in BETAS]
-    results.panel("least", [*curves, Curve("β = 0.2, exact worst crowd", ks, _with_gaps(exact))])
+    results.add_panel("least", [*curves, Curve("β = 0.2, exact worst crowd", ks, _with_gaps(exact))])
 
 
 def search_epsilon(delta: Callable[..., float], k: int, beta: float, start: float) -> float:

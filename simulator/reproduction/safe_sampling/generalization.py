@@ -42,8 +42,8 @@ def recoding(results: Results, seed: int) -> None:
         Curve("fixed cells, theorem 5", k, [release.theorem_5().delta(1.0) for release in releases]),
         Curve("fixed cells, exact worst crowd", k, exact),
     ]
-    results.panel("delta", curves)
-    results.find("extreme", delta=exact[RECODING_K - 2])
+    results.add_panel("delta", curves)
+    results.add_findings("extreme", delta=exact[RECODING_K - 2])
 
 
 def _add_guesses(
@@ -52,7 +52,7 @@ def _add_guesses(
     """Add a success rate beside theory and what guessing without the table gives."""
     rate = Rate.of(right)
     agrees = rate.agrees_with(theory) and rate.exceeds(prior) == (theory > prior)
-    results.row(name, rate.share, agrees, rate=rate, theory=theory, prior=prior, **values)
+    results.add_row(name, rate.share, agrees, rate=rate, theory=theory, prior=prior, **values)
 
 
 def net_worths(results: Results, seed: int) -> None:
@@ -165,7 +165,7 @@ def _likelihood(results: Results, seed: int) -> None:
         loosest = min(allowed_success(e / 50, release.theorem_5().delta(e / 50)) for e in steps)
         agrees = rate.agrees_with(theory) and not rate.exceeds(loosest)
         values = {"theory": theory, "loosest": loosest, "sampling": 0.5 * (1 + BETA)}
-        results.row("likelihood", rate.share, agrees, crowd=crowd, rate=rate, **values)
+        results.add_row("likelihood", rate.share, agrees, crowd=crowd, rate=rate, **values)
 
 
 K, CROWD = 30, 120
@@ -200,7 +200,7 @@ class Choice:
         low = np.exp(self.epsilon * np.minimum(x, 0.0)) / half
         return np.where(x <= 0, low, 1.0 - np.exp(-self.epsilon * np.maximum(x - 1.0, 0.0)) / half)
 
-    def laws(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def distributions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the exact distributions of the published output with the device and without it.
 
         Outputs: nothing; merged, with j = k … n; separate, with the others' j = k … n. (The device's own cell, of one
@@ -220,7 +220,7 @@ class Choice:
 
     def delta(self, epsilon: float) -> float:
         """Return the larger of both hockey-stick divergences; not normalised, so that small ones keep their digits."""
-        p, q = self.laws()
+        p, q = self.distributions()
         factor = math.exp(epsilon)
         return max(math.fsum(np.maximum(p - factor * q, 0.0)), math.fsum(np.maximum(q - factor * p, 0.0)))
 
@@ -244,9 +244,9 @@ def chosen_map(results: Results, seed: int) -> None:
         proved = sampled_choice_delta(k=K, sampling=BETA, epsilon=epsilon + spent, choice_epsilon=spent, options=2)
         kept = "kept" if there <= proved else "NOT kept"
         values = {"published": printed, "spent": spent, "epsilon": epsilon}
-        results.row("from_all", from_all.delta(epsilon), from_all.delta(epsilon) <= printed, **values)
-        results.row("from_sample", found, found <= printed, times=found / printed, **values)
-        results.row("twice", there, spent=spent, epsilon=epsilon, proved=proved, kept=kept)
+        results.add_row("from_all", from_all.delta(epsilon), from_all.delta(epsilon) <= printed, **values)
+        results.add_row("from_sample", found, found <= printed, times=found / printed, **values)
+        results.add_row("twice", there, spent=spent, epsilon=epsilon, proved=proved, kept=kept)
         for line, value in ((bound, printed), (sampled, found), (whole, from_all.delta(epsilon))):
             line.append(max(value, 1e-300))
     _measure(results, seed)
@@ -255,9 +255,9 @@ def chosen_map(results: Results, seed: int) -> None:
         Curve("exact, chosen from all devices", choices, whole),
         Curve("exact, chosen from the sample", choices, sampled),
     ]
-    results.panel("delta", curves, epsilon=REST + least_epsilon(BETA))
+    results.add_panel("delta", curves, epsilon=REST + least_epsilon(BETA))
     rest = worst_crowd_delta(k=K, sampling=BETA, epsilon=REST + least_epsilon(BETA))
-    results.find("before_sampling", "composed", "misprint", found=sampled[-1], bound=bound[-1], rest=rest)
+    results.add_findings("before_sampling", "composed", "misprint", found=sampled[-1], bound=bound[-1], rest=rest)
 
 
 def _measure(results: Results, seed: int) -> None:
@@ -265,7 +265,7 @@ def _measure(results: Results, seed: int) -> None:
     rng, trials = np.random.default_rng(seed), 4_000_000
     choice = Choice(3.0, from_sample=True)
     epsilon = choice.epsilon + REST + least_epsilon(BETA)
-    with_device, without_device = choice.laws()
+    with_device, without_device = choice.distributions()
     event = np.flatnonzero(with_device > math.exp(epsilon) * without_device)
     hits = []
     for present in (True, False):
@@ -280,4 +280,4 @@ def _measure(results: Results, seed: int) -> None:
     )
     printed = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=choice.epsilon)
     values = {"trials": trials, "hits": hits, "epsilon": epsilon, "exact": choice.delta(epsilon)}
-    results.row("measured", low, low <= printed, published=printed, **values)
+    results.add_row("measured", low, low <= printed, published=printed, **values)

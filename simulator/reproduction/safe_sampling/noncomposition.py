@@ -23,7 +23,7 @@ def noncomposition(results: Results, seed: int) -> None:
     majority(results, seed + 1)
     bands(results, seed + 2)
     _fresh_samples(results)
-    results.find("not_private", "leak", "databases")
+    results.add_findings("not_private", "leak", "databases")
 
 
 def parity(results: Results, seed: int) -> None:
@@ -44,10 +44,10 @@ def parity(results: Results, seed: int) -> None:
         rate = Rate.of(guess == held)
         agrees = rate.agrees_with(theory) and rate.exceeds(alone) == (theory > alone)
         values = {"rate": rate, "theory": theory, "allowed": alone}
-        results.row("parity", rate.share, agrees, published=published, algorithms=key, **values)
+        results.add_row("parity", rate.share, agrees, published=published, algorithms=key, **values)
         if theory > alone:
             both = Rate.of((odd ^ mixed) == first_in)
-            results.row("secret", both.share, both.hits < both.trials, rate=both)
+            results.add_row("secret", both.share, both.hits < both.trials, rate=both)
 
 
 def _sample(held: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -70,7 +70,7 @@ def majority(results: Results, seed: int) -> None:
         noise = rng.laplace(scale=1 / EPSILON, size=(2, TRIALS))
         rate = Rate.of((male + noise[0] >= female + noise[1]) & ~more_male)
         theory = events[present]
-        results.row(
+        results.add_row(
             "event",
             rate.share,
             rate.agrees_with(theory) and abs(theory - published) < 0.02,  # the value is published with "≈"
@@ -84,15 +84,15 @@ def majority(results: Results, seed: int) -> None:
     guesses = Rate(rates[1].hits + TRIALS - rates[0].hits, 2 * TRIALS)
     theory = 0.5 * (events[1] + 1 - events[0])
     agrees = guesses.agrees_with(theory) and guesses.exceeds(0.5)
-    results.row("majority", guesses.share, agrees, rate=guesses, theory=theory)
+    results.add_row("majority", guesses.share, agrees, rate=guesses, theory=theory)
     hits = 0
     for present in (False, True):
         male, female, inside = _majority_sample(MALE + FEMALE, 0, rng, present=present)
         hits += int((((male > female) ^ inside) != present).sum())  # A1 = false: guess that t is in the database
     alone = Rate(hits, 2 * TRIALS)
-    results.row("all_male", alone.share, alone.agrees_with(0.5), rate=alone, theory=0.5 * (1 + BETA))
+    results.add_row("all_male", alone.share, alone.agrees_with(0.5), rate=alone, theory=0.5 * (1 + BETA))
     measured = math.log(rates[1].share / max(rates[0].share, 1 / TRIALS))
-    results.row("least_epsilon", math.log(events[1] / events[0]), measured=measured)
+    results.add_row("least_epsilon", math.log(events[1] / events[0]), measured=measured)
 
 
 def _majority_sample(
@@ -147,13 +147,13 @@ def bands(results: Results, seed: int) -> None:
     noisy, _ = resampled_privacy(epsilon=NOISE_EPSILON, delta=0.0, sampling=1.0, to=BETA)
     allowed = allowed_success(BANDED_EPSILON + noisy, delta)
     theory = 0.5 * (1 + BETA) - misread_probability() / 2
-    results.row("band_delta", delta, sizes=len(sizes))
+    results.add_row("band_delta", delta, sizes=len(sizes))
     agrees = alone.agrees_with(0.5) and not alone.exceeds(alone_allowed)
-    results.row("band_alone", alone.share, agrees, rate=alone, allowed=alone_allowed)
+    results.add_row("band_alone", alone.share, agrees, rate=alone, allowed=alone_allowed)
     agrees = both.agrees_with(theory) and both.exceeds(allowed)
     values = {"noisy": noisy, "total": BANDED_EPSILON + noisy, "delta": delta, "allowed": allowed}
-    results.row("band_both", both.share, agrees, rate=both, theory=theory, **values)
-    results.panel("band_delta", [Curve("exact", sizes, deltas)])
+    results.add_row("band_both", both.share, agrees, rate=both, theory=theory, **values)
+    results.add_panel("band_delta", [Curve("exact", sizes, deltas)])
 
 
 def worst_databases(epsilon: float) -> tuple[list[int], list[float]]:
@@ -209,6 +209,6 @@ def misread_probability() -> float:
 def _fresh_samples(results: Results) -> None:
     """Add rows on the statements of section 2.7 about fifty fresh samples."""
     once = 1 - (1 - 0.2) ** 50
-    results.row("fifty", 50 * 0.02)
-    results.row("one_tuple", once)
-    results.row("every_tuple", once**100_000, most=int(0.01 / (1 - once)))
+    results.add_row("fifty", 50 * 0.02)
+    results.add_row("one_tuple", once)
+    results.add_row("every_tuple", once**100_000, most=int(0.01 / (1 - once)))
