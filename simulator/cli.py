@@ -14,7 +14,7 @@ with one_line_exit():  # Ctrl-C while these are imported
 
     from scenarios import ScenarioError
     from simulator.data_command import data_app
-    from simulator.planning import plan
+    from simulator.planning.command import plan
     from simulator.roads_command import roads_app
 
 if TYPE_CHECKING:

@@ -1,14 +1,14 @@
 """Data sets that entries read; none is part of this project."""
 
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from simulator.reproduction.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VARIABLE = "CROWDVEIL_DATA"
 GOWALLA = "gowalla_nyc/gowalla_events.csv.gz"
@@ -44,9 +44,7 @@ def without_folder(words: str) -> str:
     return words.replace(f" = {folder}", "").replace(f"{Path(folder)}{os.sep}", "") if folder else words
 
 
-def read_table(
-    inside: str, *, columns: Sequence[str], header: bool, separator: str = ",", **how: Any
-) -> "pd.DataFrame":
+def read_table(inside: str, *, columns: Sequence[str], header: bool, separator: str = ",", **how: Any) -> pd.DataFrame:
     """Read some columns of a gzipped table.
 
     Parameters
@@ -67,10 +65,6 @@ def read_table(
     DataError
         If the file is missing, is truncated, is not a table, lacks a column, or has no row.
     """
-    import zlib  # noqa: PLC0415  imports wait until needed: a list of entries computes nothing
-
-    import pandas as pd  # noqa: PLC0415
-
     path = locate(inside)
     named: dict[str, Any] = {"usecols": list(columns)} if header else {"names": list(columns), "header": None}
     try:
@@ -85,7 +79,7 @@ def read_table(
 
 def _what(inside: str) -> str:
     """Return the manifest's description of a file and how to obtain it."""
-    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  as above
+    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  the manifest is read only for a message
 
     folder, _, name = inside.partition("/")
     known = read_manifest().data_set(folder)

@@ -1,0 +1,1 @@
+"""The command `crowdveil plan`: the options of the planner, and its result formatted for the terminal."""
