@@ -23,24 +23,24 @@ def plan(
     view: Annotated[
         str,
         typer.Option(
-            help="Who looks: report, report_round_1…3, linked_reports, released, released_differences, "
+            help="What the observer sees: report, report_round_1…3, linked_reports, released, released_differences, "
             "released_counts, shuffled, shuffled_round_1…3."
         ),
     ] = "linked_reports",
-    epsilon: Annotated[float | None, typer.Option(help="ε the view must keep.")] = None,
-    delta: Annotated[float, typer.Option(help="δ beside it; with --error, where ε is compared.")] = 0.0,
-    error: Annotated[float | None, typer.Option(help="Instead: the RMSE of a cell, in vehicles.")] = None,
-    queries: Annotated[int, typer.Option(help="Queries seen together, T.")] = 1,
+    epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
+    delta: Annotated[float, typer.Option(help="δ that goes with ε; with --error, the δ at which ε is compared.")] = 0.0,
+    error: Annotated[float | None, typer.Option(help="Target instead of ε: the RMSE of a cell, in vehicles.")] = None,
+    queries: Annotated[int, typer.Option(help="Queries that the observer sees together, T.")] = 1,
     crowd: Annotated[
         int | None, typer.Option(help="Devices in the cell, for released views; the occupancy if not given.")
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
-    simulated: Annotated[int, typer.Option(help="Cells of the simulation the interval of an error is for.")] = 1000,
+    simulated: Annotated[int, typer.Option(help="Number of simulated cells behind the interval of an error.")] = 1000,
     mechanism: Annotated[list[str] | None, typer.Option(help="Only these; all if not given.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
 ) -> None:
-    """Find each mechanism's parameters that meet a privacy or an error, or say why none do."""
-    from mechanisms import planning  # noqa: PLC0415  # imports wait until needed: `--help` answers at once
+    """Find each mechanism's parameters that meet a privacy or an error target, or state why none do."""
+    from mechanisms import planning  # noqa: PLC0415  # Import lazily: `--help` needs no mechanism.
 
     target = planning.Target(
         cells=cells,
@@ -113,13 +113,13 @@ def verdict(planning: Planning) -> str:
     alike = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
     beside = f" ({listed(alike)} no worse)" if alike else ""
     if target.error is not None:
-        told = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
-        return (
-            f"Best: {best.name}{beside}, of which {target.view} tells least: {told} at δ = {parameter(target.delta)}."
-        )
+        least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
+        loss = f"the least privacy loss in {target.view}: {least} at δ = {parameter(target.delta)}"
+        return f"Best: {best.name}{beside}, with {loss}."
     words = f"Best: {best.name}{beside}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
-    return f"{words}{whole(target.expected)}{': no mechanism leaves anything to see' if useless else ''}."
+    warning = ": the error of every mechanism is as large as the count" if useless else ""
+    return f"{words}{whole(target.expected)}{warning}."
 
 
 def _as_good(plan: Plan, best: Plan, target: Target) -> bool:
@@ -134,7 +134,7 @@ def _table(target: Target, meeting: Sequence[Plan]) -> Table:
     table = Table("mechanism", "parameters", title_justify="left", show_lines=True)
     table.add_column("error, vehicles", justify="right")
     table.add_column(f"in {whole(target.simulated)} simulated cells", justify="right")
-    table.add_column("what each view tells")
+    table.add_column("claim of each view")
     key = (lambda plan: plan.std_error) if target.error is None else (lambda plan: plan.epsilon)
     for plan in sorted(meeting, key=key):
         low, high = plan.error_interval
@@ -175,4 +175,4 @@ def _claims(claims: Sequence[PlannedClaim]) -> str:
             lines[claim.view] += ", δ unknown"
         elif claim.delta > 0.0:
             lines[claim.view] += f", {related('δ', '=', claim.delta)} at {related('ε', '=', claim.epsilon)}"
-    return "\n".join(f"{view}: {told}" for view, told in lines.items())
+    return "\n".join(f"{view}: {words}" for view, words in lines.items())

@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.reproduction import amplification, anonymized_local, ldp_baselines, safe_sampling, sampling_privacy
-from simulator.reproduction.entry import CITATIONS, Entry, Reproduction
+from simulator.reproduction.entry import CITATIONS, ENTRIES, Entry, Reproduction
 from simulator.reproduction.errors import ReproductionError
-from simulator.reproduction.formatting import shown, tally, verdict
+from simulator.reproduction.page import shown, write_page
 
 STYLES = {True: "green", False: "bold yellow", None: "dim"}
 LEAST_WIDTH = 160
@@ -46,21 +45,13 @@ def print_entry(entry: Entry, done: Reproduction, console: Console | None = None
     table.add_column("note", ratio=1)
     for row in done.rows:
         cells = (row.key, shown(row.published), shown(row.computed))
-        mark = Text(verdict(row), style=STYLES[row.agrees])
+        mark = Text(row.verdict, style=STYLES[row.agrees])
         table.add_row(*(Text(cell) for cell in cells), mark, Text(row.note))
     console.print(table)
-    console.print(Text(f"{tally(done, entry.paper)}."))
+    console.print(Text(f"{done.tally(entry.paper)}."))
     for sentence in done.findings:
         console.print(Text(f"Found: {sentence}"))
 
-
-ENTRIES: tuple[Entry, ...] = (
-    *sampling_privacy.ENTRIES,
-    *anonymized_local.ENTRIES,
-    *safe_sampling.ENTRIES,
-    *amplification.ENTRIES,
-    *ldp_baselines.ENTRIES,
-)
 
 ALL = "all"
 
@@ -131,8 +122,6 @@ def reproduce(name: str, *, seed: int, as_json: bool, out: Path | None, entries:
         for entry, reproduction in done:
             print_entry(entry, reproduction)
     if path is not None:
-        from simulator.reproduction.page import write_page  # noqa: PLC0415  plotly is slow to import
-
         write_page(done, path, seed=seed)
         (sys.stderr if as_json else sys.stdout).write(f"Page: {path}\n")
 

@@ -1,37 +1,18 @@
 """Data sets that entries read; none is part of this project."""
 
 import os
-from collections.abc import Callable, Sequence
-from functools import wraps
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import Any
 
-from simulator.reproduction.entry import Reproduction
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
+from simulator.reproduction.errors import DataError
 
 VARIABLE = "CROWDVEIL_DATA"
 GOWALLA = "gowalla_nyc/gowalla_events.csv.gz"
 PEMS = "pems_typical_weekday/pems_hour_d04_2019.csv.gz"
-P = ParamSpec("P")
-
-
-class DataError(Exception):
-    """A data set is missing or malformed; the message names the file."""
-
-
-def skips_without_data(reproduce: Callable[P, Reproduction]) -> Callable[P, Reproduction]:
-    """Wrap an entry so that it is skipped, with the reason, instead of failing if its data are not available."""
-
-    @wraps(reproduce)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> Reproduction:
-        try:
-            return reproduce(*args, **kwargs)
-        except DataError as error:
-            return Reproduction(skipped=str(error))
-
-    return guarded
 
 
 def locate(inside: str) -> Path:
@@ -63,9 +44,7 @@ def without_folder(words: str) -> str:
     return words.replace(f" = {folder}", "").replace(f"{Path(folder)}{os.sep}", "") if folder else words
 
 
-def read_table(
-    inside: str, *, columns: Sequence[str], header: bool, separator: str = ",", **how: Any
-) -> "pd.DataFrame":
+def read_table(inside: str, *, columns: Sequence[str], header: bool, separator: str = ",", **how: Any) -> pd.DataFrame:
     """Read some columns of a gzipped table.
 
     Parameters
@@ -86,10 +65,6 @@ def read_table(
     DataError
         If the file is missing, is truncated, is not a table, lacks a column, or has no row.
     """
-    import zlib  # noqa: PLC0415  imports wait until needed: a list of entries computes nothing
-
-    import pandas as pd  # noqa: PLC0415
-
     path = locate(inside)
     named: dict[str, Any] = {"usecols": list(columns)} if header else {"names": list(columns), "header": None}
     try:
@@ -104,7 +79,7 @@ def read_table(
 
 def _what(inside: str) -> str:
     """Return the manifest's description of a file and how to obtain it."""
-    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  as above
+    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  the manifest is read only for a message
 
     folder, _, name = inside.partition("/")
     known = read_manifest().data_set(folder)

@@ -1,20 +1,29 @@
-"""Entry: one table or figure of a paper, with published and computed values."""
+"""Entries: the tables and figures of a paper, declared in one TOML file a paper and computed on request.
 
+A paper's file states its entries. An entry has a name, a title, the function that computes it, published numbers, and
+the texts of its rows, panels and findings. A row's declaration states the published value and the rule by which the
+computed value is compared with it. Texts are templates of `str.format`, filled with values that the function passes.
+"""
+
+import importlib
 import math
-from collections.abc import Callable, Sequence
+import tomllib
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from importlib import resources
+from typing import Literal, TypeAlias
 
-Paper = Literal["SP", "ALP", "LQS", "HDK", "crowdveil"]
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from simulator.reproduction.errors import DataError
+
 Value: TypeAlias = float | int | str | bool | None
-
-CITATIONS: dict[Paper, str] = {
-    "SP": "J. Joy, M. Gerla, Differential Privacy By Sampling",
-    "ALP": "J. Joy, M. Gerla, Anonymized Local Privacy",
-    "LQS": "N. Li, W. Qardaji, D. Su, On Sampling, Anonymization, and Differential Privacy",
-    "HDK": "J. Hu, J. Drechsler, H. Kim, Accuracy Gains from Privacy Amplification Through Sampling",
-    "crowdveil": "crowdveil: all mechanisms side by side",
-}
+OWN = "crowdveil"
+"""Abbreviation of this project's own tables, which compare theory with simulation and have no published values."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +58,15 @@ class Row:
     def __post_init__(self) -> None:
         """Check that the row is valid."""
         if self.agrees is not True and not self.note:
-            raise ValueError(f"{self.key}: a row that does not agree must say in its note what was found")
+            raise ValueError(f"{self.key}: a row that does not agree must state in its note what was found")
         for value in (self.published, self.computed):
             if isinstance(value, float) and math.isnan(value):
                 raise ValueError(f"{self.key}: a value must not be NaN")
+
+    @property
+    def verdict(self) -> str:
+        """Whether the row agrees, in words."""
+        return "not published" if self.agrees is None else "agrees" if self.agrees else "differs"
 
 
 @dataclass(frozen=True)
@@ -74,12 +88,19 @@ class Curve:
     """
 
     name: str
-    x: Sequence[Value]
-    y: Sequence[float | None]
+    x: Sequence[Value] | NDArray[np.generic]
+    y: Sequence[float | None] | NDArray[np.generic]
     kind: Literal["line", "points", "bars"] = "line"
     published: bool = False
-    low: Sequence[float] | None = None
-    high: Sequence[float] | None = None
+    low: Sequence[float] | NDArray[np.generic] | None = None
+    high: Sequence[float] | NDArray[np.generic] | None = None
+
+    def __post_init__(self) -> None:
+        """Convert arrays to lists of Python numbers, which JSON can represent."""
+        for name in ("x", "y", "low", "high"):
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, [_plain(value) for value in values])
 
 
 @dataclass(frozen=True)
@@ -131,7 +152,36 @@ class Reproduction:
         if len(set(keys)) < len(keys):
             raise ValueError(f"two rows have one key: {sorted(key for key in set(keys) if keys.count(key) > 1)}")
         if bool(self.rows) is (self.skipped is not None):
-            raise ValueError("an entry has rows, or says why it was skipped")
+            raise ValueError("an entry has rows, or states why it was skipped")
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Numbers of rows that agree, that differ, and that have no published value to compare with."""
+        verdicts = [row.agrees for row in self.rows]
+        return verdicts.count(True), verdicts.count(False), verdicts.count(None)
+
+    def tally(self, paper: str = "SP") -> str:
+        """Return a sentence that states how many rows agree.
+
+        Parameters
+        ----------
+        paper
+            The paper that the entry belongs to.
+
+        Returns
+        -------
+        text
+            For example ``22 of 24 published values agree; 3 more have none to agree with``.
+        """
+        if self.skipped is not None:
+            return "skipped"
+        agree, differ, new = self.counts
+        published = agree + differ
+        if not published:
+            return f"nothing published as a number; {new} {'value' if new == 1 else 'values'} computed"
+        which = "expected" if paper == OWN else "published"
+        words = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
+        return f"{words}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else words
 
 
 @dataclass(frozen=True)
@@ -143,7 +193,7 @@ class Entry:
     name
         Name on the command line: "sp-fig6".
     paper
-        The paper it belongs to.
+        Abbreviation of the paper that it belongs to.
     title
         What it shows, in one line.
     reproduce
@@ -151,26 +201,27 @@ class Entry:
     """
 
     name: str
-    paper: Paper
+    paper: str
     title: str
     reproduce: Callable[..., Reproduction] = field(repr=False)
 
-    def to_dict(self, done: Reproduction) -> dict[str, Any]:
+    def to_dict(self, done: Reproduction) -> dict[str, object]:
         """Return the JSON form: name, paper, title, rows, findings and skipped."""
+        rows = [
+            {
+                "key": row.key,
+                "published": _jsonable(row.published),
+                "computed": _jsonable(row.computed),
+                "agrees": row.agrees,
+                "note": row.note,
+            }
+            for row in done.rows
+        ]
         return {
             "name": self.name,
             "paper": self.paper,
             "title": self.title,
-            "rows": [
-                {
-                    "key": row.key,
-                    "published": _jsonable(row.published),
-                    "computed": _jsonable(row.computed),
-                    "agrees": row.agrees,
-                    "note": row.note,
-                }
-                for row in done.rows
-            ],
+            "rows": rows,
             "findings": list(done.findings),
             "skipped": done.skipped,
         }
@@ -181,3 +232,237 @@ def _jsonable(value: Value) -> Value:
     if isinstance(value, float) and math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
     return value
+
+
+def _plain(value: object) -> Value:
+    """Return the Python number of a number of numpy's, and any other value unchanged."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, float | int | str):
+        return value
+    raise TypeError(f"a value must be a number, a text or None; got {value!r}")
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DeclaredRow(_Declared):
+    """A row of a paper's file: its texts, its published value, and how a computed value is compared with it.
+
+    Attributes
+    ----------
+    key, note : str
+        Templates of the row's identifier and note.
+    differs : str
+        Template of the note where the values do not agree, if it is another one.
+    published : number, text or None
+        The published value.
+    printed : str or None
+        Instead: a published number as it is printed. A computed one agrees if it is the same, rounded to these digits.
+    equals : bool
+        Rule: the computed value equals the published one.
+    within, within_share : float or None
+        Rule: the greatest difference from the published value, absolute or as a share of it.
+    below, above, at_least : float or None
+        Rule: bounds of the computed value. Where no rule is declared, the function states whether the row agrees.
+    """
+
+    key: str
+    note: str = ""
+    differs: str | None = None
+    published: bool | int | float | str | None = None
+    printed: str | None = None
+    equals: bool = False
+    within: float | None = None
+    within_share: float | None = None
+    below: float | None = None
+    above: float | None = None
+    at_least: float | None = None
+
+    def agrees(self, computed: Value, published: Value, printed: object) -> bool | None:
+        """Return whether a computed value agrees by the declared rule; None if no rule is declared."""
+        if isinstance(printed, str) and isinstance(computed, int | float):
+            return same_digits(computed, printed)
+        if self.equals:
+            return computed == published
+        if not isinstance(computed, int | float):
+            return None
+        tests = []
+        if self.within is not None and isinstance(published, int | float):
+            tests.append(abs(computed - published) <= self.within)
+        if self.within_share is not None and isinstance(published, int | float):
+            tests.append(abs(computed / published - 1.0) <= self.within_share)
+        if self.below is not None:
+            tests.append(computed < self.below)
+        if self.above is not None:
+            tests.append(computed > self.above)
+        if self.at_least is not None:
+            tests.append(computed >= self.at_least)
+        return all(tests) if tests else None
+
+
+class DeclaredPanel(_Declared):
+    """A panel of a paper's file: its title, the titles of its axes, and whether they are logarithmic."""
+
+    title: str
+    x: str
+    y: str
+    log_x: bool = False
+    log_y: bool = False
+
+
+class DeclaredTexts(_Declared):
+    """Numbers, numbers and words as they are printed, and the texts of rows, panels and findings."""
+
+    numbers: dict[str, list[int | float]] = {}
+    printed: dict[str, list[str]] = {}
+    rows: dict[str, DeclaredRow] = {}
+    panels: dict[str, DeclaredPanel] = {}
+    findings: dict[str, str] = {}
+
+
+class DeclaredEntry(DeclaredTexts):
+    """An entry of a paper's file; `computed_by` is "module:function" within this package."""
+
+    name: str
+    title: str
+    computed_by: str
+
+
+class DeclaredPaper(_Declared):
+    """A paper's file: its abbreviation, its citation, what several of its entries share, and its entries in order."""
+
+    paper: str
+    citation: str
+    shared: DeclaredTexts = DeclaredTexts()
+    entry: list[DeclaredEntry]
+
+
+class Results:
+    """Collects the rows, panels and findings of an entry, with the texts of its declaration.
+
+    Parameters
+    ----------
+    declared
+        The entry's declaration.
+    shared
+        What it shares with other entries of its paper, found where the entry declares nothing of that name.
+    """
+
+    def __init__(self, declared: DeclaredEntry, shared: DeclaredTexts) -> None:
+        self.name = declared.name
+        self.numbers: Mapping[str, list[int | float]] = ChainMap(declared.numbers, shared.numbers)
+        self.printed: Mapping[str, list[str]] = ChainMap(declared.printed, shared.printed)
+        self._rows = ChainMap(declared.rows, shared.rows)
+        self._panels = ChainMap(declared.panels, shared.panels)
+        self._findings = ChainMap(declared.findings, shared.findings)
+        self.rows: list[Row] = []
+        self.drawings: list[Drawing] = []
+        self.findings: list[str] = []
+
+    def add_row(self, name: str, computed: object, agrees: object = None, /, **values: object) -> None:
+        """Add a row.
+
+        Parameters
+        ----------
+        name
+            The declaration's name.
+        computed
+            The computed value; numbers of numpy's are converted.
+        agrees
+            Whether it agrees with the published value, where the declaration has no rule.
+        **values
+            What the templates of key and note are filled with. `published` or `printed` among them is the published
+            value, where one declaration serves several rows.
+
+        Raises
+        ------
+        ValueError
+            If there is a published value and nothing states whether the computed one agrees with it.
+        """
+        declared = self._rows[name]
+        found = _plain(computed)
+        published = _plain(values.get("published", declared.published))
+        printed = values.get("printed", declared.printed)
+        if isinstance(printed, str):
+            published = (int if printed.isdigit() else float)(printed)
+        held = declared.agrees(found, published, printed) if agrees is None else bool(agrees)
+        words = {**values, "published": published}
+        if held is None and published is not None:
+            raise ValueError(f"{name}: the row has a published value, and neither a rule nor a verdict of its function")
+        note = declared.differs if declared.differs is not None and held is False else declared.note
+        self.rows.append(Row(declared.key.format(**words), published, found, held, note.format(**words)))
+
+    def add_panel(self, name: str, curves: Sequence[Curve], /, **values: object) -> None:
+        """Add a panel; its titles are filled with `values`."""
+        declared = self._panels[name]
+        title, x_title, y_title = (text.format(**values) for text in (declared.title, declared.x, declared.y))
+        self.drawings.append(Drawing(title, x_title, y_title, curves, declared.log_x, declared.log_y))
+
+    def add_findings(self, *names: str, **values: object) -> None:
+        """Add findings, filled with `values`."""
+        self.findings += [self._findings[name].format(**values) for name in names]
+
+    @property
+    def done(self) -> Reproduction:
+        """The result."""
+        return Reproduction(self.rows, self.drawings, self.findings)
+
+
+def same_digits(computed: float, printed: str) -> bool:
+    """Return whether a number, rounded to the published digits ("6.83e-10", "0.159"), equals the published value."""
+    mantissa, _, exponent = printed.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return float(f"{computed:.{decimals}{'e' if exponent else 'f'}}") == float(printed)
+
+
+def read_paper(name: str) -> DeclaredPaper:
+    """Read the file of a paper in this package, by its name without the suffix.
+
+    Raises
+    ------
+    ValueError
+        If the file is no TOML, or an entry, row or panel of it is malformed; the message names the key.
+    """
+    text = resources.files("simulator.reproduction").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return DeclaredPaper.model_validate(tomllib.loads(text))
+
+
+def compute(declared: DeclaredEntry, shared: DeclaredTexts, *, seed: int) -> Reproduction:
+    """Import the function of an entry and call it.
+
+    Parameters
+    ----------
+    declared, shared
+        The entry's declaration, and what it shares with others.
+    seed
+        Seed of everything drawn.
+
+    Returns
+    -------
+    done
+        The result; skipped, with the reason, if a data set is missing or malformed.
+    """
+    module, _, function = declared.computed_by.partition(":")
+    compute_into: Callable[[Results, int], None] = getattr(
+        importlib.import_module(f"simulator.reproduction.{module}"), function
+    )
+    results = Results(declared, shared)
+    try:
+        compute_into(results, seed)
+    except DataError as error:
+        return Reproduction(skipped=str(error))
+    return results.done
+
+
+PAPERS = [
+    read_paper(name)
+    for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "ldp_baselines")
+]
+CITATIONS = {paper.paper: paper.citation for paper in PAPERS}
+ENTRIES: tuple[Entry, ...] = tuple(
+    Entry(declared.name, paper.paper, declared.title, partial(compute, declared, paper.shared))
+    for paper in PAPERS
+    for declared in paper.entry
+)

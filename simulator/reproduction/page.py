@@ -2,15 +2,48 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from jinja2 import Environment, StrictUndefined
+
 from simulator.reporting.figures import COLOURS, DASHES, SYMBOLS
-from simulator.reporting.markup import Safe, element, figure, finite, table, text
+from simulator.reporting.formatting import MISSING, SUPERSCRIPTS, number, whole
 from simulator.reporting.report import build_document, write_document
 from simulator.reproduction.data import without_folder
-from simulator.reproduction.entry import CITATIONS, Curve, Drawing, Entry, Reproduction, Row, Value
-from simulator.reproduction.formatting import counts, shown, tally, verdict
+from simulator.reproduction.entry import CITATIONS, OWN, Curve, Drawing, Entry, Reproduction, Value
+
+
+def shown(value: Value) -> str:
+    """Return a value as text: four significant digits of a float, every digit of an integer.
+
+    Parameters
+    ----------
+    value
+        A value of a row; None is written as a dash.
+
+    Returns
+    -------
+    text
+        For example ``1,234``, ``24.39``, ``6.83 × 10⁻¹⁰``, ``∞``, ``yes``.
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if value is None or value == 0 or math.isinf(value):
+        return MISSING if value is None else number(value)
+    if isinstance(value, int):
+        return whole(value)
+    if not 1e-3 <= abs(value) < 1e7:
+        mantissa, exponent = f"{value:.2e}".split("e")
+        return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−")
+    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+
 
 PUBLISHED = "#3d4852"
 SIMULATED = ", simulated"
@@ -72,7 +105,7 @@ def _family(curve: Curve) -> str:
 
 
 def _axis(title: str, values: Iterable[Value], *, log: bool) -> dict[str, Any]:
-    axis: dict[str, Any] = {"title": {"text": str(text(title)), "standoff": 10}, "automargin": True}
+    axis: dict[str, Any] = {"title": {"text": escape(title), "standoff": 10}, "automargin": True}
     if not log:
         return axis
     axis |= {"type": "log", "exponentformat": "power"}
@@ -92,9 +125,9 @@ def _axis(title: str, values: Iterable[Value], *, log: bool) -> dict[str, Any]:
 
 def _traces(curve: Curve, place: int) -> list[dict[str, Any]]:
     paint = PUBLISHED if curve.published else COLOURS[place % len(COLOURS)]
-    name = str(text(f"{curve.name} (published)" if curve.published else curve.name))
+    name = escape(f"{curve.name} (published)" if curve.published else curve.name)
     x = list(curve.x)
-    common = {"x": x, "y": finite(curve.y), "name": name, "hovertemplate": "%{x}: %{y:.4g}<extra>" + name + "</extra>"}
+    common = {"x": x, "y": _finite(curve.y), "name": name, "hovertemplate": "%{x}: %{y:.4g}<extra>" + name + "</extra>"}
     symbol = SYMBOLS[place % len(SYMBOLS)]
     if curve.kind == "bars":
         fill = "rgba(0,0,0,0)" if curve.published else paint
@@ -112,7 +145,7 @@ def _traces(curve: Curve, place: int) -> list[dict[str, Any]]:
         return [trace]
     band = {
         "x": [*x, *x[::-1]],
-        "y": finite([*curve.high, *list(curve.low)[::-1]]),
+        "y": _finite([*curve.high, *list(curve.low)[::-1]]),
         "type": "scatter",
         "mode": "lines",
         "line": {"width": 0},
@@ -132,13 +165,18 @@ def _error_bars(curve: Curve) -> dict[str, Any]:
         "error_y": {
             "type": "data",
             "symmetric": False,
-            "array": finite([high - y for high, y in zip(curve.high, known, strict=True)]),
-            "arrayminus": finite([y - low for low, y in zip(curve.low, known, strict=True)]),
+            "array": _finite([high - y for high, y in zip(curve.high, known, strict=True)]),
+            "arrayminus": _finite([y - low for low, y in zip(curve.low, known, strict=True)]),
             "color": "#1f2933",
             "thickness": 1.3,
             "width": 4,
         }
     }
+
+
+def _finite(values: Iterable[float | None]) -> list[float | None]:
+    """Return values with None, which JSON can represent, for numbers that are not finite."""
+    return [value if value is not None and math.isfinite(value) else None for value in values]
 
 
 def _faint(colour: str) -> str:
@@ -147,27 +185,6 @@ def _faint(colour: str) -> str:
 
 
 Done: TypeAlias = Sequence[tuple[Entry, Reproduction]]
-
-STYLE = """
-.rows tbody th { min-width: 210px; font-weight: 500; }
-.rows td, .rows th { text-align: left; }
-.rows :is(td, th):nth-child(2), .rows :is(td, th):nth-child(3) { text-align: right; min-width: 92px; }
-.rows td:nth-child(4) { white-space: nowrap; }
-.rows td:last-child { min-width: 300px; color: var(--soft); }
-.index td, .index th { text-align: left; }
-.index td:nth-child(n+4), .index th:nth-child(n+4) { text-align: right; }
-.index a { color: var(--accent); }
-.badge.agrees { color: #0b5c45; background: #e6f4ef; }
-.badge.differs { color: #8a2b06; background: #fdeee6; border-width: 2px; }
-.badge.new { color: #4a4a4a; background: #eeeeee; border-style: dashed; }
-.cited { color: var(--soft); margin-bottom: .4rem; }
-.tally { font-weight: 600; }
-.findings { border-left: 3px solid #e0a96d; padding-left: 16px; margin: 1rem 0 1.4rem; }
-.findings h3 { margin-top: 0; }
-.panel h3 { margin: 1.4rem 0 .2rem; }
-section.entry { border-top: 1px solid var(--line); margin-top: 44px; padding-top: 30px; }
-nav .name { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace; font-size: .8rem; }
-"""
 
 
 def build_page(done: Done, *, seed: int) -> str:
@@ -185,18 +202,36 @@ def build_page(done: Done, *, seed: int) -> str:
     html
         One page with its style, scripts and data inside; it loads nothing.
     """
-    page: dict[str, Any] = {"figures": {}}
-    sections = [_section(entry, reproduction, page, alone=len(done) == 1) for entry, reproduction in done]
-    names = (element("a", entry.name, href=f"#{entry.name}", class_="name") for entry, _ in done)
+    here = resources.files("simulator.reproduction")
+    environment = Environment(autoescape=True, trim_blocks=True, undefined=StrictUndefined)
+    environment.filters["shown"] = shown
     title = done[0][0].title if len(done) == 1 else "The founding papers’ tables and figures, computed anew"
-    body = (
-        _header(title, done, seed)
-        + (element("nav", *names, aria_label="Entries") if len(done) > 1 else "")
-        + '<noscript><p class="note">The plots need JavaScript; the tables do not.</p></noscript>'
-        + element("main", _index(done) if len(done) > 1 else "", *sections)
-        + element("footer", element("p", f"Made by crowdveil, seed {seed}; it loads nothing from any network."))
+    entries = [
+        {
+            "name": entry.name,
+            "paper": entry.paper,
+            "title": entry.title,
+            "citation": CITATIONS[entry.paper],
+            "done": reproduction,
+            "reason": without_folder(reproduction.skipped or ""),
+            "tally": reproduction.tally(entry.paper).capitalize(),
+        }
+        for entry, reproduction in done
+    ]
+    body = environment.from_string(here.joinpath("page.html.j2").read_text(encoding="utf-8")).render(
+        title=title,
+        seed=seed,
+        entries=entries,
+        summary=_summary(done),
+        skipped=[entry.name for entry, reproduction in done if reproduction.skipped is not None],
     )
-    return build_document(f"{title} · crowdveil", body, page, style=STYLE)
+    figures = {
+        f"{entry.name}-{place}": plot(drawing)
+        for entry, reproduction in done
+        for place, drawing in enumerate(reproduction.drawings, start=1)
+    }
+    style = here.joinpath("page.css").read_text(encoding="utf-8")
+    return build_document(f"{title} · crowdveil", body, {"figures": figures}, style=style)
 
 
 def write_page(done: Done, path: Path, *, seed: int) -> Path:
@@ -210,93 +245,19 @@ def write_page(done: Done, path: Path, *, seed: int) -> Path:
     return write_document(build_page(done, seed=seed), path)
 
 
-def _header(title: str, done: Done, seed: int) -> Safe:
-    # crowdveil's own tables compare theory with simulation and have no published values.
-    papers = [counts(reproduction) for entry, reproduction in done if entry.paper != "crowdveil"]
-    sums = [sum(numbers) for numbers in zip((0, 0, 0), *papers, strict=True)]
-    skipped = [entry.name for entry, reproduction in done if reproduction.skipped is not None]
-    said = ""
-    if sums[0] + sums[1]:
-        said = f"Of {sums[0] + sums[1]} published values and conclusions {sums[0]} agree with what is computed here"
-        differ = f" and {sums[1]} {'does' if sums[1] == 1 else 'do'} not; the notes say what was found instead"
-        said += f"{differ if sums[1] else ''}. "
-    if sums[2]:
-        value = "value is" if sums[2] == 1 else "values are"
-        said += f"{sums[2]} {'further ' if said else ''}{value} computed where the papers print none."
-    left = f"Skipped for want of their data: {', '.join(skipped)}." if skipped else ""
-    return element(
-        "header",
-        element("p", f"crowdveil · reproduction, seed {seed}", class_="kicker"),
-        element("h1", title),
-        element("p", said, class_="described") if said else "",
-        element("p", left, class_="note") if left else "",
-        element(
-            "p",
-            "In the drawings, what a paper published is dark and hollow; what is computed here is filled and coloured.",
-            class_="note",
-        ),
-    )
-
-
-def _index(done: Done) -> Safe:
-    rows = []
-    for entry, reproduction in done:
-        link = element("a", entry.name, href=f"#{entry.name}")
-        agree, differ, new = counts(reproduction)
-        numbers = ("skipped", "", "") if reproduction.skipped is not None else (agree, differ, new)
-        rows.append((link, entry.paper, entry.title, *numbers))
-    heads = ("entry", "paper", "what it shows", "agree", "differ", "not published")
-    return element(
-        "section", element("h2", "Index"), table("Rows of each entry", heads, rows, class_="index"), id="index"
-    )
-
-
-def _section(entry: Entry, done: Reproduction, page: dict[str, Any], *, alone: bool) -> Safe:
-    head = (
-        element("h2", "Published beside computed" if alone else entry.title),
-        element("p", f"{entry.name} · {CITATIONS[entry.paper]}", class_="cited"),
-    )
-    if done.skipped is not None:
-        reason = element("p", element("strong", "Skipped. "), without_folder(done.skipped))
-        return element("section", *head, element("div", reason, class_="warnings"), id=entry.name, class_="entry")
-    findings: object = ""
-    if done.findings:
-        items = element("ul", *(element("li", _tied(sentence)) for sentence in done.findings))
-        findings = element("div", element("h3", "What was found"), items, class_="findings")
-    panels = []
-    for number, drawing in enumerate(done.drawings, start=1):
-        key = f"{entry.name}-{number}"
-        page["figures"][key] = plot(drawing)
-        described = f"{drawing.title}. {drawing.y_title} against {drawing.x_title}; the table below holds the numbers."
-        panel = figure(key, "", described=described)
-        panels.append(element("div", element("h3", drawing.title), panel, class_="panel"))
-    return element(
-        "section",
-        *head,
-        element("p", f"{tally(done, entry.paper)}.".capitalize(), class_="tally"),
-        findings,
-        *panels,
-        _table(done.rows),
-        id=entry.name,
-        class_="entry",
-    )
-
-
-def _table(rows: Sequence[Row]) -> Safe:
-    styles = {True: "badge agrees", False: "badge differs", None: "badge new"}
-    body = [
-        (
-            row.key,
-            shown(row.published),
-            shown(row.computed),
-            element("span", verdict(row), class_=styles[row.agrees]),
-            _tied(row.note),
+def _summary(done: Done) -> str:
+    """Return how many published values agree, over the entries of papers."""
+    # This project's own tables compare theory with simulation and have no published values.
+    papers = [reproduction.counts for entry, reproduction in done if entry.paper != OWN]
+    agree, differ, new = (sum(numbers) for numbers in zip((0, 0, 0), *papers, strict=True))
+    words = ""
+    if agree + differ:
+        words = f"Of {agree + differ} published values and conclusions {agree} agree with what is computed here"
+        words += (
+            f" and {differ} {'does' if differ == 1 else 'do'} not; the notes state what was found" if differ else ""
         )
-        for row in rows
-    ]
-    return table("Every value", ("what", "published", "computed", "", "note"), body, class_="rows")
-
-
-def _tied(words: str) -> str:
-    """Join a number and its % sign so that no line break falls between them."""
-    return words.replace(" %", "\u00a0%")
+        words += ". "
+    if new:
+        values = "value is" if new == 1 else "values are"
+        words += f"{new} {'further ' if words else ''}{values} computed where the papers state none."
+    return words

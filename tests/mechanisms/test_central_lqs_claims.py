@@ -132,22 +132,22 @@ def test_publish_draws_the_level_and_the_table_of_that_law():
 
 def test_theorem_6_fails_where_the_map_is_chosen_on_the_sample():
     """The device alone in one of two cells, merged or not by a threshold on sampled counts: δ 10¹⁰ times the bound."""
-    from simulator.reproduction.safe_sampling.safe_choice import BETA, REST, Choice, K, _delta  # noqa: PLC0415 - only here
+    from simulator.reproduction.safe_sampling.generalization import BETA, REST, Choice, K  # noqa: PLC0415 - only here
 
     for spent in (1.0, 3.0):
         epsilon = spent + REST - math.log1p(-BETA)
-        seen = _delta(*Choice(spent, from_sample=True).laws(), epsilon)
-        blind = _delta(*Choice(spent, from_sample=False).laws(), epsilon)
+        seen = Choice(spent, from_sample=True).delta(epsilon)
+        blind = Choice(spent, from_sample=False).delta(epsilon)
         bound = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=spent)
         assert blind <= bound
         mended = sampled_choice_delta(k=K, sampling=BETA, epsilon=epsilon + spent, choice_epsilon=spent, options=2)
-        assert _delta(*Choice(spent, from_sample=True).laws(), epsilon + spent) <= mended
+        assert Choice(spent, from_sample=True).delta(epsilon + spent) <= mended
         if spent == 3.0:
             assert seen > 1e9 * bound
 
 
 def test_the_choice_of_the_counterexample_is_private_itself():
-    from simulator.reproduction.safe_sampling.safe_choice import Choice  # noqa: PLC0415 - only here
+    from simulator.reproduction.safe_sampling.generalization import Choice  # noqa: PLC0415 - only here
 
     for flag in (True, False):
         choice = Choice(3.0, from_sample=flag)

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 from mechanisms.local import AnonymizedCancelling, AnonymizedFirstAttempt
-from simulator.reproduction.anonymized_local.accuracy import mechanisms, read_station
-from simulator.reproduction.anonymized_local.growth import NO_HOLDERS, YES_HOLDERS, best_errors, grow
+from simulator.reproduction.anonymized_local import (
+    NO_HOLDERS,
+    YES_HOLDERS,
+    best_errors,
+    compared_mechanisms,
+    grow,
+    read_station,
+)
 from simulator.reproduction.command import find_entries
 from simulator.reproduction.data import PEMS
 
@@ -44,7 +50,7 @@ def test_cancelling_is_constant_and_the_first_attempt_is_not(cancelling):
     assert found["noise cancelled: σ at NO = 10⁷ over σ at NO = 10³"].computed == pytest.approx(1.0, abs=1e-12)
     assert found["first attempt: power of NO by which σ grows"].computed == pytest.approx(0.5, abs=0.001)
     assert found["first attempt with π_Y = π_N: YES from the two answers"].agrees
-    assert found["noise cancelled: δ of whoever links the two answers"].computed == pytest.approx(0.2)
+    assert found["noise cancelled: δ for an observer who links the two answers"].computed == pytest.approx(0.2)
     assert found["sum of eq 37's probabilities, π_Y = 0.2 and π_N = 0.1"].computed == pytest.approx(0.9)
 
 
@@ -77,13 +83,15 @@ def test_lemmas():
     sigma = math.sqrt(100 * 0.4 * 0.6 + 9_900 * 0.2 * 0.8)
     assert found["π = 1: σ(“Yes”) − σ(“No”)"].computed == pytest.approx(sigma)
     assert found["π = 1: YES from the count of No (lemma 3)"].computed == "0/0"
-    assert found["what the count of Yes tells where eq 5 is least, ε = 1"].computed == "nothing: nobody says Yes"
+    assert (
+        found["information in the count of Yes where eq 5 is least, ε = 1"].computed == "nothing: no device answers Yes"
+    )
     assert found["lemma 7 at π = 1: σ that is found"].computed == 0.0
 
 
 def test_the_best_three_answers_are_warners_two():
     """Nobody says ⊥, and a Yes-holder lies as often as a No-holder."""
-    race = list(mechanisms(0.07).values())
+    race = list(compared_mechanisms(0.07).values())
     yes, no = race[1].question.in_round(1)
     assert yes[2] == no[2] == 0.0
     assert yes[1] == pytest.approx(1.0 - no[1], abs=1e-9)

@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from simulator.reproduction.amplification import ENTRIES, sampling_rates
-from simulator.reproduction.amplification.median_study import (
+from simulator.reproduction.amplification import noise_levels
+from simulator.reproduction.amplification.populations import N, seeded_lognormal
+from simulator.reproduction.amplification.private_median import (
     FITTED_DELTA,
     RATES,
     holds_note,
@@ -16,8 +17,9 @@ from simulator.reproduction.amplification.median_study import (
     sampled_ranks,
     sensitivities,
 )
-from simulator.reproduction.amplification.populations import N, seeded_lognormal
+from simulator.reproduction.entry import ENTRIES as EVERY_ENTRY
 
+ENTRIES = [entry for entry in EVERY_ENTRY if entry.paper == "HDK"]
 NAMES = [*(f"hdk-fig{figure}" for figure in range(1, 14)), "hdk-table1"]
 # What the paper has and is not so.
 WRONG = {
@@ -81,11 +83,11 @@ def test_noise_ratio_of_means_is_below_one_everywhere():
     """Figure 5 cannot be: by 80 digits, by calculus, and where plain doubles say otherwise."""
     for share in (1e-4, 0.01, 0.5, 0.99):
         for epsilon in (1e-18, 1e-9, 1e-3, 1.0, 20.0):
-            short = sampling_rates.noise_shortfall(epsilon, share)
+            short = noise_levels.noise_shortfall(epsilon, share)
             assert short > 0.0
             if epsilon / share <= 1e-5:
                 assert short == pytest.approx(epsilon * (1 - share) / (2 * share), rel=1e-3)
-    rounded = sampling_rates.plain_noise_ratio(np.geomspace(1e-14, 1e-11, 50), 0.1)
+    rounded = noise_levels.plain_noise_ratio(np.geomspace(1e-14, 1e-11, 50), 0.1)
     assert (rounded >= 1.0).any()
 
 

@@ -5,17 +5,20 @@ import math
 import numpy as np
 import pytest
 
-from simulator.reproduction.safe_sampling import NONCOMPOSITION, RECODING, THEOREM_6
+from simulator.reproduction.command import find_entries
+from simulator.reproduction.entry import Results, read_paper
+from simulator.reproduction.safe_sampling.generalization import net_worths
 from simulator.reproduction.safe_sampling.noncomposition import (
     BETA,
-    _binary_delta,
-    _delta_other,
-    _delta_target,
-    _misread,
-    majority_rows,
-    parity_rows,
+    binary_delta,
+    delta_of_other,
+    delta_of_target,
+    majority,
+    misread_probability,
+    parity,
 )
-from simulator.reproduction.safe_sampling.recoding import net_worth_rows
+
+NAMES = ("lqs-noncomposition", "lqs-recoding", "lqs-theorem6")
 
 # Statements of the paper that are found not to be true.
 UNTRUE = {
@@ -27,12 +30,23 @@ UNTRUE = {
 }
 
 
+def rows_of(name, *functions, seed):
+    """The rows that some functions of an entry add."""
+    paper = read_paper("safe_sampling")
+    (declared,) = (entry for entry in paper.entry if entry.name == name)
+    results = Results(declared, paper.shared)
+    for function in functions:
+        function(results, seed)
+    return results.rows
+
+
 def disagreeing(rows):
     return {row.key for row in rows if row.agrees is False}
 
 
-@pytest.mark.parametrize("entry", [NONCOMPOSITION, RECODING, THEOREM_6], ids=lambda entry: entry.name)
-def test_attack_entries_run(entry):
+@pytest.mark.parametrize("name", NAMES)
+def test_attack_entries_run(name):
+    (entry,) = find_entries(name)
     done = entry.reproduce(seed=3)
     assert disagreeing(done.rows) <= UNTRUE
     assert all(row.note for row in done.rows if row.agrees is not True)
@@ -42,19 +56,20 @@ def test_attack_entries_run(entry):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_composing_succeeds_as_theory_says_whatever_the_seed(seed):
-    rows = [*parity_rows(seed), *majority_rows(seed)]
+    rows = rows_of("lqs-noncomposition", parity, majority, seed=seed)
     assert disagreeing(rows) <= UNTRUE
     assert len(disagreeing(rows)) == 2
-    assert rows == [*parity_rows(seed), *majority_rows(seed)]
+    assert rows == rows_of("lqs-noncomposition", parity, majority, seed=seed)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_rich_are_found_whatever_the_seed(seed):
-    assert not disagreeing(net_worth_rows(seed))
+    assert not disagreeing(rows_of("lqs-recoding", net_worths, seed=seed))
 
 
 def test_findings_are_the_same_at_every_seed():
-    untrue = {seed: disagreeing(NONCOMPOSITION.reproduce(seed=seed).rows) for seed in (0, 7)}
+    (entry,) = find_entries("lqs-noncomposition")
+    untrue = {seed: disagreeing(entry.reproduce(seed=seed).rows) for seed in (0, 7)}
     assert untrue[0] == untrue[7]
     assert len(untrue[0]) == 3
 
@@ -80,11 +95,11 @@ def test_repaired_counterexample_is_private_by_its_whole_law(monkeypatch):
         return total
 
     for n in (13, 20, 27, 40):
-        target = _binary_delta(true_share(n, 1), true_share(n - 1, 0), epsilon)
-        assert _delta_target(n, epsilon) == pytest.approx(target, abs=1e-12)
+        target = binary_delta(true_share(n, 1), true_share(n - 1, 0), epsilon)
+        assert delta_of_target(n, epsilon) == pytest.approx(target, abs=1e-12)
         # n − 1 besides t or without it, and one more.
-        other = max(_binary_delta(true_share(n + t, t), true_share(n - 1 + t, t), epsilon) for t in (0, 1))
-        assert _delta_other(n, epsilon) == pytest.approx(other, abs=1e-12)
+        other = max(binary_delta(true_share(n + t, t), true_share(n - 1 + t, t), epsilon) for t in (0, 1))
+        assert delta_of_other(n, epsilon) == pytest.approx(other, abs=1e-12)
 
 
 def test_misreading_a_band_by_simulation():
@@ -92,5 +107,5 @@ def test_misreading_a_band_by_simulation():
     noise = rng.laplace(scale=4.0, size=200_000) / 64
     place = rng.random(200_000)
     moved = np.floor(place + noise).astype(int) % 2 != 0
-    share = _misread()
+    share = misread_probability()
     assert abs(moved.mean() - share) < 5.5 * math.sqrt(share / 200_000)

@@ -2,9 +2,11 @@
 
 import pytest
 
-from simulator.reproduction.safe_sampling import ENTRIES
-from simulator.reproduction.safe_sampling.tables import PRINTED, Rate, allowed_success, same_digits
+from simulator.reproduction.entry import ENTRIES as EVERY_ENTRY
+from simulator.reproduction.entry import read_paper, same_digits
+from simulator.reproduction.monte_carlo import Rate, allowed_success
 
+ENTRIES = [entry for entry in EVERY_ENTRY if entry.paper == "LQS"]
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 # What the paper says and is not so; everything else agrees.
 UNTRUE = {
@@ -38,7 +40,8 @@ def test_table_2_is_theirs_to_every_printed_digit():
     printed = [row for row in rows if isinstance(row.published, float)]
     assert len(printed) == 18
     assert all(row.agrees for row in printed)
-    assert [row.published for row in printed] == [float(digits) for line in PRINTED.values() for digits in line]
+    (declared,) = (entry for entry in read_paper("safe_sampling").entry if entry.name == "lqs-table2")
+    assert [row.published for row in printed] == [float(text) for line in declared.printed.values() for text in line]
     exact = {row.key.removesuffix(", exact"): row.computed for row in rows if row.key.endswith(", exact")}
     assert all(0 < exact[row.key] < row.computed for row in printed)
 

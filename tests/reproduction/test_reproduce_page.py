@@ -71,7 +71,8 @@ def test_every_value_note_and_finding_is_on_the_page():
     for words in (
         "One table", "J. Joy, M. Gerla, Differential Privacy By Sampling", "to every digit", "half of it", "∞",
         "What was found is here.", "1 of 2 published values agree; 1 more has none to agree with", "seed 7",
-        "Skipped. needs the file folder/file.csv", "Skipped for want of their data: alp-two.", "A figure", "Growth",
+        "Skipped. needs the file folder/file.csv", "Skipped because their data are missing: alp-two.", "A figure",
+        "Growth",
     ):  # fmt: skip
         assert words in page.text
     for mark in ("agrees", "differs", "not published"):  # in words, not by colour alone

@@ -4,30 +4,30 @@ import math
 import os
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.reproduction.command import find_entries
-from simulator.reproduction.sampling_privacy.breast_cancer_figures import (
+from simulator.reproduction.entry import read_paper
+from simulator.reproduction.sampling_privacy import (
     AGE,
     PATIENTS,
     SCALED,
     TUMOUR_SIZE,
     bars_of,
-    response_coverage,
-    sampling_coverage,
-)
-from simulator.reproduction.sampling_privacy.protocols import (
     crossover,
     randomized_response,
+    response_coverage,
+    sampling_coverage,
     sampling_privacy,
     with_outside,
 )
 
 WITHOUT_DATA = ("sp-sec1-sigma", "sp-fig1", "sp-fig3", "sp-fig4", "sp-fig5", "sp-fig6", "sp-fig7")
+SHARED = read_paper("sampling_privacy").shared
+RECURRENCES = {attribute: SHARED.numbers[f"recurrences by {attribute}"] for attribute in (TUMOUR_SIZE, AGE)}
 MEASURED = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "uci_breast_cancer", "breast-cancer.data")
 
 
@@ -60,7 +60,7 @@ def test_fig6_to_every_digit():
 
 def test_fig6_bars_by_hand():
     """Y = 25 of N = 10,000: σ² = Y·.55/.45, and (Y·.84·.16 + (N − Y)·.04·.96)/.64."""
-    bars = bars_of(TUMOUR_SIZE.recurrences, SCALED)
+    bars = bars_of(RECURRENCES[TUMOUR_SIZE], SCALED)
     assert bars.sampling()[6] == math.floor(25 + 2 * math.sqrt(25 * 0.55 / 0.45)) == 36
     assert bars.response()[6] == math.floor(25 + 2.576 * math.sqrt((25 * 0.1344 + 9975 * 0.0384) / 0.64)) == 88
 
@@ -77,8 +77,8 @@ def test_the_crossover_is_where_the_errors_meet(devices, sampling):
 
 def test_at_286_randomized_response_wins_in_the_largest_groups():
     """The bars drawn hide it: 2 σ beside 2.576 σ."""
-    for marginal, groups in ((TUMOUR_SIZE, [6, 7]), (AGE, [4, 5, 6])):
-        bars = bars_of(marginal.recurrences, PATIENTS)
+    for attribute, groups in ((TUMOUR_SIZE, [6, 7]), (AGE, [4, 5, 6])):
+        bars = bars_of(RECURRENCES[attribute], PATIENTS)
         assert [
             i + 1 for i, (a, b) in enumerate(zip(bars.sampling_error, bars.response_error, strict=True)) if b < a
         ] == groups
@@ -116,15 +116,15 @@ def test_fig3_numbers():
     assert found["times lower, as evaluated: eleven groups, equal blanks"].computed == pytest.approx(
         3.0445 / eleven, rel=1e-4
     )
-    most = found["times lower, at the most: one coin for both, any die that can be thrown"]
+    most = found["times lower, at the most: one coin for both, any valid categorical draw"]
     assert most.computed == pytest.approx(math.log(0.91 / 0.11) / math.log(1.0 / 0.55))
     assert most.agrees is False
-    assert found["Sampling Privacy, whoever links both rounds: exact"].computed == math.inf
+    assert found["Sampling Privacy, an observer who links both rounds: exact"].computed == math.inf
     assert found["Sampling Privacy, eleven cells, π_0 = 0, round two: exact"].computed == math.inf
 
 
 def test_fig3_formulas_pass_four_only_where_there_is_no_die():
-    note = rows("sp-fig3")["times lower, at the most: one coin for both, any die that can be thrown"].note
+    note = rows("sp-fig3")["times lower, at the most: one coin for both, any valid categorical draw"].note
     at = 0.791
     assert f"{at:.3f}" in note
     ratio = math.log((0.8 + 0.2 * at) / (0.2 * at)) / math.log((at + 0.45) / at)
@@ -137,7 +137,7 @@ def test_sec1_numbers():
     assert found["N=1,000,000: σ of the estimate"].computed == pytest.approx(243.9, abs=0.05)
     count = math.sqrt(100 * 0.895 * 0.105 + 999_900 * 0.045 * 0.955)
     assert found["N=1,000,000: σ of the count of Yes"].computed == pytest.approx(count)
-    assert found["60 truthful of 100, estimated as the text says"].computed == pytest.approx(63.75)
+    assert found["60 truthful of 100, estimated as the text states"].computed == pytest.approx(63.75)
 
 
 def test_constant_error_is_claimed_and_found():
@@ -152,16 +152,13 @@ def test_marginals_are_the_data_sets():
     table = pd.read_csv(MEASURED)
     assert len(table) == PATIENTS
     again = table[table["event"] == "recurrence-events"]
-    for marginal, column in ((TUMOUR_SIZE, "tumor-size"), (AGE, "age")):
-        for part, counts in ((again, marginal.recurrences), (table, marginal.patients)):
-            seen = part[column].value_counts()
-            assert [int(seen.get(group, 0)) for group in marginal.groups] == list(counts)
-            assert set(seen.index) <= set(marginal.groups)
+    for attribute, column in ((TUMOUR_SIZE, "tumor-size"), (AGE, "age")):
+        seen = again[column].value_counts()
+        assert [int(seen.get(group, 0)) for group in SHARED.printed[attribute]] == RECURRENCES[attribute]
+        assert set(table[column].value_counts().index) <= set(SHARED.printed[attribute])
 
 
 def test_marginals_add_up():
-    for marginal in (TUMOUR_SIZE, AGE):
-        assert sum(marginal.recurrences) == 85
-        assert sum(marginal.patients) == PATIENTS
-        assert len(marginal.groups) == len(marginal.recurrences) == len(marginal.patients)
-        assert (np.array(marginal.recurrences) <= np.array(marginal.patients)).all()
+    for attribute, recurrences in RECURRENCES.items():
+        assert sum(recurrences) == 85
+        assert len(SHARED.printed[attribute]) == len(recurrences)

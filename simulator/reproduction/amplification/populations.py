@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from simulator.reproduction.entry import Curve
+
 # R scrambles a seed by steps of this congruential generator: 50 steps first, then one for each word of the state.
 MULTIPLIER, WORD, SCRAMBLES, STATE_WORDS = 69069, 2**32, 50, 624
 # `FRACTION` scales a word to a fraction; half of `EDGE` keeps fractions inside (0, 1).
@@ -74,6 +76,8 @@ class RStream:
 
 # N, and the samples' n: the published ε_n = 2.43 and 5.14 correspond to N/n = 99.02, not to 100.
 N, SIZES = 10_001, (1_001, 101)
+# δ is missing from the text: conclusions are drawn at one of these values, and those that depend on δ at all of them.
+DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 # The seed of the R code in HDK appendix B.
 PRINTED_SEED = 123
 
@@ -135,3 +139,9 @@ def _rescaled(first: NDArray[np.float64], second: NDArray[np.float64]) -> DrawnP
     """Return the union of both parts, shifted and scaled to [0, 1]."""
     values = np.sort(np.concatenate([first, second]))
     return DrawnPopulation((values - values[0]) / (values[-1] - values[0]))
+
+
+def histogram(values: NDArray[np.float64]) -> Curve:
+    """Return the density of values as bars."""
+    heights, edges = np.histogram(values, bins=60, density=True)
+    return Curve("drawn anew", (edges[:-1] + edges[1:]) / 2, heights, "bars")

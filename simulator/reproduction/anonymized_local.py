@@ -1,0 +1,386 @@
+"""ALP: J. Joy and M. Gerla, Anonymized Local Privacy: accuracy, lemmas 1-7, and the growth of standard errors."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.algebra import NotEstimable, Tallies, best_estimator
+from mechanisms.algebra import anonymized_deniable as deniable_protocol
+from mechanisms.local import (
+    AnonymizedCancelling,
+    AnonymizedDeniable,
+    AnonymizedFirstAttempt,
+    AnonymizedLocal,
+    LocalMechanism,
+    NotEstimableError,
+    RandomizedResponse,
+    SampledResponse,
+    minimal_variance_parameters,
+    solve_sign_combinations,
+)
+from mechanisms.local.common.linear_estimator import Choice
+from mechanisms.privacy import LinkedReports, Report
+from simulator.reproduction.data import PEMS, locate, read_table
+from simulator.reproduction.entry import Curve, Results
+from simulator.reproduction.errors import DataError
+from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, std_error
+from simulator.streams import Streams
+
+RECORDS, HOURS = 50_000, 24
+SAMPLED = 0.05
+
+
+@dataclass(frozen=True)
+class Station:
+    """A detector's typical weekday.
+
+    Parameters
+    ----------
+    number : int
+        Its number in PeMS.
+    flows : (24,) int64
+        Vehicles over all lanes in each hour, median of the days observed.
+    """
+
+    number: int
+    flows: NDArray[np.int64]
+
+    @property
+    def day(self) -> int:
+        """Number of vehicles in the whole day."""
+        return int(self.flows.sum())
+
+
+def read_station() -> Station:
+    """Read the mainline station whose day is nearest to 50,000 vehicles.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or malformed, or no station was observed every hour.
+    """
+    types = {"station": "int64", "type": "str", "hour": "float64", "median_flow": "float64"}
+    table = read_table(PEMS, columns=list(types), header=True, dtype=types)
+    table = table[table["type"] == "ML"].drop_duplicates(["station", "hour"]).dropna()
+    days = table.groupby("station")["median_flow"].agg(["sum", "count"])
+    whole = days[days["count"] == HOURS]["sum"]
+    if whole.empty:
+        raise DataError(f"{locate(PEMS)} has no mainline station with all 24 hours.")
+    nearest = (whole - RECORDS).abs().sort_index()
+    number = int(nearest.index.to_numpy(dtype=np.int64)[int(np.argmin(nearest.to_numpy()))])
+    flows = table[table["station"] == number].sort_values("hour")["median_flow"].to_numpy(dtype=np.float64)
+    return Station(number, np.rint(flows).astype(np.int64))
+
+
+def compared_mechanisms(share: float) -> dict[str, LocalMechanism]:
+    """Return the mechanisms compared: all ask one question, and all with a finite ε have the same ε.
+
+    Parameters
+    ----------
+    share
+        Share of Yes-holders for which the best parameters are searched (ALP def 2, of the estimate's variance).
+    """
+    response = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)
+    epsilon = response.claim(Report(1)).epsilon
+    best: AnonymizedLocal = minimal_variance_parameters(epsilon, yes_share=share).mechanism
+    few: AnonymizedLocal = minimal_variance_parameters(epsilon, yes_share=share, most_sampled=SAMPLED).mechanism
+    return {
+        "randomized response, .8/.2": response,
+        "Yes, No, ⊥ with the best parameters": best,
+        "Yes, No, ⊥ with 5 % answering": few,
+        "two answers, noise cancelled, 5 % shifted": AnonymizedCancelling(cells=1, shift=SAMPLED),
+    }
+
+
+def accuracy(results: Results, seed: int) -> None:
+    """Scale the population of ALP's evaluation and compare every construction with randomized response."""
+    station = read_station()
+    hour = int(np.argmax(station.flows))
+    inside = int(station.flows[hour])
+    populations = [station.day * times for times in (1, 10, 100, 1000)]
+    ends = (populations[0], populations[-1])
+    mechanisms = compared_mechanisms(inside / station.day)
+    errors = {name: [std_error(of, inside, n) for n in populations] for name, of in mechanisms.items()}
+    response, best, few, cancelling = errors.values()
+    epsilon = mechanisms["randomized response, .8/.2"].claim(Report(1)).epsilon
+    linked = mechanisms["two answers, noise cancelled, 5 % shifted"].claim(LinkedReports())
+    results.add_row("records", station.day, station=station.number)
+    for row, error in (("best", best), ("few", few), ("cancelling", cancelling)):
+        for place, devices in zip((0, -1), ends, strict=True):
+            ratio = error[place] / response[place]
+            results.add_row(row, ratio, devices=devices, epsilon=epsilon, delta=linked.delta(10.0))
+    sampled = SampledResponse(cells=1, sampling=0.1, first_coin=0.8, second_coin=0.2)
+    results.add_row("million", 1.96 * std_error(sampled, inside, 1_000_000) / inside, inside=inside)
+    curves, biased = [Curve(f"{name}, theory", populations, of) for name, of in errors.items()], set()
+    for name, of in errors.items():
+        for devices, exact in zip(populations, of, strict=True):
+            results.add_row("theory", exact, devices=devices, name=name)
+    for name, mechanism in mechanisms.items():
+        found = []
+        for place, devices in zip((0, -1), ends, strict=True):
+            rng, theory = Streams(seed).of("alp", name, devices), errors[name][place]
+            found.append(simulate_error(mechanism, one_cell(inside, devices), repeats=400, rng=rng))
+            verdict = found[-1].verdict(theory)
+            values = {"found": found[-1], "theory": theory, "verdict": verdict}
+            results.add_row("simulated", found[-1].rmse, devices=devices, name=name, **values)
+            if found[-1].bias > Z:
+                biased.add(name)
+        curves.append(_simulated_curve(name, ends, found))
+    results.add_panel("scaling", curves, inside=inside)
+    _draw_day(results, station, seed)
+    results.add_findings(
+        "no_evaluation",
+        "coin",
+        "growth",
+        gains=(1 - best[0] / response[0], 1 - best[-1] / response[-1]),
+        loss=few[0] / response[0],
+        ends=ends,
+        cancelling=cancelling[0],
+        response=(response[0], response[-1]),
+        inside=inside,
+    )
+    if biased:
+        results.add_findings("biased", names=", ".join(sorted(biased)))
+
+
+def _simulated_curve(name: str, x: tuple[int, ...], found: list[SimulatedError]) -> Curve:
+    low, high = [one.low for one in found], [one.high for one in found]
+    return Curve(f"{name}, simulated", x, [one.rmse for one in found], "points", low=low, high=high)
+
+
+def _draw_day(results: Results, station: Station, seed: int) -> None:
+    """Draw one query about every hour, with a hundred times the population."""
+    devices = 100 * station.day
+    truth = np.concatenate([[devices - station.day], station.flows])
+    hours = np.arange(HOURS, dtype=np.float64)
+    curves = [Curve("truth", hours, station.flows)]
+    mechanisms: tuple[tuple[str, LocalMechanism, float], ...] = (
+        ("randomized response, .8/.2", RandomizedResponse(cells=HOURS, first_coin=0.8, second_coin=0.2), -0.15),
+        ("noise cancelled, 5 % shifted", AnonymizedCancelling(cells=HOURS, shift=SAMPLED), 0.15),
+    )
+    for name, mechanism, offset in mechanisms:
+        counts = mechanism.sample_counts(truth, rng=Streams(seed).of("alp-day", name))
+        asked = [devices] * mechanism.rounds
+        count = mechanism.estimate(counts, counted=asked, asked=asked).count
+        reach = 1.96 * mechanism.std_error(truth)
+        curves.append(
+            Curve(f"{name}, one query", hours + offset, count, "points", low=count - reach, high=count + reach)
+        )
+    results.add_panel("day", curves, station=station.number, devices=devices)
+
+
+def lemmas(results: Results, _seed: int) -> None:
+    """Compute the standard deviations of the counts, the search of eq 5 and the system of lemma 7."""
+    yes, no = 100, 9_900
+
+    def local(coin: float, estimator: Choice = "yes") -> AnonymizedLocal:
+        return AnonymizedLocal(
+            cells=1,
+            sampling_yes_one=0.3,
+            sampling_yes_two=0.1,
+            sampling_no=0.2,
+            first_coin=coin,
+            second_coin=coin,
+            third_coin=coin,
+            estimator=estimator,
+        )
+
+    truth = one_cell(yes, yes + no)
+    said_no, said_yes, silent = (float(value) for value in local(1.0).count_std_errors(truth)[:, 0])
+    try:
+        local(1.0, "no").std_error(truth)
+        estimable = "an estimate"
+    except NotEstimableError:
+        estimable = "0/0"
+    printed = minimal_variance_parameters(1.0, yes_share=yes / (yes + no), objective="printed")
+    says_yes = float(printed.mechanism.question.in_round(1)[0][1])
+    information = "nothing: no device answers Yes" if says_yes == 0.0 else f"something: Yes with {says_yes:.3g}"
+    useful = minimal_variance_parameters(1.0, yes_share=yes / (yes + no))
+    mixed = local(0.75)
+    answers_yes, answers_no = mixed.question.in_round(1)
+    expected = np.rint(yes * answers_yes + no * answers_no).astype(int)
+    # 20 more "Yes" than expected, as may happen by chance: the σ do not determine which sign is right.
+    solutions = solve_sign_combinations(
+        mixed, said_yes=int(expected[1]) + 20, silent=int(expected[2]) - 20, devices=yes + no
+    ).solutions
+    plain = solve_sign_combinations(local(1.0), said_yes=2_020, silent=7_980, devices=yes + no).solutions[0]
+    results.add_row("yes_silent", said_yes - silent, math.isclose(said_yes, silent))
+    results.add_row("yes_no", said_yes - said_no, math.isclose(said_yes, said_no))
+    results.add_row("lemma_3", estimable)
+    results.add_row("definition_2", information, says_yes > 0.0, variance=printed.variance)
+    results.add_row("least_variance", useful.std_error(yes + no))
+    found = ", ".join(f"{solution.yes:.1f}" for solution in solutions)
+    results.add_row("lemma_7", len(solutions), found=found, truth=yes)
+    results.add_row("lemma_7_plain", plain.sigma, yes=plain.yes)
+    results.add_findings("not_equal", "eq_5", "sigma", "misprints", said_yes=said_yes)
+
+
+NO_HOLDERS = [10**power for power in range(3, 8)]
+YES_HOLDERS = 100
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One mechanism's errors for 100 Yes-holders among a growing number of No-holders.
+
+    Parameters
+    ----------
+    name : str
+    theory : list of float
+        Exact standard errors at `NO_HOLDERS`.
+    simulated : list of SimulatedError
+    """
+
+    name: str
+    theory: list[float]
+    simulated: list[SimulatedError]
+
+    @property
+    def power(self) -> float:
+        """The power of NO with which the error grows over the last decade."""
+        return math.log10(self.theory[-1] / self.theory[-2])
+
+    def at(self, no_holders: int) -> float:
+        """Return the exact standard error at a number of No-holders."""
+        return self.theory[NO_HOLDERS.index(no_holders)]
+
+    def curves(self) -> list[Curve]:
+        """Return theory as a line and simulation as points with their intervals."""
+        theory = Curve(f"{self.name}, theory", NO_HOLDERS, self.theory)
+        return [theory, _simulated_curve(self.name, tuple(NO_HOLDERS), self.simulated)]
+
+    def add_unbiased(self, results: Results) -> None:
+        """Add the row that checks whether the estimates are unbiased, by the largest mean error in standard errors."""
+        bias = max(found.bias for found in self.simulated)
+        results.add_row("unbiased", bias, bias <= Z, name=self.name, found=self.simulated[0])
+
+    def add_simulated(self, results: Results) -> None:
+        """Add the simulated RMSE beside theory, one row per number of No-holders."""
+        for count, theory, found in zip(NO_HOLDERS, self.theory, self.simulated, strict=True):
+            values = {"theory": theory, "verdict": found.verdict(theory)}
+            results.add_row("growth", found.rmse, name=self.name, count=count, found=found, **values)
+
+
+def grow(name: str, mechanism: LocalMechanism, *, seed: int) -> Growth:
+    """Compute and simulate a mechanism of one cell."""
+    theory, simulated = [], []
+    for count in NO_HOLDERS:
+        devices = count + YES_HOLDERS
+        rng = Streams(seed).of("alp-growth", name, count)
+        theory.append(std_error(mechanism, YES_HOLDERS, devices))
+        simulated.append(simulate_error(mechanism, one_cell(YES_HOLDERS, devices), repeats=500, rng=rng))
+    return Growth(name, theory, simulated)
+
+
+SHIFT_YES, SHIFT_NO, SHIFT = 0.3, 0.1, 0.2
+
+
+def cancelling(results: Results, seed: int) -> None:
+    """Compare ALP sec VI with sec VII, theory and simulation."""
+    mechanism = AnonymizedCancelling(cells=1, shift=SHIFT)
+    first = grow(
+        "first attempt", AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=SHIFT_YES, shift_no=SHIFT_NO), seed=seed
+    )
+    constant = grow("noise cancelled", mechanism, seed=seed)
+    linked = mechanism.claim(LinkedReports())
+    results.add_row("constant", constant.theory[-1] / constant.theory[0])
+    results.add_row("power", first.power)
+    results.add_row("uniform", _uniform_shift())
+    results.add_row("linked", linked.delta(10.0), linked.kind == "infinite")
+    results.add_row("eq_37", 1.0 - SHIFT + SHIFT_NO)
+    results.add_row("one_answer", mechanism.claim(Report(1)).epsilon)
+    first.add_unbiased(results)
+    constant.add_unbiased(results)
+    first.add_simulated(results)
+    constant.add_simulated(results)
+    results.add_panel("growth", [*first.curves(), *constant.curves()])
+    results.add_findings("constant", "misprints", "total", constant=constant.theory, first=first.theory)
+
+
+def _uniform_shift() -> str:
+    """Return whether the first attempt has an estimator where Yes- and No-holders have the same shift."""
+    try:
+        alike = AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=SHIFT_NO, shift_no=SHIFT_NO)
+        alike.linear_estimator  # noqa: B018  the property raises if there is no estimator
+    except NotEstimableError:
+        return "cannot be estimated"
+    return "can be estimated"
+
+
+# Parameters of the three answers over three outputs (sec VII-B), which the text does not give.
+YES_SECOND, YES_THIRD, NO_SECOND, NO_THIRD, ONWARD = 0.6, 0.4, 0.7, 0.3, 0.6
+
+
+def best_errors() -> dict[int, float]:
+    """Return the smallest standard error of any linear estimator from the counts, by number of No-holders."""
+    protocol = deniable_protocol(
+        shift=str(SHIFT),
+        yes_second=str(YES_SECOND),
+        yes_third=str(YES_THIRD),
+        no_second=str(NO_SECOND),
+        no_third=str(NO_THIRD),
+        onward=str(ONWARD),
+    )
+    tallies = Tallies.by_round(protocol)
+    errors = {}
+    for count in NO_HOLDERS:
+        people = {"no": count, "yes": YES_HOLDERS}
+        best = best_estimator(tallies, "yes", population=people)
+        if isinstance(best, NotEstimable):
+            raise TypeError(f"the counts do not determine YES: {best}")
+        errors[count] = float(best.std_error(people))
+    return errors
+
+
+def scaling(results: Results, seed: int) -> None:
+    """Compute and simulate ALP's three answers over three outputs (sec VII-B, in a fixed reading of eqs 46-55)."""
+    deniable = AnonymizedDeniable(
+        cells=1,
+        shift=SHIFT,
+        yes_second=YES_SECOND,
+        yes_third=YES_THIRD,
+        no_second=NO_SECOND,
+        no_third=NO_THIRD,
+        onward=ONWARD,
+    )
+    found = grow("plausible deniability", deniable, seed=seed)
+    constant = grow("noise cancelled", AnonymizedCancelling(cells=1, shift=SHIFT), seed=seed)
+    best = best_errors()
+    coins = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)
+    response = std_error(coins, YES_HOLDERS, NO_HOLDERS[-1] + YES_HOLDERS)
+    told_by_yes, told_by_no = deniable.question.told_by_yes, deniable.question.told_by_no
+    names = ", ".join(map(deniable.question.name, told_by_no))
+    results.add_row("yes_alone", len(told_by_yes), not told_by_yes)
+    results.add_row(
+        "no_alone", len(told_by_no), not told_by_no, names=names, delta=deniable.claim(LinkedReports()).delta(10.0)
+    )
+    results.add_row("power", found.power)
+    for words, error in (("solved backwards", found.theory[-1]), ("the best estimator", best[NO_HOLDERS[-1]])):
+        results.add_row("over_response", error / response, count=NO_HOLDERS[-1], words=words)
+    for count in NO_HOLDERS:
+        results.add_row("backwards", found.at(count), count=count, form=_closed_form(count, found.at(count)))
+    for count in NO_HOLDERS:
+        results.add_row("least", best[count], count=count, times=found.at(count) / best[count])
+    found.add_unbiased(results)
+    found.add_simulated(results)
+    least = Curve("the best estimator from the same counts", NO_HOLDERS, list(best.values()))
+    results.add_panel("growth", [*found.curves(), least, *constant.curves()])
+    results.add_findings(
+        "growth",
+        "backwards",
+        "response",
+        "reading",
+        found=[found.at(count) for count in NO_HOLDERS],
+        constant=constant.at(10**5),
+        best=list(best.values()),
+        response=response,
+    )
+
+
+def _closed_form(count: int, error: float) -> str:
+    """Return how the closed form of the standard error compares with the computed one."""
+    variance = YES_HOLDERS * (1 / (SHIFT * YES_SECOND) - 1)
+    variance += count * NO_SECOND * (1 + NO_SECOND / (NO_THIRD * ONWARD)) / (SHIFT * YES_SECOND**2)
+    return "the same" if math.isclose(error, math.sqrt(variance), rel_tol=1e-9) else f"{math.sqrt(variance):.1f}"
