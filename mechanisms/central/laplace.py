@@ -15,9 +15,8 @@ from mechanisms.local.common.intervals import LEVEL, invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.discrete_laplace import noisy_sample_claim
-from mechanisms.privacy.laplace_noise import LaplaceDelta, SampledLaplaceDelta
-from mechanisms.privacy.random_sampling import sample_privacy
+from mechanisms.privacy.laplace_noise import LaplaceDelta, SampledLaplaceDelta, noisy_sample_claim
+from mechanisms.privacy.subsampling import sample_privacy
 
 
 @dataclass(frozen=True, kw_only=True)

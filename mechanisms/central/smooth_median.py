@@ -16,7 +16,7 @@ from mechanisms.local.common.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.laplace_noise import SmoothNoiseDelta, smoothing
-from mechanisms.privacy.random_sampling import sample_privacy
+from mechanisms.privacy.subsampling import sample_privacy
 
 # Most and fewest samples over which the noise of a sampled median is averaged, and the values they hold in all.
 SAMPLES, FEWEST, VALUES = 512, 16, 4_000_000

@@ -15,10 +15,9 @@ from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vector
 from mechanisms.local.sampling_privacy import sampling_warnings, warn
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.per_cell import binary_answer_claim, per_cell_claim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
+from mechanisms.privacy.report_claims import binary_answer_claim, per_cell_claim, shares_claim
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.symmetric_pair import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, View
 
 SUM_TOLERANCE = 1e-9

@@ -17,7 +17,7 @@ from mechanisms.local.common.response_counts import check_round, check_truth, ch
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.symmetric_pair import mirror_claim
+from mechanisms.privacy.report_claims import mirror_claim
 
 
 def hadamard_order(symbols: int) -> int:

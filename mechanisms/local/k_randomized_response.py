@@ -14,8 +14,8 @@ from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.local.sampling_privacy import Dice
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.report_claims import mirror_claim, one_round_claim
 from mechanisms.privacy.shuffled import shuffled_value_claim
-from mechanisms.privacy.symmetric_pair import mirror_claim, one_round_claim
 from mechanisms.privacy.view import Shuffled, View
 
 

@@ -14,7 +14,7 @@ from mechanisms.local.common.response_counts import ResponseCounts, check_round,
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.symmetric_pair import shares_claim
+from mechanisms.privacy.report_claims import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
 
 

@@ -7,26 +7,29 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import Answers, Question, batch_of_rows, encode_rows, tally_rows
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
-from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
-from mechanisms.local.common.linear_estimator import (
+from mechanisms.local.common.binary_query import (
     YES,
+    Answers,
     Choice,
     LinearEstimator,
+    Question,
+    QuestionMechanism,
+    batch_of_rows,
     build_yes_no_silent,
     check_choice,
     check_share,
     chosen_estimator,
+    encode_rows,
     estimator_of_output,
+    tally_rows,
 )
+from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
 from mechanisms.local.common.packed_bits import BitReports, set_bits, toss_rows, words_of
 from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.per_cell import binary_answer_claim
-from mechanisms.privacy.symmetric_pair import one_round_claim
+from mechanisms.privacy.report_claims import binary_answer_claim, one_round_claim
 from mechanisms.privacy.view import View
 
 

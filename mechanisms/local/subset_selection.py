@@ -15,7 +15,7 @@ from mechanisms.local.common.response_counts import check_round, check_truth, ch
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.symmetric_pair import mirror_claim
+from mechanisms.privacy.report_claims import mirror_claim
 
 ONE = np.uint64(1)
 MEMBERS, OTHERS = np.uint64(0), np.uint64(2**64 - 1)

@@ -17,7 +17,7 @@ from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.local.randomized_response import TwoCoins
 from mechanisms.parameter import ParameterError, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.per_cell import binary_answer_claim
+from mechanisms.privacy.report_claims import binary_answer_claim
 
 
 @dataclass(frozen=True, kw_only=True)

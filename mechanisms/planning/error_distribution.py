@@ -6,9 +6,9 @@ from functools import singledispatch
 import numpy as np
 from scipy.stats import chi2
 
-from mechanisms.local.anonymized_local import AnonymizedCancelling
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.binary_query import QuestionMechanism
 from mechanisms.local.common.estimators import control_weight
 from mechanisms.local.common.frequency_oracle import PureProtocol
 from mechanisms.local.common.response_counts import ResponseCounts

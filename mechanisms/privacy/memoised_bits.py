@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import pair_delta
-from mechanisms.privacy.per_cell import PairDelta
-from mechanisms.privacy.symmetric_pair import EXACT_QUERIES as WALKED_QUERIES
-from mechanisms.privacy.symmetric_pair import MirrorDelta, convolved
+from mechanisms.privacy.report_claims import EXACT_QUERIES as WALKED_QUERIES
+from mechanisms.privacy.report_claims import MirrorDelta, PairDelta, convolved
 
 # Queries for which δ is computed from the distributions of two sums; for more, the kept bits themselves bound it.
 EXACT_QUERIES = 2**9

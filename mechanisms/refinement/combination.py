@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mechanisms.local.common.intervals import QuadraticVariance, score_interval
 from mechanisms.local.mechanism import Counts
 from mechanisms.parameter import ParameterError, check_integer
-from mechanisms.refinement.refined_estimate import Properties, RefinedEstimate
+from mechanisms.refinement.projections import Properties, RefinedEstimate
 
 COMBINE = Properties(
     refinement="combine", biased=True, non_negative=False, total=None, ordered=False, never_worse="not promised"

@@ -11,9 +11,8 @@ from mechanism_statistics import check_moments
 from question_cases import DENIABLE, step_of_question
 
 from mechanisms.local import ParameterError
-from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_local import AnonymizedCancelling, AnonymizedFirstAttempt
-from mechanisms.local.common.linear_estimator import estimator_of_least_variance
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
+from mechanisms.local.common.binary_query import estimator_of_least_variance
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, released_differences_delta
 

@@ -31,7 +31,7 @@ from mechanisms.privacy import (
     matrix_delta,
     matrix_epsilon,
 )
-from mechanisms.privacy.symmetric_pair import EXACT_QUERIES, MirrorDelta, mirror_claim
+from mechanisms.privacy.report_claims import EXACT_QUERIES, MirrorDelta, mirror_claim
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, math.inf)
 budgets = st.floats(0.05, 6.0)

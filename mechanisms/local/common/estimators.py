@@ -1,18 +1,11 @@
 """Unbiased estimators: difference of two rounds, refreshed rounds with a control variate, and (C/n − q)/(p − q)."""
 
-import math
-from collections.abc import Sequence
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import ROUNDING
-from mechanisms.local.common.count_law import CountLaw
-from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial
+from mechanisms.local.common.intervals import CountLaw, QuadraticVariance, invert_binomial
 from mechanisms.local.common.response_counts import ResponseCounts, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Estimate
-from mechanisms.parameter import ParameterError, check_probability
 
 
 def estimate_difference(
@@ -348,25 +341,3 @@ def proportion_variance(*, true_yes: float, false_yes: float, heard: ResponseCou
         linear=(more + sample * (gap * (1.0 - 2.0 * false_yes) - more / n)) / gap**2,
         square=-sample / n,
     )
-
-
-Stay: TypeAlias = tuple[float, float, float]
-
-
-def stay_shares(shift: float, stay: Sequence[float] | None) -> Stay:
-    """Return π_⊥1, π_⊥2 and π_⊥3, which sum to 1 − shift: the given ones, or equal ones by default.
-
-    Raises
-    ------
-    ParameterError
-        If they are not three probabilities, or do not sum to 1 − shift within 1e-9.
-    """
-    left = 1.0 - shift
-    if stay is None:
-        return (left / 3, left / 3, left / 3)
-    if not isinstance(stay, list | tuple) or len(stay) != 3:
-        raise ParameterError("stay", "must be three probabilities", stay)
-    one, two, three = (check_probability("stay", share) for share in stay)
-    if abs(math.fsum((one, two, three)) - left) > ROUNDING:
-        raise ParameterError("stay", f"must sum to 1 − shift = {left:g}", tuple(stay))
-    return one, two, three

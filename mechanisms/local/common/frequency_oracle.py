@@ -15,7 +15,7 @@ from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Coins, Counts, Estimate, Memory, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.symmetric_pair import one_round_claim
+from mechanisms.privacy.report_claims import one_round_claim
 from mechanisms.privacy.view import View
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import t as student
 
-from mechanisms.privacy.random_sampling import sample_privacy
+from mechanisms.privacy.subsampling import sample_privacy
 from simulator.reproduction.amplification.median_study import (
     DELTAS,
     EPSILONS,

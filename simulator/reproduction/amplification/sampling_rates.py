@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from mechanisms.privacy.random_sampling import population_privacy, sample_privacy
+from mechanisms.privacy.subsampling import population_privacy, sample_privacy
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 
 SHARES = [float(f"{share:.4g}") for share in np.geomspace(1e-4, 1.0, 41)]

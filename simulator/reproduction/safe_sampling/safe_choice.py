@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mechanisms.privacy import safe_delta, sampled_choice_delta, worst_crowd_delta
 from mechanisms.privacy.audit import delta_lower_bound
 from mechanisms.privacy.binomial import mass_at
-from mechanisms.privacy.suppression import least_epsilon
+from mechanisms.privacy.subsampling import least_epsilon
 from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 from simulator.reproduction.safe_sampling.tables import ALPHA
 
