@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from mechanisms.central.grid_noise import GRID_BASIS, WIDENING, Grid, draw_geometric, draw_rounded_laplace
 from mechanisms.central.release import ValueEstimate, check_bounds, check_held, check_values, clamp
 from mechanisms.central.simple_random_sample import SimpleRandomSample
-from mechanisms.local.common.frequency_oracle import check_budget
 from mechanisms.local.common.intervals import LEVEL, invert_binomial
 from mechanisms.local.mechanism import Estimate
-from mechanisms.parameter import check_integer, check_probability
+from mechanisms.parameter import check_budget, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.laplace_noise import LaplaceDelta, SampledLaplaceDelta, noisy_sample_claim
 from mechanisms.privacy.subsampling import sample_privacy

@@ -11,9 +11,8 @@ from mechanisms.central.grid_noise import GRID_BASIS, SLACK, WIDENING, Grid, dra
 from mechanisms.central.release import ValueEstimate, check_bounds, check_values, clamp
 from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.central.smooth_sensitivity import median_rank, median_smooth_sensitivity, sampled_smooth_sensitivities
-from mechanisms.local.common.frequency_oracle import check_budget
 from mechanisms.local.common.intervals import LEVEL
-from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
+from mechanisms.parameter import ParameterError, check_budget, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.laplace_noise import SmoothNoiseDelta, smoothing
 from mechanisms.privacy.subsampling import sample_privacy

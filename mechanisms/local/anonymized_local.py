@@ -6,7 +6,7 @@ Contains lemma 7: the estimates from every combination of signs.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from mechanisms.local.common.binary_query import (
     Question,
     QuestionMechanism,
     build_yes_no_silent,
-    check_choice,
     check_share,
     chosen_estimator,
     count_covariance,
@@ -28,7 +27,7 @@ from mechanisms.local.common.binary_query import (
     remainder,
 )
 from mechanisms.local.mechanism import Counts, Estimate
-from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts
+from mechanisms.parameter import ParameterError, check_choice, check_integer, check_probability, check_true_counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +81,7 @@ class AnonymizedLocal(QuestionMechanism):
         """Check the parameters and fill in the default."""
         for field in ("sampling_yes_one", "sampling_yes_two", "sampling_no", "first_coin", "second_coin", "third_coin"):
             check_probability(field, getattr(self, field))
-        check_choice(self.estimator)
+        check_choice("estimator", self.estimator, get_args(Choice))
         super().__post_init__()
         object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
 

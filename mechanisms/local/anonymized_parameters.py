@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.common.binary_query import COUNT_OF, Choice, check_choice, check_share
-from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
+from mechanisms.local.common.binary_query import COUNT_OF, Choice, check_share
+from mechanisms.parameter import check_choice, check_epsilon, check_integer, check_probability
 
 # The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or that of the estimate.
 Objective = Literal["estimate", "printed"]
@@ -103,9 +103,8 @@ def minimal_variance_parameters(
     epsilon = check_epsilon(epsilon)
     check_integer("cells", cells, at_least=1)
     check_probability("most_sampled", most_sampled, above_zero=True)
-    check_choice(estimator)
-    if objective not in get_args(Objective):
-        raise ParameterError("objective", f"must be one of {', '.join(get_args(Objective))}", objective)
+    check_choice("estimator", estimator, get_args(Choice))
+    check_choice("objective", objective, get_args(Objective))
     share = check_share(yes_share, cells)
     variance_of = _printed(share) if objective == "printed" else _of_estimate(estimator, share)
 

@@ -19,7 +19,7 @@ from mechanisms.local.common.binary_query import (
 from mechanisms.local.common.estimators import estimate_difference
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
-from mechanisms.parameter import ParameterError, check_probability
+from mechanisms.parameter import ParameterError, check_counts, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_differences_claim
 from mechanisms.privacy.view import ReleasedDifferences, View
@@ -170,13 +170,13 @@ class AnonymizedCancelling(QuestionMechanism):
         weights[:, 0] = 1.0 / self.shift, -1.0 / self.shift
         return LinearEstimator(self.question, weights)
 
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+    def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return (C[⊥1,A] − C[⊥1,B])/π_Y; if not all were counted, counts are scaled by response rates.
 
         Parameters
         ----------
         counts : (2, V, 3) int64
-        counted, asked : (2,) int
+        received : ResponseCounts
             Every device asked in round two was also asked in round one.
 
         Returns
@@ -184,14 +184,14 @@ class AnonymizedCancelling(QuestionMechanism):
         Estimate
             Unbiased; binomial inversion on an ideal channel, else the interval of round one given round two.
         """
-        seen, heard = self._check_tallies(counts)[:, :, 0], self._hear(counted, asked)
-        if not heard.silent:
-            self.linear_estimator.variance(heard)  # rejects devices asked in round two only
+        first, second = counts[:, :, 0]
+        if not received.silent:
+            self.linear_estimator.variance(received)  # rejects devices asked in round two only
         # The count of round one exceeds that of round two, which is independent of the truth, by Bin(YES, π_Y): this is
         # Sampling Privacy with the rounds exchanged.
-        backwards = ResponseCounts(heard.asked[::-1], heard.counted[::-1], truth_round=2)
+        backwards = ResponseCounts(received.asked[::-1], received.counted[::-1], truth_round=2)
         blank = stay_shares(self.shift, self.stay)[0]
-        return estimate_difference(seen[1], seen[0], sampling=self.shift, blank=blank, heard=backwards)
+        return estimate_difference(second, first, sampling=self.shift, blank=blank, received=backwards)
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about a view; published differences of ⊥1 are as in Sampling Privacy with π_s = π_Y."""
@@ -303,10 +303,11 @@ class AnonymizedDeniable(QuestionMechanism):
         ParameterError
             If devices were asked, and in some round none was counted.
         """
-        heard, seen = self._hear(counted, asked), self._check_tallies(counts)
-        if heard.silent:
-            raise ParameterError("counted", "must be above 0 in every round", list(heard.counted))
-        rates = np.array([heard.devices / n if n else 0.0 for n in heard.counted])
+        received = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))
+        if received.silent:
+            raise ParameterError("counted", "must be above 0 in every round", list(received.counted))
+        rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
         _, no = self._solve()
         solved: NDArray[np.float64] = rates @ (no[:, np.newaxis] * seen[:, :, 1])
         return solved

@@ -132,8 +132,8 @@ def laplace_excess(alpha: float) -> float:
 def _of_refreshed(mechanism: SamplingPrivacy, target: Target) -> float:
     """Return the excess kurtosis with refresh, where a device contributes second − λ·first report of cell 1."""
     sampling, refresh, blank = mechanism.sampling, mechanism.refresh, float(mechanism.blanks[1])
-    heard = ResponseCounts.from_truth(target.population, None, None, rounds=2, truth_round=2)
-    weight = float(control_weight(mechanism.blanks[1:2], sampling=sampling, refresh=refresh, heard=heard)[0])
+    received = ResponseCounts.from_truth(target.population, None, None, rounds=2, truth_round=2)
+    weight = float(control_weight(mechanism.blanks[1:2], sampling=sampling, refresh=refresh, received=received)[0])
     again = blank / (1.0 - sampling) if sampling < 1.0 else 0.0
     both = blank * (1.0 - refresh + refresh * again)
     values = np.array([1.0 - weight, 1.0, -weight, 0.0])

@@ -194,8 +194,10 @@ class RefreshedSketch:
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return the standard error of cell 1, (1,)."""
-        heard = ResponseCounts.from_truth(int(true_counts.sum()), None, None, rounds=2, truth_round=2)
-        variance = refreshed_variance(sampling=self.sampling, blank=self.blanks[1:2], refresh=self.refresh, heard=heard)
+        received = ResponseCounts.from_truth(int(true_counts.sum()), None, None, rounds=2, truth_round=2)
+        variance = refreshed_variance(
+            sampling=self.sampling, blank=self.blanks[1:2], refresh=self.refresh, received=received
+        )
         return variance.std_error(true_counts[1:2])
 
 

@@ -95,10 +95,10 @@ def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
     heard = ResponseCounts((devices,), (data.draw(st.integers(1, devices)),), 1)
     said = np.array([data.draw(st.integers(0, heard.counted[0]))])
     counts = np.stack([heard.counted[0] - said, said], axis=-1)[np.newaxis]
-    expected = estimate_proportion(said, true_yes=p, false_yes=q, heard=heard).count
+    expected = estimate_proportion(said, true_yes=p, false_yes=q, received=heard).count
     np.testing.assert_allclose(estimator.count(counts, heard), expected, rtol=1e-9, atol=1e-9 * devices / abs(p - q))
     inside = data.draw(st.integers(0, devices))
-    other = proportion_variance(true_yes=p, false_yes=q, heard=heard)
+    other = proportion_variance(true_yes=p, false_yes=q, received=heard)
     np.testing.assert_allclose(estimator.variance(heard).std_error(inside), other.std_error(inside), rtol=1e-6)
 
 

@@ -105,17 +105,19 @@ def test_a_bit_encoding_states_both_moves(kind, epsilon):
     """Between cells two bits change, to outside one; the claim is the worse, and says both."""
     rival = kind(cells=3, epsilon=epsilon)
     matrix = unary_matrix(rival.true_yes, rival.false_yes, 3)
-    assert rival.epsilon_between_cells == pytest.approx(matrix_epsilon(matrix[1:]), rel=1e-9)
-    assert rival.epsilon_to_outside == pytest.approx(matrix_epsilon(matrix[:2]), rel=1e-9)
-    assert rival.epsilon_to_outside < rival.epsilon_between_cells
+    between = math.log1p(rival.apart / rival.false_yes) + math.log1p(rival.apart / rival.true_no)
+    to_outside = math.log1p(rival.apart / min(rival.false_yes, rival.true_no))
+    assert between == pytest.approx(matrix_epsilon(matrix[1:]), rel=1e-9)
+    assert to_outside == pytest.approx(matrix_epsilon(matrix[:2]), rel=1e-9)
+    assert to_outside < between
     claim = rival.claim(Report(1))
-    assert claim.epsilon == rival.epsilon_between_cells
-    assert f"{rival.epsilon_to_outside:.6g}" in claim.basis
+    assert claim.epsilon == between
+    assert f"{to_outside:.6g}" in claim.basis
     if kind is ThresholdHistogram:
         assert claim.epsilon < epsilon
     else:
         outside = {SymmetricUnary: epsilon / 2, OptimisedUnary: math.log((math.exp(epsilon) + 1) / 2)}[kind]
-        assert rival.epsilon_to_outside == pytest.approx(outside, rel=1e-9)
+        assert to_outside == pytest.approx(outside, rel=1e-9)
         assert claim.epsilon == pytest.approx(epsilon, rel=1e-12)
 
 

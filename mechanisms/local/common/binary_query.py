@@ -1,20 +1,20 @@
 """Binary queries, "are you in cell c?": the answers' distribution, encoding and tally, linear estimators and claims."""
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.local.common.base import BaseMechanism
 from mechanisms.local.common.estimators import estimate_proportion
 from mechanisms.local.common.intervals import QuadraticVariance, invert_tails
 from mechanisms.local.common.packed_bits import (
     AnswerReports,
-    BitReports,
     encode_answers,
     set_answers,
     tally_answers,
@@ -23,14 +23,11 @@ from mechanisms.local.common.packed_bits import (
 )
 from mechanisms.local.common.response_counts import (
     ResponseCounts,
-    check_round,
-    check_truth,
-    check_where,
     estimate_between,
     estimate_nothing,
 )
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
-from mechanisms.parameter import ParameterError, check_counts, check_integer, check_true_counts
+from mechanisms.parameter import ParameterError, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.hockey_stick import check_distribution
 from mechanisms.privacy.report_claims import per_cell_claim, released_reports_claim, shares_claim
@@ -211,27 +208,6 @@ def batch_of_rows(words: int) -> int:
     return max(1, min(BATCH_DEVICES, BATCH_BYTES // (8 * words)))
 
 
-def encode_rows(reports: BitReports, cells: int) -> NDArray[np.int64]:
-    """Return (n, cells, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
-    yes = _check_rows(reports, cells).to_dense().astype(np.int64)
-    return np.stack([1 - yes, yes], axis=-1)
-
-
-def tally_rows(reports: BitReports, cells: int, where: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Return how many of the masked devices answered No and Yes about each cell, (cells, 2) int64."""
-    mask = check_where(where, devices=len(_check_rows(reports, cells)))
-    yes = reports.count_yes(mask)
-    devices = len(reports) if where is None else int(np.count_nonzero(mask))
-    return np.stack([devices - yes, yes], axis=-1)
-
-
-def _check_rows(reports: BitReports, cells: int) -> BitReports:
-    """Reject reports about a different number of cells."""
-    if not isinstance(reports, BitReports) or reports.cells != cells:
-        raise ParameterError("reports", f"must be BitReports about {cells} cells", reports)
-    return reports
-
-
 # Tolerance for rounding errors in the check that the weights are unbiased.
 TOLERANCE = 1e-7
 # Distributions this close count as equal: then no output distinguishes a Yes from a No.
@@ -275,14 +251,14 @@ class LinearEstimator:
         scores: NDArray[np.float64] = (self.question.given * self.weights).sum(axis=2)
         return scores
 
-    def count(self, counts: NDArray[np.int64], heard: ResponseCounts) -> NDArray[np.float64]:
-        """Return the estimates, (cells,), from (rounds, cells, outputs) counts; `heard.silent` must be False."""
-        rates = np.array([heard.devices / n if n else 0.0 for n in heard.counted])
+    def count(self, counts: NDArray[np.int64], received: ResponseCounts) -> NDArray[np.float64]:
+        """Return the estimates, (cells,), from (rounds, cells, outputs) counts; `received.silent` must be False."""
+        rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
         each = np.einsum("rvo,ro->rv", counts.astype(np.float64), self.weights)
-        count: NDArray[np.float64] = rates @ each + self.offset * heard.devices
+        count: NDArray[np.float64] = rates @ each + self.offset * received.devices
         return count
 
-    def estimate(self, counts: NDArray[np.int64], heard: ResponseCounts) -> Estimate:
+    def estimate(self, counts: NDArray[np.int64], received: ResponseCounts) -> Estimate:
         """Return the estimate with its interval, from (rounds, cells, outputs) counts.
 
         If the outputs of a single round have only two different weights, it is the estimate of a proportion, whose
@@ -290,20 +266,20 @@ class LinearEstimator:
         and no skewness, whose step is the greatest change of the estimate by one report. A coverage of 95 % then
         requires the noise of many devices.
         """
-        if heard.silent:
-            return estimate_nothing(heard, counts.shape[1])
+        if received.silent:
+            return estimate_nothing(received, counts.shape[1])
         values = np.unique(self.weights)
         if self.question.rounds == 1 and len(values) == 2:
             heavy = self.weights[0] == values[1]
             yes, no = (float(law[heavy].sum()) for law in self.question.in_round(1))
-            return estimate_proportion(counts[0][:, heavy].sum(axis=1), true_yes=yes, false_yes=no, heard=heard)
-        count, variance = self.count(counts, heard), self.variance(heard)
-        rates = heard.devices / np.maximum(heard.counted, 1)
+            return estimate_proportion(counts[0][:, heavy].sum(axis=1), true_yes=yes, false_yes=no, received=received)
+        count, variance = self.count(counts, received), self.variance(received)
+        rates = received.devices / np.maximum(received.counted, 1)
         step = float((rates * np.ptp(self.weights, axis=1)).max())
-        ends = invert_tails(count, lambda y: (variance.at(y), np.zeros_like(y)), max(step, 1.0), heard.devices)
-        return estimate_between(count, variance, ends, heard)
+        ends = invert_tails(count, lambda y: (variance.at(y), np.zeros_like(y)), max(step, 1.0), received.devices)
+        return estimate_between(count, variance, ends, received)
 
-    def variance(self, heard: ResponseCounts) -> QuadraticVariance:
+    def variance(self, received: ResponseCounts) -> QuadraticVariance:
         """Return the exact variance, given that n_r of the N_r asked in round r were counted.
 
         Let x_r be the contribution of an answer in round r, V_rs its covariances for a device in the cell and U_rs for
@@ -320,15 +296,15 @@ class LinearEstimator:
         ParameterError
             If a round asked more devices than the one in which the truth was fixed.
         """
-        n = heard.devices
-        if max(heard.asked) > n:
-            rule = f"must not exceed the {n} of round {heard.truth_round}, in which the truth is fixed"
-            raise ParameterError("asked", rule, list(heard.asked))
+        n = received.devices
+        if max(received.asked) > n:
+            rule = f"must not exceed the {n} of round {received.truth_round}, in which the truth is fixed"
+            raise ParameterError("asked", rule, list(received.asked))
         if n == 0:
             return QuadraticVariance(0.0, 0.0, 0.0)
-        asked = np.array(heard.asked, dtype=np.float64)
+        asked = np.array(received.asked, dtype=np.float64)
         factor = n / np.maximum.outer(asked, asked)
-        np.fill_diagonal(factor, n / np.array(heard.counted, dtype=np.float64))
+        np.fill_diagonal(factor, n / np.array(received.counted, dtype=np.float64))
         (yes_mean, yes), (no_mean, no) = (self._moments(law) for law in (self.question.yes, self.question.no))
         gap = yes_mean - no_mean
         between = float(((factor - 1.0) * np.multiply.outer(gap, gap)).sum()) / max(n - 1, 1)
@@ -418,12 +394,6 @@ NO, YES, SILENT = range(3)
 # Which count to estimate from: of Yes, of No, of ⊥, or the best combination of all three.
 Choice = Literal["yes", "no", "silent", "best"]
 COUNT_OF = {"no": NO, "yes": YES, "silent": SILENT}
-
-
-def check_choice(choice: str) -> None:
-    """Reject an unknown estimator name."""
-    if choice not in get_args(Choice):
-        raise ParameterError("estimator", f"must be one of {', '.join(get_args(Choice))}", choice)
 
 
 def check_share(share: float | None, cells: int) -> float:
@@ -536,7 +506,7 @@ def _telling(question: Question) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionMechanism(ABC):
+class QuestionMechanism(BaseMechanism):
     """A yes/no question about every cell, answered with one of a few outputs; one set of coins serves all rounds.
 
     A device is a Yes-holder of the question about its own cell and a No-holder of all others. A device outside
@@ -550,9 +520,6 @@ class QuestionMechanism(ABC):
     """
 
     cells: int
-    rounds: ClassVar[int] = 1
-    truth_round: ClassVar[int] = 1
-    sample_law: ClassVar[str] = "exact joint"
     source: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -563,6 +530,37 @@ class QuestionMechanism(ABC):
     @abstractmethod
     def build_question(self) -> Question:
         """Return the distribution of the answers; raise ParameterError if the parameters define none."""
+
+    def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
+        """Return the linear estimate, with each round's counts divided by its response rate.
+
+        Parameters
+        ----------
+        counts : (rounds, V, outputs) int64
+        received : ResponseCounts
+            Every device asked in a later round was also asked in round one.
+
+        Returns
+        -------
+        Estimate
+            Unbiased, with the interval of `LinearEstimator.estimate`.
+
+        Raises
+        ------
+        NotEstimableError
+            If the answers do not determine the count.
+        """
+        return self.linear_estimator.estimate(counts, received)
+
+    def variance(self, received: ResponseCounts) -> QuadraticVariance:
+        """Return the exact variance of the linear estimate.
+
+        Raises
+        ------
+        NotEstimableError
+            If the answers do not determine the count.
+        """
+        return self.linear_estimator.variance(received)
 
     @abstractmethod
     def build_estimator(self) -> LinearEstimator:
@@ -594,22 +592,13 @@ class QuestionMechanism(ABC):
         """Number of devices per batch; their coins and one round's reports take at most about 64 MB."""
         return batch_of_rows(self.question.words(self.cells))
 
-    def warnings(self) -> list[str]:
-        """Return the papers' warnings about these parameters: there are none."""
-        return []
-
-    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
-        """Return the memory of n devices: none."""
-        return NoMemory(n)
-
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> QuestionCoins:
         """Draw every device's answers in all rounds, for its own cell and for any other."""
         return self.question.toss(memory.devices, self.cells, rng=rng)
 
     def answer(self, round: int, truth: Truth, coins: QuestionCoins) -> AnswerReports:  # noqa: A002 - the paper's word
         """Return an answer about every cell; a device outside every cell is a No-holder of each question."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
+        self.check_answer(round, truth, len(coins))
         return self.question.answer(round, truth, coins, self.cells)
 
     def encode(self, reports: AnswerReports) -> Vectors:
@@ -620,52 +609,6 @@ class QuestionMechanism(ABC):
         """Return how often each answer was given about each cell, (V, outputs) int64."""
         return tally_answers(reports, *self.tally_shape, where)
 
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return the linear estimate, with each round's counts divided by its response rate.
-
-        Parameters
-        ----------
-        counts : (rounds, V, outputs) int64
-        counted, asked : (rounds,) int
-            Every device asked in a later round was also asked in round one.
-
-        Returns
-        -------
-        Estimate
-            Unbiased, with the interval of `LinearEstimator.estimate`.
-
-        Raises
-        ------
-        NotEstimableError
-            If the answers do not determine the count.
-        """
-        return self.linear_estimator.estimate(self._check_tallies(counts), self._hear(counted, asked))
-
-    def std_error(
-        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
-        """Return the exact standard error, (V,), for an ideal channel or the given numbers of reports.
-
-        Parameters
-        ----------
-        true_counts : (V + 1,) int
-            Devices outside and in each cell.
-        asked, counted : (rounds,) int, optional
-            An ideal channel by default.
-
-        Raises
-        ------
-        NotEstimableError
-            If the answers do not determine the count.
-        """
-        truth = check_true_counts(true_counts, self.cells)
-        heard = ResponseCounts.from_truth(
-            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
-        )
-        if heard.silent:
-            return np.full(self.cells, np.inf)
-        return self.linear_estimator.variance(heard).std_error(truth[1:])
-
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (rounds, V, outputs) counts: the answers of Y and of N − Y devices, independent between cells."""
         return self.question.sample_counts(check_true_counts(true_counts, self.cells), rng=rng)
@@ -673,11 +616,3 @@ class QuestionMechanism(ABC):
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about a view, computed exactly from the answers that change when a device moves."""
         return question_claim(view, self.question, cells=self.cells, source=self.source)
-
-    def _hear(self, counted: Sequence[int], asked: Sequence[int]) -> ResponseCounts:
-        """Return the checked numbers of devices asked and reports counted."""
-        return ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
-
-    def _check_tallies(self, counts: Counts) -> Counts:
-        """Return the counts of all rounds after checking their shape and dtype."""
-        return check_counts("counts", counts, (self.rounds, *self.tally_shape))
