@@ -13,7 +13,7 @@ import numpy as np
 from mechanisms.algebra.estimator import Estimator
 from mechanisms.algebra.protocol import Answers, Protocol, Tallies
 from mechanisms.parameter import ParameterError, check_epsilon, check_probability
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, dominating_pair, pair_delta, pair_epsilon
 from mechanisms.privacy.view import LinkedReports, Report, View
 
@@ -266,9 +266,6 @@ def no_free_lunch(estimator: Estimator, *, steady: str, other: str | None = None
     told = max(others, key=probabilities.__getitem__) if other is None else other
     square = (estimator.target[told] - wanted) ** 2
     return NoFreeLunch(steady, told, event, probabilities, square / (square + spread[told]))
-
-
-LARGEST_EPSILON = 700.0
 
 
 def growth_floor(protocol: Protocol, *, kind: str, other: str) -> Fraction:

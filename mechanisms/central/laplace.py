@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central.grid_noise import GRID_BASIS, WIDENING, Grid, draw_geometric, draw_rounded_laplace
-from mechanisms.central.release import ValueEstimate, check_bounds, check_held, check_values, clamp
-from mechanisms.central.simple_random_sample import SimpleRandomSample
+from mechanisms.central.release import ValueEstimate, check_held, check_values, clamp
+from mechanisms.central.simple_random_sample import NoisyStatistic, SimpleRandomSample
 from mechanisms.local.common.intervals import LEVEL, invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import check_budget, check_integer, check_probability
@@ -138,7 +138,7 @@ class LaplaceCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceMean:
+class LaplaceMean(NoisyStatistic):
     """The mean of n of N values plus Lap(R/(n·ε_n)), R = upper − lower (HDK sec 4.2), on a public grid.
 
     A sample's release may use ε_n = ln(1 + (N/n)(e^ε − 1)) (HDK theorem 1), so that ε protects the population. One
@@ -164,17 +164,6 @@ class LaplaceMean:
     ParameterError
         If a parameter is out of range.
     """
-
-    epsilon: float
-    lower: float
-    upper: float
-    sample: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check_budget("epsilon", self.epsilon)
-        check_bounds(self.lower, self.upper)
-        check_probability("sample", self.sample, above_zero=True)
 
     def noise_scale(self, devices: int) -> float:
         """Return the scale of the noise on the mean of a sample from N devices: R/(n·ε_n), up to 2^−38 of it."""

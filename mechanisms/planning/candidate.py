@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.target import Target
-from mechanisms.privacy.claim import ClaimKind, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.laplace_noise import PartialDelta
 from mechanisms.privacy.released import ReleasedDelta
@@ -280,7 +280,6 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
     return math.exp(low if excess(low) >= 0.0 else brentq(excess, low, high, xtol=1e-9))
 
 
-LARGEST_EPSILON = 700.0
 # The score if there is no estimate: finite, because minimisers need finite scores.
 IMPOSSIBLE = 1e300
 # The score of an infinite ε: above that of every finite one.

@@ -7,6 +7,11 @@ from typing import Literal
 
 from mechanisms.parameter import ParameterError, check_epsilon
 
+# e^ε overflows a double a little above this; there δ comes only from outputs that reveal the truth with certainty.
+LARGEST_EPSILON = 700.0
+# The same for n·e^ε with a crowd of n devices.
+LARGEST_CROWD_EPSILON = 600.0
+
 ClaimKind = Literal["exact", "bound", "infinite", "unknown"]
 
 

@@ -8,13 +8,10 @@ from numpy.typing import NDArray
 
 from mechanisms.parameter import check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to, window
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, dominating_pair
 from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
-
-# n·e^ε overflows a double for ε above this; there δ comes only from outputs that reveal the truth with certainty.
-LARGEST_EPSILON = 600.0
 
 
 def moved_differences_delta(
@@ -56,7 +53,7 @@ def moved_differences_delta(
     n = check_integer("crowd", crowd, at_least=1)
     m = check_integer("other_crowd", other_crowd, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    factor = math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON))
+    factor = math.exp(min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON))
     least = 0 if k is None else check_integer("k", k, at_least=1)
     if max(n, m) < least:
         return 0.0  # nothing is ever published
@@ -237,7 +234,7 @@ def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k
     """
     n = check_integer("crowd", crowd, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    epsilon = min(check_epsilon(epsilon), LARGEST_EPSILON)
+    epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
     least = 0 if k is None else check_integer("k", k, at_least=1)
     if n < least:
         return 0.0  # nothing is ever published
@@ -274,7 +271,7 @@ def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int 
     least = check_integer("k", k, at_least=1)
     known = check_integer("at_least", at_least, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    factor = math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON))
+    factor = math.exp(min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON))
     slopes = (1.0 - (1.0 - beta) / factor, 1.0 - (1.0 - beta) * factor)
     peaks = {math.ceil(min((least - 1) / slope, LARGEST_CROWD)) for slope in slopes if slope > 0.0}
     # One more crowd on either side, because the peak may be rounded.

@@ -7,15 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_probability
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.report_claims import shares_claim
 from mechanisms.privacy.shuffled import CrowdRatioDelta, shuffled_value_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
-
-# e^ε overflows a double for ε above this; no blank is so unlikely that this matters.
-LARGEST_EPSILON = 700.0
 
 
 @dataclass(frozen=True)

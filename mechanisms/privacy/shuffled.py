@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from mechanisms.kernel import compiled
 from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.view import Shuffled
 
-# e^ε overflows a double for ε above this; δ is 0 there, since ε₀ is smaller.
-LARGEST_EPSILON = 700.0
 # Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
 LARGEST_SUM = 2**13
 
@@ -91,8 +89,6 @@ class ClonesDelta:
         return np.maximum(delta, 0.0)
 
 
-# n·e^ε overflows a double for ε above this.
-LARGEST_CROWD_EPSILON = 600.0
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
 LARGEST_PAIR_SUM = 2**21
 LEAST_RUNS = 4

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from mechanisms.central import LaplaceCounts, LaplaceMean, SmoothMedian, median_smooth_sensitivity
-from mechanisms.central.smooth_sensitivity import median_rank
+from mechanisms.central.release import median_rank
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.laplace_noise import (
     NoisySample,

@@ -417,12 +417,12 @@ def accepted(
 def hypergeometric(devices: int, marked: IntArray, drawn: int) -> FloatArray:
     """Return P(k of n drawn are marked), (rows, most marked + 1) float64, if Y of the N devices are marked."""
     y, k = marked[:, np.newaxis], np.arange(int(marked.max(initial=0)) + 1)
-    total = _log_choose(np.array(devices), np.array(drawn))
-    masses: FloatArray = np.exp(_log_choose(y, k) + _log_choose(devices - y, drawn - k) - total)
+    total = log_choose(np.array(devices), np.array(drawn))
+    masses: FloatArray = np.exp(log_choose(y, k) + log_choose(devices - y, drawn - k) - total)
     return masses
 
 
-def _log_choose(n: IntArray, k: IntArray) -> FloatArray:
+def log_choose(n: IntArray, k: IntArray) -> FloatArray:
     """Return ln C(n, k), or −∞ where C(n, k) is 0."""
     log = gammaln(n + 1.0) - gammaln(np.maximum(k, 0) + 1.0) - gammaln(np.maximum(n - k, 0) + 1.0)
     return np.where((k >= 0) & (k <= n), log, -np.inf)

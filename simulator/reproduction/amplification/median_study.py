@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from mechanisms.central.simple_random_sample import SimpleRandomSample
-from mechanisms.central.smooth_median import SmoothMedian
-from mechanisms.central.smooth_sensitivity import sampled_smooth_sensitivities
+from mechanisms.central.smooth_median import SmoothMedian, sampled_smooth_sensitivities
 from mechanisms.privacy.audit import clopper_pearson
 from simulator.reproduction.amplification.populations import SIZES, DrawnPopulation, N, lognormal, mixture
 from simulator.reproduction.entry import Curve, Drawing
