@@ -3,35 +3,28 @@
 Contains lemma 7: the estimates from every combination of signs.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.common.binary_query import (
-    NO,
     SILENT,
     YES,
     Choice,
-    LinearEstimator,
     Question,
-    QuestionMechanism,
+    ThreeAnswerMechanism,
     build_yes_no_silent,
-    check_share,
-    chosen_estimator,
-    count_covariance,
-    estimator_of_output,
     remainder,
 )
-from mechanisms.local.mechanism import Counts, Estimate
-from mechanisms.parameter import ParameterError, check_choice, check_integer, check_probability, check_true_counts
+from mechanisms.local.mechanism import Counts
+from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymizedLocal(QuestionMechanism):
+class AnonymizedLocal(ThreeAnswerMechanism):
     """Answer Yes, No or ⊥ (ALP eqs 6-7).
 
     A Yes-holder answers ⊥ with probability 1 − π_Y1 − π_Y2, Yes with π_Y1·π_1 + π_Y2·π_2, and No otherwise. A No-holder
@@ -74,16 +67,13 @@ class AnonymizedLocal(QuestionMechanism):
     second_coin: float
     third_coin: float
     estimator: Choice = "best"
-    yes_share: float | None = None
     source: ClassVar[str] = "ALP eqs 6-7"
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
         for field in ("sampling_yes_one", "sampling_yes_two", "sampling_no", "first_coin", "second_coin", "third_coin"):
             check_probability(field, getattr(self, field))
-        check_choice("estimator", self.estimator, get_args(Choice))
         super().__post_init__()
-        object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
 
     def build_question(self) -> Question:
         """Return the distributions of No, Yes and ⊥ (ALP eqs 6-7)."""
@@ -95,24 +85,6 @@ class AnonymizedLocal(QuestionMechanism):
             no=(no * (1.0 - self.third_coin), no * self.third_coin, 1.0 - no),
         )
 
-    def build_estimator(self) -> LinearEstimator:
-        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
-        share = check_share(self.yes_share, self.cells)
-        return chosen_estimator(self.question, self.estimator, yes_share=share, mechanism=type(self).__name__)
-
-    def estimate_by(
-        self, estimator: Choice, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]
-    ) -> Estimate:
-        """Return the estimate of another estimator from the same counts (lemmas 1, 3 and 5, or the best).
-
-        Parameters
-        ----------
-        estimator : {"yes", "no", "silent", "best"}
-        counts : (1, V, 3) int64
-        counted, asked : (1,) int
-        """
-        return replace(self, estimator=estimator).estimate(counts, counted=counted, asked=asked)
-
     def count_std_errors(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return σ("No"), σ("Yes") and σ(⊥) of the counts themselves, (3, V) (lemmas 4, 2 and 6).
 
@@ -121,33 +93,9 @@ class AnonymizedLocal(QuestionMechanism):
         true_counts : (V + 1,) int
             Devices outside and in each cell.
         """
-        variances = np.diagonal(self._count_covariance(true_counts), axis1=1, axis2=2)
-        return np.sqrt(variances.T)
-
-    def estimator_covariance(self, true_counts: Counts) -> NDArray[np.float64]:
-        """Return the exact covariance of the estimators from the counts of No, Yes and ⊥, (V, 3, 3): of rank 2.
-
-        Parameters
-        ----------
-        true_counts : (V + 1,) int
-            Devices outside and in each cell.
-
-        Raises
-        ------
-        NotEstimableError
-            If one of the three counts does not depend on the truth.
-        """
-        name = type(self).__name__
-        slopes = np.array(
-            [estimator_of_output(self.question, output, mechanism=name).weights.sum() for output in (NO, YES, SILENT)]
-        )
-        covariance: NDArray[np.float64] = self._count_covariance(true_counts) * np.multiply.outer(slopes, slopes)
-        return covariance
-
-    def _count_covariance(self, true_counts: Counts) -> NDArray[np.float64]:
-        """Return the exact covariance of the three counts, (V, 3, 3)."""
         truth = check_true_counts(true_counts, self.cells)
-        return count_covariance(self.question, truth[1:], truth.sum() - truth[1:])
+        yes, no = (law - law * law for law in self.question.in_round(1))
+        return np.sqrt(np.multiply.outer(yes, truth[1:]) + np.multiply.outer(no, truth.sum() - truth[1:]))
 
 
 Sign: TypeAlias = Literal[-1, 1]

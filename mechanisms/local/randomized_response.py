@@ -6,13 +6,11 @@ from typing import ClassVar, Literal, get_args
 from mechanisms.local.common.binary_query import (
     YES,
     Answers,
-    Choice,
     LinearEstimator,
     Question,
     QuestionMechanism,
+    ThreeAnswerMechanism,
     build_yes_no_silent,
-    check_share,
-    chosen_estimator,
     estimator_of_output,
 )
 from mechanisms.local.mechanism import NotEstimableError
@@ -128,8 +126,13 @@ class Warner(QuestionMechanism):
         return estimator_of_output(self.question, OUTPUTS.index("Yes"), mechanism=type(self).__name__)
 
 
+def sampling_rates(mechanism: "SampledResponse | SamplingAndNoise") -> tuple[float, float]:
+    """Return π_sYes and π_sNo; by default they are equal."""
+    return mechanism.sampling, mechanism.sampling if mechanism.sampling_no is None else mechanism.sampling_no
+
+
 @dataclass(frozen=True, kw_only=True)
-class SampledResponse(QuestionMechanism):
+class SampledResponse(ThreeAnswerMechanism):
     """Two-coin randomized response of the sampled devices; the others answer ⊥ (SP toy 2).
 
     A sampled device answers truthfully if the first coin is heads, else as the second coin shows. SP eqs 2-5 and, with
@@ -164,8 +167,6 @@ class SampledResponse(QuestionMechanism):
     first_coin: float
     second_coin: float
     sampling_no: float | None = None
-    estimator: Choice = "yes"
-    yes_share: float | None = None
     source: ClassVar[str] = "SP eqs 2-5 and ALP eqs 3-4"
 
     def __post_init__(self) -> None:
@@ -173,15 +174,12 @@ class SampledResponse(QuestionMechanism):
         check_probability("sampling", self.sampling, above_zero=True)
         check_probability("first_coin", self.first_coin, above_zero=True)
         check_probability("second_coin", self.second_coin)
-        no = self.sampling if self.sampling_no is None else check_probability("sampling_no", self.sampling_no)
-        object.__setattr__(self, "sampling_no", no)
-        check_choice("estimator", self.estimator, get_args(Choice))
+        object.__setattr__(self, "sampling_no", check_probability("sampling_no", sampling_rates(self)[1]))
         super().__post_init__()
-        object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
 
     def build_question(self) -> Question:
         """Return the distributions of No, Yes and ⊥ (SP eqs 2-3, ALP eqs 3-4)."""
-        rates = self.sampling, self.sampling if self.sampling_no is None else self.sampling_no
+        rates = sampling_rates(self)
         false_yes = (1.0 - self.first_coin) * self.second_coin
         false_no = (1.0 - self.first_coin) * (1.0 - self.second_coin)
         laws = [
@@ -191,11 +189,6 @@ class SampledResponse(QuestionMechanism):
         # A No-holder's probability of Yes, computed so that it is exactly 0 where no coin outcome leads to Yes.
         laws[1] = (laws[1][0], rates[1] * false_yes, laws[1][2])
         return build_yes_no_silent(yes=laws[0], no=laws[1])
-
-    def build_estimator(self) -> LinearEstimator:
-        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
-        share = check_share(self.yes_share, self.cells)
-        return chosen_estimator(self.question, self.estimator, yes_share=share, mechanism=type(self).__name__)
 
 
 Reading = Literal["noise", "value"]
@@ -245,18 +238,12 @@ class SamplingAndNoise(QuestionMechanism):
         """Check the parameters and fill in the default."""
         check_probability("sampling", self.sampling, above_zero=True)
         check_choice("says", self.says, get_args(Reading))
-        no = self.sampling if self.sampling_no is None else check_probability("sampling_no", self.sampling_no)
-        object.__setattr__(self, "sampling_no", no)
+        object.__setattr__(self, "sampling_no", check_probability("sampling_no", sampling_rates(self)[1]))
         super().__post_init__()
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """π_sYes and π_sNo."""
-        return self.sampling, self.sampling if self.sampling_no is None else self.sampling_no
 
     def build_question(self) -> Question:
         """Return the distributions of No, Yes and ⊥ (SP eq 1, ALP eq 2)."""
-        yes, no = self.rates
+        yes, no = sampling_rates(self)
         said = (0.0, no) if self.says == "noise" else (no, 0.0)
         return build_yes_no_silent(yes=(0.0, yes, 1.0 - yes), no=(*said, 1.0 - no))
 
@@ -268,7 +255,7 @@ class SamplingAndNoise(QuestionMechanism):
         NotEstimableError
             In reading "noise" with one π_s for all devices.
         """
-        yes, no = self.rates
+        yes, no = sampling_rates(self)
         if self.says == "noise" and yes == no:
             raise NotEstimableError(
                 type(self).__name__,

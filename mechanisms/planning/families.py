@@ -1,6 +1,7 @@
 """Planned families of one-round mechanisms and of *Anonymized Local Privacy*, and the table of all families."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from scipy.special import expit
@@ -16,7 +17,7 @@ from mechanisms.local.randomized_response import RandomizedResponse, SampledResp
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 from mechanisms.parameter import ParameterError
-from mechanisms.planning.candidate import Candidate
+from mechanisms.planning.candidate import Candidate, PlannableMechanism
 from mechanisms.planning.sampling_families import RELEASES, SAMPLING, suppressed_elsewhere
 from mechanisms.planning.search import Dial, Family, Make, Shape, find_best
 from mechanisms.planning.target import Target
@@ -27,14 +28,17 @@ FIRST = "the first coin π_1"
 LEAST_LOG_ODDS, GREATEST_LOG_ODDS = -30.0, 30.0
 
 
+def _candidate(kind: Callable[..., PlannableMechanism], target: Target, **parameters: Any) -> Candidate:
+    """Return the candidate of a kind of mechanism with these parameters."""
+    return Candidate(kind(cells=target.cells, **parameters), target, parameters)
+
+
 def _second(shape: Shape) -> float:
     return float(expit(LEAST_LOG_ODDS + shape[0] * (GREATEST_LOG_ODDS - LEAST_LOG_ODDS)))
 
 
 def _coins(target: Target, shape: Shape, first: float) -> Candidate:
-    second = _second(shape)
-    made = RandomizedResponse(cells=target.cells, first_coin=first, second_coin=second)
-    return Candidate(made, target, {"first_coin": first, "second_coin": second})
+    return _candidate(RandomizedResponse, target, first_coin=first, second_coin=_second(shape))
 
 
 def _coin_shapes(_: Target) -> tuple[Shape, ...]:
@@ -42,8 +46,7 @@ def _coin_shapes(_: Target) -> tuple[Shape, ...]:
 
 
 def _warner(target: Target, _: Shape, log_odds: float) -> Candidate:
-    truthful = float(expit(log_odds))
-    return Candidate(Warner(cells=target.cells, truthful=truthful), target, {"truthful": truthful})
+    return _candidate(Warner, target, truthful=float(expit(log_odds)))
 
 
 def best_coins(target: Target) -> Candidate | None:
@@ -69,8 +72,7 @@ def best_yes_laws(target: Target) -> tuple[float, float]:
 
 
 def _sampled(target: Target, _: Shape, first: float) -> Candidate:
-    parameters: dict[str, Any] = {"sampling": 1.0, "first_coin": first, "second_coin": best_second_coin(target)}
-    return Candidate(SampledResponse(cells=target.cells, **parameters), target, parameters)
+    return _candidate(SampledResponse, target, sampling=1.0, first_coin=first, second_coin=best_second_coin(target))
 
 
 def _yes_laws(target: Target, first: float) -> tuple[float, float]:
@@ -81,22 +83,22 @@ def _yes_laws(target: Target, first: float) -> tuple[float, float]:
 
 def _noise(target: Target, _: Shape, first: float) -> Candidate:
     yes, no = _yes_laws(target, first)
-    parameters: dict[str, Any] = {"sampling": yes, "sampling_no": no}
-    return Candidate(SamplingAndNoise(cells=target.cells, **parameters), target, parameters)
+    return _candidate(SamplingAndNoise, target, sampling=yes, sampling_no=no)
 
 
 def _anonymized(target: Target, _: Shape, first: float) -> Candidate:
     yes, no = _yes_laws(target, first)
-    parameters: dict[str, Any] = {
-        "sampling_yes_one": 1.0,
-        "sampling_yes_two": 0.0,
-        "sampling_no": 1.0,
-        "first_coin": yes,
-        "second_coin": 0.0,
-        "third_coin": no,
-        "estimator": "yes",
-    }
-    return Candidate(AnonymizedLocal(cells=target.cells, **parameters), target, parameters)
+    return _candidate(
+        AnonymizedLocal,
+        target,
+        sampling_yes_one=1.0,
+        sampling_yes_two=0.0,
+        sampling_no=1.0,
+        first_coin=yes,
+        second_coin=0.0,
+        third_coin=no,
+        estimator="yes",
+    )
 
 
 BINARY_RANDOMIZERS = (
@@ -120,7 +122,7 @@ EPSILON = "the budget ε"
 
 def _by_epsilon(kind: Any) -> Make:
     def make(target: Target, _: Shape, epsilon: float) -> Candidate:
-        return Candidate(kind(cells=target.cells, epsilon=epsilon), target, {"epsilon": epsilon})
+        return _candidate(kind, target, epsilon=epsilon)
 
     return make
 
@@ -131,20 +133,15 @@ def _between(least: int, most: int, share: float) -> int:
 
 
 def _thresholded(target: Target, shape: Shape, epsilon: float) -> Candidate:
-    parameters = {"epsilon": epsilon, "threshold": round(shape[0], 6)}
-    return Candidate(ThresholdHistogram(cells=target.cells, **parameters), target, parameters)
+    return _candidate(ThresholdHistogram, target, epsilon=epsilon, threshold=round(shape[0], 6))
 
 
 def _hashing(target: Target, shape: Shape, epsilon: float) -> Candidate:
-    buckets = _between(2, MOST_BUCKETS, shape[0])
-    made = LocalHashing(cells=target.cells, epsilon=epsilon, buckets=buckets)
-    return Candidate(made, target, {"epsilon": epsilon, "buckets": buckets})
+    return _candidate(LocalHashing, target, epsilon=epsilon, buckets=_between(2, MOST_BUCKETS, shape[0]))
 
 
 def _subset(target: Target, shape: Shape, epsilon: float) -> Candidate:
-    size = _between(1, target.cells, shape[0])
-    made = SubsetSelection(cells=target.cells, epsilon=epsilon, size=size)
-    return Candidate(made, target, {"epsilon": epsilon, "size": size})
+    return _candidate(SubsetSelection, target, epsilon=epsilon, size=_between(1, target.cells, shape[0]))
 
 
 def _ends(_: Target) -> list[Shape]:
@@ -154,8 +151,7 @@ def _ends(_: Target) -> list[Shape]:
 def _longitudinal(permanent: PermanentStep) -> Make:
     def make(target: Target, shape: Shape, epsilon: float) -> Candidate:
         kept = min(epsilon * (1.0 + 10.0 ** (3.0 * shape[0] - 2.0)), 50.0)
-        parameters: dict[str, Any] = {"epsilon_permanent": kept, "epsilon_first": epsilon, "permanent": permanent}
-        return Candidate(LongitudinalUnary(cells=target.cells, **parameters), target, parameters)
+        return _candidate(LongitudinalUnary, target, epsilon_permanent=kept, epsilon_first=epsilon, permanent=permanent)
 
     return make
 
@@ -166,9 +162,7 @@ def _permanent_shapes(target: Target) -> list[Shape]:
 
 
 def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
-    parameters = {"epsilon": epsilon, "devices": target.population}
-    made = DistributedLaplace(cells=target.cells, epsilon=epsilon, devices=target.population)
-    return Candidate(made, target, parameters)
+    return _candidate(DistributedLaplace, target, epsilon=epsilon, devices=target.population)
 
 
 def _own_vector(target: Target) -> str | None:
@@ -212,8 +206,13 @@ def _first_attempt(target: Target, shape: Shape, twice: float) -> Candidate:
     shift = twice / 2.0
     elsewhere = shift * 10.0 ** (-12.0 * (1.0 - shape[0])) if shape[0] > 0.0 else 0.0
     base = min(max(shift + shape[1] * (1.0 - twice), shift), 1.0 - shift)
-    parameters = {"base": base, "shift_yes": shift, "shift_no": elsewhere}
-    return Candidate(AnonymizedFirstAttempt(cells=target.cells, **parameters), target, parameters)
+    return _candidate(
+        AnonymizedFirstAttempt,
+        target,
+        base=base,
+        shift_yes=shift,
+        shift_no=elsewhere,
+    )
 
 
 def _cancelling(target: Target, shape: Shape, shift: float) -> Candidate:
@@ -234,16 +233,17 @@ def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
     no_third, third = (1.0 - no_second) * no_rest, (1.0 - second) * rest
     yes_third = (1.0 - tilt) * no_third + tilt * third
     moved_on = (1.0 - tilt) * no_third * onward + tilt * third * onward_yes
-    parameters: dict[str, Any] = {
-        "shift": shift,
-        "yes_second": (1.0 - tilt) * no_second + tilt * second,
-        "yes_third": yes_third,
-        "no_second": no_second,
-        "no_third": no_third,
-        "onward": onward,
-        "onward_yes": min(1.0, moved_on / yes_third) if yes_third > 0.0 else 0.0,
-    }
-    return Candidate(AnonymizedDeniable(cells=target.cells, **parameters), target, parameters)
+    return _candidate(
+        AnonymizedDeniable,
+        target,
+        shift=shift,
+        yes_second=(1.0 - tilt) * no_second + tilt * second,
+        yes_third=yes_third,
+        no_second=no_second,
+        no_third=no_third,
+        onward=onward,
+        onward_yes=min(1.0, moved_on / yes_third) if yes_third > 0.0 else 0.0,
+    )
 
 
 def _first_attempt_shapes(target: Target) -> list[Shape]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,17 +49,7 @@ class PlannedClaim:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form: null for a number that is infinite or not known, which `kind` distinguishes."""
-        return {
-            "view": self.view,
-            "queries": self.queries,
-            "crowd": self.crowd,
-            "k": self.k,
-            "devices": self.devices,
-            "epsilon": finite(self.epsilon),
-            "delta": finite(self.delta),
-            "kind": self.kind,
-            "basis": self.basis,
-        }
+        return {**asdict(self), "epsilon": finite(self.epsilon), "delta": finite(self.delta)}
 
 
 @dataclass(frozen=True)
@@ -164,22 +154,9 @@ class Planning:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        target = self.target
         best = self.best
         return {
-            "target": {
-                "cells": target.cells,
-                "population": target.population,
-                "occupancy": target.expected,
-                "view": target.view,
-                "epsilon": target.epsilon,
-                "delta": target.delta,
-                "error": target.error,
-                "queries": target.queries,
-                "crowd": target.crowd,
-                "k": target.k,
-                "simulated": target.simulated,
-            },
+            "target": asdict(self.target),
             "plans": [plan.to_dict() for plan in self.plans],
             "best": None if best is None else best.name,
         }

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from mechanisms.local.common.response_counts import (
     estimate_nothing,
 )
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
-from mechanisms.parameter import ParameterError, check_integer, check_true_counts
+from mechanisms.parameter import ParameterError, check_choice, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.hockey_stick import check_distribution
 from mechanisms.privacy.report_claims import per_cell_claim, released_reports_claim, shares_claim
@@ -411,48 +411,6 @@ def build_yes_no_silent(*, yes: tuple[float, float, float], no: tuple[float, flo
     return Question.build(OUTPUTS, yes=laws[0], no=laws[1])
 
 
-def chosen_estimator(question: Question, choice: Choice, *, yes_share: float, mechanism: str) -> LinearEstimator:
-    """Return the estimator from one count, or the best from all.
-
-    Parameters
-    ----------
-    question : Question
-        Asked once, answered No, Yes or ⊥.
-    choice : {"yes", "no", "silent", "best"}
-    yes_share : float
-        The share of Yes-holders at which "best" has the least variance.
-    mechanism : str
-        The mechanism's name, for the error message.
-
-    Raises
-    ------
-    NotEstimableError
-        If the count does not depend on the truth.
-    """
-    if choice == "best":
-        return estimator_of_least_variance(question, yes_share=yes_share, mechanism=mechanism)
-    return estimator_of_output(question, COUNT_OF[choice], mechanism=mechanism)
-
-
-def count_covariance(question: Question, yes: NDArray[np.int64], no: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the exact covariance (cells, 3, 3) of the counts of No, Yes and ⊥.
-
-    Each kind of device adds a multinomial: Y(diag p − ppᵀ) + (N − Y)(diag q − qqᵀ), of rank 2 at most, since
-    the three counts sum to N.
-
-    Parameters
-    ----------
-    question : Question
-        Asked once.
-    yes, no : (cells,) int64
-        Y and N − Y for each cell.
-    """
-    laws = question.in_round(1)
-    spread = [np.diag(law) - np.multiply.outer(law, law) for law in laws]
-    total: NDArray[np.float64] = np.multiply.outer(yes, spread[0]) + np.multiply.outer(no, spread[1])
-    return total
-
-
 def question_claim(view: View, question: Question, *, cells: int, source: str) -> PrivacyClaim:
     """Return the claim about a view, exact for one query, from the distributions of one or all rounds' answers.
 
@@ -616,3 +574,34 @@ class QuestionMechanism(BaseMechanism):
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about a view, computed exactly from the answers that change when a device moves."""
         return question_claim(view, self.question, cells=self.cells, source=self.source)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreeAnswerMechanism(QuestionMechanism):
+    """A question asked once and answered No, Yes or ⊥, with the count to estimate from as a parameter.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    estimator : {"yes", "no", "silent", "best"}
+        The count to estimate from, or the best combination of all three.
+    yes_share : float, optional
+        The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default.
+    """
+
+    estimator: Choice = "yes"
+    yes_share: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the default."""
+        check_choice("estimator", self.estimator, get_args(Choice))
+        super().__post_init__()
+        object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
+        if self.estimator == "best":
+            share = check_share(self.yes_share, self.cells)
+            return estimator_of_least_variance(self.question, yes_share=share, mechanism=type(self).__name__)
+        return estimator_of_output(self.question, COUNT_OF[self.estimator], mechanism=type(self).__name__)

@@ -422,7 +422,7 @@ def hypergeometric(devices: int, marked: IntArray, drawn: int) -> FloatArray:
     return masses
 
 
-def log_choose(n: IntArray, k: IntArray) -> FloatArray:
+def log_choose(n: IntArray, k: IntArray | int) -> FloatArray:
     """Return ln C(n, k), or −∞ where C(n, k) is 0."""
     log = gammaln(n + 1.0) - gammaln(np.maximum(k, 0) + 1.0) - gammaln(np.maximum(n - k, 0) + 1.0)
     return np.where((k >= 0) & (k <= n), log, -np.inf)
