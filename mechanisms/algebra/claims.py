@@ -263,9 +263,9 @@ def no_free_lunch(estimator: Estimator, *, steady: str, other: str | None = None
         raise ParameterError("other", f"must have another target than {steady!r}: one of {others}", other)
     event = frozenset(answers for answers in protocol.answers if estimator.contribution(answers) != wanted)
     probabilities = {kind: protocol.probability(kind, event) for kind in protocol.kinds}
-    told = max(others, key=probabilities.__getitem__) if other is None else other
-    square = (estimator.target[told] - wanted) ** 2
-    return NoFreeLunch(steady, told, event, probabilities, square / (square + spread[told]))
+    revealed = max(others, key=probabilities.__getitem__) if other is None else other
+    square = (estimator.target[revealed] - wanted) ** 2
+    return NoFreeLunch(steady, revealed, event, probabilities, square / (square + spread[revealed]))
 
 
 def growth_floor(protocol: Protocol, *, kind: str, other: str) -> Fraction:
@@ -289,7 +289,7 @@ def growth_floor(protocol: Protocol, *, kind: str, other: str) -> Fraction:
     """
     of_other, of_kind = protocol.law(other), protocol.law(kind)
     if of_other == of_kind:
-        raise ParameterError("other", f"must not answer by the law of {kind!r}", other)
+        raise ParameterError("other", f"must not have the distribution of {kind!r}", other)
     if any(answers not in of_kind for answers in of_other):
         return Fraction(0)
     return 1 / (sum((p * p / of_kind[answers] for answers, p in of_other.items()), Fraction(0)) - 1)

@@ -248,7 +248,7 @@ class LaplaceMean(NoisyStatistic):
         if self.sample < 1.0:
             basis += (
                 ", calibrated with HDK theorem 1, which is attained where all other values are at a bound; the fewer "
-                "of the devices are drawn the less it tells, so that one device, always drawn, is the worst"
+                "of the devices are drawn the less it reveals, so that one device, always drawn, is the worst case"
             )
         if queries == 1:
             return PrivacyClaim.exact(self.epsilon, SampledLaplaceDelta(self.epsilon, fraction), f"{basis}.")

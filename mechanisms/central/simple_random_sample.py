@@ -252,7 +252,7 @@ class ExactStatistic(SampledStatistic):
         device alone is always drawn.
         """
         check_integer("queries", queries, at_least=1)
-        basis = "With everyone else's value known, an exact statistic tells the last one's"
+        basis = "With all other values known, an exact statistic reveals the last one"
         if self.sample < 1.0:
             basis += " whenever it is drawn, as one device alone always is"
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}.")

@@ -109,7 +109,7 @@ def _check_estimate(
     trial: Harness, findings: Findings, counts: Any, counted: tuple[int, ...], asked: tuple[int, ...]
 ) -> None:
     """Expect four arrays that are consistent with each other, from one query's counts."""
-    where = f"with {counted[0]} of {asked[0]} devices heard"
+    where = f"with {counted[0]} of {asked[0]} devices received"
     estimate = trial.mechanism.estimate(counts, counted=counted, asked=asked)
     for name in ("count", "std_error", "lower", "upper"):
         _expect_floats(findings, f"estimate.{name} {where}", getattr(estimate, name, None), trial.cells)
@@ -305,7 +305,7 @@ def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
     backwards = [mechanism.encode(mechanism.answer(r, one, coins)) for r in range(trial.rounds, 0, -1)]
     findings.expect(
         np.array_equal(np.stack(backwards[::-1], axis=1), first),
-        "reports hang on the order in which rounds are answered",
+        "reports depend on the order in which rounds are answered",
     )
     again = trial.answers(one, trial.toss(FEW, rng=np.random.default_rng(seeds[0])))
     findings.expect(np.array_equal(again, first), "the same generator tosses other coins the second time")

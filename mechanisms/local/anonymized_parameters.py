@@ -223,9 +223,9 @@ def _of_estimate(estimator: Choice, share: float) -> Callable[[Laws], NDArray[np
         mixed = share * p + (1.0 - share) * q
         over = np.divide(1.0, mixed, out=np.zeros_like(mixed), where=mixed > 0.0)
         # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
-        telling = ((p - q) ** 2 * over).sum(axis=1)
+        information = ((p - q) ** 2 * over).sum(axis=1)
         own = (q * q * over).sum(axis=1)
-        variance = np.divide(own, telling, out=np.full(len(laws), np.inf), where=telling > ZERO) - share
+        variance = np.divide(own, information, out=np.full(len(laws), np.inf), where=information > ZERO) - share
         clipped: NDArray[np.float64] = np.maximum(variance, 0.0)
         return clipped
 

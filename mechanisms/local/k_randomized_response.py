@@ -72,10 +72,10 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (1, V + 1) counts: Bin(Y_v, truthful) truthful devices per symbol, one multinomial of the others."""
         truth = check_true_counts(true_counts, self.cells)
-        told = rng.binomial(truth, self.truthful)
-        rest = int(truth.sum() - told.sum())
+        truthful = rng.binomial(truth, self.truthful)
+        rest = int(truth.sum() - truthful.sum())
         blanks = rng.multinomial(rest, np.full(self.symbols, 1.0 / self.symbols))
-        return (told + blanks).astype(np.int64, copy=False)[np.newaxis]
+        return (truthful + blanks).astype(np.int64, copy=False)[np.newaxis]
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about a view: exact for a report, amplified by the other devices' blanks if shuffled."""

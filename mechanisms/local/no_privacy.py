@@ -92,6 +92,6 @@ class NoPrivacy(CategoricalReports):
         if isinstance(view, Report | LinkedReports):
             return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A report is the device's cell.")
         if isinstance(view, ReleasedCounts | Shuffled):
-            basis = "With everyone else's cell known, exact counts tell the last device's."
+            basis = "With all other devices' cells known, exact counts reveal the last one."
             return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
         return shares_claim(view, linked=self.claim(LinkedReports(queries=view.queries)))

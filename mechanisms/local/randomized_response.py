@@ -111,7 +111,9 @@ class Warner(QuestionMechanism):
         """Check the parameters."""
         check_probability("truthful", self.truthful)
         if self.truthful == 0.5:
-            raise ParameterError("truthful", "must not be 1/2, where an answer says nothing", self.truthful)
+            raise ParameterError(
+                "truthful", "must not be 1/2, where an answer does not depend on the truth", self.truthful
+            )
         super().__post_init__()
 
     def build_question(self) -> Question:
@@ -259,7 +261,7 @@ class SamplingAndNoise(QuestionMechanism):
         if self.says == "noise" and yes == no:
             raise NotEstimableError(
                 type(self).__name__,
-                "one equation, E[C] = π_s·(YES + NO), and two unknowns, since a sampled device says Yes whatever its "
-                "truth (SP sec 3.2).",
+                "one equation, E[C] = π_s·(YES + NO), and two unknowns, since a sampled device answers Yes whatever "
+                "its truth (SP sec 3.2).",
             )
         return estimator_of_output(self.question, YES, mechanism=type(self).__name__)

@@ -119,13 +119,13 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
         sentences.append(f"sampling: the paper asks for less than 1/2 (SP sec 3.1), got {sampling:g}.")
     if blank_zero == 0.0:
         sentences.append(
-            "blank_zero: with π_0 = 0 an answer 0 in round one says that the device is sampled and will tell the "
-            "truth, and in round two that it is outside every cell."
+            "blank_zero: with π_0 = 0 an answer 0 in round one reveals that the device is sampled and will report "
+            "the truth, and in round two that it is outside every cell."
         )
     if np.min(blanks) == 0.0:
         sentences.append(
-            "blank: a value that no blank face says is answered in round two by its own devices only, which tells "
-            "with certainty."
+            "blank: a value of probability 0 as a blank is reported in round two by its own devices only, which "
+            "reveals the truth with certainty."
         )
     return sentences
 

@@ -111,7 +111,7 @@ class ViewBound:
         """The reason: that of the mechanism's own claim, and that of the claim which bounds it, if any."""
         if not self.made_from or self.own.delta_kind == "exact":
             return self.own.basis
-        return f"{self.own.basis} At most what it is made from tells: {self.made_from[0].basis}"
+        return f"{self.own.basis} It reveals at most what it is computed from: {self.made_from[0].basis}"
 
 
 def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
@@ -205,18 +205,18 @@ class RoughDelta(RememberedDelta):
         law = np.bincount(index, masses - above, PLACES) + np.bincount((index + 1) % PLACES, above, PLACES)
         summed = np.fft.irfft(np.fft.rfft(law) ** self.queries, PLACES)
         total = self.queries * mean + step * np.fft.fftfreq(PLACES, 1.0 / PLACES)
-        told = -np.expm1(np.minimum(epsilon - total, 0.0))
-        return min(1.0, max(0.0, 1.0 - kept**self.queries + float(summed @ told)))
+        revealed = -np.expm1(np.minimum(epsilon - total, 0.0))
+        return min(1.0, max(0.0, 1.0 - kept**self.queries + float(summed @ revealed)))
 
 
-def tell_once(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
+def cached_bound(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
     """Return the result of `bound_view` with cached compositions, or approximate ones if `rough`.
 
     A composition that would take too long is bounded by basic composition.
     """
-    told = bound_view(mechanism, view, devices=devices)
+    bound = bound_view(mechanism, view, devices=devices)
     kind = RoughDelta if rough else RememberedDelta
-    return ViewBound(view, _recomposed(told.own, kind), tuple(_recomposed(claim, kind) for claim in told.made_from))
+    return ViewBound(view, _recomposed(bound.own, kind), tuple(_recomposed(claim, kind) for claim in bound.made_from))
 
 
 def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClaim:
@@ -239,14 +239,14 @@ def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDe
     return kind(composed.p, composed.q, composed.queries, composed.interval)
 
 
-def margin(told: ViewBound, epsilon: float, delta: float, *, fixed: bool = False) -> float:
+def margin(bound: ViewBound, epsilon: float, delta: float, *, fixed: bool = False) -> float:
     """Return `ViewBound.margin`, evaluating the cheapest bounds first.
 
     If (ε, δ) is proved to hold, the value may differ from `ViewBound.margin`, but it is at most 0 too.
 
     Parameters
     ----------
-    told : ViewBound
+    bound : ViewBound
     epsilon, delta : float
     fixed : bool
         Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only through
@@ -254,7 +254,7 @@ def margin(told: ViewBound, epsilon: float, delta: float, *, fixed: bool = False
         ln ε₀ is above it, instead of a margin of δ.
     """
     least = math.inf
-    for claim in sorted((told.own, *told.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
+    for claim in sorted((bound.own, *bound.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
         curve, left = claim.curve, claim
         if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(curve.shuffled, ClonesDelta):
             clones = curve.shuffled
@@ -262,7 +262,7 @@ def margin(told: ViewBound, epsilon: float, delta: float, *, fixed: bool = False
             least = min(least, math.log(clones.epsilon / most))
             left = curve.local
         if least > 0.0:
-            least = min(least, ViewBound(told.view, left).margin(epsilon, delta))
+            least = min(least, ViewBound(bound.view, left).margin(epsilon, delta))
     return least
 
 
@@ -346,11 +346,11 @@ class Candidate:
         return self.mechanism.claim(ReleasedDifferences(1)).kind != "unknown"
 
     @cached_property
-    def told(self) -> tuple[ViewBound, ...]:
+    def bounds(self) -> tuple[ViewBound, ...]:
         """The bounds of the target's views."""
         views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
         devices = self.target.population
-        return tuple(tell_once(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
+        return tuple(cached_bound(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
 
     @cached_property
     def excess(self) -> float:
@@ -366,11 +366,11 @@ class Candidate:
 
     def _margin(self, epsilon: float, *, fixed: bool = False) -> float:
         """Return the greatest margin of (ε, the target's δ) over the target's views: at most 0 if it holds for all."""
-        return max(margin(told, epsilon, self.target.delta, fixed=fixed) for told in self.told)
+        return max(margin(bound, epsilon, self.target.delta, fixed=fixed) for bound in self.bounds)
 
     def delta(self, epsilon: float) -> float:
         """Return δ at this ε, the greatest over the target's views; NaN if it is not known for one of them."""
-        deltas = [told.delta(epsilon)[0] for told in self.told]
+        deltas = [bound.delta(epsilon)[0] for bound in self.bounds]
         return math.nan if any(math.isnan(delta) for delta in deltas) else max(deltas)
 
     @cached_property
@@ -378,7 +378,7 @@ class Candidate:
         """The least ε known at the target's δ; infinite if no finite one is known."""
         delta = self.target.delta
         if delta == 0.0:
-            always = max((told.epsilon for told in self.told), default=math.nan, key=_unknown_last)
+            always = max((bound.epsilon for bound in self.bounds), default=math.nan, key=_unknown_last)
             return always if math.isfinite(always) else math.inf
         low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
         if not self.rough:

@@ -169,8 +169,8 @@ def _own_vector(target: Target) -> str | None:
     if target.epsilon is None or target.view.startswith("released"):
         return None
     return (
-        f"A device's own vector is its cell but for 1/N of the noise: some entry tells with about ln N = "
-        f"{math.log(target.population):.3g} a changed count, however much noise there is in all. Sound only where no "
+        f"A device's own vector is its cell plus 1/N of the noise: some entry reveals a changed count with about "
+        f"ln N = {math.log(target.population):.3g}, however much noise is added in total. It is private only where no "
         "server sees a vector: behind secret shares."
     )
 

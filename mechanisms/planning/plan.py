@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from mechanisms.planning.candidate import Candidate, ViewBound, tell_once
+from mechanisms.planning.candidate import Candidate, ViewBound, cached_bound
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.families import families_named
 from mechanisms.planning.search import Family
@@ -204,7 +204,7 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
         reason = family.reason(target) or _why_none(family, target)
         return Plan(family.name, family.kind, meets=False, reason=reason)
     if math.isinf(found.std_error):
-        reason = f"Met only with {family.letter} = {found.dial:.4g}, where the answers say nothing to estimate from."
+        reason = f"Met only with {family.letter} = {found.dial:.4g}, where the answers do not depend on the truth."
         return Plan(family.name, family.kind, meets=False, reason=reason)
     pointless = family.pointless(target, found)
     if pointless is not None:
@@ -239,17 +239,17 @@ def _finished(family: Family, found: Candidate) -> Candidate | None:
 def _why_none(family: Family, target: Target) -> str:
     """Return why no value of the dial meets the target, with the error or δ at the end of its range."""
     if target.error is not None:
-        most = family.most_telling(target)
+        most = family.least_private(target)
         least = math.inf if most is None else most.std_error
         return f"Even with {family.letter} = {family.dial.high:g} its error is {least:.4g} vehicles."
-    candidate = family.least_telling(target)
+    candidate = family.most_private(target)
     if candidate is None:
         return "No parameters in reach meet it."
-    for told in candidate.told:
-        if told.kind == "infinite" and target.delta == 0.0:
-            return f"No finite ε holds for {told.view.name}, so δ = 0 is out of reach: {told.own.basis}"
-        if math.isnan(told.delta(target.epsilon or 0.0)[0]):
-            return f"What {told.view.name} tells is not known: {told.own.basis}"
+    for bound in candidate.bounds:
+        if bound.kind == "infinite" and target.delta == 0.0:
+            return f"No finite ε holds for {bound.view.name}, so δ = 0 is out of reach: {bound.own.basis}"
+        if math.isnan(bound.delta(target.epsilon or 0.0)[0]):
+            return f"What {bound.view.name} reveals is not known: {bound.own.basis}"
     found = candidate.delta(target.epsilon or 0.0)
     return (
         f"Even with {family.letter} = {family.dial.low:g}, where its error is {candidate.std_error:.4g} vehicles, "
@@ -270,7 +270,7 @@ def _remark(family: Family, found: Candidate) -> str | None:
         grows = ", and it grows as √N" if growth > 9.0 else ", however many are asked" if growth < 1.01 else ""
     return (
         f"Met only with {family.letter} = {found.dial:.4g}, where the error is {found.std_error:,.4g} vehicles in a "
-        f"cell of {target.expected:,}{grows}: to answer 0 everywhere errs less."
+        f"cell of {target.expected:,}{grows}: an estimate of 0 everywhere has less error."
     )
 
 
@@ -282,15 +282,15 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
         epsilon = found.epsilon if math.isfinite(found.epsilon) else SHOWN_EPSILON
     rows: list[PlannedClaim] = []
     for view in _views(found):
-        told = tell_once(found.mechanism, view, devices=target.population)
-        delta, delta_kind = told.delta(epsilon)
-        rows += [_row(told, told.epsilon, _at_none(told), told.kind), _row(told, epsilon, delta, delta_kind)]
+        bound = cached_bound(found.mechanism, view, devices=target.population)
+        delta, delta_kind = bound.delta(epsilon)
+        rows += [_row(bound, bound.epsilon, _at_none(bound), bound.kind), _row(bound, epsilon, delta, delta_kind)]
     return tuple(rows)
 
 
-def _at_none(told: ViewBound) -> float:
+def _at_none(bound: ViewBound) -> float:
     """Return 0, the δ of the first claim of a view, or NaN if nothing is known."""
-    return math.nan if told.kind == "unknown" else 0.0
+    return math.nan if bound.kind == "unknown" else 0.0
 
 
 def _views(found: Candidate) -> list[View]:
@@ -306,8 +306,8 @@ def _views(found: Candidate) -> list[View]:
     return views
 
 
-def _row(told: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedClaim:
-    view = told.view
+def _row(bound: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedClaim:
+    view = bound.view
     numbers = {field: getattr(view, field, None) for field in ("crowd", "k", "devices")}
     return PlannedClaim(
         view=view.name,
@@ -316,5 +316,5 @@ def _row(told: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedCla
         epsilon=epsilon if not np.isnan(epsilon) else math.nan,
         delta=delta,
         kind=kind,
-        basis=told.basis,
+        basis=bound.basis,
     )

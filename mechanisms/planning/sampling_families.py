@@ -84,7 +84,7 @@ def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
 def _trusted(target: Target) -> str | None:
     if target.view in RELEASED:
         return None
-    return f"A trusted server hears every device's cell: it hides nothing from {target.view}, only from who reads it."
+    return f"A trusted server receives every device's cell: it hides nothing from {target.view}, only from its readers."
 
 
 def _not_suppressible(target: Target) -> str | None:
@@ -97,7 +97,7 @@ def _certain(target: Target) -> str | None:
     if target.epsilon is None or target.delta > 0.0:
         return None
     return (
-        "All k sampled of a crowd of k tell that a device was there, so δ ≥ β^k at every ε: δ = 0 would need no device "
+        "If all k of a crowd of k are sampled, the device was there, so δ ≥ β^k at every ε: δ = 0 would need no device "
         "sampled, and an error without end."
     )
 
@@ -218,7 +218,7 @@ def _finish_refreshed(target: Target, parameters: Mapping[str, Any]) -> Sampling
 
 def _not_refreshed(target: Target) -> str | None:
     if target.view.startswith(("report", "shuffled")):
-        return "Refreshing changes no single round's law: for a round alone it is sampling_privacy with more error."
+        return "Refreshing does not change a single round's distribution: there it is sampling_privacy with more error."
     if target.k is not None:
         return "Its published estimate is no whole number that could be compared with k; suppression is not planned."
     return None
@@ -228,7 +228,7 @@ def suppressed_elsewhere(target: Target) -> str | None:
     """Return the refusal if k is given: suppression is planned for sampling_privacy, whose differences are the same."""
     if target.k is None:
         return None
-    return "Its published differences have the law of sampling_privacy's; suppressing them is planned there."
+    return "Its published differences have the distribution of sampling_privacy's; suppression is planned there."
 
 
 def _not_suppressed(target: Target) -> str | None:
@@ -244,7 +244,7 @@ def _no_better(target: Target, found: Candidate) -> str | None:
     plain = find_best(_plain, PROBABILITY, target, tuple(_plain_shapes(target)))
     if plain is None or not plain.score <= found.score * 1.001:
         return None
-    return "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and tells no more."
+    return "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and reveals no more."
 
 
 def _needs_delta(target: Target) -> str | None:
@@ -252,13 +252,13 @@ def _needs_delta(target: Target) -> str | None:
         return None
     if target.view == "linked_reports":
         return (
-            "Linked reports tell the cell with probability π_s at every ε (answers 0, then v): δ = 0 would need "
+            "Linked reports reveal the cell with probability π_s at every ε (answers 0, then v): δ = 0 would need "
             "π_s = 0, and an error without end."
         )
     if target.view.startswith("released"):
         crowd = target.known_crowd
         return (
-            f"Differences of a cell are Bin(n, π_s): all n sampled tell that the device was there, so δ ≥ π_s^n at "
+            f"Differences of a cell are Bin(n, π_s): if all n are sampled, the device was there, so δ ≥ π_s^n at "
             f"every ε (n = {crowd}); δ = 0 would need π_s = 0, and an error without end."
         )
     return None

@@ -424,11 +424,11 @@ class Family:
                 found.append(candidate)
         return min(found, key=lambda candidate: candidate.score, default=None)
 
-    def least_telling(self, target: Target) -> Candidate | None:
+    def most_private(self, target: Target) -> Candidate | None:
         """Return the candidate with its dial at the low end: the most private one."""
         return self._at(target, self.dial.low)
 
-    def most_telling(self, target: Target) -> Candidate | None:
+    def least_private(self, target: Target) -> Candidate | None:
         """Return the candidate with its dial at the high end: the least private one."""
         return self._at(target, self.dial.high)
 

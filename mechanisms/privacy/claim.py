@@ -57,7 +57,7 @@ class PrivacyClaim:
     def __post_init__(self) -> None:
         """Check that the kind, ε and the curve are consistent."""
         if not self.basis:
-            raise ParameterError("basis", "must say why", self.basis)
+            raise ParameterError("basis", "must state the reason", self.basis)
         if (self.kind == "infinite") != math.isinf(self.epsilon):
             raise ParameterError(
                 "epsilon",

@@ -358,7 +358,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
     if noise.share >= 1.0:
         # f(k − 1)/f(k) is 1/α for k ≥ 1 and α elsewhere: P(k ≥ 1) = 1/(1 + α) for each changed count.
         claim = mirror_claim(
-            telling=(1.0 / (1.0 + math.exp(-noise.decay))) ** changed,
+            distinguishing=(1.0 / (1.0 + math.exp(-noise.decay))) ** changed,
             epsilon=changed * noise.decay,
             queries=queries,
             source=f"{source}: discrete Laplace noise on each count, of which a move changes {changed} by 1",
@@ -369,7 +369,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
         return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
     basis = (
         f"{source}: {noise.share:.6g} of discrete Laplace noise on each count, of which a move changes {changed} by 1; "
-        "ε from its law at 0 and 1, where it tells most, and δ bounded by its law with the tails lumped."
+        "ε from its distribution at 0 and 1, where it reveals most, and δ bounded by it with the tails merged."
     )
     return PrivacyClaim(
         "exact", queries * changed * noise.epsilon, "bound", basis, PartialDelta(noise, changed, queries)
@@ -451,7 +451,9 @@ def noisy_sample_claim(
     """
     decay, _ = sample_privacy(epsilon=epsilon, share=sampling)
     if sampling == 1.0:
-        return mirror_claim(telling=1.0 / (1.0 + math.exp(-decay)), epsilon=decay, queries=queries, source=source)
+        return mirror_claim(
+            distinguishing=1.0 / (1.0 + math.exp(-decay)), epsilon=decay, queries=queries, source=source
+        )
     used = 1 if crowd is None else min(crowd, LARGEST_CROWD)
     noisy = NoisySample(used, sampling, decay)
     basis = f"{source}; β = {sampling:g} of the devices, drawn one by one (LQS theorem 1, attained)"

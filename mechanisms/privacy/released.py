@@ -67,12 +67,12 @@ def moved_differences_delta(
 def _direction(entered: "_Cell", left: "_Cell", factor: float) -> float:
     """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
     # Outputs of the second cell in ascending order: the lowest are the strongest evidence that the device is not there.
-    told = np.concatenate([[0.0], np.cumsum(left.absent)])
+    without = np.concatenate([[0.0], np.cumsum(left.absent)])
     against = np.concatenate([[0.0], np.cumsum(left.present)])
     # present/absent of the first times absent/present of the second exceeds e^ε.
     bound = factor * entered.ratio
     up_to = np.searchsorted(-left.ratio, -bound, side="left")
-    gain = entered.present * told[up_to] - factor * entered.absent * against[up_to]
+    gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
     return float(np.maximum(gain, 0.0).sum())
 
 
@@ -172,7 +172,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
         "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ a bound, attained for one query where only the crowd was asked.
     """
     basis = (
-        "K and the unsampled blanks of round one, for one device between the cell and outside, everyone else known "
+        "K and the unsampled blanks of round one, for one device between the cell and outside, all others known "
         "(from SP eqs 6-16)"
     )
     if sampling == 1.0:
@@ -372,7 +372,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
     return PrivacyClaim.bound(
         math.inf,
         ReleasedDelta(view, sampling, composed),
-        f"{basis}; over T queries the lesser of T·δ(ε/T) and the composed privacy loss distribution of a pair that "
+        f"{basis}; over T queries the smaller of T·δ(ε/T) and the composed privacy loss distribution of a pair that "
         "dominates both directions.",
     )
 
@@ -380,7 +380,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
 def _basis(view: ReleasedDifferences) -> str:
     """Return the basis of the claim, without a full stop."""
     suppressed = "" if view.k is None else f", differences below {view.k} suppressed"
-    known = f"the number queried fixed, everyone else known{suppressed} (from SP eqs 11-16)"
+    known = f"the number queried fixed, all others known{suppressed} (from SP eqs 11-16)"
     if view.crowd is None:
         return (
             "D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell, at the "

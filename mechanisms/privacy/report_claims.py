@@ -26,7 +26,7 @@ class MirrorDelta:
 
     Parameters
     ----------
-    telling : float
+    distinguishing : float
         a, the probability of the outputs that are e^ε₁ times as likely under P as under Q.
     epsilon : float
         ε₁ of one query.
@@ -34,23 +34,23 @@ class MirrorDelta:
         T.
     """
 
-    telling: float
+    distinguishing: float
     epsilon: float
     queries: int = 1
 
     def __call__(self, epsilon: float) -> float:
         """Return δ at this ε."""
         if self.queries == 1:
-            return self.telling * max(0.0, -math.expm1(min(epsilon - self.epsilon, 0.0)))
+            return self.distinguishing * max(0.0, -math.expm1(min(epsilon - self.epsilon, 0.0)))
         losses = self.epsilon * np.arange(1, self.queries + 1)
         return math.fsum(self._walk()[self.queries + 1 :] * -np.expm1(np.minimum(epsilon - losses, 0.0)))
 
     @property
     def pair(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         """P and Q of one query."""
-        other = self.telling * math.exp(-self.epsilon)
-        rest = max(0.0, 1.0 - self.telling - other)
-        return (self.telling, other, rest), (other, self.telling, rest)
+        other = self.distinguishing * math.exp(-self.epsilon)
+        rest = max(0.0, 1.0 - self.distinguishing - other)
+        return (self.distinguishing, other, rest), (other, self.distinguishing, rest)
 
     def _walk(self) -> NDArray[np.float64]:
         """Return P(m) for m = −T…T, (2T + 1,) float64."""
@@ -72,7 +72,7 @@ def convolved(masses: tuple[float, ...], times: int) -> NDArray[np.float64]:
     return law
 
 
-def mirror_claim(*, telling: float, epsilon: float, queries: int, source: str) -> PrivacyClaim:
+def mirror_claim(*, distinguishing: float, epsilon: float, queries: int, source: str) -> PrivacyClaim:
     """Return the claim of a view in which any two truths give a mirrored pair or a post-processing of it.
 
     The pair distinguishes two different truths at a query; two equal truths are not distinguished. So any two journeys
@@ -81,7 +81,7 @@ def mirror_claim(*, telling: float, epsilon: float, queries: int, source: str) -
 
     Parameters
     ----------
-    telling : float
+    distinguishing : float
         Probability, in one query, of outputs e^ε times as likely under the truth as under the other truth.
     epsilon : float
         ε of one query.
@@ -95,12 +95,12 @@ def mirror_claim(*, telling: float, epsilon: float, queries: int, source: str) -
     PrivacyClaim
         Exact: ε·T at δ = 0, and δ in closed form; for more than 4,096 queries δ is a bound.
     """
-    curve = MirrorDelta(telling, epsilon, queries)
+    curve = MirrorDelta(distinguishing, epsilon, queries)
     if queries == 1:
         return PrivacyClaim.exact(epsilon, curve, f"{source}.")
     basis = f"{source}; over T queries T·ε at δ = 0, attained by two journeys that differ at every query"
     if queries <= EXACT_QUERIES:
-        return PrivacyClaim.exact(queries * epsilon, curve, f"{basis}, and the exact law of the summed loss.")
+        return PrivacyClaim.exact(queries * epsilon, curve, f"{basis}, and the exact distribution of the summed loss.")
     bound = ComposedDelta.from_pair(*curve.pair, queries=queries)
     basis = f"{basis}, and δ by composing the privacy loss distribution."
     return PrivacyClaim("exact", queries * epsilon, "bound", basis, bound)
@@ -122,8 +122,8 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
     """
     if view.colluding < view.servers:
         basis = (
-            f"{view.colluding} of {view.servers} additive shares are uniform whatever they share, so they tell nothing "
-            "(of the shares alone; what the released sums show is another view)."
+            f"{view.colluding} of {view.servers} additive shares are uniform for every report, so they reveal nothing "
+            "(about the shares alone; the released sums are another view)."
         )
         return PrivacyClaim.exact(0.0, ConstantDelta(0.0), basis)
     return replace(linked, basis=f"All {view.servers} servers' shares add up to the reports: {linked.basis}")
@@ -158,8 +158,8 @@ def one_round_claim(view: View, report: Callable[[int], PrivacyClaim]) -> Privac
 def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
     """Return the claim of published counts, from the claim of the device's reports that they are made of."""
     if report.curve is None or not math.isfinite(report.epsilon):
-        return PrivacyClaim.unknown("A report has no finite ε, and what published counts hide of it is not computed.")
-    basis = f"Counts are made from the report without its truth, so they tell at most as much. {report.basis}"
+        return PrivacyClaim.unknown("A report has no finite ε, and how much published counts hide is not computed.")
+    basis = f"Counts are computed from the report without its truth, so they reveal at most as much. {report.basis}"
     return PrivacyClaim.bound(report.epsilon, report.curve, basis)
 
 
@@ -238,7 +238,9 @@ def binary_answer_claim(
             f"Two answers change when a device moves between cells, ε = {between:.6g}; one when it leaves every cell, "
             f"ε = {outside:.6g}, which the first bounds ({source})"
         )
-        return mirror_claim(telling=true_yes * (1.0 - false_yes), epsilon=between, queries=queries, source=source)
+        return mirror_claim(
+            distinguishing=true_yes * (1.0 - false_yes), epsilon=between, queries=queries, source=source
+        )
     composed = per_cell_claim(yes, no, cells=1, queries=queries, source=source)
     epsilon = queries * max(yes_loss, no_loss)
     if queries == 1:

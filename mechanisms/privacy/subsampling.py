@@ -217,7 +217,9 @@ def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyCl
         return PrivacyClaim.unknown("LQS theorem 5 is about differences suppressed below some k; none are here.")
     if view.other_crowd is not None:
         return PrivacyClaim.unknown("LQS theorem 5 is about one device there or not there, not about two cells.")
-    basis = "LQS theorem 5, β = π_s, at the worst crowd of all; all k sampled of a crowd of k tell with certainty"
+    basis = (
+        "LQS theorem 5, β = π_s, at the worst of all crowds; if all k of a crowd of k are sampled, the device was there"
+    )
     if sampling == 1.0:
         return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 nothing is sampled out.")
     more = "" if view.queries == 1 else "; over T queries T·δ(ε/T), by basic composition"

@@ -73,8 +73,8 @@ def test_laws_that_are_none_are_named():
 
 def test_a_question_names_what_tells():
     question = Question.build(("a", "b"), yes={(0, 0): 0.5, (0, 1): 0.5}, no={(0, 0): 0.9, (1, 1): 0.1})
-    assert question.told_by_yes == ((0, 1),)
-    assert question.told_by_no == ((1, 1),)
+    assert question.only_from_yes == ((0, 1),)
+    assert question.only_from_no == ((1, 1),)
     assert question.name((0, 1)) == "(a, b)"
     yes, no = question.in_round(2)
     np.testing.assert_allclose(yes, [0.5, 0.5])

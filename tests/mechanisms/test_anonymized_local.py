@@ -153,7 +153,7 @@ def test_lemma_seven_says_three_sigmas_coincide_and_two_do():
     assert no == 0.0
     counts = np.array([[[0, 147, 953]]])
     with pytest.raises(
-        NotEstimableError, match=r"the count of No says nothing about the truth.* with one probability, 0"
+        NotEstimableError, match=r"the count of No does not depend on the truth.* with the same probability, 0"
     ):
         dataclasses.replace(ALL_YES, estimator="no").estimate(counts, counted=[1100], asked=[1100])
     by = [

@@ -192,7 +192,7 @@ def test_the_walk_of_losses_agrees_with_the_accountant(share, epsilon, queries):
 
 
 def test_beyond_many_queries_delta_is_a_bound():
-    claim = mirror_claim(telling=0.02, epsilon=0.1, queries=EXACT_QUERIES + 1, source="x")
+    claim = mirror_claim(distinguishing=0.02, epsilon=0.1, queries=EXACT_QUERIES + 1, source="x")
     exact = MirrorDelta(0.02, 0.1, EXACT_QUERIES + 1)
     assert (claim.kind, claim.delta_kind) == ("exact", "bound")
     assert exact(2.0) <= claim.delta(2.0) <= exact(1.5)

@@ -124,12 +124,12 @@ class Question:
         return np.array(self.yes) @ given, np.array(self.no) @ given
 
     @property
-    def told_by_yes(self) -> tuple[Answers, ...]:
+    def only_from_yes(self) -> tuple[Answers, ...]:
         """The answers that only a device in the cell can give."""
         return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if p > 0.0 and q == 0.0)
 
     @property
-    def told_by_no(self) -> tuple[Answers, ...]:
+    def only_from_no(self) -> tuple[Answers, ...]:
         """The answers that only a device not in the cell can give."""
         return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if q > 0.0 and p == 0.0)
 
@@ -344,8 +344,8 @@ def estimator_of_output(question: Question, output: int, *, mechanism: str) -> L
     if abs(gap) <= SAME:
         raise NotEstimableError(
             mechanism,
-            f"the count of {question.outputs[output]} says nothing about the truth, since devices in the cell and "
-            f"others give it with one probability, {yes[output]:g}.",
+            f"the count of {question.outputs[output]} does not depend on the truth, since devices in the cell and "
+            f"others give it with the same probability, {yes[output]:g}.",
         )
     weights = np.zeros((1, len(question.outputs)))
     weights[0, output] = 1.0 / gap
@@ -377,7 +377,7 @@ def estimator_of_least_variance(question: Question, *, yes_share: float, mechani
     means = np.stack([np.array(law) @ given for law in (question.yes, question.no)])
     if np.abs(means[0] - means[1]).max() <= SAME:
         raise NotEstimableError(
-            mechanism, "devices in the cell and others answer alike, so the counts say nothing about the truth."
+            mechanism, "devices in the cell and others answer alike, so the counts do not depend on the truth."
         )
     covariance = sum(
         share * (given.T * np.array(law)) @ given - share * np.multiply.outer(mean, mean)
@@ -429,8 +429,8 @@ def question_claim(view: View, question: Question, *, cells: int, source: str) -
     PrivacyClaim
         Its basis names an answer that reveals the truth with certainty, if there is one.
     """
-    telling = _telling(question)
-    whole = f"{source}; {telling}" if telling else source
+    certain = _certain_answers(question)
+    whole = f"{source}; {certain}" if certain else source
 
     def linked(queries: int) -> PrivacyClaim:
         return per_cell_claim(question.yes, question.no, cells=cells, queries=queries, source=whole)
@@ -454,10 +454,10 @@ def question_claim(view: View, question: Question, *, cells: int, source: str) -
     return linked(view.queries) if isinstance(view, LinkedReports) else released_reports_claim(linked(view.queries))
 
 
-def _telling(question: Question) -> str:
+def _certain_answers(question: Question) -> str:
     """Return a text that names answers which reveal the truth with certainty; empty if there are none."""
     parts = []
-    for answers, who in ((question.told_by_yes, "in the cell"), (question.told_by_no, "not in it")):
+    for answers, who in ((question.only_from_yes, "in the cell"), (question.only_from_no, "not in it")):
         if answers:
             parts.append(f"{question.name(answers[0])} is given only by a device {who}")
     return ", ".join(parts)

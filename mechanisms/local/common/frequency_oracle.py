@@ -149,4 +149,6 @@ class FrequencyOracle(BudgetedProtocol):
 
     def report_claim(self, queries: int) -> PrivacyClaim:
         """Return the exact claim: of all reports, only those that support one of two symbols distinguish them."""
-        return mirror_claim(telling=self.distinguishing, epsilon=self.epsilon, queries=queries, source=self.source)
+        return mirror_claim(
+            distinguishing=self.distinguishing, epsilon=self.epsilon, queries=queries, source=self.source
+        )

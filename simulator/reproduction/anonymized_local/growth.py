@@ -224,23 +224,23 @@ def reproduce_scaling(*, seed: int) -> Reproduction:
     constant = grow("noise cancelled", cancelling, seed=seed)
     best = best_errors()
     response = float(RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2).std_error(last)[0])
-    told_by_yes, told_by_no = deniable.question.told_by_yes, deniable.question.told_by_no
+    only_from_yes, only_from_no = deniable.question.only_from_yes, deniable.question.only_from_no
     certain = deniable.claim(LinkedReports())
     rows = [
         Row(
             "answers that Yes-holders alone can give",
             "none",
-            len(told_by_yes),
-            not told_by_yes,
+            len(only_from_yes),
+            not only_from_yes,
             "“we achieve [plausible deniability] by utilizing an output space of three with three separate answers” "
             "(sec VII-B)",
         ),
         Row(
             "answers that No-holders alone can give",
             "none",
-            len(told_by_no),
-            not told_by_no,
-            f"{', '.join(map(deniable.question.name, told_by_no))}: deniability is the Yes-holders' alone, and the "
+            len(only_from_no),
+            not only_from_no,
+            f"{', '.join(map(deniable.question.name, only_from_no))}: deniability is the Yes-holders' alone, and the "
             f"three answers linked have no finite ε (δ = {certain.delta(10.0):.3g})",
         ),
         Row(
