@@ -95,7 +95,9 @@ class AnonymizedLocal(ThreeAnswerMechanism):
         """
         truth = check_true_counts(true_counts, self.cells)
         yes, no = (law - law * law for law in self.question.in_round(1))
-        return np.sqrt(np.multiply.outer(yes, truth[1:]) + np.multiply.outer(no, truth.sum() - truth[1:]))
+        variances = np.multiply.outer(yes, truth[1:]) + np.multiply.outer(no, truth.sum() - truth[1:])
+        errors: NDArray[np.float64] = np.sqrt(variances)
+        return errors
 
 
 Sign: TypeAlias = Literal[-1, 1]

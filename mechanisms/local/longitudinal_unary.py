@@ -28,16 +28,25 @@ ENCODINGS: dict[PermanentStep, type[SymmetricUnary | OptimisedUnary]] = {
 class KeptBits:
     """Memory of a device: each cell's permanent bit while it is elsewhere, and a hit for when it is in the cell.
 
+    As the coins of a query, they come with the bits that are flipped in it.
+
     Parameters
     ----------
     noise : (n, ceil(cells / 64)) uint64
         Permanent bits of the cells that a device is not in.
     hits : (n, ceil(cells / 64)) uint64
         Whether the permanent bit of a cell is 1 while the device is in the cell, if the noise bit is not already 1.
+    flips : (n, ceil(cells / 64)) uint64, optional
+        Bits that are flipped in this query.
     """
 
     noise: NDArray[np.uint64]
     hits: NDArray[np.uint64]
+    flips: NDArray[np.uint64] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.noise)
 
     @property
     def devices(self) -> int:
@@ -52,27 +61,6 @@ class KeptBits:
     def nbytes(self) -> int:
         """Number of bytes kept."""
         return self.noise.nbytes + self.hits.nbytes
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class LongitudinalCoins:
-    """A device's kept bits, and the flips of one query.
-
-    Parameters
-    ----------
-    noise, hits : (n, ceil(cells / 64)) uint64
-        As in `KeptBits`.
-    flips : (n, ceil(cells / 64)) uint64
-        Bits that are flipped in this query.
-    """
-
-    noise: NDArray[np.uint64]
-    hits: NDArray[np.uint64]
-    flips: NDArray[np.uint64]
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return len(self.noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,17 +170,18 @@ class LongitudinalUnary(UnaryEncoding):
         hit = (self.true_kept - self.false_kept) / (1.0 - self.false_kept)
         return KeptBits(noise, toss_rows(n, self.cells, hit, rng=rng))
 
-    def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> LongitudinalCoins:
+    def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> KeptBits:
         """Draw the flips of every bit for this query."""
         flips = toss_rows(memory.devices, self.cells, self.flip, rng=rng)
-        return LongitudinalCoins(memory.noise, memory.hits, flips)
+        return KeptBits(memory.noise, memory.hits, flips)
 
-    def answer(self, round: int, truth: Truth, coins: LongitudinalCoins) -> BitReports:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: KeptBits) -> BitReports:  # noqa: A002 - the paper's word
         """Return the permanent bits that belong to the device's truth, with the flips of this query."""
         self.check_answer(round, truth, len(coins))
         rows = coins.noise.copy()
         set_bits_where(rows, truth, coins.hits)
-        rows ^= coins.flips
+        if coins.flips is not None:
+            rows ^= coins.flips
         return BitReports(rows, self.cells)
 
     def claim(self, view: View) -> PrivacyClaim:

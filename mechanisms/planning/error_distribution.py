@@ -13,7 +13,6 @@ from mechanisms.local.common.estimators import control_weight
 from mechanisms.local.common.frequency_oracle import PureProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.distributed_laplace import DistributedLaplace
-from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.target import Target
 from mechanisms.privacy.binomial import window
@@ -71,11 +70,6 @@ def _excess(mechanism: object, target: Target) -> float:  # noqa: ARG001 - other
 
 @_excess.register
 def _of_pure(mechanism: PureProtocol, target: Target) -> float:
-    return _of_answers(mechanism.true_yes, mechanism.false_yes, target)
-
-
-@_excess.register
-def _of_coins(mechanism: RandomizedResponse, target: Target) -> float:
     return _of_answers(mechanism.true_yes, mechanism.false_yes, target)
 
 
