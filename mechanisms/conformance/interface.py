@@ -390,4 +390,4 @@ def _snapshot(thing: Any) -> bytes:
 
 def _global_state() -> bytes:
     """Return the state of numpy's global generator."""
-    return pickle.dumps(np.random.get_state())  # noqa: NPY002 - to see that nobody uses it
+    return pickle.dumps(np.random.get_state())  # noqa: NPY002 - to see that no method uses it

@@ -115,9 +115,9 @@ def minimal_variance_parameters(
         # Solutions that differ in the names of the outputs are equally good: take the one with the least ⊥, then the
         # one in which Yes-holders answer Yes more often than No-holders, then the one with the fewest false Yes.
         equal = laws[variances <= least * (1.0 + RELATIVE)]
-        said = equal[:, :, COUNT_OF["yes"]]
+        yes_rates = equal[:, :, COUNT_OF["yes"]]
         silence = equal[:, :, COUNT_OF["silent"]].sum(axis=1).round(9)
-        order = np.lexsort((said[:, 1], (said[:, 1] - said[:, 0]).round(9), silence))
+        order = np.lexsort((yes_rates[:, 1], (yes_rates[:, 1] - yes_rates[:, 0]).round(9), silence))
         return least, equal[order[0]]
 
     bound = epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)

@@ -246,12 +246,12 @@ class SamplingPrivacy(CategoricalReports):
     def warnings(self) -> list[str]:
         """Return warnings about parameters that the paper advises against."""
         zero = float(self.blanks[0])
-        said = sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=self.blanks[1:])
+        sentences = sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=self.blanks[1:])
         if self.refresh and zero == 0.0:
-            said.append(
+            sentences.append(
                 "refresh: with π_0 = 0 no blank is 0 in round one, so refreshing hides no linked pair of reports."
             )
-        return said
+        return sentences
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
         """Make every device's draw, once for both rounds (SP eq 12), and with refresh draw some blanks again."""

@@ -143,7 +143,7 @@ def _law_of_sum(
     weights: NDArray[np.float64], laws: Sequence[QuadraticVariance], received: NDArray[np.bool_]
 ) -> QuadraticVariance:
     """Return Σ w_t²·Var_t as a function of the count; queries in which nothing was received have no weight."""
-    parts = [(w * w, law) for w, law, said in zip(weights, laws, received, strict=True) if said]
+    parts = [(w * w, law) for w, law, any_received in zip(weights, laws, received, strict=True) if any_received]
     return QuadraticVariance(
         constant=np.sum([share * law.constant for share, law in parts], axis=0),
         linear=np.sum([share * law.linear for share, law in parts], axis=0),

@@ -160,8 +160,8 @@ class Question:
             taken |= drawn
         possible = np.flatnonzero(np.array(self.yes) > 0.0)
         bounds = np.cumsum(np.array(self.yes)[possible])[:-1]
-        said = possible[np.searchsorted(bounds, rng.random(n), side="right")]
-        return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[said])
+        drawn = possible[np.searchsorted(bounds, rng.random(n), side="right")]
+        return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[drawn])
 
     def answer(self, round_: int, truth: NDArray[np.int32], coins: QuestionCoins, cells: int) -> AnswerReports:
         """Return one round's answers about every cell; a device of truth 0 is in none of them."""

@@ -98,11 +98,11 @@ def conditional_ends(
     again = blank + kept * (1.0 - blank)
     other = 1.0 - blank
     shares = np.stack([known / most, (n1 - known) / most, np.full(known.shape, 1.0 - n1 / most)])
-    said = np.stack([again, blank * (1.0 - again) / other, blank])
+    chances = np.stack([again, blank * (1.0 - again) / other, blank])
     adds = np.stack([np.zeros(known.shape), sampling / other, np.full(known.shape, sampling)])
-    mean, gain = (shares * said).sum(axis=0), (shares * adds).sum(axis=0)
-    spread = [(shares * one * two).sum(axis=0) for one, two in ((said, said), (said, adds), (adds, adds))]
-    false_yes = (shares * said)[1:].sum(axis=0)
+    mean, gain = (shares * chances).sum(axis=0), (shares * adds).sum(axis=0)
+    spread = [(shares * one * two).sum(axis=0) for one, two in ((chances, chances), (chances, adds), (adds, adds))]
+    false_yes = (shares * chances)[1:].sum(axis=0)
     law = CountLaw(
         devices=received.devices,
         counted=n2,

@@ -240,9 +240,9 @@ class AnswerReports(PackedReports):
         devices = int(np.count_nonzero(where)) if where.size else len(self)
         # All planes of a device are counted as one long row of yes/no answers.
         words = self.bits.shape[1] * self.bits.shape[2]
-        said = BitReports(self.bits.reshape(len(self), words), words * WORD).count_yes(where)
+        chosen = BitReports(self.bits.reshape(len(self), words), words * WORD).count_yes(where)
         counts = np.empty((self.cells, self.outputs), dtype=np.int64)
-        counts[:, 1:] = said.reshape(self.outputs - 1, -1)[:, : self.cells].T
+        counts[:, 1:] = chosen.reshape(self.outputs - 1, -1)[:, : self.cells].T
         counts[:, 0] = devices - counts[:, 1:].sum(axis=1)
         return counts
 
@@ -264,16 +264,16 @@ def tally_answers(
 
 @compiled
 def set_answers(
-    planes: NDArray[np.uint64], truth: NDArray[np.int32], said: NDArray[np.uint8]
+    planes: NDArray[np.uint64], truth: NDArray[np.int32], answers: NDArray[np.uint8]
 ) -> None:  # pragma: no cover - compiled
-    """Set the answer about the cell a device is in, if it is in one, to `said`."""
+    """Set the answer about the cell a device is in, if it is in one, to `answers`."""
     for i in range(truth.size):
         cell = truth[i]
         if cell > 0:
             bit = cell - 1
             one = np.uint64(1) << np.uint64(bit & 63)
             for plane in range(planes.shape[1]):
-                if said[i] == plane + 1:
+                if answers[i] == plane + 1:
                     planes[i, plane, bit >> 6] |= one
                 else:
                     planes[i, plane, bit >> 6] &= ~one
