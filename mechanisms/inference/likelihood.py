@@ -21,7 +21,8 @@ from mechanisms.inference.report_law import (
 from mechanisms.inference.subset import hadamard_law, hashing_law, subset_law
 from mechanisms.inference.unary import CellLaw
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query import Answers, Question, QuestionMechanism
+from mechanisms.local.common.binary_query import Answers, Question
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse

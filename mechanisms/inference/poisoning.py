@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query import QuestionMechanism
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse

@@ -10,14 +10,13 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import (
+from mechanisms.local.common.binary_query import Question, remainder
+from mechanisms.local.common.binary_query_mechanism import (
     SILENT,
     YES,
     Choice,
-    Question,
     ThreeAnswerMechanism,
     build_yes_no_silent,
-    remainder,
 )
 from mechanisms.local.mechanism import Counts
 from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts

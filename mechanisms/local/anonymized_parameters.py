@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.common.binary_query import COUNT_OF, Choice, check_share
+from mechanisms.local.common.binary_query_mechanism import COUNT_OF, Choice, check_share
 from mechanisms.parameter import check_choice, check_epsilon, check_integer, check_probability
 
 # The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or that of the estimate.

@@ -8,14 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import (
-    ROUNDING,
-    Answers,
-    LinearEstimator,
-    Question,
-    QuestionMechanism,
-    remainder,
-)
+from mechanisms.local.common.binary_query import ROUNDING, Answers, Question, remainder
+from mechanisms.local.common.binary_query_mechanism import LinearEstimator, QuestionMechanism
 from mechanisms.local.common.estimators import estimate_difference
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError

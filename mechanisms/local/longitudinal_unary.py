@@ -55,7 +55,8 @@ class KeptBits:
 
     def __getitem__(self, index: NDArray[np.int64]) -> "KeptBits":
         """Return the memory of some devices, given their numbers."""
-        return KeptBits(self.noise[index], self.hits[index])
+        flips = None if self.flips is None else self.flips[index]
+        return KeptBits(self.noise[index], self.hits[index], flips)
 
     @property
     def nbytes(self) -> int:

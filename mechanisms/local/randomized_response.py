@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from mechanisms.local.common.binary_query import (
+from mechanisms.local.common.binary_query import Answers, Question
+from mechanisms.local.common.binary_query_mechanism import (
     YES,
-    Answers,
     LinearEstimator,
-    Question,
     QuestionMechanism,
     ThreeAnswerMechanism,
     build_yes_no_silent,

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from mechanisms.local.anonymized_rounds import AnonymizedCancelling
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query import QuestionMechanism
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
 from mechanisms.local.common.estimators import control_weight
 from mechanisms.local.common.frequency_oracle import PureProtocol
 from mechanisms.local.common.response_counts import ResponseCounts

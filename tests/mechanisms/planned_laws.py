@@ -16,7 +16,7 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from mechanisms.local.common.binary_query import QuestionMechanism
+from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
 from mechanisms.local.unary_encoding import UnaryEncoding
 
 

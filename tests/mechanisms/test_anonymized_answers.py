@@ -6,12 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError
-from mechanisms.local.common.binary_query import (
+from mechanisms.local.common.binary_query import Question, remainder
+from mechanisms.local.common.binary_query_mechanism import (
     LinearEstimator,
-    Question,
     estimator_of_least_variance,
     estimator_of_output,
-    remainder,
 )
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
 from mechanisms.local.common.packed_bits import AnswerReports, encode_answers, tally_answers

@@ -12,7 +12,7 @@ from question_cases import DENIABLE, step_of_question
 
 from mechanisms.local import ParameterError
 from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
-from mechanisms.local.common.binary_query import estimator_of_least_variance
+from mechanisms.local.common.binary_query_mechanism import estimator_of_least_variance
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, released_differences_delta
 

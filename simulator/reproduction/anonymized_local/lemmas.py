@@ -8,7 +8,7 @@ import numpy as np
 from simulator.reproduction.entry import Entry, Reproduction, Row
 
 if TYPE_CHECKING:
-    from mechanisms.local.common.binary_query import Choice
+    from mechanisms.local.common.binary_query_mechanism import Choice
 
 YES, NO = 100, 9_900
 ONE, TWO, SILENT_NO = 0.3, 0.1, 0.2
