@@ -143,8 +143,8 @@ class Question:
             taken |= drawn
         possible = np.flatnonzero(np.array(self.yes) > 0.0)
         bounds = np.cumsum(np.array(self.yes)[possible])[:-1]
-        drawn = possible[np.searchsorted(bounds, rng.random(n), side="right")]
-        return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[drawn])
+        outcome = possible[np.searchsorted(bounds, rng.random(n), side="right")]
+        return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[outcome])
 
     def answer(self, round_: int, truth: NDArray[np.int32], coins: QuestionCoins, cells: int) -> AnswerReports:
         """Return one round's answers about every cell; a device of truth 0 is in none of them."""
