@@ -1,7 +1,7 @@
 """Parameter rules of mechanisms, and the error that names field, rule and value."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -58,12 +58,37 @@ def check_probability(field: str, value: object, *, above_zero: bool = False) ->
     return value
 
 
+def _to_number(value: object) -> float:
+    """Return a number as a float; NaN for anything else."""
+    return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
+
+
 def check_epsilon(value: object) -> float:
     """Return the privacy parameter ε as a float ≥ 0 (infinity allowed); reject NaN."""
-    number = float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
+    number = _to_number(value)
     if math.isnan(number) or number < 0:
         raise ParameterError("epsilon", "must be a number of at least 0", value)
     return number
+
+
+# Below LEAST, double precision does not separate a mechanism's two probabilities; above GREATEST, there is no privacy.
+LEAST, GREATEST = 1e-6, 50.0
+
+
+def check_budget(field: str, value: object) -> float:
+    """Return the ε of a mechanism as a float in 1e-6…50; reject 0, NaN and infinity."""
+    number = _to_number(value)
+    if math.isnan(number):
+        raise ParameterError(field, "must be a number", value)
+    if not LEAST <= number <= GREATEST:
+        raise ParameterError(field, f"must be in {LEAST:g}..{GREATEST:g}", value)
+    return number
+
+
+def check_choice(field: str, value: str, choices: Collection[str]) -> None:
+    """Reject a value that is not among the choices."""
+    if value not in choices:
+        raise ParameterError(field, f"must be one of {', '.join(choices)}", value)
 
 
 def check_counts(field: str, value: object, shape: tuple[int, ...]) -> NDArray[np.int64]:

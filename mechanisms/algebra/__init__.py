@@ -1,8 +1,15 @@
 """Exact analysis of protocols given as tables: their tallies, estimators, standard errors and privacy claims."""
 
-from mechanisms.algebra.claims import WorstPairDelta, protocol_claim, released_claim
+from mechanisms.algebra.claims import (
+    NoFreeLunch,
+    WorstPairDelta,
+    growth_floor,
+    growth_floor_at,
+    no_free_lunch,
+    protocol_claim,
+    released_claim,
+)
 from mechanisms.algebra.estimator import Estimator, NotEstimable, best_estimator
-from mechanisms.algebra.lower_bounds import NoFreeLunch, growth_floor, growth_floor_at, no_free_lunch
 from mechanisms.algebra.protocol import Answers, Count, Face, Protocol, Tallies
 from mechanisms.algebra.published_protocols import (
     anonymized_cancelling,

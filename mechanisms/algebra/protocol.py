@@ -128,7 +128,9 @@ class Protocol:
         laws: dict[str, dict[Answers, Number]] = {kind: {} for kind in kinds}
         for face in faces:
             if set(face.answers) != set(kinds):
-                raise ParameterError("faces", f"must each say what every kind answers, {kinds}", sorted(face.answers))
+                raise ParameterError(
+                    "faces", f"must each have the answers of every kind, {kinds}", sorted(face.answers)
+                )
             probability = exact_probability("faces", face.probability)
             for kind, given in face.answers.items():
                 answers = _answers(given)

@@ -11,7 +11,7 @@ from mechanisms.central.suppression import SampleThenSuppress, kept_errors, kept
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.suppression import Form, SafeDelta, safe_claim
+from mechanisms.privacy.subsampling import Form, SafeDelta, safe_claim
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -177,6 +177,6 @@ class LocalRecoding:
         return PrivacyClaim.exact(
             math.inf,
             ConstantDelta(1.0),
-            "Clustering and local recoding draws nothing: exact totals and the boxes' edges tell whether the device is "
-            "there, with certainty where enough devices are held to publish at all (LQS sec 3.1).",
+            "Clustering and local recoding draws nothing: exact totals and the boxes' edges reveal whether the "
+            "device is there, with certainty where enough devices are held to publish at all (LQS sec 3.1).",
         )

@@ -8,16 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central.grid_noise import GRID_BASIS, WIDENING, Grid, draw_geometric, draw_rounded_laplace
-from mechanisms.central.release import ValueEstimate, check_bounds, check_held, check_values, clamp
-from mechanisms.central.simple_random_sample import SimpleRandomSample
-from mechanisms.local.common.frequency_oracle import check_budget
+from mechanisms.central.release import ValueEstimate, check_held, check_values, clamp
+from mechanisms.central.simple_random_sample import NoisyStatistic, SimpleRandomSample
 from mechanisms.local.common.intervals import LEVEL, invert_binomial
 from mechanisms.local.mechanism import Estimate
-from mechanisms.parameter import check_integer, check_probability
+from mechanisms.parameter import check_budget, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.discrete_laplace import noisy_sample_claim
-from mechanisms.privacy.laplace_noise import LaplaceDelta, SampledLaplaceDelta
-from mechanisms.privacy.random_sampling import sample_privacy
+from mechanisms.privacy.laplace_noise import LaplaceDelta, SampledLaplaceDelta, noisy_sample_claim
+from mechanisms.privacy.subsampling import sample_privacy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +138,7 @@ class LaplaceCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceMean:
+class LaplaceMean(NoisyStatistic):
     """The mean of n of N values plus Lap(R/(n·ε_n)), R = upper − lower (HDK sec 4.2), on a public grid.
 
     A sample's release may use ε_n = ln(1 + (N/n)(e^ε − 1)) (HDK theorem 1), so that ε protects the population. One
@@ -166,17 +164,6 @@ class LaplaceMean:
     ParameterError
         If a parameter is out of range.
     """
-
-    epsilon: float
-    lower: float
-    upper: float
-    sample: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check_budget("epsilon", self.epsilon)
-        check_bounds(self.lower, self.upper)
-        check_probability("sample", self.sample, above_zero=True)
 
     def noise_scale(self, devices: int) -> float:
         """Return the scale of the noise on the mean of a sample from N devices: R/(n·ε_n), up to 2^−38 of it."""
@@ -261,7 +248,7 @@ class LaplaceMean:
         if self.sample < 1.0:
             basis += (
                 ", calibrated with HDK theorem 1, which is attained where all other values are at a bound; the fewer "
-                "of the devices are drawn the less it tells, so that one device, always drawn, is the worst"
+                "of the devices are drawn the less it reveals, so that one device, always drawn, is the worst case"
             )
         if queries == 1:
             return PrivacyClaim.exact(self.epsilon, SampledLaplaceDelta(self.epsilon, fraction), f"{basis}.")

@@ -225,3 +225,18 @@ def draw_option(qualities: ArrayLike, *, sensitivity: float, epsilon: float, rng
     """Draw one option, 0 to options − 1, by `exponential_probabilities`."""
     shares = exponential_probabilities(qualities, sensitivity=sensitivity, epsilon=epsilon)
     return int(rng.choice(len(shares), p=shares))
+
+
+def median_rank(n: int) -> int:
+    """Return the rank m = ⌈n/2⌉, from 1, of the median used throughout: the lower one where n is even.
+
+    The lower median is one of the values, so smooth sensitivity bounds it as it does any order statistic; the mean of
+    the two middle values is not covered.
+    """
+    return (n + 1) // 2
+
+
+def lower_median(values: NDArray[np.float64]) -> float:
+    """Return the ⌈n/2⌉-th smallest value."""
+    place = median_rank(len(values)) - 1
+    return float(np.partition(values, place)[place])

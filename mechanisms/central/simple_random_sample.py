@@ -6,13 +6,12 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtri
+from scipy.special import ndtri
 from scipy.stats import hypergeom
 
-from mechanisms.central.release import ValueEstimate, check_bounds, check_values
-from mechanisms.central.smooth_sensitivity import median_rank
-from mechanisms.local.common.intervals import LEVEL
-from mechanisms.parameter import ParameterError, check_integer, check_probability
+from mechanisms.central.release import ValueEstimate, check_bounds, check_values, lower_median, median_rank
+from mechanisms.local.common.intervals import LEVEL, log_choose
+from mechanisms.parameter import ParameterError, check_budget, check_choice, check_integer, check_probability
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 
 
@@ -83,7 +82,7 @@ class SimpleRandomSample:
         log_law = np.full(self.devices, -np.inf)
         possible = (r >= m) & (r <= self.devices - (n - m))
         below, above = r[possible] - 1, self.devices - r[possible]
-        log_law[possible] = _log_choose(below, m - 1) + _log_choose(above, n - m)
+        log_law[possible] = log_choose(below, m - 1) + log_choose(above, n - m)
         law: NDArray[np.float64] = np.exp(log_law - log_law.max())
         law /= law.sum()
         return law
@@ -117,17 +116,58 @@ class SimpleRandomSample:
         return spread * math.sqrt(kept * math.log(2.0 / alpha) / (2.0 * self.size))
 
 
-def _log_choose(n: NDArray[np.int64], k: int) -> NDArray[np.float64]:
-    """Return ln C(n, k), (…) float64."""
-    log: NDArray[np.float64] = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-    return log
+@dataclass(frozen=True, kw_only=True)
+class SampledStatistic:
+    """A statistic of n of N values within bounds, which may have noise.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of a value, set without looking at any value.
+    sample : float
+        Share of the devices drawn first, in (0, 1]; 1 takes all.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+
+    lower: float
+    upper: float
+    sample: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_bounds(self.lower, self.upper)
+        check_probability("sample", self.sample, above_zero=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyStatistic(SampledStatistic):
+    """A statistic of n of N values with noise.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of the release, for any sample; in 1e-6…50.
+    lower, upper, sample : float
+        As in `SampledStatistic`.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_budget("epsilon", self.epsilon)
+        super().__post_init__()
 
 
 Statistic = Literal["mean", "median"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactStatistic:
+class ExactStatistic(SampledStatistic):
     """A statistic of n of N values without noise: the baseline of every private release of values.
 
     Parameters
@@ -146,16 +186,11 @@ class ExactStatistic:
     """
 
     statistic: Statistic
-    lower: float
-    upper: float
-    sample: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        if self.statistic not in get_args(Statistic):
-            raise ParameterError("statistic", f"must be one of {get_args(Statistic)}", self.statistic)
-        check_bounds(self.lower, self.upper)
-        check_probability("sample", self.sample, above_zero=True)
+        super().__post_init__()
+        check_choice("statistic", self.statistic, get_args(Statistic))
 
     def publish(self, values: NDArray[np.float64], *, rng: np.random.Generator, level: float = LEVEL) -> ValueEstimate:
         """Publish the statistic of a sample.
@@ -200,8 +235,7 @@ class ExactStatistic:
         values = check_values(values)
         if self.statistic == "mean":
             return float(values.mean())
-        place = median_rank(len(values)) - 1
-        return float(np.partition(values, place)[place])
+        return lower_median(values)
 
     def std_error(self, values: NDArray[np.float64]) -> float:
         """Return the exact root mean square error of `publish` given these values, which is that of sampling."""
@@ -218,7 +252,7 @@ class ExactStatistic:
         device alone is always drawn.
         """
         check_integer("queries", queries, at_least=1)
-        basis = "With everyone else's value known, an exact statistic tells the last one's"
+        basis = "With all other values known, an exact statistic reveals the last one"
         if self.sample < 1.0:
             basis += " whenever it is drawn, as one device alone always is"
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}.")

@@ -1,22 +1,150 @@
-"""Median with Laplace noise scaled to smooth sensitivity, of the whole population or of a simple random sample."""
+"""Smooth sensitivity of the median, and the median of a population or a sample with Laplace noise scaled to it."""
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.central.grid_noise import GRID_BASIS, SLACK, WIDENING, Grid, draw_rounded_laplace
-from mechanisms.central.release import ValueEstimate, check_bounds, check_values, clamp
-from mechanisms.central.simple_random_sample import SimpleRandomSample
-from mechanisms.central.smooth_sensitivity import median_rank, median_smooth_sensitivity, sampled_smooth_sensitivities
-from mechanisms.local.common.frequency_oracle import check_budget
+from mechanisms.central.release import ValueEstimate, check_bounds, check_values, clamp, lower_median, median_rank
+from mechanisms.central.simple_random_sample import NoisyStatistic, SimpleRandomSample
+from mechanisms.kernel import compiled
 from mechanisms.local.common.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.laplace_noise import SmoothNoiseDelta, smoothing
-from mechanisms.privacy.random_sampling import sample_privacy
+from mechanisms.privacy.subsampling import sample_privacy
+
+# Greatest size of the stack: a range of int64 indices can be halved fewer times than this.
+DEPTH = 64
+
+
+def median_smooth_sensitivity(values: ArrayLike, *, xi: float, lower: float, upper: float) -> float:
+    """Return the ξ-smooth sensitivity of the lower median of values in [lower, upper] (HDK eq 4).
+
+    S* = max over k ≥ 0 of e^(−kξ) · max over t = 0…k + 1 of (x_(m+t) − x_(m+t−k−1)), with x_(i) = lower for i < 1 and
+    upper for i > n: the greatest e^(−ξ(j−i−1))·(x_(j) − x_(i)) over i ≤ m ≤ j. The best j rises with i, so halving the
+    range of i repeatedly takes O(n log n) (Nissim, Raskhodnikova and Smith 2007, sec 3.1).
+
+    Parameters
+    ----------
+    values : (n,) float
+        In any order; at least one. Those outside the bounds are clamped to them.
+    xi : float
+        ξ, at least 0; at 0 the greatest of all local sensitivities, upper − lower.
+    lower, upper : float
+        The bounds, set without looking at the values.
+
+    Returns
+    -------
+    float
+        S*, in the values' unit, in [0, upper − lower].
+
+    Raises
+    ------
+    ParameterError
+        If ξ is negative or not finite, the bounds are not finite or not in order, or there is no value or a value is
+        not finite.
+    """
+    lower, upper = check_bounds(lower, upper)
+    if not 0.0 <= xi < np.inf:
+        raise ParameterError("xi", "must be a finite number of at least 0", xi)
+    ordered = np.sort(clamp(values, lower, upper))
+    return float(_of_ordered(np.concatenate([[lower], ordered, [upper]]), median_rank(len(ordered)), float(xi)))
+
+
+def sampled_smooth_sensitivities(
+    ordered: NDArray[np.float64], ranks: NDArray[np.int64], *, xi: float, lower: float, upper: float
+) -> NDArray[np.float64]:
+    """Return S* of many samples from one population.
+
+    Parameters
+    ----------
+    ordered : (N,) float64
+        The population, ascending, within the bounds.
+    ranks : (samples, n) int64
+        Each row ascending indices, from 0, into `ordered`.
+    xi, lower, upper : float
+        As in `median_smooth_sensitivity`.
+
+    Returns
+    -------
+    (samples,) float64
+    """
+    out = np.empty(len(ranks))
+    _of_samples(ordered, ranks, float(xi), float(lower), float(upper), out)
+    return out
+
+
+@compiled
+def _of_samples(
+    ordered: NDArray[np.float64],
+    ranks: NDArray[np.int64],
+    xi: float,
+    lower: float,
+    upper: float,
+    out: NDArray[np.float64],
+) -> None:  # pragma: no cover - compiled
+    """Fill `out` with S* of each row of ranks."""
+    n = ranks.shape[1]
+    x = np.empty(n + 2)
+    x[0], x[n + 1] = lower, upper
+    for row in range(ranks.shape[0]):
+        for i in range(n):
+            x[i + 1] = ordered[ranks[row, i]]
+        out[row] = _of_ordered(x, (n + 1) // 2, xi)
+
+
+@compiled
+def _of_ordered(x: NDArray[np.float64], m: int, xi: float) -> float:  # pragma: no cover - compiled
+    """Return S* of x_(0) = lower, x_(1)…x_(n), x_(n+1) = upper at rank m.
+
+    First the pairs with i = m or j = m are evaluated; their maximum excludes all pairs too far apart to exceed it. Then
+    each range of i is solved at its middle. Left of the middle only j up to the j found there can be best, right of it
+    only j from there on. The depth-first stack holds the first and last i and the first and last j of each range.
+    """
+    last = len(x) - 1
+    greatest = 0.0
+    for j in range(m + 1, last + 1):
+        weight_here = math.exp(-xi * (j - m - 1))
+        greatest = max(greatest, (x[j] - x[m]) * weight_here)
+        if (x[last] - x[m]) * weight_here <= greatest:
+            break
+    for i in range(m - 1, -1, -1):
+        weight_here = math.exp(-xi * (m - i - 1))
+        greatest = max(greatest, (x[m] - x[i]) * weight_here)
+        if (x[m] - x[0]) * weight_here <= greatest:
+            break
+    reach = last
+    if greatest > 0.0 and xi > 0.0:
+        reach = int(min(float(last), math.log((x[last] - x[0]) / greatest) / xi + 2.0))
+    first, final = max(0, m - reach), min(last, m + reach)
+    weight = np.exp(-xi * np.arange(max(m - first, final - m) + 1))
+    stack = np.empty((DEPTH, 4), dtype=np.int64)
+    stack[0] = (first, m - 1, m, final)
+    size = 1
+    while size > 0:
+        size -= 1
+        first_i, last_i, first_j, last_j = stack[size]
+        i = (first_i + last_i) // 2
+        # Where every weighted gap is 0, all j are equally good. The last j leaves the left half unrestricted, and the
+        # right half, whose gaps are smaller still, loses nothing.
+        best, place = 0.0, last_j
+        for j in range(first_j, last_j + 1):
+            height = (x[j] - x[i]) * weight[j - m]
+            if height > best:
+                best, place = height, j
+        greatest = max(greatest, best * weight[m - i - 1])
+        if first_i < i:
+            stack[size] = (first_i, i - 1, first_j, place)
+            size += 1
+        if i < last_i:
+            stack[size] = (i + 1, last_i, place, last_j)
+            size += 1
+    return greatest
+
 
 # Most and fewest samples over which the noise of a sampled median is averaged, and the values they hold in all.
 SAMPLES, FEWEST, VALUES = 512, 16, 4_000_000
@@ -52,7 +180,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothMedian:
+class SmoothMedian(NoisyStatistic):
     """The median of n of N values plus Lap(2·S*/ε_n), S* its ξ-smooth sensitivity (HDK sec 4.3), on a public grid.
 
     (ε, δ)-private for the population: a sample uses ε_n = ln(1 + (N/n)(e^ε − 1)) and δ_n = (N/n)δ. The median is the
@@ -84,17 +212,11 @@ class SmoothMedian:
         If a parameter is out of range.
     """
 
-    epsilon: float
     delta: float
-    lower: float
-    upper: float
-    sample: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_budget("epsilon", self.epsilon)
-        check_bounds(self.lower, self.upper)
-        check_probability("sample", self.sample, above_zero=True)
+        super().__post_init__()
         if not 0.0 < check_probability("delta", self.delta) < self.sample / 2:
             raise ParameterError("delta", f"must be above 0 and below sample/2 = {self.sample / 2:g}", self.delta)
 
@@ -135,7 +257,7 @@ class SmoothMedian:
         smooth = median_smooth_sensitivity(steps, xi=calibration.xi - SLACK, lower=0.0, upper=float(grid.width))
         scale = 2.0 * max(smooth, LEAST_STEPS) / calibration.epsilon * WIDENING
         noise = int(draw_rounded_laplace(scale, 1, rng=rng)[0])
-        median = grid.to_value(int(_lower_median(steps)) + noise)
+        median = grid.to_value(int(lower_median(steps)) + noise)
         spread = self.upper - self.lower
         most = 2.0 * grid.width * grid.step / calibration.epsilon * WIDENING
         if sample.size < sample.devices:
@@ -149,7 +271,7 @@ class SmoothMedian:
 
     def truth(self, values: NDArray[np.float64]) -> float:
         """Return the lower median of all values, unclamped."""
-        return _lower_median(check_values(values))
+        return lower_median(check_values(values))
 
     def std_error(self, values: NDArray[np.float64]) -> float:
         """Return the root mean square error of `publish` given these values.
@@ -277,9 +399,3 @@ def _fixed_ranks(sample: SimpleRandomSample) -> NDArray[np.int64]:
     ranks = np.stack([rng.choice(sample.devices, size=sample.size, replace=False, shuffle=False) for _ in range(count)])
     ranks.sort(axis=1)
     return ranks
-
-
-def _lower_median(values: NDArray[np.float64]) -> float:
-    """Return the ⌈n/2⌉-th smallest value."""
-    place = median_rank(len(values)) - 1
-    return float(np.partition(values, place)[place])

@@ -15,7 +15,7 @@ from mechanisms.parameter import ParameterError, check_counts, check_integer, ch
 from mechanisms.privacy.binomial import mass_above, mass_at
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_differences_claim
-from mechanisms.privacy.suppression import strongly_safe_claim
+from mechanisms.privacy.subsampling import strongly_safe_claim
 from mechanisms.privacy.view import ReleasedDifferences
 
 Tuple = TypeVar("Tuple")

@@ -86,7 +86,7 @@ def check_infinite_claims_tell(trial: Harness, findings: Findings) -> None:
             findings.figures[f"{_name(view)}: seen by one truth only"] = f"{best.hits} of {best.trials}"
             continue
         expected = claim.delta(math.inf) * trial.devices / 2
-        what = f"no event of {_name(view)} tells one truth from another for certain, though ε is claimed infinite"
+        what = f"no event of {_name(view)} distinguishes two truths with certainty, though ε is claimed infinite"
         if getattr(claim, "delta_kind", "exact") == "exact" and expected >= EXPECTED_HITS:
             findings.fault(what)
         else:

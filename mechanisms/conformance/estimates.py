@@ -46,7 +46,7 @@ def check_sample_law(trial: Harness, findings: Findings) -> None:
             least = min(least, likely)
             of = "" if part is None else f" of index {part}"
             findings.expect(
-                likely >= alpha, f"sample_counts{of} and reports {where} differ in law, p below {likely:.1g}"
+                likely >= alpha, f"sample_counts{of} and reports {where} differ in distribution, p below {likely:.1g}"
             )
     findings.figures["least p-value"] = least
 
@@ -139,7 +139,7 @@ def check_loss(trial: Harness, findings: Findings) -> None:
         theory = None
         if trial.states_theory:
             theory = trial.mechanism.std_error(crowd, asked=(CROWD,) * trial.rounds, counted=counted)
-        where = f"with {' and '.join(map(str, counted))} of {CROWD} devices heard"
+        where = f"with {' and '.join(map(str, counted))} of {CROWD} devices received"
         step = trial.step * CROWD / min(counted)
         compare_moments(findings, estimates, crowd, theory, step=step, alpha=alpha, where=where)
 
@@ -170,7 +170,7 @@ def check_intervals(trial: Harness, findings: Findings) -> None:
         asked, counted = (LARGE,) * trial.rounds, (arrived,) * trial.rounds
         counts = trial.counts(truth_of(crowd), max(FEWER, trial.devices // 250), rng=rng, counted=counted)
         estimates = [trial.mechanism.estimate(row, counted=counted, asked=asked) for row in counts]
-        where, step = f"with {arrived} of {LARGE} devices heard", trial.step * LARGE / arrived
+        where, step = f"with {arrived} of {LARGE} devices received", trial.step * LARGE / arrived
         _expect_coverage(findings, estimates, crowd, step=step, slack=LARGE_SLACK, alpha=alpha, where=where)
         stated = np.stack([e.std_error**2 for e in estimates])
         low, high = mean_interval(stated, alpha=alpha / 2)

@@ -260,7 +260,7 @@ class Harness:
             self.mechanism.estimate(zeros, counted=none, asked=none)
         except ValueError as error:
             if type(error).__name__ == "NotEstimableError":
-                return f"not estimable, as the mechanism says: {error}"
+                return f"not estimable, as the mechanism states: {error}"
         except Exception:  # noqa: BLE001 - whatever else it raises is for the checks of shapes to report
             return ""
         return ""

@@ -44,14 +44,6 @@ from mechanisms.conformance.claims import (
     check_infinite_claims_tell,
     check_releases_hold,
 )
-from mechanisms.conformance.coins import (
-    check_answers_draw_nothing,
-    check_devices_toss_their_own,
-    check_early_rounds_are_blind,
-    check_no_hidden_state,
-    check_nothing_is_written_on,
-    check_others_reports_stay,
-)
 from mechanisms.conformance.estimates import (
     check_intervals,
     check_loss,
@@ -63,9 +55,15 @@ from mechanisms.conformance.estimates import (
 from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings
 from mechanisms.conformance.harness import Harness
 from mechanisms.conformance.interface import (
+    check_answers_draw_nothing,
     check_attributes,
     check_bad_inputs_are_refused,
+    check_devices_toss_their_own,
+    check_early_rounds_are_blind,
     check_estimates,
+    check_no_hidden_state,
+    check_nothing_is_written_on,
+    check_others_reports_stay,
     check_reports,
 )
 from mechanisms.parameter import ParameterError, check_integer

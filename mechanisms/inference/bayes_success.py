@@ -13,7 +13,7 @@ from mechanisms.inference.posterior import posterior
 from mechanisms.inference.report_law import NoLikelihoodError, check_prior, check_rounds, read_answers, read_values
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.sampling_privacy import SamplingPrivacy
-from mechanisms.privacy.bayes_success import best_guess_success
+from mechanisms.privacy.hockey_stick import best_guess_success
 from mechanisms.privacy.sampling_privacy import linked_blanks
 
 

@@ -23,8 +23,7 @@ from mechanisms.inference.unary import CellLaw
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.common.binary_query import Answers, Question
 from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
-from mechanisms.local.common.sparse_vectors import SparseVectors
-from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
@@ -34,7 +33,7 @@ from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import UnaryEncoding
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.discrete_laplace import PartialNoise
+from mechanisms.privacy.laplace_noise import PartialNoise
 
 # Beyond this entry the ratio of neighbouring masses is computed from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².
 TABLED = 4_096

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from mechanisms.inference.report_law import INVALID, Logs, check_vectors, read_values
-from mechanisms.local.common.hash_family import same_bucket
 from mechanisms.local.hadamard_response import HadamardResponse
-from mechanisms.local.local_hashing import LocalHashing
+from mechanisms.local.local_hashing import LocalHashing, same_bucket
 from mechanisms.local.subset_selection import SubsetSelection
 
 

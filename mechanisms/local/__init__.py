@@ -1,24 +1,16 @@
 """Local mechanisms: the reports of a device and the estimates from them, one mechanism per file."""
 
-from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_local import (
-    AnonymizedCancelling,
-    AnonymizedFirstAttempt,
-    AnonymizedLocal,
-    SignSolution,
-    SignSolutions,
-    solve_sign_combinations,
-)
+from mechanisms.local.anonymized_local import AnonymizedLocal, SignSolution, SignSolutions, solve_sign_combinations
 from mechanisms.local.anonymized_parameters import (
     MinimalVariance,
     minimal_variance_frontier,
     minimal_variance_parameters,
 )
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial, score_interval
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
-from mechanisms.local.common.sparse_vectors import SparseVectors
-from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import HashedReports, LocalHashing

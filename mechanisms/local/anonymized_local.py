@@ -1,43 +1,29 @@
 """Anonymized Local Privacy: answers Yes, No or ⊥, with separate rates for Yes-holders and No-holders.
 
-Contains the first attempt, the construction whose noise cancels (two answers over three outputs), and lemma 7: the
-estimates from every combination of signs.
+Contains lemma 7: the estimates from every combination of signs.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import Answers, Question, remainder
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
-from mechanisms.local.common.estimators import estimate_difference, stay_shares
-from mechanisms.local.common.linear_estimator import (
-    NO,
+from mechanisms.local.common.binary_query import Question, remainder
+from mechanisms.local.common.binary_query_mechanism import (
     SILENT,
     YES,
     Choice,
-    LinearEstimator,
+    ThreeAnswerMechanism,
     build_yes_no_silent,
-    check_choice,
-    check_share,
-    chosen_estimator,
-    count_covariance,
-    estimator_of_output,
 )
-from mechanisms.local.common.response_counts import ResponseCounts
-from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
+from mechanisms.local.mechanism import Counts
 from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.released import released_differences_claim
-from mechanisms.privacy.view import ReleasedDifferences, View
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymizedLocal(QuestionMechanism):
+class AnonymizedLocal(ThreeAnswerMechanism):
     """Answer Yes, No or ⊥ (ALP eqs 6-7).
 
     A Yes-holder answers ⊥ with probability 1 − π_Y1 − π_Y2, Yes with π_Y1·π_1 + π_Y2·π_2, and No otherwise. A No-holder
@@ -80,16 +66,13 @@ class AnonymizedLocal(QuestionMechanism):
     second_coin: float
     third_coin: float
     estimator: Choice = "best"
-    yes_share: float | None = None
     source: ClassVar[str] = "ALP eqs 6-7"
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
         for field in ("sampling_yes_one", "sampling_yes_two", "sampling_no", "first_coin", "second_coin", "third_coin"):
             check_probability(field, getattr(self, field))
-        check_choice(self.estimator)
         super().__post_init__()
-        object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
 
     def build_question(self) -> Question:
         """Return the distributions of No, Yes and ⊥ (ALP eqs 6-7)."""
@@ -101,24 +84,6 @@ class AnonymizedLocal(QuestionMechanism):
             no=(no * (1.0 - self.third_coin), no * self.third_coin, 1.0 - no),
         )
 
-    def build_estimator(self) -> LinearEstimator:
-        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
-        share = check_share(self.yes_share, self.cells)
-        return chosen_estimator(self.question, self.estimator, yes_share=share, mechanism=type(self).__name__)
-
-    def estimate_by(
-        self, estimator: Choice, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]
-    ) -> Estimate:
-        """Return the estimate of another estimator from the same counts (lemmas 1, 3 and 5, or the best).
-
-        Parameters
-        ----------
-        estimator : {"yes", "no", "silent", "best"}
-        counts : (1, V, 3) int64
-        counted, asked : (1,) int
-        """
-        return replace(self, estimator=estimator).estimate(counts, counted=counted, asked=asked)
-
     def count_std_errors(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return σ("No"), σ("Yes") and σ(⊥) of the counts themselves, (3, V) (lemmas 4, 2 and 6).
 
@@ -127,195 +92,11 @@ class AnonymizedLocal(QuestionMechanism):
         true_counts : (V + 1,) int
             Devices outside and in each cell.
         """
-        variances = np.diagonal(self._count_covariance(true_counts), axis1=1, axis2=2)
-        return np.sqrt(variances.T)
-
-    def estimator_covariance(self, true_counts: Counts) -> NDArray[np.float64]:
-        """Return the exact covariance of the estimators from the counts of No, Yes and ⊥, (V, 3, 3): of rank 2.
-
-        Parameters
-        ----------
-        true_counts : (V + 1,) int
-            Devices outside and in each cell.
-
-        Raises
-        ------
-        NotEstimableError
-            If one of the three counts does not depend on the truth.
-        """
-        name = type(self).__name__
-        slopes = np.array(
-            [estimator_of_output(self.question, output, mechanism=name).weights.sum() for output in (NO, YES, SILENT)]
-        )
-        covariance: NDArray[np.float64] = self._count_covariance(true_counts) * np.multiply.outer(slopes, slopes)
-        return covariance
-
-    def _count_covariance(self, true_counts: Counts) -> NDArray[np.float64]:
-        """Return the exact covariance of the three counts, (V, 3, 3)."""
         truth = check_true_counts(true_counts, self.cells)
-        return count_covariance(self.question, truth[1:], truth.sum() - truth[1:])
-
-
-OUTPUTS = ("⊥1", "⊥2")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnonymizedFirstAttempt(QuestionMechanism):
-    """Answer twice, a share shifted up in A and down in B (ALP sec VI, eqs 28-31): a documented failure.
-
-    Both answers come from one categorical draw, a uniform number whose intervals are ordered as in the equations: a
-    Yes-holder answers ⊥1 in A below π_⊥1 + π_Y and in B below π_⊥1 − π_Y, a No-holder likewise with π_N. The part
-    common to both answers cancels, but E[⊥1A] − E[⊥1B] = 2π_Y·YES + 2π_N·NO (eqs 32-33): the term π_N·TOTAL remains,
-    and it is noisy. With N known, as eqs 32-35 assume,
-
-    YES = (C[⊥1,A] − C[⊥1,B] − 2π_N·N)/(2(π_Y − π_N)),
-    Var = (YES·2π_Y(1 − 2π_Y) + NO·2π_N(1 − 2π_N))/(2(π_Y − π_N))².
-
-    The error grows as √NO, which the attempt was meant to prevent. It is constant in two cases only: with π_N = 0, when
-    only Yes-holders answer (⊥1, ⊥2), and with π_N = ½, when No-holders always answer (⊥1, ⊥2). In both cases a device's
-    two answers can reveal its truth with certainty. With π_Y = π_N, "uniform sampling across both", the Yes terms
-    cancel too and nothing can be estimated.
-
-    Parameters
-    ----------
-    cells : int
-        The number of cells V, at least 1.
-    base : float
-        π_⊥1, in [0, 1].
-    shift_yes, shift_no : float
-        π_Y and π_N, in [0, 1], each at most π_⊥1 and 1 − π_⊥1.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range or NaN.
-    """
-
-    base: float
-    shift_yes: float
-    shift_no: float
-    rounds: ClassVar[int] = 2
-    source: ClassVar[str] = "ALP eqs 28-31"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check_probability("base", self.base)
-        for field in ("shift_yes", "shift_no"):
-            shift = check_probability(field, getattr(self, field))
-            if shift > self.base:
-                raise ParameterError(field, f"must be at most base = {self.base:g}", shift)
-        super().__post_init__()
-
-    def build_question(self) -> Question:
-        """Return the joint distributions of both answers (ALP eqs 28-31)."""
-        laws: list[dict[Answers, float]] = []
-        for field in ("shift_yes", "shift_no"):
-            shift = getattr(self, field)
-            rest = remainder(field, shift, self.base, shift)
-            laws.append({(0, 0): self.base - shift, (0, 1): 2.0 * shift, (1, 1): rest})
-        return Question.build(OUTPUTS, yes=laws[0], no=laws[1])
-
-    def build_estimator(self) -> LinearEstimator:
-        """Return the estimator from the difference of the counts of ⊥1 (ALP eqs 32-33).
-
-        Raises
-        ------
-        NotEstimableError
-            If π_Y = π_N.
-        """
-        gap = 2.0 * (self.shift_yes - self.shift_no)
-        if gap == 0.0:
-            raise NotEstimableError(type(self).__name__, "with π_Y = π_N the Yes terms cancel too (ALP sec VI).")
-        weights = np.array([[1.0, 0.0], [-1.0, 0.0]]) / gap
-        return LinearEstimator(self.question, weights, -2.0 * self.shift_no / gap)
-
-
-CANCELLING_OUTPUTS = ("⊥1", "⊥2", "⊥3")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnonymizedCancelling(QuestionMechanism):
-    """Answer twice; a shifted Yes-holder moves from ⊥1 to ⊥3, a shifted No-holder from ⊥2 to ⊥3 (ALP sec VII).
-
-    All other devices give the same answer twice, ⊥1, ⊥2 or ⊥3. So C[⊥1,A] − C[⊥1,B] is Bin(YES, π_Y), and
-
-    YES = (C[⊥1,A] − C[⊥1,B])/π_Y,   Var = YES(1 − π_Y)/π_Y,
-
-    whatever the number of No-holders: the error is constant, as in Sampling Privacy, and at the same cost. Only
-    Yes-holders answer (⊥1, ⊥3) and only No-holders answer (⊥2, ⊥3). So an observer who links both answers learns the
-    truth with probability π_Y, and no finite ε holds: there is no deniability, as the paper itself states (sec VII-B).
-
-    The equations are read so that the expectations 40-45 hold: eq 37 puts π_N at ⊥2; eqs 38 and 39 move it to ⊥3
-    (eq 39 has π_⊥N at ⊥2 instead of π_⊥2); eq 41 has π_⊥1·NO where π_⊥2·NO is meant; eq 45 is labelled ⊥3A but is ⊥3B.
-    The answer probabilities sum to one for both Yes-holders and No-holders only if π_Y = π_N, the `shift`.
-
-    Parameters
-    ----------
-    cells : int
-        The number of cells V, at least 1.
-    shift : float
-        π_Y = π_N, in (0, 1].
-    stay : (3,) sequence of float, optional
-        π_⊥1, π_⊥2 and π_⊥3, summing to 1 − shift; equal by default.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range or NaN.
-    """
-
-    shift: float
-    stay: Sequence[float] | None = None
-    rounds: ClassVar[int] = 2
-    source: ClassVar[str] = "ALP eqs 36-39"
-
-    def __post_init__(self) -> None:
-        """Check the parameters and fill in the default."""
-        check_probability("shift", self.shift, above_zero=True)
-        object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
-        super().__post_init__()
-
-    def build_question(self) -> Question:
-        """Return the joint distributions of both answers (ALP eqs 36-39)."""
-        staying: dict[Answers, float] = {(o, o): share for o, share in enumerate(stay_shares(self.shift, self.stay))}
-        return Question.build(
-            CANCELLING_OUTPUTS, yes={**staying, (0, 2): self.shift}, no={**staying, (1, 2): self.shift}
-        )
-
-    def build_estimator(self) -> LinearEstimator:
-        """Return the estimator that divides the difference of the counts of ⊥1 by π_Y (ALP eqs 40 and 43)."""
-        weights = np.zeros((2, 3))
-        weights[:, 0] = 1.0 / self.shift, -1.0 / self.shift
-        return LinearEstimator(self.question, weights)
-
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return (C[⊥1,A] − C[⊥1,B])/π_Y; if not all were counted, counts are scaled by response rates.
-
-        Parameters
-        ----------
-        counts : (2, V, 3) int64
-        counted, asked : (2,) int
-            Every device asked in round two was also asked in round one.
-
-        Returns
-        -------
-        Estimate
-            Unbiased; binomial inversion on an ideal channel, else the interval of round one given round two.
-        """
-        seen, heard = self._check_tallies(counts)[:, :, 0], self._hear(counted, asked)
-        if not heard.silent:
-            self.linear_estimator.variance(heard)  # rejects devices asked in round two only
-        # The count of round one exceeds that of round two, which is independent of the truth, by Bin(YES, π_Y): this is
-        # Sampling Privacy with the rounds exchanged.
-        backwards = ResponseCounts(heard.asked[::-1], heard.counted[::-1], truth_round=2)
-        blank = stay_shares(self.shift, self.stay)[0]
-        return estimate_difference(seen[1], seen[0], sampling=self.shift, blank=blank, heard=backwards)
-
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about a view; published differences of ⊥1 are as in Sampling Privacy with π_s = π_Y."""
-        if isinstance(view, ReleasedDifferences):
-            return released_differences_claim(view, self.shift)
-        return super().claim(view)
+        yes, no = (law - law * law for law in self.question.in_round(1))
+        variances = np.multiply.outer(yes, truth[1:]) + np.multiply.outer(no, truth.sum() - truth[1:])
+        errors: NDArray[np.float64] = np.sqrt(variances)
+        return errors
 
 
 Sign: TypeAlias = Literal[-1, 1]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.common.linear_estimator import COUNT_OF, Choice, check_choice, check_share
-from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
+from mechanisms.local.common.binary_query_mechanism import COUNT_OF, Choice, check_share
+from mechanisms.parameter import check_choice, check_epsilon, check_integer, check_probability
 
 # The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or that of the estimate.
 Objective = Literal["estimate", "printed"]
@@ -103,9 +103,8 @@ def minimal_variance_parameters(
     epsilon = check_epsilon(epsilon)
     check_integer("cells", cells, at_least=1)
     check_probability("most_sampled", most_sampled, above_zero=True)
-    check_choice(estimator)
-    if objective not in get_args(Objective):
-        raise ParameterError("objective", f"must be one of {', '.join(get_args(Objective))}", objective)
+    check_choice("estimator", estimator, get_args(Choice))
+    check_choice("objective", objective, get_args(Objective))
     share = check_share(yes_share, cells)
     variance_of = _printed(share) if objective == "printed" else _of_estimate(estimator, share)
 
@@ -116,9 +115,9 @@ def minimal_variance_parameters(
         # Solutions that differ in the names of the outputs are equally good: take the one with the least ⊥, then the
         # one in which Yes-holders answer Yes more often than No-holders, then the one with the fewest false Yes.
         equal = laws[variances <= least * (1.0 + RELATIVE)]
-        said = equal[:, :, COUNT_OF["yes"]]
+        yes_rates = equal[:, :, COUNT_OF["yes"]]
         silence = equal[:, :, COUNT_OF["silent"]].sum(axis=1).round(9)
-        order = np.lexsort((said[:, 1], (said[:, 1] - said[:, 0]).round(9), silence))
+        order = np.lexsort((yes_rates[:, 1], (yes_rates[:, 1] - yes_rates[:, 0]).round(9), silence))
         return least, equal[order[0]]
 
     bound = epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
@@ -224,9 +223,9 @@ def _of_estimate(estimator: Choice, share: float) -> Callable[[Laws], NDArray[np
         mixed = share * p + (1.0 - share) * q
         over = np.divide(1.0, mixed, out=np.zeros_like(mixed), where=mixed > 0.0)
         # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
-        telling = ((p - q) ** 2 * over).sum(axis=1)
+        information = ((p - q) ** 2 * over).sum(axis=1)
         own = (q * q * over).sum(axis=1)
-        variance = np.divide(own, telling, out=np.full(len(laws), np.inf), where=telling > ZERO) - share
+        variance = np.divide(own, information, out=np.full(len(laws), np.inf), where=information > ZERO) - share
         clipped: NDArray[np.float64] = np.maximum(variance, 0.0)
         return clipped
 

@@ -1,24 +1,24 @@
 """Binary Sampling Privacy: the two-round protocol as a yes/no question about every cell."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import batch_of_rows, encode_rows, tally_rows
+from mechanisms.local.common.base import BinaryReports, with_no
+from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.estimators import difference_variance, estimate_difference
+from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
-from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
-from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
+from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.local.sampling_privacy import sampling_warnings, warn
-from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability, check_true_counts
+from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.per_cell import binary_answer_claim, per_cell_claim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
+from mechanisms.privacy.report_claims import binary_answer_claim, per_cell_claim, shares_claim
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.symmetric_pair import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, View
 
 SUM_TOLERANCE = 1e-9
@@ -43,7 +43,7 @@ class BinaryDice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinarySamplingPrivacy:
+class BinarySamplingPrivacy(BinaryReports):
     """One categorical draw per cell, used in both rounds: S with π_s, 0 with π_0, 1 otherwise (SP eqs 6-11).
 
     Round one: S → 0, 0 → 0, 1 → 1. Round two: Yes if the draw is S and the device is in the cell; everything else as in
@@ -74,7 +74,6 @@ class BinarySamplingPrivacy:
     blank_zero: float | None = None
     rounds: ClassVar[int] = 2
     truth_round: ClassVar[int] = 2
-    sample_law: ClassVar[str] = "exact joint"
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
@@ -96,11 +95,6 @@ class BinarySamplingPrivacy:
         return zero, one if one > SUM_TOLERANCE else 0.0, self.sampling
 
     @property
-    def tally_shape(self) -> tuple[int, int]:
-        """(V, 2): the answers No and Yes about each cell."""
-        return (self.cells, 2)
-
-    @property
     def batch(self) -> int:
         """Number of devices per batch; their coins and both rounds' reports take at most about 64 MB."""
         return batch_of_rows(4 * words_of(self.cells))
@@ -109,10 +103,6 @@ class BinarySamplingPrivacy:
         """Return warnings about parameters that the paper advises against."""
         zero, one, _ = self.faces
         return sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=(one,))
-
-    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
-        """Return the memory of n devices: none."""
-        return NoMemory(n)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> BinaryDice:
         """Make every device's draw for every cell, once for both rounds (SP eq 6)."""
@@ -126,58 +116,33 @@ class BinarySamplingPrivacy:
 
         A device is a No-holder of the questions about all cells that it is not in; one outside every cell, of all.
         """
-        check_truth(truth, devices=len(coins), cells=self.cells)
-        if check_round(round, self.rounds) == 1:
+        self.check_answer(round, truth, len(coins))
+        if round == 1:
             return BitReports(coins.ones, self.cells)
         rows = coins.ones.copy()
         set_bits_where(rows, truth, coins.sampled)
         return BitReports(rows, self.cells)
 
-    def encode(self, reports: BitReports) -> Vectors:
-        """Return (n, V, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
-        return encode_rows(reports, self.cells)
-
-    def tally(self, reports: BitReports, where: Where | None = None) -> Counts:
-        """Return the numbers of answers No and Yes about each cell, (V, 2) int64."""
-        return tally_rows(reports, self.cells, where)
-
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+    def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return (C1₂ − C1₁)/π_s (SP eq 11), with counts scaled by response rates if not all were counted.
 
         Parameters
         ----------
         counts : (2, V, 2) int64
-        counted, asked : (2,) int
+        received : ResponseCounts
+            Of two rounds.
 
         Returns
         -------
         Estimate
             Unbiased; binomial inversion on an ideal channel, else the interval of round two given round one.
         """
-        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
-        yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, :, 1]
-        return estimate_difference(yes[0], yes[1], sampling=self.sampling, blank=self.faces[1], heard=heard)
+        first, second = counts[:, :, 1]
+        return estimate_difference(first, second, sampling=self.sampling, blank=self.faces[1], received=received)
 
-    def std_error(
-        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
-        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices; larger if not all were counted.
-
-        Parameters
-        ----------
-        true_counts : (V + 1,) int
-            Devices outside and in each cell.
-        asked, counted : (2,) int, optional
-            An ideal channel by default.
-        """
-        truth = check_true_counts(true_counts, self.cells)
-        heard = ResponseCounts.from_truth(
-            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
-        )
-        if heard.silent:
-            return np.full(self.cells, np.inf)
-        variance = difference_variance(sampling=self.sampling, blank=self.faces[1], heard=heard)
-        return variance.std_error(truth[1:])
+    def variance(self, received: ResponseCounts) -> QuadraticVariance:
+        """Return Y(1 − π_s)/π_s, whatever the number of devices; larger if not all were counted."""
+        return difference_variance(sampling=self.sampling, blank=self.faces[1], received=received)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (2, V, 2) counts, independent between cells.
@@ -191,8 +156,7 @@ class BinarySamplingPrivacy:
         sampled = rng.binomial(inside, sampling)
         given_blank = min(1.0, one / (1.0 - sampling)) if sampling < 1.0 else 0.0
         first = rng.binomial(inside - sampled, given_blank) + rng.binomial(devices - inside, one)
-        yes = np.stack([first, first + sampled])
-        return np.stack([devices - yes, yes], axis=-1).astype(np.int64, copy=False)
+        return with_no(np.stack([first, first + sampled]), devices)
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about what a view reveals.

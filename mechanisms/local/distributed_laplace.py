@@ -1,34 +1,89 @@
 """Distributed discrete Laplace noise: every device adds a share of the noise, and only the sum is published."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, logit
 
+from mechanisms.local.common.base import BaseMechanism
 from mechanisms.local.common.binary_query import BATCH_BYTES, BATCH_DEVICES
-from mechanisms.local.common.count_law import CountLaw
 from mechanisms.local.common.estimators import proportion_variance
-from mechanisms.local.common.frequency_oracle import check_budget
-from mechanisms.local.common.intervals import LEVEL, QuadraticVariance
+from mechanisms.local.common.intervals import LEVEL, CountLaw, QuadraticVariance
 from mechanisms.local.common.response_counts import (
     ResponseCounts,
-    check_round,
-    check_truth,
     check_where,
     estimate_between,
     estimate_nothing,
 )
-from mechanisms.local.common.sparse_vectors import SparseVectors
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
-from mechanisms.parameter import ParameterError, check_counts, check_integer, check_true_counts
+from mechanisms.parameter import ParameterError, check_budget, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.discrete_laplace import PartialNoise, noise_claim
-from mechanisms.privacy.symmetric_pair import one_round_claim
+from mechanisms.privacy.laplace_noise import PartialNoise, noise_claim
+from mechanisms.privacy.report_claims import one_round_claim
 from mechanisms.privacy.view import ReleasedCounts, View
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVectors:
+    """Vectors of one round.
+
+    Parameters
+    ----------
+    rows : (n, cells) scipy.sparse.csr_array of int64
+        One vector per device, without duplicate entries or explicit zeros.
+    """
+
+    rows: Any
+
+    def __post_init__(self) -> None:
+        """Check that the rows are a two-dimensional int64 sparse array."""
+        if not isinstance(self.rows, csr_array) or self.rows.dtype != np.int64 or self.rows.ndim != 2:
+            raise ParameterError("rows", "must be a two-dimensional csr_array of int64", type(self.rows).__name__)
+
+    @classmethod
+    def from_entries(
+        cls, devices: NDArray[np.int64], cells: NDArray[np.int64], values: NDArray[np.int64], shape: tuple[int, int]
+    ) -> "SparseVectors":
+        """Build n vectors from entries (device from 0, cell from 0, value); duplicate entries are added."""
+        rows: Any = csr_array(coo_array((values, (devices, cells)), shape=shape))
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        return cls(rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the stored entries."""
+        return int(self.rows.data.nbytes + self.rows.indices.nbytes + self.rows.indptr.nbytes)
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return int(self.rows.shape[0])
+
+    def __getitem__(self, index: Any) -> "SparseVectors":
+        """Return the vectors of some devices: a slice, a boolean mask or an array of indices."""
+        return SparseVectors(csr_array(self.rows[index]))
+
+    def __repr__(self) -> str:
+        """Return the numbers of devices and entries."""
+        return f"<SparseVectors of {len(self)} devices, {self.rows.nnz} entries>"
+
+    def to_dense(self) -> NDArray[np.int64]:
+        """Return a dense (n, cells) int64 array; meant for few devices."""
+        dense: NDArray[np.int64] = self.rows.toarray()
+        return dense
+
+    def total(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the sum of the masked devices' vectors (all, if the mask is empty), (cells,) int64."""
+        # numpy.bincount would add in floating point, numpy.add.at adds integers.
+        entries = np.repeat(where, np.diff(self.rows.indptr)) if where.size else slice(None)
+        totals = np.zeros(self.rows.shape[1], dtype=np.int64)
+        np.add.at(totals, self.rows.indices[entries], self.rows.data[entries])
+        return totals
+
 
 # Number of values to which the noise distribution is merged; probability beyond them on either side; exponent at
 # which e^−TAIL is negligible.
@@ -37,25 +92,8 @@ ATOMS, OUTSIDE, TAIL = 128, 1e-5, 40.0
 ENTRY_BYTES, ROW_BYTES = 64, 64
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class NoiseShares:
-    """Every device's share of the noise of every cell.
-
-    Parameters
-    ----------
-    noise : SparseVectors
-        (n, V) integers, almost all 0.
-    """
-
-    noise: SparseVectors
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return len(self.noise)
-
-
 @dataclass(frozen=True, kw_only=True)
-class DistributedLaplace:
+class DistributedLaplace(BaseMechanism):
     """A device sends its one-hot vector plus, in every cell, a (Pólya) difference of two NB(1/N, 1 − α) variables.
 
     Goryczka and Xiong 2017, *A Comprehensive Comparison of Multiparty Secure Additions with Differential
@@ -86,9 +124,6 @@ class DistributedLaplace:
     cells: int
     epsilon: float
     devices: int
-    rounds: ClassVar[int] = 1
-    truth_round: ClassVar[int] = 1
-    sample_law: ClassVar[str] = "exact joint"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -126,15 +161,7 @@ class DistributedLaplace:
         """Number of devices per batch; on average their noise takes at most about 64 MB, whatever a device's share."""
         return max(1, min(BATCH_DEVICES, int(BATCH_BYTES / (ROW_BYTES + ENTRY_BYTES * self._jumps))))
 
-    def warnings(self) -> list[str]:
-        """Return the papers' warnings about these parameters: there are none."""
-        return []
-
-    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
-        """Return the memory of n devices: none."""
-        return NoMemory(n)
-
-    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> NoiseShares:
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> SparseVectors:
         """Draw every device's noise for every cell, as non-zero entries only.
 
         NB(r, 1 − α) is the sum of a Poisson number, of mean −r·ln(1 − α), of logarithmic variables (Quenouille
@@ -147,14 +174,13 @@ class DistributedLaplace:
         sizes = rng.logseries(self.alpha, size=jumps).astype(np.int64, copy=False)
         values = np.where(place & 1, sizes, -sizes)
         devices, cells = np.divmod(place >> 1, self.cells)
-        return NoiseShares(SparseVectors.from_entries(devices, cells, values, (n, self.cells)))
+        return SparseVectors.from_entries(devices, cells, values, (n, self.cells))
 
-    def answer(self, round: int, truth: Truth, coins: NoiseShares) -> SparseVectors:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: SparseVectors) -> SparseVectors:  # noqa: A002 - the paper's word
         """Return the sum of each device's one-hot vector and its noise, (n, V) sparse."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
+        self.check_answer(round, truth, len(coins))
         inside = np.flatnonzero(truth)
-        noise = coins.noise.rows.tocoo()
+        noise = coins.rows.tocoo()
         devices, cells = noise.coords
         return SparseVectors.from_entries(
             np.concatenate([devices.astype(np.int64), inside]),
@@ -172,13 +198,14 @@ class DistributedLaplace:
         mask = check_where(where, devices=len(self._check_reports(reports)))
         return reports.total(mask)
 
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+    def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return the noisy counts, or M·C/n if n of M asked devices were counted.
 
         Parameters
         ----------
         counts : (1, V) int64
-        counted, asked : (1,) int
+        received : ResponseCounts
+            Of one round.
 
         Returns
         -------
@@ -187,40 +214,28 @@ class DistributedLaplace:
             Laplace distribution. Else it inverts the distribution of the noise of those counted and of a simple random
             sample of the devices.
         """
-        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
-        seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0]
-        if heard.silent:
-            return estimate_nothing(heard, self.cells)
-        if heard.devices == 0:
-            return estimate_nothing(heard, self.cells)
-        count = seen * (heard.devices / heard.counted[0])
-        if not heard.ideal or heard.devices != self.devices:
-            return estimate_between(count, self._variance(heard), self._ends(seen, heard), heard)
-        within, limit = self._half_width(), float(heard.devices)
+        seen = counts[0]
+        if received.silent or received.devices == 0:
+            return estimate_nothing(received, self.cells)
+        count = seen * (received.devices / received.counted[0])
+        if not received.ideal or received.devices != self.devices:
+            return estimate_between(count, self.variance(received), self._ends(seen, received), received)
+        within, limit = self._half_width(), float(received.devices)
         lower, upper = np.clip(count - within, 0.0, limit), np.clip(count + within, 0.0, limit)
         return Estimate(count, np.full(self.cells, math.sqrt(self.noise_variance)), lower, upper, "exact")
 
-    def std_error(
-        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
-        """Return √(2α/(1 − α)²·n/N), (V,), for n devices counted.
+    def variance(self, received: ResponseCounts) -> QuadraticVariance:
+        """Return the variance of the noise of the devices counted, plus that of sampling them.
 
-        If not all were counted, it is scaled and the variance of a simple random sample is added.
-
-        Parameters
-        ----------
-        true_counts : (V + 1,) int
-            Devices outside and in each cell.
-        asked, counted : (1,) int, optional
-            An ideal channel by default.
+        The noise of n devices has the variance 2α/(1 − α)²·n/N. If not all were counted, it is scaled and the variance
+        of a simple random sample is added.
         """
-        truth = check_true_counts(true_counts, self.cells)
-        heard = ResponseCounts.from_truth(
-            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
-        )
-        if heard.silent:
-            return np.full(self.cells, np.inf)
-        return self._variance(heard).std_error(truth[1:])
+        sample = proportion_variance(true_yes=1.0, false_yes=0.0, received=received)
+        if received.devices == 0:
+            return sample
+        rate = received.devices / received.counted[0]
+        noise = rate**2 * self.noise_variance * received.counted[0] / self.devices
+        return QuadraticVariance(sample.constant + noise, sample.linear, sample.square)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (1, V) counts: the truth plus NB(n/N, 1 − α) − NB(n/N, 1 − α) for n devices, independent by cell."""
@@ -282,7 +297,9 @@ class DistributedLaplace:
         allowed = (1.0 - LEVEL) * (1.0 + self.alpha) / 2
         return max(0, math.ceil(-math.log(allowed) * self.sensitivity / self.epsilon) - 1)
 
-    def _ends(self, seen: NDArray[np.int64], heard: ResponseCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ends(
+        self, seen: NDArray[np.int64], received: ResponseCounts
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of the interval if the devices counted are not exactly the N expected.
 
         They are computed at ATOMS of the observed counts at most and interpolated linearly between these; as functions
@@ -290,8 +307,8 @@ class DistributedLaplace:
         """
         nodes = np.unique(seen)
         nodes = nodes[np.unique(np.linspace(0, len(nodes) - 1, ATOMS).astype(np.int64))]
-        n, rows = heard.counted[0], len(nodes)
-        law = CountLaw.of_proportion(true_yes=1.0, false_yes=0.0, devices=heard.devices, counted=n, rows=rows)
+        n, rows = received.counted[0], len(nodes)
+        law = CountLaw.of_proportion(true_yes=1.0, false_yes=0.0, devices=received.devices, counted=n, rows=rows)
         lower, upper = law.solve(nodes, self._noise_atoms(n / self.devices))
         return np.floor(np.interp(seen, nodes, lower)), np.ceil(np.interp(seen, nodes, upper))
 
@@ -315,15 +332,6 @@ class DistributedLaplace:
         chance = np.diff(below[kept], prepend=0.0)
         chance[-1] = 1.0 - below[kept[-2]] if len(kept) > 1 else 1.0
         return values[kept], chance
-
-    def _variance(self, heard: ResponseCounts) -> QuadraticVariance:
-        """Return the variance of the estimate: that of the noise of the devices counted plus that of sampling them."""
-        sample = proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard)
-        if heard.devices == 0:
-            return sample
-        rate = heard.devices / heard.counted[0]
-        noise = rate**2 * self.noise_variance * heard.counted[0] / self.devices
-        return QuadraticVariance(sample.constant + noise, sample.linear, sample.square)
 
     def _check_reports(self, reports: SparseVectors) -> SparseVectors:
         """Reject vectors over a different number of cells."""

@@ -4,20 +4,16 @@ Entry (r, y) of Sylvester's matrix is (−1)^⟨r, y⟩, where ⟨r, y⟩ is the
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from mechanisms.kernel import compiled
-from mechanisms.local.common.categorical_sampling import one_hot, tally_values
-from mechanisms.local.common.frequency_oracle import PureProtocol, check_budget
-from mechanisms.local.common.response_counts import check_round, check_truth, check_values, check_where
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.common.base import CategoricalReports
+from mechanisms.local.common.frequency_oracle import FrequencyOracle
+from mechanisms.local.mechanism import Counts, NoMemory, Truth
 from mechanisms.parameter import check_integer, check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.symmetric_pair import mirror_claim
 
 
 def hadamard_order(symbols: int) -> int:
@@ -111,7 +107,7 @@ class HadamardCoins:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HadamardResponse(PureProtocol):
+class HadamardResponse(CategoricalReports, FrequencyOracle):
     """Report a uniform output of the true symbol's set with probability e^ε/(e^ε + 1), else one of its complement.
 
     Acharya, Sun and Zhang 2019, *Hadamard Response: Estimating Distributions Privately, Efficiently, and with
@@ -133,19 +129,15 @@ class HadamardResponse(PureProtocol):
         If a parameter is out of range or NaN.
     """
 
-    epsilon: float
-    sample_law: ClassVar[str] = "exact joint"
-
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
         check_integer("cells", self.cells, at_least=1, at_most=2**30 - 2)
-        check_budget("epsilon", self.epsilon)
 
     @property
     def outputs(self) -> int:
         """K, the order of the matrix."""
-        return hadamard_order(self.cells + 1)
+        return hadamard_order(self.symbols)
 
     @property
     def true_yes(self) -> float:
@@ -174,20 +166,10 @@ class HadamardResponse(PureProtocol):
 
     def answer(self, round: int, truth: Truth, coins: HadamardCoins) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
         """Return one output per device, (n,) int32 in 0…K − 1."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
+        self.check_answer(round, truth, len(coins))
         reports = np.empty_like(coins.points)
         choose_side(coins.points, coins.wrong, truth, reports)
         return reports
-
-    def encode(self, reports: NDArray[np.int32]) -> Vectors:
-        """Return one-hot rows, (n, K) int64."""
-        return one_hot(check_values(reports, outputs=self.outputs), self.outputs)
-
-    def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
-        """Return the number of reports of each output, (K,) int64."""
-        mask = check_where(where, devices=len(reports))
-        return tally_values(check_values(reports, outputs=self.outputs), mask, self.outputs)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (1, K) joint counts of the outputs, by 2K·log₂K binomials."""
@@ -197,15 +179,20 @@ class HadamardResponse(PureProtocol):
         sides[1 : self.cells + 2] = np.stack([right, truth - right], axis=1)
         return sample_sides(sides, rng=rng)[np.newaxis]
 
-    def _support(self, counts: Counts) -> NDArray[np.int64]:
+    def support(self, counts: Counts) -> NDArray[np.int64]:
         """Return the number of reports in each cell's set: half the sum of all reports and of the row's product."""
         products = walsh_hadamard(counts)
         support: NDArray[np.int64] = (products[0] + products[2 : self.cells + 2]) // 2
         return support
 
-    def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim: only outputs in one of two truths' sets, half of all, distinguish the truths."""
-        source = (
+    @property
+    def distinguishing(self) -> float:
+        """Probability of an output in the true symbol's set and not in that of a given other one: half of all."""
+        return self.true_yes / 2
+
+    @property
+    def source(self) -> str:
+        """The reason for the claim about a report, and the paper."""
+        return (
             "Outputs in one truth's set and not in the other's are e^ε times as likely under it (Acharya et al. 2019)"
         )
-        return mirror_claim(telling=self.true_yes / 2, epsilon=self.epsilon, queries=queries, source=source)

@@ -2,25 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.categorical_sampling import answer_second, one_hot, tally_values, throw
-from mechanisms.local.common.frequency_oracle import PureProtocol, check_budget
-from mechanisms.local.common.response_counts import check_round, check_truth, check_values, check_where
-from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
+from mechanisms.local.common.base import CategoricalReports
+from mechanisms.local.common.categorical_sampling import answer_second, throw
+from mechanisms.local.common.frequency_oracle import FrequencyOracle
+from mechanisms.local.mechanism import Counts, NoMemory, Truth
 from mechanisms.local.sampling_privacy import Dice
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.shuffled import shuffled_value_claim
-from mechanisms.privacy.symmetric_pair import mirror_claim, one_round_claim
 from mechanisms.privacy.view import Shuffled, View
 
 
 @dataclass(frozen=True, kw_only=True)
-class KRandomizedResponse(PureProtocol):
+class KRandomizedResponse(CategoricalReports, FrequencyOracle):
     """Report one of k = V + 1 symbols, the true one e^ε times as likely as any other (Kairouz, Oh and Viswanath 2014).
 
     Warner's randomized response for two symbols; "GRR" and "direct encoding" in Wang et al. 2017 sec 4.1.
@@ -40,19 +38,6 @@ class KRandomizedResponse(PureProtocol):
         If a parameter is out of range or NaN.
     """
 
-    epsilon: float
-    sample_law: ClassVar[str] = "exact joint"
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        super().__post_init__()
-        check_budget("epsilon", self.epsilon)
-
-    @property
-    def symbols(self) -> int:
-        """Return k = V + 1: one symbol for outside, and one for each cell."""
-        return self.cells + 1
-
     @property
     def truthful(self) -> float:
         """Probability that the draw makes the device report the truth, (e^ε − 1)/(e^ε + k − 1)."""
@@ -69,11 +54,6 @@ class KRandomizedResponse(PureProtocol):
         return 1.0 / (math.exp(self.epsilon) + self.cells)
 
     @property
-    def tally_shape(self) -> tuple[int]:
-        """(V + 1,): outside, then each cell."""
-        return (self.symbols,)
-
-    @property
     def batch(self) -> int:
         """Number of devices per batch; their coins and reports take 8 MB."""
         return 2**20
@@ -84,42 +64,33 @@ class KRandomizedResponse(PureProtocol):
 
     def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
         """Return one symbol per device, (n,) int32 in 0…V."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
+        self.check_answer(round, truth, len(coins))
         reports = np.empty_like(coins.thrown)
         answer_second(coins.thrown, truth, reports)
         return reports
 
-    def encode(self, reports: NDArray[np.int32]) -> Vectors:
-        """Return one-hot rows, (n, V + 1) int64."""
-        return one_hot(check_values(reports, outputs=self.symbols), self.symbols)
-
-    def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
-        """Return the number of reports of each symbol, (V + 1,) int64."""
-        mask = check_where(where, devices=len(reports))
-        return tally_values(check_values(reports, outputs=self.symbols), mask, self.symbols)
-
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (1, V + 1) counts: Bin(Y_v, truthful) truthful devices per symbol, one multinomial of the others."""
         truth = check_true_counts(true_counts, self.cells)
-        told = rng.binomial(truth, self.truthful)
-        rest = int(truth.sum() - told.sum())
+        truthful = rng.binomial(truth, self.truthful)
+        rest = int(truth.sum() - truthful.sum())
         blanks = rng.multinomial(rest, np.full(self.symbols, 1.0 / self.symbols))
-        return (told + blanks).astype(np.int64, copy=False)[np.newaxis]
+        return (truthful + blanks).astype(np.int64, copy=False)[np.newaxis]
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about a view: exact for a report, amplified by the other devices' blanks if shuffled."""
         if isinstance(view, Shuffled) and view.round == 1:
             blanks = np.full(self.symbols, self.false_yes)  # a blank is as likely as any one wrong symbol
-            local = self._report_claim(view.queries)
+            local = self.report_claim(view.queries)
             return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks, local=local)
-        return one_round_claim(view, self._report_claim)
+        return super().claim(view)
 
-    def _support(self, counts: Counts) -> NDArray[np.int64]:
-        """Return the number of reports of each cell."""
-        return counts[1:]
+    @property
+    def distinguishing(self) -> float:
+        """Return p, probability of the true symbol."""
+        return self.true_yes
 
-    def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim: of k symbols, only those of the two truths distinguish the truths."""
-        source = f"Each truth's own symbol is e^ε times as likely under it, k = {self.symbols} (Kairouz et al. 2014)"
-        return mirror_claim(telling=self.true_yes, epsilon=self.epsilon, queries=queries, source=source)
+    @property
+    def source(self) -> str:
+        """The reason for the claim about a report, and the paper."""
+        return f"Each truth's own symbol is e^ε times as likely under it, k = {self.symbols} (Kairouz et al. 2014)"

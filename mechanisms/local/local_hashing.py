@@ -7,15 +7,105 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.kernel import compiled
 from mechanisms.local.common.binary_query import BATCH_BYTES
 from mechanisms.local.common.categorical_sampling import throw
-from mechanisms.local.common.frequency_oracle import PureProtocol, check_budget
-from mechanisms.local.common.hash_family import add_support, answer_hashed, draw_seeds, fill_support, same_bucket
-from mechanisms.local.common.response_counts import check_round, check_truth, check_values, check_where
+from mechanisms.local.common.frequency_oracle import FrequencyOracle
+from mechanisms.local.common.response_counts import check_values, check_where
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_integer
-from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.symmetric_pair import mirror_claim
+
+# Number of bits of a function's value before it is reduced to a bucket; also of the symbols it accepts.
+BITS = 32
+
+
+def same_bucket(buckets: int) -> float:
+    """Return the exact probability that two different symbols have the same bucket.
+
+    h(x) = ⌊g·u/2³²⌋ with u = ⌊(ax + b mod 2⁶⁴)/2³²⌋ and a, b uniform 64-bit numbers. For x < 2³² the u of two
+    different symbols are independent and uniform on 0…2³² − 1 (multiply-add-shift; Dietzfelbinger 1996,
+    *Universal hashing and k-wise independent random variables via integer arithmetic*, theorem 3). So their buckets are
+    independent too; 2³² mod g buckets are wider than the others by 2⁻³². The probability is the sum of the squared
+    widths. It exceeds 1/g by less than g·2⁻⁶⁴, and is 1/g where g is a power of two.
+
+    Parameters
+    ----------
+    buckets : int
+        g, 2…2³¹.
+    """
+    width, wider = divmod(2**BITS, buckets)
+    squares: int = wider * (width + 1) ** 2 + (buckets - wider) * width**2
+    return squares / 2.0 ** (2 * BITS)
+
+
+def draw_seeds(n: int, *, rng: np.random.Generator) -> NDArray[np.uint64]:
+    """Draw the parameters a and b of n functions, (n, 2) uint64."""
+    return rng.integers(0, 2**64 - 1, size=(n, 2), dtype=np.uint64, endpoint=True)
+
+
+@compiled
+def answer_hashed(
+    seeds: NDArray[np.uint64],
+    drawn: NDArray[np.int32],
+    truth: NDArray[np.int32],
+    buckets: np.uint64,
+    reports: NDArray[np.int32],
+) -> None:  # pragma: no cover - compiled
+    """Report the bucket of the truth where `drawn` is negative, and the bucket `drawn` elsewhere."""
+    half = np.uint64(BITS)
+    for i in range(drawn.size):
+        if drawn[i] < 0:
+            mixed = (seeds[i, 0] * np.uint64(truth[i]) + seeds[i, 1]) >> half
+            reports[i] = np.int32((mixed * buckets) >> half)
+        else:
+            reports[i] = drawn[i]
+
+
+@compiled
+def _edge(value: np.uint64, buckets: np.uint64) -> Any:  # pragma: no cover - compiled
+    """Return the least u in bucket `value`, ⌈value·2³²/g⌉."""
+    return ((value << np.uint64(BITS)) + buckets - np.uint64(1)) // buckets
+
+
+@compiled
+def add_support(
+    seeds: NDArray[np.uint64],
+    values: NDArray[np.int32],
+    where: NDArray[np.bool_],
+    buckets: np.uint64,
+    counts: NDArray[np.int64],
+) -> None:  # pragma: no cover - compiled
+    """Add 1 to the count of every symbol that a report supports, that is, whose bucket the report states.
+
+    Over the symbols x, ax + b is an arithmetic progression. A symbol is in a bucket if the upper half of ax + b is
+    between the two edges of the bucket. After subtraction of the lower edge this is a single comparison. So each symbol
+    costs one addition and one comparison, and the loop can be vectorised.
+    """
+    half = np.uint64(BITS)
+    for i in range(values.size):
+        if where.size and not where[i]:
+            continue
+        value = np.uint64(values[i])
+        low = _edge(value, buckets)
+        width = (_edge(value + np.uint64(1), buckets) - low) << half
+        step = seeds[i, 0]
+        place = seeds[i, 1] - (low << half)
+        for x in range(counts.size):
+            counts[x] += np.int64(place < width)
+            place += step
+
+
+@compiled
+def fill_support(
+    seeds: NDArray[np.uint64], values: NDArray[np.int32], buckets: np.uint64, vectors: NDArray[np.int64]
+) -> None:  # pragma: no cover - compiled
+    """Write the support of every report, (n, symbols), computed from the definition."""
+    half = np.uint64(BITS)
+    for i in range(values.size):
+        for x in range(vectors.shape[1]):
+            mixed = (seeds[i, 0] * np.uint64(x) + seeds[i, 1]) >> half
+            vectors[i, x] = np.int64(np.int32((mixed * buckets) >> half) == values[i])
+
 
 MOST_BUCKETS = 2**31 - 1
 # Bytes for coins and report of a device: two 64-bit words and a 32-bit value each.
@@ -26,12 +116,14 @@ DEVICE_BYTES = 40
 class HashedReports:
     """Reports of one round: each device's hash function, and the bucket it reports.
 
+    The coins have the same form; there the value −1 means the bucket of the truth.
+
     Parameters
     ----------
     seeds : (n, 2) uint64
         a and b of the function.
     values : (n,) int32
-        Buckets.
+        Buckets 0…g − 1.
     """
 
     seeds: NDArray[np.uint64]
@@ -58,35 +150,15 @@ class HashedReports:
         return HashedReports(self.seeds[index], self.values[index])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class HashCoins:
-    """One hash function and one categorical draw per device.
-
-    Parameters
-    ----------
-    seeds : (n, 2) uint64
-        a and b of the function.
-    thrown : (n,) int32
-        −1 to report the bucket of the truth, else the bucket 0…g − 1 to report.
-    """
-
-    seeds: NDArray[np.uint64]
-    thrown: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return len(self.thrown)
-
-
 @dataclass(frozen=True, kw_only=True)
-class LocalHashing(PureProtocol):
+class LocalHashing(FrequencyOracle):
     """Each device draws a hash function onto g buckets and reports it, with a noisy bucket (Wang et al. 2017 sec 4.4).
 
     The bucket of the truth is reported with probability e^ε/(e^ε + g − 1), the others with equal probabilities. A
     report supports the symbols (0 outside, 1…V) that its function maps to the reported bucket. The functions are the
-    multiply-add-shift family (`mechanisms.local.common.hash_family`): the buckets of two symbols are exactly
-    independent. So the probability of a false support is known exactly, the estimate is exactly unbiased and every
-    cell's count is exactly binomial. The buckets of three symbols are not independent; no result here depends on that.
+    multiply-add-shift family (`same_bucket`): the buckets of two symbols are exactly independent. So
+    the probability of a false support is known exactly, the estimate is exactly unbiased and every cell's count is
+    exactly binomial. The buckets of three symbols are not independent; no result here depends on that.
 
     Parameters
     ----------
@@ -103,7 +175,6 @@ class LocalHashing(PureProtocol):
         If a parameter is out of range or NaN.
     """
 
-    epsilon: float
     buckets: int | None = None
     sample_law: ClassVar[str] = "exact per-cell marginals"
 
@@ -111,7 +182,7 @@ class LocalHashing(PureProtocol):
         """Check the parameters and fill in the buckets."""
         super().__post_init__()
         check_integer("cells", self.cells, at_least=1, at_most=2**31 - 2)
-        best = min(round(math.exp(check_budget("epsilon", self.epsilon))) + 1, MOST_BUCKETS)
+        best = min(round(math.exp(self.epsilon)) + 1, MOST_BUCKETS)
         buckets = best if self.buckets is None else self.buckets
         object.__setattr__(self, "buckets", check_integer("buckets", buckets, at_least=2, at_most=MOST_BUCKETS))
 
@@ -131,11 +202,6 @@ class LocalHashing(PureProtocol):
         return 1.0 / (math.exp(self.epsilon) + self._buckets - 1) + self.truthful * same_bucket(self._buckets)
 
     @property
-    def tally_shape(self) -> tuple[int]:
-        """(V + 1,): support of outside, then of each cell."""
-        return (self.cells + 1,)
-
-    @property
     def report_bits(self) -> int:
         """Number of bits of a report as sent: the two 64-bit words of a hash function, and a bucket."""
         return 128 + (self._buckets - 1).bit_length()
@@ -145,23 +211,22 @@ class LocalHashing(PureProtocol):
         """Number of devices per batch; their coins and reports take about 40 MB."""
         return min(2**20, BATCH_BYTES // DEVICE_BYTES)
 
-    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HashCoins:
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HashedReports:
         """Draw every device's hash function and categorical draw."""
         seeds = draw_seeds(memory.devices, rng=rng)
-        return HashCoins(seeds, throw(memory.devices, self.truthful, self._buckets, None, rng=rng))
+        return HashedReports(seeds, throw(memory.devices, self.truthful, self._buckets, None, rng=rng))
 
-    def answer(self, round: int, truth: Truth, coins: HashCoins) -> HashedReports:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: HashedReports) -> HashedReports:  # noqa: A002 - the paper's word
         """Return each device's hash function and the bucket it reports."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
-        values = np.empty_like(coins.thrown)
-        answer_hashed(coins.seeds, coins.thrown, truth, np.uint64(self._buckets), values)
+        self.check_answer(round, truth, len(coins))
+        values = np.empty_like(coins.values)
+        answer_hashed(coins.seeds, coins.values, truth, np.uint64(self._buckets), values)
         return HashedReports(coins.seeds, values)
 
     def encode(self, reports: HashedReports) -> Vectors:
         """Return (n, V + 1) int64: a 1 for every symbol the report supports; meant for few devices."""
         self._check_reports(reports)
-        vectors = np.empty((len(reports), self.cells + 1), dtype=np.int64)
+        vectors = np.empty((len(reports), self.symbols), dtype=np.int64)
         fill_support(reports.seeds, reports.values, np.uint64(self._buckets), vectors)
         return vectors
 
@@ -171,13 +236,6 @@ class LocalHashing(PureProtocol):
         counts = np.zeros(self.cells + 1, dtype=np.int64)
         add_support(reports.seeds, reports.values, mask, np.uint64(self._buckets), counts)
         return counts
-
-    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Draw (1, V + 1) counts, each Bin(Y, p) + Bin(N − Y, q), its exact distribution.
-
-        Counts of different symbols are drawn independently, whereas counts of devices' reports are slightly dependent.
-        """
-        return self._sample_support(true_counts, rng=rng)
 
     @property
     def _buckets(self) -> int:
@@ -191,19 +249,19 @@ class LocalHashing(PureProtocol):
         check_values(reports.values, outputs=self._buckets)
         return reports
 
-    def _support(self, counts: Counts) -> NDArray[np.int64]:
-        """Return the support of each cell."""
-        return counts[1:]
-
-    def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim for function and bucket together.
+    @property
+    def distinguishing(self) -> float:
+        """Probability that the report is the bucket of the truth, and the other truth is in another bucket.
 
         If the function maps two truths to one bucket, the report does not distinguish them. Else only their own two
         buckets distinguish them, as in k-ary randomized response over g symbols.
         """
-        source = (
+        return (1.0 - same_bucket(self._buckets)) * self.true_yes
+
+    @property
+    def source(self) -> str:
+        """The reason for the claim about function and bucket together, and the paper."""
+        return (
             f"Function and bucket: unless two truths share a bucket of {self._buckets}, each one's own is e^ε times as "
             "likely under it (Wang et al. 2017 sec 4.4)"
         )
-        telling = (1.0 - same_bucket(self._buckets)) * self.true_yes
-        return mirror_claim(telling=telling, epsilon=self.epsilon, queries=queries, source=source)

@@ -1,31 +1,34 @@
 """Memoised longitudinal unary encoding: permanent noise on each bit, and fresh noise in every query."""
 
-import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from mechanisms.local.common.binary_query import batch_of_rows
-from mechanisms.local.common.frequency_oracle import check_budget
 from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
-from mechanisms.local.common.response_counts import check_round, check_truth
 from mechanisms.local.mechanism import Truth
-from mechanisms.local.unary_encoding import UnaryEncoding
-from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, UnaryEncoding
+from mechanisms.parameter import ParameterError, check_budget, check_choice, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
 from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.view import Shuffled, View
 
 PermanentStep = Literal["optimised", "symmetric"]
+ENCODINGS: dict[PermanentStep, type[SymmetricUnary | OptimisedUnary]] = {
+    "optimised": OptimisedUnary,
+    "symmetric": SymmetricUnary,
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KeptBits:
     """Memory of a device: each cell's permanent bit while it is elsewhere, and a hit for when it is in the cell.
+
+    As the coins of a query, they come with the bits that are flipped in it.
 
     Parameters
     ----------
@@ -33,10 +36,17 @@ class KeptBits:
         Permanent bits of the cells that a device is not in.
     hits : (n, ceil(cells / 64)) uint64
         Whether the permanent bit of a cell is 1 while the device is in the cell, if the noise bit is not already 1.
+    flips : (n, ceil(cells / 64)) uint64, optional
+        Bits that are flipped in this query.
     """
 
     noise: NDArray[np.uint64]
     hits: NDArray[np.uint64]
+    flips: NDArray[np.uint64] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.noise)
 
     @property
     def devices(self) -> int:
@@ -45,33 +55,13 @@ class KeptBits:
 
     def __getitem__(self, index: NDArray[np.int64]) -> "KeptBits":
         """Return the memory of some devices, given their numbers."""
-        return KeptBits(self.noise[index], self.hits[index])
+        flips = None if self.flips is None else self.flips[index]
+        return KeptBits(self.noise[index], self.hits[index], flips)
 
     @property
     def nbytes(self) -> int:
         """Number of bytes kept."""
         return self.noise.nbytes + self.hits.nbytes
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class LongitudinalCoins:
-    """A device's kept bits, and the flips of one query.
-
-    Parameters
-    ----------
-    noise, hits : (n, ceil(cells / 64)) uint64
-        As in `KeptBits`.
-    flips : (n, ceil(cells / 64)) uint64
-        Bits that are flipped in this query.
-    """
-
-    noise: NDArray[np.uint64]
-    hits: NDArray[np.uint64]
-    flips: NDArray[np.uint64]
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return len(self.noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +105,7 @@ class LongitudinalUnary(UnaryEncoding):
         super().__post_init__()
         check_budget("epsilon_permanent", self.epsilon_permanent)
         check_budget("epsilon_first", self.epsilon_first)
-        if self.permanent not in get_args(PermanentStep):
-            raise ParameterError("permanent", f"must be one of {get_args(PermanentStep)}", self.permanent)
+        check_choice("permanent", self.permanent, ENCODINGS)
         if not self.epsilon_first < self.epsilon_permanent:
             rule = f"must be below epsilon_permanent = {self.epsilon_permanent:g}"
             raise ParameterError("epsilon_first", rule, self.epsilon_first)
@@ -125,44 +114,50 @@ class LongitudinalUnary(UnaryEncoding):
             rule = f"must leave a second step between none and all of epsilon_permanent = {self.epsilon_permanent:g}"
             raise ParameterError("epsilon_first", rule, self.epsilon_first)
 
+    @cached_property
+    def kept(self) -> SymmetricUnary | OptimisedUnary:
+        """The encoding of the permanent step alone, with ε∞: p₁ and q₁ are its `true_yes` and `false_yes`."""
+        return ENCODINGS[self.permanent](cells=self.cells, epsilon=self.epsilon_permanent)
+
+    @cached_property
+    def both_steps(self) -> SymmetricUnary | OptimisedUnary:
+        """The encoding with the p and q of both steps together, with ε₁."""
+        return ENCODINGS[self.permanent](cells=self.cells, epsilon=self.epsilon_first)
+
     @property
     def true_kept(self) -> float:
         """p₁, probability that the permanent bit of the device's own cell is 1."""
-        return 0.5 if self.permanent == "optimised" else float(expit(self.epsilon_permanent / 2))
+        return self.kept.true_yes
 
     @property
     def false_kept(self) -> float:
         """q₁, probability that the permanent bit of any other cell is 1."""
-        return float(expit(-self.epsilon_permanent / (1 if self.permanent == "optimised" else 2)))
+        return self.kept.false_yes
+
+    @property
+    def true_yes(self) -> float:
+        """Return p of both steps: 1/2 like p₁ (optimised), e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric)."""
+        return self.both_steps.true_yes
+
+    @property
+    def true_no(self) -> float:
+        """1 − p of both steps."""
+        return self.both_steps.true_no
+
+    @property
+    def false_yes(self) -> float:
+        """Return q of both steps: 1/(e^ε₁ + 1) (optimised), 1/(e^(ε₁/2) + 1) (symmetric)."""
+        return self.both_steps.false_yes
+
+    @property
+    def apart(self) -> float:
+        """Return p − q of both steps: tanh(ε₁/2)/2 (optimised), tanh(ε₁/4) (symmetric)."""
+        return self.both_steps.apart
 
     @property
     def flip(self) -> float:
         """Return f = (q − q₁)/(1 − 2q₁), which turns q₁ into the q at which both steps together have ε₁."""
         return (self.false_yes - self.false_kept) / (1.0 - 2.0 * self.false_kept)
-
-    @property
-    def true_yes(self) -> float:
-        """Return p of both steps: 1/2 like p₁ (optimised), e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric)."""
-        return 0.5 if self.permanent == "optimised" else float(expit(self.epsilon_first / 2))
-
-    @property
-    def true_no(self) -> float:
-        """1 − p of both steps."""
-        return 0.5 if self.permanent == "optimised" else float(expit(-self.epsilon_first / 2))
-
-    @property
-    def false_yes(self) -> float:
-        """Return q of both steps: 1/(e^ε₁ + 1) (optimised), 1/(e^(ε₁/2) + 1) (symmetric)."""
-        return float(expit(-self.epsilon_first / (1 if self.permanent == "optimised" else 2)))
-
-    @property
-    def apart(self) -> float:
-        """Return p − q of both steps: tanh(ε₁/2)/2 (optimised), tanh(ε₁/4) (symmetric)."""
-        return (
-            math.tanh(self.epsilon_first / 2) / 2
-            if self.permanent == "optimised"
-            else math.tanh(self.epsilon_first / 4)
-        )
 
     @property
     def batch(self) -> int:
@@ -176,18 +171,18 @@ class LongitudinalUnary(UnaryEncoding):
         hit = (self.true_kept - self.false_kept) / (1.0 - self.false_kept)
         return KeptBits(noise, toss_rows(n, self.cells, hit, rng=rng))
 
-    def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> LongitudinalCoins:  # type: ignore[override]  # it takes back what it gave
+    def toss(self, memory: KeptBits, *, rng: np.random.Generator) -> KeptBits:
         """Draw the flips of every bit for this query."""
         flips = toss_rows(memory.devices, self.cells, self.flip, rng=rng)
-        return LongitudinalCoins(memory.noise, memory.hits, flips)
+        return KeptBits(memory.noise, memory.hits, flips)
 
-    def answer(self, round: int, truth: Truth, coins: LongitudinalCoins) -> BitReports:  # type: ignore[override]  # noqa: A002 - what it gave; the paper's word
+    def answer(self, round: int, truth: Truth, coins: KeptBits) -> BitReports:  # noqa: A002 - the paper's word
         """Return the permanent bits that belong to the device's truth, with the flips of this query."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
+        self.check_answer(round, truth, len(coins))
         rows = coins.noise.copy()
         set_bits_where(rows, truth, coins.hits)
-        rows ^= coins.flips
+        if coins.flips is not None:
+            rows ^= coins.flips
         return BitReports(rows, self.cells)
 
     def claim(self, view: View) -> PrivacyClaim:
@@ -197,7 +192,7 @@ class LongitudinalUnary(UnaryEncoding):
         a shuffler. So the shuffled claim is derived from all reports of a device together.
         """
         if isinstance(view, Shuffled) and view.round == 1:
-            return shuffled_claim(view, local=self._report_claim(view.queries))
+            return shuffled_claim(view, local=self.report_claim(view.queries))
         return super().claim(view)
 
     def staying_claim(self, *, queries: int) -> PrivacyClaim:
@@ -209,8 +204,8 @@ class LongitudinalUnary(UnaryEncoding):
             T, the number of reports, at least 1.
         """
         if check_integer("queries", queries, at_least=1) == 1:
-            return self._report_claim(1)
-        return staying_claim(self._bits, queries=queries, source=self._source)
+            return self.report_claim(1)
+        return staying_claim(self._bits, queries=queries, source=self.source)
 
     @property
     def _bits(self) -> MemoisedBits:
@@ -218,15 +213,16 @@ class LongitudinalUnary(UnaryEncoding):
         return MemoisedBits(self.true_kept, self.false_kept, self.flip, self.cells)
 
     @property
-    def _source(self) -> str:
+    def source(self) -> str:
+        """The source of p and q: paper and name."""
         name = "L-OSUE" if self.permanent == "optimised" else "L-SUE, basic RAPPOR"
         return f"Arcolezi et al. 2021, {name}, flipping with {self.flip:.6g}"
 
-    def _report_claim(self, queries: int) -> PrivacyClaim:
+    def report_claim(self, queries: int) -> PrivacyClaim:
         """Return the exact claim about one report, or a bound for several reports of a device that may move.
 
         A device that moves reveals more than ε∞, which bounds only the reports about one truth.
         """
         if queries == 1:
-            return super()._report_claim(1)  # one report of both steps is a unary encoding with ε₁
-        return moving_claim(self._bits, queries=queries, source=self._source)
+            return super().report_claim(1)  # one report of both steps is a unary encoding with ε₁
+        return moving_claim(self._bits, queries=queries, source=self.source)

@@ -1,36 +1,25 @@
 """No privacy: the baseline, in which a device reports its cell."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.categorical_sampling import one_hot, tally_values
+from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
-from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth, check_values, check_where
-from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
-from mechanisms.parameter import check_counts, check_integer, check_true_counts
+from mechanisms.local.common.intervals import QuadraticVariance
+from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
+from mechanisms.parameter import check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.symmetric_pair import shares_claim
+from mechanisms.privacy.report_claims import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
 
 
-@dataclass(frozen=True, slots=True)
-class NoCoins:
-    """The coins of devices that need no random numbers."""
-
-    devices: int
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return self.devices
-
-
 @dataclass(frozen=True, kw_only=True)
-class NoPrivacy:
+class NoPrivacy(CategoricalReports):
     """Each device reports its cell, or 0 if it is in none: one round, no noise, no privacy.
 
     Parameters
@@ -45,9 +34,6 @@ class NoPrivacy:
     """
 
     cells: int
-    rounds: ClassVar[int] = 1
-    truth_round: ClassVar[int] = 1
-    sample_law: ClassVar[str] = "exact joint"
     batch: ClassVar[int] = 2**20
 
     def __post_init__(self) -> None:
@@ -59,64 +45,39 @@ class NoPrivacy:
         """(V + 1,): outside, then each cell."""
         return (self.cells + 1,)
 
-    def warnings(self) -> list[str]:
-        """Return the warnings about these parameters: there are none."""
-        return []
-
-    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
-        """Return the memory of n devices: none."""
-        return NoMemory(n)
-
-    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> NoCoins:  # noqa: ARG002 - others draw
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
         """Return the coins of a batch: none."""
-        return NoCoins(memory.devices)
+        return memory
 
-    def answer(self, round: int, truth: Truth, coins: NoCoins) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: NoMemory) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
         """Return each device's cell, (n,) int32 in 0…V."""
         check_round(round, self.rounds)
         return check_truth(truth, devices=coins.devices, cells=self.cells).copy()
 
-    def encode(self, reports: NDArray[np.int32]) -> Vectors:
-        """Return one-hot rows, (n, V + 1) int64."""
-        return one_hot(check_values(reports, outputs=self.cells + 1), self.cells + 1)
-
-    def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
-        """Return the numbers of reports of outside and of each cell, (V + 1,) int64."""
-        mask = check_where(where, devices=len(reports))
-        return tally_values(check_values(reports, outputs=self.cells + 1), mask, self.cells + 1)
-
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+    def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return the counts themselves, or N·C/n if only n of N devices were counted.
 
         Parameters
         ----------
         counts : (1, V + 1) int64
-        counted, asked : (1,) int
+        received : ResponseCounts
+            Of one round.
 
         Returns
         -------
         Estimate
             Exact on an ideal channel; else unbiased, with the interval of a hypergeometric count.
         """
-        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
-        seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, 1:]
-        if heard.ideal:
+        seen = counts[0, 1:]
+        if received.ideal:
             count = seen.astype(np.float64)
-            known = np.clip(count, 0.0, heard.devices)
+            known = np.clip(count, 0.0, received.devices)
             return Estimate(count, np.zeros(self.cells), known, known, "exact")
-        return estimate_proportion(seen, true_yes=1.0, false_yes=0.0, heard=heard)
+        return estimate_proportion(seen, true_yes=1.0, false_yes=0.0, received=received)
 
-    def std_error(
-        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
-        """Return the standard error, (V,): 0 on an ideal channel, else that of a simple random sample."""
-        truth = check_true_counts(true_counts, self.cells)
-        heard = ResponseCounts.from_truth(
-            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
-        )
-        if heard.silent:
-            return np.full(self.cells, np.inf)
-        return proportion_variance(true_yes=1.0, false_yes=0.0, heard=heard).std_error(truth[1:])
+    def variance(self, received: ResponseCounts) -> QuadraticVariance:
+        """Return the variance: 0 on an ideal channel, else that of a simple random sample."""
+        return proportion_variance(true_yes=1.0, false_yes=0.0, received=received)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:  # noqa: ARG002 - others draw
         """Return the true counts themselves, (1, V + 1) int64."""
@@ -131,6 +92,6 @@ class NoPrivacy:
         if isinstance(view, Report | LinkedReports):
             return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A report is the device's cell.")
         if isinstance(view, ReleasedCounts | Shuffled):
-            basis = "With everyone else's cell known, exact counts tell the last device's."
+            basis = "With all other devices' cells known, exact counts reveal the last one."
             return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
         return shares_claim(view, linked=self.claim(LinkedReports(queries=view.queries)))

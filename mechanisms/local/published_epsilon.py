@@ -39,14 +39,14 @@ def printed_by_paper(mechanism: LocalMechanism) -> Printed | None:
             epsilon = printed_multi_value_leakage(sampling=mechanism.sampling, blanks=mechanism.blanks[1:])
             note = (
                 "round two alone, over the cells only: it leaves out the dummy 0 that devices outside answer, and "
-                "whoever links a device's two answers"
+                "an observer who links a device's two answers"
             )
             return Printed(epsilon, "SP eq 29", note)
         case BinarySamplingPrivacy():
             epsilon = printed_binary_leakage(sampling=mechanism.sampling, blank_zero=mechanism.faces[0])
             note = (
                 "round two alone, of one question: asked about every cell a move changes two answers, and it leaves "
-                "out whoever links a device's two answers"
+                "out an observer who links a device's two answers"
             )
             return Printed(epsilon, "SP eqs 18-25", note)
         case RandomizedResponse():

@@ -1,61 +1,33 @@
 """Randomized response per cell: with two coins, Warner's with one coin, and the papers' variants with sampling."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mechanisms.local.common.binary_query import Answers, Question, batch_of_rows, encode_rows, tally_rows
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
-from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
-from mechanisms.local.common.linear_estimator import (
+from mechanisms.local.common.binary_query import Answers, Question
+from mechanisms.local.common.binary_query_mechanism import (
     YES,
-    Choice,
     LinearEstimator,
+    QuestionMechanism,
+    ThreeAnswerMechanism,
     build_yes_no_silent,
-    check_choice,
-    check_share,
-    chosen_estimator,
     estimator_of_output,
 )
-from mechanisms.local.common.packed_bits import BitReports, set_bits, toss_rows, words_of
-from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
-from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
-from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability, check_true_counts
-from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.per_cell import binary_answer_claim
-from mechanisms.privacy.symmetric_pair import one_round_claim
-from mechanisms.privacy.view import View
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TwoCoins:
-    """Combined result of the two coins of every device for every cell.
-
-    Parameters
-    ----------
-    noise : (n, ceil(cells / 64)) uint64
-        Cells about which the device answers Yes whatever the truth: first coin tails, second heads.
-    hits : (n,) bool
-        Whether the device answers Yes about the cell it is in, if `noise` does not already.
-    """
-
-    noise: NDArray[np.uint64]
-    hits: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return len(self.hits)
+from mechanisms.local.mechanism import NotEstimableError
+from mechanisms.local.unary_encoding import UnaryEncoding
+from mechanisms.parameter import ParameterError, check_choice, check_probability
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse:
+class RandomizedResponse(UnaryEncoding):
     """Two coins per cell: answer truthfully if the first is heads, else as the second shows (SP sec 3.3, π_s = 1).
 
     p₁ = π_1 + (1 − π_1)π_2 is the probability of a Yes about the device's own cell, and p₀ = (1 − π_1)π_2 that of a Yes
-    about any other cell.
+    about any other cell. So it is a unary encoding with p = p₁ and q = p₀: the estimate is (C − p₀N)/(p₁ − p₀) for the
+    Yes count C (SP eqs 2-5), with standard error √(Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀))/(p₁ − p₀).
+
+    The claim about a report is exact: the hockey-stick divergence of the two answers that a move changes. At δ = 0 its
+    ε is ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)), of which SP eq 30 states the first term only. Claims about other views
+    follow from it, as for any mechanism of one round.
 
     Parameters
     ----------
@@ -72,16 +44,12 @@ class RandomizedResponse:
         If a parameter is out of range or NaN.
     """
 
-    cells: int
     first_coin: float
     second_coin: float
-    rounds: ClassVar[int] = 1
-    truth_round: ClassVar[int] = 1
-    sample_law: ClassVar[str] = "exact joint"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_integer("cells", self.cells, at_least=1)
+        super().__post_init__()
         check_probability("first_coin", self.first_coin, above_zero=True)
         check_probability("second_coin", self.second_coin)
 
@@ -96,118 +64,19 @@ class RandomizedResponse:
         return (1.0 - self.first_coin) * self.second_coin
 
     @property
-    def tally_shape(self) -> tuple[int, int]:
-        """(V, 2): the answers No and Yes about each cell."""
-        return (self.cells, 2)
+    def true_no(self) -> float:
+        """Return 1 − p₁ = (1 − π_1)(1 − π_2)."""
+        return (1.0 - self.first_coin) * (1.0 - self.second_coin)
 
     @property
-    def batch(self) -> int:
-        """Number of devices per batch; their coins and reports take at most about 64 MB."""
-        return batch_of_rows(2 * words_of(self.cells))
+    def apart(self) -> float:
+        """Return p₁ − p₀ = π_1."""
+        return self.first_coin
 
-    def warnings(self) -> list[str]:
-        """Return the papers' warnings about these parameters: there are none."""
-        return []
-
-    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
-        """Return the memory of n devices: none."""
-        return NoMemory(n)
-
-    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> TwoCoins:
-        """Toss both coins of every device for every cell.
-
-        Only the combined result is kept, drawn from the same distribution. Noise is a Yes with probability p₀ about
-        each cell independently. A hit, one per device, has probability π_1/(1 − p₀) and turns a No that noise leaves
-        about the device's own cell into a Yes: p₀ + (1 − p₀)·π_1/(1 − p₀) = p₁. One hit suffices because a device is in
-        at most one cell.
-        """
-        noise = toss_rows(memory.devices, self.cells, self.false_yes, rng=rng)
-        hits = rng.random(memory.devices) < self.first_coin / (1.0 - self.false_yes)
-        return TwoCoins(noise, hits)
-
-    def answer(self, round: int, truth: Truth, coins: TwoCoins) -> BitReports:  # noqa: A002 - the paper's word
-        """Return a Yes or No about every cell; for a device outside every cell the truth is No about each."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
-        rows = coins.noise.copy()
-        set_bits(rows, truth, coins.hits)
-        return BitReports(rows, self.cells)
-
-    def encode(self, reports: BitReports) -> Vectors:
-        """Return (n, V, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
-        return encode_rows(reports, self.cells)
-
-    def tally(self, reports: BitReports, where: Where | None = None) -> Counts:
-        """Return the numbers of answers No and Yes about each cell, (V, 2) int64."""
-        return tally_rows(reports, self.cells, where)
-
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return (C − p₀N)/(p₁ − p₀) for the Yes count C (SP eqs 2-5); N(C/n − p₀)/(p₁ − p₀) if n of N were counted.
-
-        Parameters
-        ----------
-        counts : (1, V, 2) int64
-        counted, asked : (1,) int
-
-        Returns
-        -------
-        Estimate
-            Unbiased, with an interval that inverts the distribution of C.
-        """
-        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
-        yes = check_counts("counts", counts, (self.rounds, *self.tally_shape))[0, :, 1]
-        return estimate_proportion(yes, true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
-
-    def std_error(
-        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
-        """Return the standard error √(Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀))/(p₁ − p₀), (V,).
-
-        If only some of the devices were counted, the variance of a simple random sample is added.
-
-        Parameters
-        ----------
-        true_counts : (V + 1,) int
-            Devices outside and in each cell.
-        asked, counted : (1,) int, optional
-            An ideal channel by default.
-        """
-        truth = check_true_counts(true_counts, self.cells)
-        heard = ResponseCounts.from_truth(
-            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
-        )
-        if heard.silent:
-            return np.full(self.cells, np.inf)
-        variance = proportion_variance(true_yes=self.true_yes, false_yes=self.false_yes, heard=heard)
-        return variance.std_error(truth[1:])
-
-    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Return (1, V, 2) counts: Yes is Bin(Y, p₁) + Bin(N − Y, p₀), independent from cell to cell."""
-        truth = check_true_counts(true_counts, self.cells)
-        devices, inside = truth.sum(), truth[1:]
-        yes = rng.binomial(inside, self.true_yes) + rng.binomial(devices - inside, self.false_yes)
-        return np.stack([devices - yes, yes], axis=-1).astype(np.int64, copy=False)[np.newaxis]
-
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about what a view reveals.
-
-        The claim about a report is exact: the hockey-stick divergence of the two answers that a move changes. At δ = 0
-        its ε is ln(p₁/p₀) + ln((1 − p₀)/(1 − p₁)), of which SP eq 30 states the first term only. Claims about other
-        views follow from it, as for any mechanism of one round.
-        """
-
-        def report(queries: int) -> PrivacyClaim:
-            return binary_answer_claim(
-                true_yes=self.true_yes,
-                true_no=(1.0 - self.first_coin) * (1.0 - self.second_coin),
-                false_yes=self.false_yes,
-                apart=self.first_coin,
-                cells=self.cells,
-                queries=queries,
-                source="SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell",
-            )
-
-        return one_round_claim(view, report)
+    @property
+    def source(self) -> str:
+        """The source of p₁ and p₀, and what its equation leaves out."""
+        return "SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell"
 
 
 OUTPUTS = ("No", "Yes")
@@ -241,7 +110,9 @@ class Warner(QuestionMechanism):
         """Check the parameters."""
         check_probability("truthful", self.truthful)
         if self.truthful == 0.5:
-            raise ParameterError("truthful", "must not be 1/2, where an answer says nothing", self.truthful)
+            raise ParameterError(
+                "truthful", "must not be 1/2, where an answer does not depend on the truth", self.truthful
+            )
         super().__post_init__()
 
     def build_question(self) -> Question:
@@ -256,8 +127,13 @@ class Warner(QuestionMechanism):
         return estimator_of_output(self.question, OUTPUTS.index("Yes"), mechanism=type(self).__name__)
 
 
+def sampling_rates(mechanism: "SampledResponse | SamplingAndNoise") -> tuple[float, float]:
+    """Return π_sYes and π_sNo; by default they are equal."""
+    return mechanism.sampling, mechanism.sampling if mechanism.sampling_no is None else mechanism.sampling_no
+
+
 @dataclass(frozen=True, kw_only=True)
-class SampledResponse(QuestionMechanism):
+class SampledResponse(ThreeAnswerMechanism):
     """Two-coin randomized response of the sampled devices; the others answer ⊥ (SP toy 2).
 
     A sampled device answers truthfully if the first coin is heads, else as the second coin shows. SP eqs 2-5 and, with
@@ -292,8 +168,6 @@ class SampledResponse(QuestionMechanism):
     first_coin: float
     second_coin: float
     sampling_no: float | None = None
-    estimator: Choice = "yes"
-    yes_share: float | None = None
     source: ClassVar[str] = "SP eqs 2-5 and ALP eqs 3-4"
 
     def __post_init__(self) -> None:
@@ -301,15 +175,12 @@ class SampledResponse(QuestionMechanism):
         check_probability("sampling", self.sampling, above_zero=True)
         check_probability("first_coin", self.first_coin, above_zero=True)
         check_probability("second_coin", self.second_coin)
-        no = self.sampling if self.sampling_no is None else check_probability("sampling_no", self.sampling_no)
-        object.__setattr__(self, "sampling_no", no)
-        check_choice(self.estimator)
+        object.__setattr__(self, "sampling_no", check_probability("sampling_no", sampling_rates(self)[1]))
         super().__post_init__()
-        object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
 
     def build_question(self) -> Question:
         """Return the distributions of No, Yes and ⊥ (SP eqs 2-3, ALP eqs 3-4)."""
-        rates = self.sampling, self.sampling if self.sampling_no is None else self.sampling_no
+        rates = sampling_rates(self)
         false_yes = (1.0 - self.first_coin) * self.second_coin
         false_no = (1.0 - self.first_coin) * (1.0 - self.second_coin)
         laws = [
@@ -319,11 +190,6 @@ class SampledResponse(QuestionMechanism):
         # A No-holder's probability of Yes, computed so that it is exactly 0 where no coin outcome leads to Yes.
         laws[1] = (laws[1][0], rates[1] * false_yes, laws[1][2])
         return build_yes_no_silent(yes=laws[0], no=laws[1])
-
-    def build_estimator(self) -> LinearEstimator:
-        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
-        share = check_share(self.yes_share, self.cells)
-        return chosen_estimator(self.question, self.estimator, yes_share=share, mechanism=type(self).__name__)
 
 
 Reading = Literal["noise", "value"]
@@ -372,20 +238,13 @@ class SamplingAndNoise(QuestionMechanism):
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
         check_probability("sampling", self.sampling, above_zero=True)
-        if self.says not in get_args(Reading):
-            raise ParameterError("says", f"must be one of {', '.join(get_args(Reading))}", self.says)
-        no = self.sampling if self.sampling_no is None else check_probability("sampling_no", self.sampling_no)
-        object.__setattr__(self, "sampling_no", no)
+        check_choice("says", self.says, get_args(Reading))
+        object.__setattr__(self, "sampling_no", check_probability("sampling_no", sampling_rates(self)[1]))
         super().__post_init__()
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """π_sYes and π_sNo."""
-        return self.sampling, self.sampling if self.sampling_no is None else self.sampling_no
 
     def build_question(self) -> Question:
         """Return the distributions of No, Yes and ⊥ (SP eq 1, ALP eq 2)."""
-        yes, no = self.rates
+        yes, no = sampling_rates(self)
         said = (0.0, no) if self.says == "noise" else (no, 0.0)
         return build_yes_no_silent(yes=(0.0, yes, 1.0 - yes), no=(*said, 1.0 - no))
 
@@ -397,11 +256,11 @@ class SamplingAndNoise(QuestionMechanism):
         NotEstimableError
             In reading "noise" with one π_s for all devices.
         """
-        yes, no = self.rates
+        yes, no = sampling_rates(self)
         if self.says == "noise" and yes == no:
             raise NotEstimableError(
                 type(self).__name__,
-                "one equation, E[C] = π_s·(YES + NO), and two unknowns, since a sampled device says Yes whatever its "
-                "truth (SP sec 3.2).",
+                "one equation, E[C] = π_s·(YES + NO), and two unknowns, since a sampled device answers Yes whatever "
+                "its truth (SP sec 3.2).",
             )
         return estimator_of_output(self.question, YES, mechanism=type(self).__name__)

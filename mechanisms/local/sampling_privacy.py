@@ -1,19 +1,17 @@
 """Multi-valued Sampling Privacy: the two-round protocol whose error does not grow with the devices outside."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.categorical_sampling import (
     alias_table,
     answer_second,
-    one_hot,
     redraw,
-    tally_values,
     throw,
 )
 from mechanisms.local.common.estimators import (
@@ -22,12 +20,12 @@ from mechanisms.local.common.estimators import (
     estimate_refreshed,
     refreshed_variance,
 )
-from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth, check_values, check_where
-from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
+from mechanisms.local.common.intervals import QuadraticVariance
+from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.parameter import (
     ParameterError,
     ParameterWarning,
-    check_counts,
     check_integer,
     check_probability,
     check_true_counts,
@@ -121,13 +119,13 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
         sentences.append(f"sampling: the paper asks for less than 1/2 (SP sec 3.1), got {sampling:g}.")
     if blank_zero == 0.0:
         sentences.append(
-            "blank_zero: with π_0 = 0 an answer 0 in round one says that the device is sampled and will tell the "
-            "truth, and in round two that it is outside every cell."
+            "blank_zero: with π_0 = 0 an answer 0 in round one reveals that the device is sampled and will report "
+            "the truth, and in round two that it is outside every cell."
         )
     if np.min(blanks) == 0.0:
         sentences.append(
-            "blank: a value that no blank face says is answered in round two by its own devices only, which tells "
-            "with certainty."
+            "blank: a value of probability 0 as a blank is reported in round two by its own devices only, which "
+            "reveals the truth with certainty."
         )
     return sentences
 
@@ -140,40 +138,25 @@ def warn(sentences: list[str], *, stacklevel: int) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Dice:
-    """One categorical draw per device, used in both rounds.
+    """One categorical draw per device, used in both rounds, or with its outcome in round two.
 
     Parameters
     ----------
     thrown : (n,) int32
         −1 for S, else the blank 0…V.
+    again : (n,) int32, optional
+        With refresh, the outcome in round two, for which some blanks are drawn again: −1 for S where `thrown` is S.
     """
 
     thrown: NDArray[np.int32]
+    again: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         """Return the number of devices."""
         return len(self.thrown)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class RefreshedDice:
-    """One categorical draw per device, and its outcome in round two, for which some blanks are drawn again.
-
-    Parameters
-    ----------
-    thrown, again : (n,) int32
-        −1 for S (in both, or in neither), else the blank 0…V.
-    """
-
-    thrown: NDArray[np.int32]
-    again: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return len(self.thrown)
-
-
-class SamplingPrivacy:
+class SamplingPrivacy(CategoricalReports):
     """One categorical draw among S (sampled) and the blanks 0, 1…V, used in both rounds (SP eqs 12-16).
 
     Round one: S → 0, v → v. Round two: S → the cell the device is in then (0 outside every cell), v → v. A
@@ -215,7 +198,6 @@ class SamplingPrivacy:
 
     rounds: ClassVar[int] = 2
     truth_round: ClassVar[int] = 2
-    sample_law: ClassVar[str] = "exact joint"
     batch: ClassVar[int] = 2**20
 
     def __init__(
@@ -264,43 +246,30 @@ class SamplingPrivacy:
     def warnings(self) -> list[str]:
         """Return warnings about parameters that the paper advises against."""
         zero = float(self.blanks[0])
-        said = sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=self.blanks[1:])
+        sentences = sampling_warnings(sampling=self.sampling, blank_zero=zero, blanks=self.blanks[1:])
         if self.refresh and zero == 0.0:
-            said.append(
+            sentences.append(
                 "refresh: with π_0 = 0 no blank is 0 in round one, so refreshing hides no linked pair of reports."
             )
-        return said
+        return sentences
 
-    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
-        """Return the memory of n devices: none."""
-        return NoMemory(n)
-
-    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice | RefreshedDice:
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
         """Make every device's draw, once for both rounds (SP eq 12), and with refresh draw some blanks again."""
         thrown = throw(memory.devices, self.sampling, self.cells + 1, self._table, rng=rng)
         if not self.refresh:
             return Dice(thrown)
-        return RefreshedDice(thrown, redraw(thrown, self.refresh, self.cells + 1, self._table, rng=rng))
+        return Dice(thrown, redraw(thrown, self.refresh, self.cells + 1, self._table, rng=rng))
 
-    def answer(self, round: int, truth: Truth, coins: Dice | RefreshedDice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
         """Return one value per device, (n,) int32 in 0…V (SP eqs 13-14 in round one, 15 in round two)."""
-        check_truth(truth, devices=len(coins), cells=self.cells)
-        if check_round(round, self.rounds) == 1:
+        self.check_answer(round, truth, len(coins))
+        if round == 1:
             return np.maximum(coins.thrown, 0)  # S, stored as −1, is reported as 0
         reports = np.empty_like(coins.thrown)
-        answer_second(coins.again if isinstance(coins, RefreshedDice) else coins.thrown, truth, reports)
+        answer_second(coins.thrown if coins.again is None else coins.again, truth, reports)
         return reports
 
-    def encode(self, reports: NDArray[np.int32]) -> Vectors:
-        """Return one-hot rows, (n, V + 1) int64."""
-        return one_hot(check_values(reports, outputs=self.cells + 1), self.cells + 1)
-
-    def tally(self, reports: NDArray[np.int32], where: Where | None = None) -> Counts:
-        """Return the number of reports of each value, (V + 1,) int64."""
-        mask = check_where(where, devices=len(reports))
-        return tally_values(check_values(reports, outputs=self.cells + 1), mask, self.cells + 1)
-
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
+    def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return (C_v,₂ − C_v,₁)/π_s (SP eq 16), with counts scaled by response rates if not all were counted.
 
         With refresh, (C_v,₂ − λC_v,₁ − (1 − λ)Nπ_v)/π_s: round one is then a control variate.
@@ -308,7 +277,8 @@ class SamplingPrivacy:
         Parameters
         ----------
         counts : (2, V + 1) int64
-        counted, asked : (2,) int
+        received : ResponseCounts
+            Of two rounds.
 
         Returns
         -------
@@ -316,41 +286,20 @@ class SamplingPrivacy:
             Unbiased; binomial inversion on an ideal channel without refresh, else the interval of round two given round
             one.
         """
-        heard = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
-        first, second = check_counts("counts", counts, (self.rounds, *self.tally_shape))[:, 1:]
+        first, second = counts[:, 1:]
         blank = self.blanks[1:]
         if self.refresh:
             return estimate_refreshed(
-                first, second, sampling=self.sampling, blank=blank, refresh=self.refresh, heard=heard
+                first, second, sampling=self.sampling, blank=blank, refresh=self.refresh, received=received
             )
-        return estimate_difference(first, second, sampling=self.sampling, blank=blank, heard=heard)
+        return estimate_difference(first, second, sampling=self.sampling, blank=blank, received=received)
 
-    def std_error(
-        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
-        """Return √(Y(1 − π_s)/π_s), (V,), whatever the number of devices.
-
-        It is larger with refresh, or if not all reports were counted.
-
-        Parameters
-        ----------
-        true_counts : (V + 1,) int
-            Devices outside and in each cell.
-        asked, counted : (2,) int, optional
-            An ideal channel by default.
-        """
-        truth = check_true_counts(true_counts, self.cells)
-        heard = ResponseCounts.from_truth(
-            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
-        )
-        if heard.silent:
-            return np.full(self.cells, np.inf)
+    def variance(self, received: ResponseCounts) -> QuadraticVariance:
+        """Return Y(1 − π_s)/π_s, whatever the number of devices; larger with refresh, or if not all were counted."""
         blank = self.blanks[1:]
         if self.refresh:
-            variance = refreshed_variance(sampling=self.sampling, blank=blank, refresh=self.refresh, heard=heard)
-        else:
-            variance = difference_variance(sampling=self.sampling, blank=blank, heard=heard)
-        return variance.std_error(truth[1:])
+            return refreshed_variance(sampling=self.sampling, blank=blank, refresh=self.refresh, received=received)
+        return difference_variance(sampling=self.sampling, blank=blank, received=received)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (2, V + 1) counts: Bin(Y_v, π_s) sampled devices per truth, and one multinomial of the others' blanks.

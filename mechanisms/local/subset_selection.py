@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 
 from mechanisms.kernel import compiled
 from mechanisms.local.common.binary_query import batch_of_rows
-from mechanisms.local.common.frequency_oracle import PureProtocol, check_budget
+from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.packed_bits import BitReports, toss_rows, words_of
-from mechanisms.local.common.response_counts import check_round, check_truth, check_where
+from mechanisms.local.common.response_counts import check_where
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_integer
-from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.symmetric_pair import mirror_claim
 
 ONE = np.uint64(1)
 MEMBERS, OTHERS = np.uint64(0), np.uint64(2**64 - 1)
@@ -136,7 +134,7 @@ class SubsetCoins:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubsetSelection(PureProtocol):
+class SubsetSelection(FrequencyOracle):
     """Report d of k = V + 1 symbols: the true one among them with probability de^ε/(de^ε + k − d), the rest uniform.
 
     Ye and Barg 2018, *Optimal Schemes for Discrete Distribution Estimation under Locally Differential
@@ -157,21 +155,15 @@ class SubsetSelection(PureProtocol):
         If a parameter is out of range or NaN.
     """
 
-    epsilon: float
     size: int | None = None
     sample_law: ClassVar[str] = "exact per-cell marginals"
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the size."""
         super().__post_init__()
-        best = max(1, round(self.symbols / (math.exp(check_budget("epsilon", self.epsilon)) + 1.0)))
+        best = max(1, round(self.symbols / (math.exp(self.epsilon) + 1.0)))
         size = best if self.size is None else self.size
         object.__setattr__(self, "size", check_integer("size", size, at_least=1, at_most=self.cells))
-
-    @property
-    def symbols(self) -> int:
-        """Return k = V + 1: one symbol for outside, and one for each cell."""
-        return self.cells + 1
 
     @property
     def true_yes(self) -> float:
@@ -185,11 +177,6 @@ class SubsetSelection(PureProtocol):
         others = self.symbols - self._size
         miss = others / (self._size * math.exp(self.epsilon) + others)
         return (self.true_yes * (self._size - 1) + miss * self._size) / self.cells
-
-    @property
-    def tally_shape(self) -> tuple[int]:
-        """(V + 1,): reports that contain the symbol of outside, then of each cell."""
-        return (self.symbols,)
 
     @property
     def report_bits(self) -> int:
@@ -212,8 +199,7 @@ class SubsetSelection(PureProtocol):
 
     def answer(self, round: int, truth: Truth, coins: SubsetCoins) -> BitReports:  # noqa: A002 - the paper's word
         """Return one subset per device, (n, V + 1) packed bits; bit 0 is outside."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
+        self.check_answer(round, truth, len(coins))
         rows = coins.rows.copy()
         hold_or_miss(rows, truth, coins.holds, coins.out, coins.into, self.symbols)
         return BitReports(rows, self.symbols)
@@ -227,13 +213,6 @@ class SubsetSelection(PureProtocol):
         mask = check_where(where, devices=len(self._check_reports(reports)))
         return reports.count_yes(mask)
 
-    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
-        """Draw (1, V + 1) counts, each Bin(Y, p) + Bin(N − Y, q), its exact distribution.
-
-        Counts of different symbols are drawn independently, whereas counts of devices' reports always sum to dN.
-        """
-        return self._sample_support(true_counts, rng=rng)
-
     @property
     def _size(self) -> int:
         """Return d."""
@@ -245,15 +224,15 @@ class SubsetSelection(PureProtocol):
             raise ParameterError("reports", f"must be BitReports about {self.symbols} symbols", reports)
         return reports
 
-    def _support(self, counts: Counts) -> NDArray[np.int64]:
-        """Return the number of reports that contain each cell."""
-        return counts[1:]
+    @property
+    def distinguishing(self) -> float:
+        """Probability that the report contains the true symbol and not a given other one."""
+        return self.true_yes * (self.symbols - self._size) / self.cells
 
-    def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim: only subsets that contain one of two truths and not the other distinguish them."""
-        telling = self.true_yes * (self.symbols - self._size) / self.cells
-        source = (
+    @property
+    def source(self) -> str:
+        """The reason for the claim about a report, and the paper."""
+        return (
             f"A subset of {self._size} of {self.symbols} that holds one truth and not the other is e^ε times as likely "
             "under it (Ye and Barg 2018)"
         )
-        return mirror_claim(telling=telling, epsilon=self.epsilon, queries=queries, source=source)

@@ -1,23 +1,285 @@
-"""Candidate mechanism of a search: parameters, privacy and error."""
+"""Candidate of a search: a mechanism's parameters, its error, and the tightest proved bounds of the target's views.
+
+A search evaluates hundreds of margins to a target (ε, δ), which may be approximate. The result of a search is checked
+with the claims themselves.
+"""
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.target import Target
-from mechanisms.planning.view_bound import Claimant, ViewBound, margin, tell_once
-from mechanisms.privacy.view import ReleasedDifferences
+from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
+from mechanisms.privacy.hockey_stick import ComposedDelta
+from mechanisms.privacy.laplace_noise import PartialDelta
+from mechanisms.privacy.released import ReleasedDelta
+from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
-LARGEST_EPSILON = 700.0
+
+class Claimant(Protocol):
+    """Interface of an object that makes claims: a mechanism, or the part of one that a search needs."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of answers that a device gives per query."""
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what is proved about this view."""
+
+
+@dataclass(frozen=True)
+class ViewBound:
+    """What is proved about a view: the least of several bounds, with the mechanism's own claim first.
+
+    Parameters
+    ----------
+    view : View
+        The view.
+    own : PrivacyClaim
+        The mechanism's claim about it.
+    made_from : sequence of PrivacyClaim
+        Claims about other views from which this one can be computed, together with data that do not depend on the
+        device. By post-processing each bounds this view.
+    """
+
+    view: View
+    own: PrivacyClaim
+    made_from: Sequence[PrivacyClaim] = ()
+
+    @property
+    def epsilon(self) -> float:
+        """The least ε known at δ = 0; infinite if no finite one holds, NaN if it is not known."""
+        return self._always[0]
+
+    @property
+    def kind(self) -> ClaimKind:
+        """The kind of that ε: exact, bound, infinite or unknown."""
+        return self._always[1]
+
+    @property
+    def _always(self) -> tuple[float, ClaimKind]:
+        """ε at δ = 0, and its kind."""
+        if self.own.kind == "infinite":
+            return math.inf, "infinite"
+        finite = min((c.epsilon for c in self.made_from if math.isfinite(c.epsilon)), default=math.inf)
+        if math.isfinite(self.own.epsilon) and self.own.epsilon <= finite:
+            return self.own.epsilon, self.own.kind
+        return (finite, "bound") if math.isfinite(finite) else (math.nan, "unknown")
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        """Return the least δ known at this ε, and its kind; NaN and "unknown" if none is known."""
+        own = self.own.delta(epsilon)
+        if self.own.delta_kind == "exact":
+            return own, "exact"
+        known = [(own, str(self.own.delta_kind))] if not math.isnan(own) else []
+        others = [delta for claim in self.made_from if not math.isnan(delta := claim.delta(epsilon))]
+        known += [(delta, "bound") for delta in others]
+        return min(known, key=lambda pair: pair[0], default=(math.nan, "unknown"))
+
+    def meets(self, epsilon: float, delta: float) -> bool:
+        """Return whether (ε, δ) is proved to hold."""
+        return self.margin(epsilon, delta) <= 0.0
+
+    def margin(self, epsilon: float, delta: float, *, most: float = 50.0) -> float:
+        """Return the margin of (ε, δ): at most 0 if it is proved, else the excess of ε, or ln of δ over its limit.
+
+        The margin is clipped to ±`most`.
+        """
+        always = self.epsilon
+        if always <= epsilon:  # false for NaN
+            return max(always - epsilon, -most)
+        if delta == 0.0:
+            return min(always - epsilon, most) if math.isfinite(always) else most
+        found, _ = self.delta(epsilon)
+        if math.isnan(found):
+            return most
+        return max(-most, min(most, math.log(found / delta))) if found > 0.0 else -most
+
+    @property
+    def basis(self) -> str:
+        """The reason: that of the mechanism's own claim, and that of the claim which bounds it, if any."""
+        if not self.made_from or self.own.delta_kind == "exact":
+            return self.own.basis
+        return f"{self.own.basis} It reveals at most what it is computed from: {self.made_from[0].basis}"
+
+
+def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
+    """Return what is proved about a view of a mechanism.
+
+    Published counts and differences are sums over all devices asked, so they are a function of the shuffled reports of
+    all devices. For a mechanism of one round, its own claim about the shuffled reports bounds them. For a mechanism of
+    several rounds, the linked reports of a device are one report of a randomizer, and amplification by shuffling, with
+    clones, bounds them (`shuffled_claim`). If the mechanism's own claim is exact, no other bound is needed.
+
+    Parameters
+    ----------
+    mechanism : Claimant
+        One of several rounds must draw new coins in every query: its queries are composed as independent releases.
+    view : View
+    devices : int
+        N, the number of devices asked.
+    """
+    own = mechanism.claim(view)
+    if own.delta_kind == "exact":
+        return ViewBound(view, own)
+    return ViewBound(view, own, tuple(_made_from(mechanism, view, devices)))
+
+
+def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[PrivacyClaim]:
+    """Yield claims that bound the view."""
+    if isinstance(view, ReleasedCounts | ReleasedDifferences):
+        linked = mechanism.claim(LinkedReports(view.queries))
+        shuffled = Shuffled(1, devices, view.queries)
+        if mechanism.rounds == 1:
+            yield mechanism.claim(shuffled)
+        else:
+            yield shuffled_claim(shuffled, local=linked, single=mechanism.claim(LinkedReports()))
+        yield linked
+
+
+# For queries whose total privacy loss may exceed this, numerical composition takes minutes and gigabytes. Then only
+# basic composition bounds δ.
+LARGEST_COMPOSED = 200.0
+# Points of the grid of losses, and its half-width in standard deviations.
+PLACES, REACH = 2**12, 12.0
+# The range in which a report's ε₀ is searched.
+LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
+
+
+@dataclass(frozen=True)
+class RememberedDelta(ComposedDelta):
+    """The same δ(ε), cached for each ε, because claims about several views use the same composition."""
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ at this ε."""
+        return _remembered(self, epsilon)
+
+    def compute(self, epsilon: float) -> float:
+        """Return the bound of δ without the cache."""
+        return super().__call__(epsilon)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(composed: RememberedDelta, epsilon: float) -> float:
+    return composed.compute(epsilon)
+
+
+@dataclass(frozen=True)
+class RoughDelta(RememberedDelta):
+    """Approximately the same δ(ε), computed in a millisecond with the losses on a coarser grid that keeps their mean.
+
+    Losses are first rounded up to multiples of the interval, as in the exact composition. Each is then divided between
+    two neighbouring points of a grid that is as wide as the likely range of the sum of all queries' losses.
+    """
+
+    def compute(self, epsilon: float) -> float:
+        """Return an approximation of δ: the larger of both directions, or basic composition if that is less."""
+        p, q = np.array(self.p), np.array(self.q)
+        return min(self.basic(epsilon), max(self._direction(p, q, epsilon), self._direction(q, p, epsilon)))
+
+    def _direction(self, p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> float:
+        shared = (p > 0.0) & (q > 0.0)
+        if not shared.any():
+            return 1.0
+        masses = p[shared]
+        kept = float(masses.sum())
+        losses = np.ceil(np.log(masses / q[shared]) / self.interval - 1e-9) * self.interval
+        mean = float(masses @ losses) / kept
+        away = losses - mean
+        spread = math.sqrt(self.queries * float(masses @ away**2) / kept)
+        step = 2.0 * (REACH * spread + 2.0 * float(np.abs(away).max()) + 1e-300) / PLACES
+        place = np.floor(away / step)
+        above = (away / step - place) * masses
+        index = place.astype(np.int64) % PLACES
+        law = np.bincount(index, masses - above, PLACES) + np.bincount((index + 1) % PLACES, above, PLACES)
+        summed = np.fft.irfft(np.fft.rfft(law) ** self.queries, PLACES)
+        total = self.queries * mean + step * np.fft.fftfreq(PLACES, 1.0 / PLACES)
+        revealed = -np.expm1(np.minimum(epsilon - total, 0.0))
+        return min(1.0, max(0.0, 1.0 - kept**self.queries + float(summed @ revealed)))
+
+
+def cached_bound(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
+    """Return the result of `bound_view` with cached compositions, or approximate ones if `rough`.
+
+    A composition that would take too long is bounded by basic composition.
+    """
+    bound = bound_view(mechanism, view, devices=devices)
+    kind = RoughDelta if rough else RememberedDelta
+    return ViewBound(view, _recomposed(bound.own, kind), tuple(_recomposed(claim, kind) for claim in bound.made_from))
+
+
+def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClaim:
+    """Return the claim with its composition replaced by another kind."""
+    curve = claim.curve
+    if isinstance(curve, PartialDelta) and curve.queries > 1:
+        curve = curve.composed
+    if isinstance(curve, ComposedDelta):
+        if claim.epsilon <= LARGEST_COMPOSED:
+            return replace(claim, curve=_of_kind(curve, kind))
+        return replace(claim, curve=curve.basic)
+    if isinstance(curve, ReleasedDelta) and curve.composed is not None:
+        return replace(claim, curve=replace(curve, composed=_of_kind(curve.composed, kind)))
+    if isinstance(curve, AmplifiedDelta):
+        return replace(claim, curve=replace(curve, local=_recomposed(curve.local, kind)))
+    return claim
+
+
+def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDelta:
+    return kind(composed.p, composed.q, composed.queries, composed.interval)
+
+
+def margin(bound: ViewBound, epsilon: float, delta: float, *, fixed: bool = False) -> float:
+    """Return `ViewBound.margin`, evaluating the cheapest bounds first.
+
+    If (ε, δ) is proved to hold, the value may differ from `ViewBound.margin`, but it is at most 0 too.
+
+    Parameters
+    ----------
+    bound : ViewBound
+    epsilon, delta : float
+    fixed : bool
+        Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only through
+        a report's ε₀, and increases with it. So the greatest ε₀ allowed is computed once, and the margin is how far
+        ln ε₀ is above it, instead of a margin of δ.
+    """
+    least = math.inf
+    for claim in sorted((bound.own, *bound.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
+        curve, left = claim.curve, claim
+        if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(curve.shuffled, ClonesDelta):
+            clones = curve.shuffled
+            most = _largest_hidden(clones.devices, clones.queries, epsilon, delta)
+            least = min(least, math.log(clones.epsilon / most))
+            left = curve.local
+        if least > 0.0:
+            least = min(least, ViewBound(bound.view, left).margin(epsilon, delta))
+    return least
+
+
+@lru_cache(maxsize=256)
+def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) -> float:
+    """Return the greatest ε₀ of a report for which shuffling among this number of devices meets (ε, δ)."""
+
+    def excess(log_local: float) -> float:
+        found = ClonesDelta(devices, math.exp(log_local), queries)(epsilon)
+        return max(math.log(found / delta), -20.0) if found > 0.0 else -20.0
+
+    low, high = (math.log(local) for local in (max(epsilon / queries, LEAST_LOCAL), LARGEST_LOCAL))
+    if low >= high or excess(high) <= 0.0:
+        return LARGEST_LOCAL
+    return math.exp(low if excess(low) >= 0.0 else brentq(excess, low, high, xtol=1e-9))
+
+
 # The score if there is no estimate: finite, because minimisers need finite scores.
 IMPOSSIBLE = 1e300
 # The score of an infinite ε: above that of every finite one.
@@ -50,7 +312,7 @@ class Candidate:
     dial : float
         The value of the family's dial.
     rough : bool
-        Whether the bounds of views may be approximate, as in a search (`mechanisms.planning.view_bound`).
+        Whether the bounds of views may be approximate, as in a search (`mechanisms.planning.candidate`).
     cut_short : str, optional
         If the search that found it was cut short: a sentence that states after how many candidates, and how much the
         last ones improved the result.
@@ -84,11 +346,11 @@ class Candidate:
         return self.mechanism.claim(ReleasedDifferences(1)).kind != "unknown"
 
     @cached_property
-    def told(self) -> tuple[ViewBound, ...]:
+    def bounds(self) -> tuple[ViewBound, ...]:
         """The bounds of the target's views."""
         views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
         devices = self.target.population
-        return tuple(tell_once(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
+        return tuple(cached_bound(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
 
     @cached_property
     def excess(self) -> float:
@@ -104,11 +366,11 @@ class Candidate:
 
     def _margin(self, epsilon: float, *, fixed: bool = False) -> float:
         """Return the greatest margin of (ε, the target's δ) over the target's views: at most 0 if it holds for all."""
-        return max(margin(told, epsilon, self.target.delta, fixed=fixed) for told in self.told)
+        return max(margin(bound, epsilon, self.target.delta, fixed=fixed) for bound in self.bounds)
 
     def delta(self, epsilon: float) -> float:
         """Return δ at this ε, the greatest over the target's views; NaN if it is not known for one of them."""
-        deltas = [told.delta(epsilon)[0] for told in self.told]
+        deltas = [bound.delta(epsilon)[0] for bound in self.bounds]
         return math.nan if any(math.isnan(delta) for delta in deltas) else max(deltas)
 
     @cached_property
@@ -116,7 +378,7 @@ class Candidate:
         """The least ε known at the target's δ; infinite if no finite one is known."""
         delta = self.target.delta
         if delta == 0.0:
-            always = max((told.epsilon for told in self.told), default=math.nan, key=_unknown_last)
+            always = max((bound.epsilon for bound in self.bounds), default=math.nan, key=_unknown_last)
             return always if math.isfinite(always) else math.inf
         low, high = 0.0, LARGEST_EPSILON if self.target.epsilon is None else self.target.epsilon
         if not self.rough:

@@ -6,14 +6,13 @@ from functools import singledispatch
 import numpy as np
 from scipy.stats import chi2
 
-from mechanisms.local.anonymized_local import AnonymizedCancelling
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
 from mechanisms.local.common.estimators import control_weight
 from mechanisms.local.common.frequency_oracle import PureProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.distributed_laplace import DistributedLaplace
-from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.target import Target
 from mechanisms.privacy.binomial import window
@@ -74,11 +73,6 @@ def _of_pure(mechanism: PureProtocol, target: Target) -> float:
     return _of_answers(mechanism.true_yes, mechanism.false_yes, target)
 
 
-@_excess.register
-def _of_coins(mechanism: RandomizedResponse, target: Target) -> float:
-    return _of_answers(mechanism.true_yes, mechanism.false_yes, target)
-
-
 @_excess.register(BinarySamplingPrivacy)
 @_excess.register(SamplingPrivacy)
 def _of_sampling(mechanism: BinarySamplingPrivacy | SamplingPrivacy, target: Target) -> float:
@@ -132,8 +126,8 @@ def laplace_excess(alpha: float) -> float:
 def _of_refreshed(mechanism: SamplingPrivacy, target: Target) -> float:
     """Return the excess kurtosis with refresh, where a device contributes second − λ·first report of cell 1."""
     sampling, refresh, blank = mechanism.sampling, mechanism.refresh, float(mechanism.blanks[1])
-    heard = ResponseCounts.from_truth(target.population, None, None, rounds=2, truth_round=2)
-    weight = float(control_weight(mechanism.blanks[1:2], sampling=sampling, refresh=refresh, heard=heard)[0])
+    received = ResponseCounts.from_truth(target.population, None, None, rounds=2, truth_round=2)
+    weight = float(control_weight(mechanism.blanks[1:2], sampling=sampling, refresh=refresh, received=received)[0])
     again = blank / (1.0 - sampling) if sampling < 1.0 else 0.0
     both = blank * (1.0 - refresh + refresh * again)
     values = np.array([1.0 - weight, 1.0, -weight, 0.0])

@@ -345,19 +345,11 @@ class _CutShortError(Exception):
     """Raised when a search has evaluated its greatest number of candidates."""
 
 
-def _no_shape(target: Target) -> Sequence[Shape]:  # noqa: ARG001 - others look at it
+def _no_shapes(_: Target) -> Sequence[Shape]:
     return ()
 
 
-def _never(target: Target) -> str | None:  # noqa: ARG001 - others look at it
-    return None
-
-
-def _no_guess(target: Target) -> float | None:  # noqa: ARG001 - others look at it
-    return None
-
-
-def _not_pointless(target: Target, found: Candidate) -> str | None:  # noqa: ARG001 - others look at them
+def _nothing(*_: object) -> None:
     return None
 
 
@@ -398,12 +390,12 @@ class Family:
     dial: Dial
     letter: str
     makes: Sequence[Make]
-    starts: Callable[[Target], Sequence[Shape]] = _no_shape
-    refusal: Callable[[Target], str | None] = _never
-    reason: Callable[[Target], str | None] = _never
+    starts: Callable[[Target], Sequence[Shape]] = _no_shapes
+    refusal: Callable[[Target], str | None] = _nothing
+    reason: Callable[[Target], str | None] = _nothing
     finish: Callable[[Target, Mapping[str, Any]], PlannableMechanism] | None = None
-    guess: Callable[[Target], float | None] = _no_guess
-    pointless: Callable[[Target, Candidate], str | None] = _not_pointless
+    guess: Callable[[Target], float | None] = _nothing
+    pointless: Callable[[Target, Candidate], str | None] = _nothing
 
     def best(self, target: Target) -> Candidate | None:
         """Return the best candidate that meets the target, or None."""
@@ -424,11 +416,11 @@ class Family:
                 found.append(candidate)
         return min(found, key=lambda candidate: candidate.score, default=None)
 
-    def least_telling(self, target: Target) -> Candidate | None:
+    def most_private(self, target: Target) -> Candidate | None:
         """Return the candidate with its dial at the low end: the most private one."""
         return self._at(target, self.dial.low)
 
-    def most_telling(self, target: Target) -> Candidate | None:
+    def least_private(self, target: Target) -> Candidate | None:
         """Return the candidate with its dial at the high end: the least private one."""
         return self._at(target, self.dial.high)
 

@@ -8,9 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainccinv, betaincinv
 
 from mechanisms.parameter import ParameterError, check_epsilon
-
-# e^ε overflows a double for ε above this.
-LARGEST_EPSILON = 700.0
+from mechanisms.privacy.claim import LARGEST_EPSILON
 
 
 def clopper_pearson(

@@ -7,6 +7,11 @@ from typing import Literal
 
 from mechanisms.parameter import ParameterError, check_epsilon
 
+# e^ε overflows a double a little above this; there δ comes only from outputs that reveal the truth with certainty.
+LARGEST_EPSILON = 700.0
+# The same for n·e^ε with a crowd of n devices.
+LARGEST_CROWD_EPSILON = 600.0
+
 ClaimKind = Literal["exact", "bound", "infinite", "unknown"]
 
 
@@ -52,7 +57,7 @@ class PrivacyClaim:
     def __post_init__(self) -> None:
         """Check that the kind, ε and the curve are consistent."""
         if not self.basis:
-            raise ParameterError("basis", "must say why", self.basis)
+            raise ParameterError("basis", "must state the reason", self.basis)
         if (self.kind == "infinite") != math.isinf(self.epsilon):
             raise ParameterError(
                 "epsilon",

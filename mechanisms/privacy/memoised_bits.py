@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import pair_delta
-from mechanisms.privacy.per_cell import PairDelta
-from mechanisms.privacy.symmetric_pair import EXACT_QUERIES as WALKED_QUERIES
-from mechanisms.privacy.symmetric_pair import MirrorDelta, convolved
+from mechanisms.privacy.report_claims import EXACT_QUERIES as WALKED_QUERIES
+from mechanisms.privacy.report_claims import MirrorDelta, PairDelta, convolved
 
 # Queries for which δ is computed from the distributions of two sums; for more, the kept bits themselves bound it.
 EXACT_QUERIES = 2**9
@@ -112,8 +111,8 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
     """
     epsilon = bits.epsilon(queries)
     basis = (
-        f"For a device whose truth does not change between the queries only ({source}): the exact law of the number of "
-        f"1s; never above {bits.epsilon(math.inf):.6g} over any number of queries"
+        f"For a device whose truth does not change between the queries only ({source}): the exact distribution of "
+        f"the number of 1s; never above {bits.epsilon(math.inf):.6g} over any number of queries"
     )
     if queries <= EXACT_QUERIES:
         return PrivacyClaim.exact(epsilon, MemoisedDelta(bits, queries), f"{basis}.")
@@ -148,8 +147,8 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCla
     """
     staying = staying_claim(bits, queries=queries, source=source)
     basis = (
-        f"Whatever the cells at each query ({source}): kept bits serve one truth, and a device that moves tells of "
-        f"each it visits. One that stays tells {staying.epsilon:.6g} exactly, never above "
+        f"Whatever the cells at each query ({source}): each truth has its own kept bits, and a device that moves "
+        f"reveals each that it visits. One that stays reveals {staying.epsilon:.6g} exactly, never above "
         f"{bits.epsilon(math.inf):.6g}: see staying_claim."
     )
     changed = 2 if bits.cells > 1 else 1

@@ -7,12 +7,89 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.parameter import check_epsilon, check_integer, check_probability
-from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
-from mechanisms.privacy.cell_move import moved_differences_delta
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to, window
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, dominating_pair
 from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
+
+
+def moved_differences_delta(
+    *, crowd: int, other_crowd: int, sampling: float, epsilon: float, k: int | None = None
+) -> float:
+    """Return δ(ε) of the published differences for a device in one of two cells, the larger of both directions.
+
+    With the device in the first cell the differences are (D, D') = (Bin(n, β), Bin(m − 1, β)); with the device in the
+    second cell they are (Bin(n − 1, β), Bin(m, β)). n and m are the two crowds with the device included (derived from
+    SP eqs 12-16; the paper states no δ). The likelihood ratio of (a, b) is
+
+    n/((n − a)/(1 − β)) · (m − b)/(m(1 − β)) = n(m − b)/(m(n − a)),
+
+    for every β. It rises with a and falls with b. So for each a the ratio exceeds e^ε for all b up to a bound, and δ is
+    one sum over a of a mass times a distribution function, under both hypotheses. Each cell's distribution is cut to a
+    window that leaves out at most 1e-17.
+
+    Parameters
+    ----------
+    crowd, other_crowd : int
+        n and m, devices in each cell, the device in question included; at least 1.
+    sampling : float
+        β = π_s, in (0, 1].
+    epsilon : float
+        At least 0.
+    k : int, optional
+        Differences below `k` are suppressed. By default no difference is suppressed.
+
+    Returns
+    -------
+    float
+        Accurate to 1e-15, and at least β to the power of the smaller crowd, if that is at least k.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    n = check_integer("crowd", crowd, at_least=1)
+    m = check_integer("other_crowd", other_crowd, at_least=1)
+    beta = check_probability("sampling", sampling, above_zero=True)
+    factor = math.exp(min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON))
+    least = 0 if k is None else check_integer("k", k, at_least=1)
+    if max(n, m) < least:
+        return 0.0  # nothing is ever published
+    if beta == 1.0:
+        return 1.0  # the differences are the counts themselves
+    one, other = _Cell(n, beta, least), _Cell(m, beta, least)
+    certain = max((beta**crowd for crowd in (n, m) if crowd >= least), default=0.0)
+    return min(1.0, max(_direction(one, other, factor), _direction(other, one, factor), certain))
+
+
+def _direction(entered: "_Cell", left: "_Cell", factor: float) -> float:
+    """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
+    # Outputs of the second cell in ascending order: the lowest are the strongest evidence that the device is not there.
+    without = np.concatenate([[0.0], np.cumsum(left.absent)])
+    against = np.concatenate([[0.0], np.cumsum(left.present)])
+    # present/absent of the first times absent/present of the second exceeds e^ε.
+    bound = factor * entered.ratio
+    up_to = np.searchsorted(-left.ratio, -bound, side="left")
+    gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
+    return float(np.maximum(gain, 0.0).sum())
+
+
+class _Cell:
+    """Masses of a cell's published difference with and without the device, and their falling ratio absent/present."""
+
+    def __init__(self, n: int, beta: float, least: int) -> None:
+        first, self.present = window(n, beta)
+        a = np.arange(first, first + len(self.present), dtype=np.float64)
+        # Bin(n − 1, β) at a is Bin(n, β) at a, times (n − a)/(n(1 − β)).
+        self.ratio: NDArray[np.float64] = (n - a) / (n * (1.0 - beta))
+        self.absent: NDArray[np.float64] = self.present * self.ratio
+        below = max(min(least - first, len(a)), 0)
+        if below > 0:
+            self.present = np.append(self.present[:below].sum(), self.present[below:])
+            self.absent = np.append(self.absent[:below].sum(), self.absent[below:])
+            self.ratio = np.append(self.absent[0] / self.present[0], self.ratio[below:])
 
 
 def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: float) -> float:
@@ -95,7 +172,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
         "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ a bound, attained for one query where only the crowd was asked.
     """
     basis = (
-        "K and the unsampled blanks of round one, for one device between the cell and outside, everyone else known "
+        "K and the unsampled blanks of round one, for one device between the cell and outside, all others known "
         "(from SP eqs 6-16)"
     )
     if sampling == 1.0:
@@ -109,7 +186,6 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
 
 
 # n·e^ε overflows a double for ε above this; there δ comes only from outputs that reveal the truth with certainty.
-LARGEST_EPSILON = 600.0
 # A worst crowd above this has a δ of 0 to the last digit.
 LARGEST_CROWD = 10**15
 
@@ -158,7 +234,7 @@ def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k
     """
     n = check_integer("crowd", crowd, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    epsilon = min(check_epsilon(epsilon), LARGEST_EPSILON)
+    epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
     least = 0 if k is None else check_integer("k", k, at_least=1)
     if n < least:
         return 0.0  # nothing is ever published
@@ -175,7 +251,7 @@ def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int 
     long as n < (k − 1)/γ, γ = 1 − (1−β)e^−ε. From t ≥ k − 1 on it is the δ without suppression, which never grows. The
     same holds for the second direction, with 1 − (1−β)e^ε for γ where that is positive. So each direction has one
     maximum, at n = ⌈(k − 1)/γ⌉, or at k if that is more. (LQS theorem 5 bounds the same quantity from
-    above: `mechanisms.privacy.suppression`.)
+    above: `mechanisms.privacy.subsampling`.)
 
     Parameters
     ----------
@@ -195,7 +271,7 @@ def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int 
     least = check_integer("k", k, at_least=1)
     known = check_integer("at_least", at_least, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    factor = math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON))
+    factor = math.exp(min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON))
     slopes = (1.0 - (1.0 - beta) / factor, 1.0 - (1.0 - beta) * factor)
     peaks = {math.ceil(min((least - 1) / slope, LARGEST_CROWD)) for slope in slopes if slope > 0.0}
     # One more crowd on either side, because the peak may be rounded.
@@ -296,7 +372,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
     return PrivacyClaim.bound(
         math.inf,
         ReleasedDelta(view, sampling, composed),
-        f"{basis}; over T queries the lesser of T·δ(ε/T) and the composed privacy loss distribution of a pair that "
+        f"{basis}; over T queries the smaller of T·δ(ε/T) and the composed privacy loss distribution of a pair that "
         "dominates both directions.",
     )
 
@@ -304,7 +380,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
 def _basis(view: ReleasedDifferences) -> str:
     """Return the basis of the claim, without a full stop."""
     suppressed = "" if view.k is None else f", differences below {view.k} suppressed"
-    known = f"the number queried fixed, everyone else known{suppressed} (from SP eqs 11-16)"
+    known = f"the number queried fixed, all others known{suppressed} (from SP eqs 11-16)"
     if view.crowd is None:
         return (
             "D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell, at the "

@@ -7,15 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_probability
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
+from mechanisms.privacy.report_claims import shares_claim
 from mechanisms.privacy.shuffled import CrowdRatioDelta, shuffled_value_claim
-from mechanisms.privacy.symmetric_pair import shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
-
-# e^ε overflows a double for ε above this; no blank is so unlikely that this matters.
-LARGEST_EPSILON = 700.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ def round_two_claim(*, sampling: float, blanks: NDArray[np.float64], queries: in
     worst = int(blanks.argmin())
     basis = f"max over v = 0…V of ln((π_v + π_s)/π_v), at v = {worst} (SP eq 15; eq 29 leaves out v = 0)"
     if blanks[worst] == 0.0:
-        basis += ": no blank says it"
+        basis += ": it is never a blank"
     return _own_value_claim(sampling=sampling, least=float(blanks[worst]), queries=queries, basis=basis)
 
 
@@ -216,7 +213,7 @@ def refreshed_release_claim(
     )
     if up == 0.0 and isinstance(view, ReleasedDifferences) and view.k is not None:
         return PrivacyClaim.unknown(
-            "With refresh and suppression, whether a step that no blank makes ever shows is open."
+            "With refresh and suppression, it is not known whether a step that no blank makes is ever published."
         )
     curve = CrowdRatioDelta(
         crowd=view.crowd or 1,
@@ -229,12 +226,12 @@ def refreshed_release_claim(
     )
     hidden = "steps" if differences else "linked pairs"
     more = "" if queries == 1 else "; over T queries T·δ(ε/T)"
-    certain = "; a step that no blank makes shows where all of the crowd are sampled" if up == 0.0 else ""
+    certain = "; a step that no blank makes is revealed where all of the crowd are sampled" if up == 0.0 else ""
     return PrivacyClaim.bound(
         curve.epsilon,
         curve,
-        f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, everyone "
-        f"else known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
+        f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, all "
+        f"others known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
     )
 
 

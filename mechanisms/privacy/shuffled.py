@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from mechanisms.kernel import compiled
 from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.view import Shuffled
 
-# e^ε overflows a double for ε above this; δ is 0 there, since ε₀ is smaller.
-LARGEST_EPSILON = 700.0
 # Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
 LARGEST_SUM = 2**13
 
@@ -91,8 +89,6 @@ class ClonesDelta:
         return np.maximum(delta, 0.0)
 
 
-# n·e^ε overflows a double for ε above this.
-LARGEST_CROWD_EPSILON = 600.0
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
 LARGEST_PAIR_SUM = 2**21
 LEAST_RUNS = 4
@@ -293,11 +289,13 @@ def shuffled_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim 
     """
     start = local if single is None else single
     if start.epsilon == 0.0:
-        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Each report tells nothing, so all of them tell nothing.")
+        return PrivacyClaim.exact(
+            0.0, ConstantDelta(0.0), "Each report reveals nothing, so all of them reveal nothing."
+        )
     if not math.isfinite(start.epsilon):
         return PrivacyClaim.unknown(
             "Amplification by shuffling starts from a finite local ε, and none is proved for one report of this "
-            "round; its own δ bounds what a shuffler shows."
+            "round; its own δ bounds what a shuffler reveals."
         )
     if view.queries == 1:
         over = ""
@@ -344,7 +342,7 @@ def shuffled_value_claim(
         delta = -math.expm1(view.queries * math.log1p(-sampling)) if sampling < 1.0 else 1.0
         basis = (
             "Some value is reported by its own devices only, and shuffling does not hide that it was; all but π_s of a "
-            "report's law is the same for any truth; over T queries δ = 1 − (1 − π_s)^T."
+            "report's distribution is the same for any truth; over T queries δ = 1 − (1 − π_s)^T."
         )
         return PrivacyClaim.exact(math.inf, ConstantDelta(delta), basis)
     unsampled = float(blanks.sum())
@@ -353,7 +351,7 @@ def shuffled_value_claim(
         "Privacy blanket (Balle, Bell, Gascón and Nissim 2019): the exact δ of one report among the others' blanks for "
         f"the two rarest values, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"
     )
-    over = "" if view.queries == 1 else "; over T queries the lesser of T·δ(ε/T) and the unshuffled δ"
+    over = "" if view.queries == 1 else "; over T queries the smaller of T·δ(ε/T) and the unshuffled δ"
     return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(blanket, local), f"{basis}{over}.")
 
 

@@ -5,14 +5,37 @@ are taken together. The neighbour is the same device with arbitrary other cells 
 exception: a claim about what Sampling Privacy publishes compares a device in its cell with a device outside every cell.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 from mechanisms.parameter import ParameterError, check_integer
 
 
+class BaseView:
+    """What views have in common: whole numbers of at least 1 that may be absent, and a name."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        self.check_numbers()
+
+    def check_numbers(self, **at_least: int) -> None:
+        """Raise ParameterError if a number that is given is below 1, or below the least value given here."""
+        for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, field.name)
+            if value is not None or field.default is not None:
+                check_integer(field.name, value, at_least=at_least.get(field.name, 1))
+
+    @property
+    def name(self) -> str:
+        """Name of the view, from its class: ``linked_reports``, ``released_counts`` and so on."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+
+
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(BaseView):
     """One device's report in one round, as a server of that round sees it.
 
     Parameters
@@ -26,11 +49,6 @@ class Report:
     round: int
     queries: int = 1
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_integer("round", self.round, at_least=1)
-        check_integer("queries", self.queries, at_least=1)
-
     @property
     def name(self) -> str:
         """Name of the view: ``report_round_1``, ``report_round_2`` and so on."""
@@ -38,23 +56,14 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkedReports:
+class LinkedReports(BaseView):
     """All reports of one device to a query, linked: the view of colluding servers or of one server of all rounds."""
 
     queries: int = 1
 
-    def __post_init__(self) -> None:
-        """Check the number of queries."""
-        check_integer("queries", self.queries, at_least=1)
-
-    @property
-    def name(self) -> str:
-        """Name of the view: ``linked_reports``."""
-        return "linked_reports"
-
 
 @dataclass(frozen=True, slots=True)
-class ReleasedDifferences:
+class ReleasedDifferences(BaseView):
     """The published differences of two rounds' counts over the real cells; the cells of all other devices are known.
 
     Parameters
@@ -78,26 +87,15 @@ class ReleasedDifferences:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        check_integer("queries", self.queries, at_least=1)
-        if self.k is not None:
-            check_integer("k", self.k, at_least=1)
-        if self.crowd is not None:
-            check_integer("crowd", self.crowd, at_least=1)
-        elif self.k is None:
+        self.check_numbers()
+        if self.crowd is None and self.k is None:
             raise ParameterError("crowd", "must be given where nothing is suppressed", None)
-        if self.other_crowd is not None:
-            check_integer("other_crowd", self.other_crowd, at_least=1)
-            if self.crowd is None:
-                raise ParameterError("other_crowd", "must come with a crowd", self.other_crowd)
-
-    @property
-    def name(self) -> str:
-        """Name of the view: ``released_differences``."""
-        return "released_differences"
+        if self.other_crowd is not None and self.crowd is None:
+            raise ParameterError("other_crowd", "must come with a crowd", self.other_crowd)
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasedCounts:
+class ReleasedCounts(BaseView):
     """The published counts of every round, for all outputs; the cells of all other devices are known.
 
     Parameters
@@ -115,21 +113,9 @@ class ReleasedCounts:
     queries: int = 1
     counted: int | None = None
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_integer("crowd", self.crowd, at_least=1)
-        check_integer("queries", self.queries, at_least=1)
-        if self.counted is not None:
-            check_integer("counted", self.counted, at_least=1)
-
-    @property
-    def name(self) -> str:
-        """Name of the view: ``released_counts``."""
-        return "released_counts"
-
 
 @dataclass(frozen=True, slots=True)
-class Shuffled:
+class Shuffled(BaseView):
     """The reports of all devices in one round, put in a random order in each query, independently of the reports.
 
     Parameters
@@ -146,12 +132,6 @@ class Shuffled:
     devices: int
     queries: int = 1
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_integer("round", self.round, at_least=1)
-        check_integer("devices", self.devices, at_least=1)
-        check_integer("queries", self.queries, at_least=1)
-
     @property
     def name(self) -> str:
         """Name of the view: ``shuffled_round_1``, ``shuffled_round_2`` and so on."""
@@ -159,7 +139,7 @@ class Shuffled:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(BaseView):
     """The secret shares of one device's reports that a coalition of servers holds.
 
     Parameters
@@ -176,16 +156,9 @@ class Shares:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        check_integer("servers", self.servers, at_least=1)
-        check_integer("colluding", self.colluding, at_least=0)
-        check_integer("queries", self.queries, at_least=1)
+        self.check_numbers(colluding=0)
         if self.colluding > self.servers:
             raise ParameterError("colluding", f"must not exceed servers ({self.servers})", self.colluding)
-
-    @property
-    def name(self) -> str:
-        """Name of the view: ``shares``."""
-        return "shares"
 
 
 View: TypeAlias = Report | LinkedReports | ReleasedDifferences | ReleasedCounts | Shuffled | Shares

@@ -3,6 +3,8 @@
 from mechanisms.refinement.combination import Combination, combine, minimum_variance_weights, spread, variance_law
 from mechanisms.refinement.projections import (
     ClippedMoments,
+    Properties,
+    RefinedEstimate,
     Total,
     clip,
     clipped_law,
@@ -13,7 +15,6 @@ from mechanisms.refinement.projections import (
     simplex,
     total_of,
 )
-from mechanisms.refinement.refined_estimate import Properties, RefinedEstimate
 
 __all__ = [
     "ClippedMoments",

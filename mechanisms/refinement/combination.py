@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mechanisms.local.common.intervals import QuadraticVariance, score_interval
 from mechanisms.local.mechanism import Counts
 from mechanisms.parameter import ParameterError, check_integer
-from mechanisms.refinement.refined_estimate import Properties, RefinedEstimate
+from mechanisms.refinement.projections import Properties, RefinedEstimate
 
 COMBINE = Properties(
     refinement="combine", biased=True, non_negative=False, total=None, ordered=False, never_worse="not promised"
@@ -117,16 +117,16 @@ def combine(counts: NDArray[np.float64], laws: Sequence[QuadraticVariance], *, a
     x = np.asarray(counts, dtype=np.float64)
     if x.ndim != 2 or len(x) != len(laws) or not len(x):
         raise ParameterError("laws", f"must be one a query, for counts of shape {x.shape}", len(laws))
-    heard = np.array([np.isfinite(law.std_error(x[0])).all() for law in laws])
-    if not heard.any():
+    received = np.array([np.isfinite(law.std_error(x[0])).all() for law in laws])
+    if not received.any():
         cells = x.shape[1]
         silent = RefinedEstimate(
             x[-1].copy(), np.full(cells, np.inf), np.zeros(cells), np.full(cells, float(asked)), "score", COMBINE
         )
         return Combination(silent, np.full(x.shape, 1.0 / len(x)))
-    pooled = np.clip(x[heard].mean(axis=0), 0.0, float(asked))
+    pooled = np.clip(x[received].mean(axis=0), 0.0, float(asked))
     weights = minimum_variance_weights(np.square([law.std_error(pooled) for law in laws]))
-    law = _law_of_sum(weights, laws, heard)
+    law = _law_of_sum(weights, laws, received)
     count = (weights * x).sum(axis=0)
     lower, upper = score_interval(count, law, float(asked))
     return Combination(RefinedEstimate(count, law.std_error(pooled), lower, upper, "score", COMBINE), weights)
@@ -140,10 +140,10 @@ def spread(weights: NDArray[np.float64], std_error: NDArray[np.float64]) -> NDAr
 
 
 def _law_of_sum(
-    weights: NDArray[np.float64], laws: Sequence[QuadraticVariance], heard: NDArray[np.bool_]
+    weights: NDArray[np.float64], laws: Sequence[QuadraticVariance], received: NDArray[np.bool_]
 ) -> QuadraticVariance:
     """Return Σ w_t²·Var_t as a function of the count; queries in which nothing was received have no weight."""
-    parts = [(w * w, law) for w, law, said in zip(weights, laws, heard, strict=True) if said]
+    parts = [(w * w, law) for w, law, any_received in zip(weights, laws, received, strict=True) if any_received]
     return QuadraticVariance(
         constant=np.sum([share * law.constant for share, law in parts], axis=0),
         linear=np.sum([share * law.linear for share, law in parts], axis=0),

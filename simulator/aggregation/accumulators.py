@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, QuadraticVariance, Vectors
-from mechanisms.local.common.count_law import CountLaw
-from mechanisms.local.common.intervals import invert_tails
+from mechanisms.local.common.intervals import CountLaw, invert_tails
 from mechanisms.local.common.response_counts import ResponseCounts, estimate_between
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.shares import AdditiveSharing

@@ -20,7 +20,7 @@ from mechanisms.local import (
     minimal_variance_parameters,
     solve_sign_combinations,
 )
-from mechanisms.local.common.linear_estimator import Choice
+from mechanisms.local.common.binary_query_mechanism import Choice
 from mechanisms.privacy import LinkedReports, Report
 from simulator.reproduction.data import PEMS, locate, read_table
 from simulator.reproduction.entry import Curve, Results
@@ -350,11 +350,11 @@ def scaling(results: Results, seed: int) -> None:
     best = best_errors()
     coins = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)
     response = std_error(coins, YES_HOLDERS, NO_HOLDERS[-1] + YES_HOLDERS)
-    told_by_yes, told_by_no = deniable.question.told_by_yes, deniable.question.told_by_no
-    names = ", ".join(map(deniable.question.name, told_by_no))
-    results.add_row("yes_alone", len(told_by_yes), not told_by_yes)
+    only_from_yes, only_from_no = deniable.question.only_from_yes, deniable.question.only_from_no
+    names = ", ".join(map(deniable.question.name, only_from_no))
+    results.add_row("yes_alone", len(only_from_yes), not only_from_yes)
     results.add_row(
-        "no_alone", len(told_by_no), not told_by_no, names=names, delta=deniable.claim(LinkedReports()).delta(10.0)
+        "no_alone", len(only_from_no), not only_from_no, names=names, delta=deniable.claim(LinkedReports()).delta(10.0)
     )
     results.add_row("power", found.power)
     for words, error in (("solved backwards", found.theory[-1]), ("the best estimator", best[NO_HOLDERS[-1]])):

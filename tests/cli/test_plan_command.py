@@ -96,7 +96,7 @@ def test_the_table_says_why_not_and_which_is_best(plan):
     done = plan(*CITY, "--occupancy", "40", "--epsilon", "3")
     assert done.code == 0
     assert "Target: linked_reports with ε = 3, δ = 0" in done.out
-    assert "none sampling_privacy: Linked reports tell the cell with probability π_s at every ε" in done.out
+    assert "none sampling_privacy: Linked reports reveal the cell with probability π_s at every ε" in done.out
     assert "k_randomized_response" in done.out
     assert "Best: " in done.out
     assert "[[mechanisms]]" in done.out

@@ -1,8 +1,8 @@
 """Every mechanism there is, small and in several settings: all of them must pass every check."""
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy
-from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_local import AnonymizedCancelling, AnonymizedFirstAttempt, AnonymizedLocal
+from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_local import AnonymizedCancelling, AnonymizedFirstAttempt, AnonymizedLocal
+from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise, Warner
 
 LOCAL = {

@@ -21,8 +21,8 @@ from mechanisms.algebra import (
     toy_two,
     warner,
 )
-from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_local import AnonymizedCancelling, AnonymizedFirstAttempt, AnonymizedLocal
+from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.local.randomized_response import SampledResponse, SamplingAndNoise, Warner
 from mechanisms.privacy import LinkedReports, Report

@@ -118,7 +118,7 @@ def test_no_estimator_grows_slower_than_the_floor(no, yes, other, linked, crowd)
 def test_the_floor_is_attained_by_linked_tallies_of_two_kinds(no, yes):
     protocol = protocol_of(no, yes)
     if protocol.law("no") == protocol.law("yes"):
-        with pytest.raises(ParameterError, match=r"^other must not answer by the law of 'no'"):
+        with pytest.raises(ParameterError, match=r"^other must not have the distribution of 'no'"):
             growth_floor(protocol, kind="no", other="yes")
         return
     best = best_estimator(Tallies.linked(protocol), "yes", population={"no": 1})

@@ -7,8 +7,12 @@ from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError
 from mechanisms.local.common.binary_query import Question, remainder
+from mechanisms.local.common.binary_query_mechanism import (
+    LinearEstimator,
+    estimator_of_least_variance,
+    estimator_of_output,
+)
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
-from mechanisms.local.common.linear_estimator import LinearEstimator, estimator_of_least_variance, estimator_of_output
 from mechanisms.local.common.packed_bits import AnswerReports, encode_answers, tally_answers
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import NotEstimableError
@@ -68,8 +72,8 @@ def test_laws_that_are_none_are_named():
 
 def test_a_question_names_what_tells():
     question = Question.build(("a", "b"), yes={(0, 0): 0.5, (0, 1): 0.5}, no={(0, 0): 0.9, (1, 1): 0.1})
-    assert question.told_by_yes == ((0, 1),)
-    assert question.told_by_no == ((1, 1),)
+    assert question.only_from_yes == ((0, 1),)
+    assert question.only_from_no == ((1, 1),)
     assert question.name((0, 1)) == "(a, b)"
     yes, no = question.in_round(2)
     np.testing.assert_allclose(yes, [0.5, 0.5])
@@ -90,10 +94,10 @@ def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
     heard = ResponseCounts((devices,), (data.draw(st.integers(1, devices)),), 1)
     said = np.array([data.draw(st.integers(0, heard.counted[0]))])
     counts = np.stack([heard.counted[0] - said, said], axis=-1)[np.newaxis]
-    expected = estimate_proportion(said, true_yes=p, false_yes=q, heard=heard).count
+    expected = estimate_proportion(said, true_yes=p, false_yes=q, received=heard).count
     np.testing.assert_allclose(estimator.count(counts, heard), expected, rtol=1e-9, atol=1e-9 * devices / abs(p - q))
     inside = data.draw(st.integers(0, devices))
-    other = proportion_variance(true_yes=p, false_yes=q, heard=heard)
+    other = proportion_variance(true_yes=p, false_yes=q, received=heard)
     np.testing.assert_allclose(estimator.variance(heard).std_error(inside), other.std_error(inside), rtol=1e-6)
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from question_cases import QUESTIONS
 
-from mechanisms.local.anonymized_deniable import AnonymizedDeniable
 from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.local.anonymized_rounds import AnonymizedDeniable
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled, matrix_delta, matrix_epsilon
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)

@@ -11,9 +11,8 @@ from mechanism_statistics import check_moments
 from question_cases import DENIABLE, step_of_question
 
 from mechanisms.local import ParameterError
-from mechanisms.local.anonymized_deniable import AnonymizedDeniable
-from mechanisms.local.anonymized_local import AnonymizedCancelling, AnonymizedFirstAttempt
-from mechanisms.local.common.linear_estimator import estimator_of_least_variance
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
+from mechanisms.local.common.binary_query_mechanism import estimator_of_least_variance
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, released_differences_delta
 
@@ -132,7 +131,7 @@ def test_the_distinguishing_events_happen_and_never_lie():
             [mechanism.answer(r + 1, truth, coins).to_dense()[:, 0] for r in range(mechanism.rounds)], axis=1
         )
         told = 0
-        for events, who in ((mechanism.question.told_by_yes, 1), (mechanism.question.told_by_no, 0)):
+        for events, who in ((mechanism.question.only_from_yes, 1), (mechanism.question.only_from_no, 0)):
             for event in events:
                 found = (answers == event).all(axis=1)
                 assert (truth[found] == who).all()
@@ -222,7 +221,7 @@ def test_no_holders_are_solved_first(onward_yes):
 
 def test_deniability_is_one_sided_unless_yes_holders_move_on_as_well():
     """Any answer of a Yes-holder may be a No-holder's; (⊥1, ⊥3, ⊥2) is a No-holder's for certain."""
-    assert DENYING.question.told_by_yes == ()
+    assert DENYING.question.only_from_yes == ()
     claim = DENYING.claim(LinkedReports())
     assert claim.kind == "infinite"
     assert "(⊥1, ⊥3, ⊥2) is given only by a device not in it" in claim.basis

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from mechanisms.central import LaplaceCounts, LaplaceMean, SmoothMedian, median_smooth_sensitivity
-from mechanisms.central.smooth_sensitivity import median_rank
+from mechanisms.central.release import median_rank
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.discrete_laplace import NoisySample
 from mechanisms.privacy.laplace_noise import (
+    NoisySample,
     SmoothNoiseDelta,
     laplace_pair_delta,
     printed_smoothing,
     smoothing,
     tail_delta,
 )
-from mechanisms.privacy.random_sampling import population_privacy, sample_privacy
+from mechanisms.privacy.subsampling import population_privacy, sample_privacy
 
 
 @pytest.mark.parametrize("share", [1e-30, 1e-6, 0.0101, 0.3, 0.999999, 1.0])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from mechanism_statistics import z_bound
 
 from mechanisms.central import SimpleRandomSample, median_smooth_sensitivity
-from mechanisms.central.smooth_sensitivity import median_rank, sampled_smooth_sensitivities
+from mechanisms.central.release import median_rank
+from mechanisms.central.smooth_median import sampled_smooth_sensitivities
 from mechanisms.parameter import ParameterError
 
 LOWER, UPPER = -3.0, 9.0

@@ -81,7 +81,7 @@ def test_a_lone_vehicle_is_a_batch_of_one(mechanism):
     for number in range(1, mechanism.rounds + 1):
         whole = mechanism.encode(mechanism.answer(number, truth, coins))
         for i in range(12):
-            row = {k: v[i : i + 1] if isinstance(v, np.ndarray) else 1 for k, v in fields.items()}
+            row = {k: v[i : i + 1] if isinstance(v, np.ndarray) else v and 1 for k, v in fields.items()}
             alone = mechanism.answer(number, truth[i : i + 1], type(coins)(**row))
             np.testing.assert_array_equal(mechanism.encode(alone)[0], whole[i])
 

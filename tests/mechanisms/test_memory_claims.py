@@ -8,7 +8,7 @@ import pytest
 
 from mechanisms.local import LongitudinalUnary
 from mechanisms.planning import Target, plan
-from mechanisms.planning.view_bound import bound_view
+from mechanisms.planning.candidate import bound_view
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Shuffled, pair_delta, pair_epsilon
 
 EPSILONS = (0.0, 0.2, 0.7, 1.0, 2.0, 4.0, 6.0)

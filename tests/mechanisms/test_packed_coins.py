@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mechanism_statistics import z_bound
 
-from mechanisms.local import BitReports, ParameterError
-from mechanisms.local.common.binary_query import tally_rows
+from mechanisms.local import BitReports, ParameterError, RandomizedResponse
 from mechanisms.local.common.categorical_sampling import alias_table, throw
 from mechanisms.local.common.packed_bits import ROWS, toss_rows
 
@@ -25,11 +24,12 @@ def test_packing_and_unpacking_are_inverse(n, cells, seed):
 @pytest.mark.parametrize("n", [0, 1, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS + 7])
 def test_column_sums_past_every_overflow_of_the_vertical_counter(n):
     rng = np.random.default_rng(21)
+    asked = RandomizedResponse(cells=70, first_coin=0.5, second_coin=0.5)
     for dense in (np.ones((n, 70), dtype=np.uint8), rng.integers(0, 2, (n, 70)).astype(np.uint8)):
         mask = rng.random(n) < 0.7
         reports = BitReports.from_dense(dense)
-        np.testing.assert_array_equal(tally_rows(reports, 70, None)[:, 1], dense.sum(axis=0))
-        np.testing.assert_array_equal(tally_rows(reports, 70, mask)[:, 1], dense[mask].sum(axis=0))
+        np.testing.assert_array_equal(asked.tally(reports)[:, 1], dense.sum(axis=0))
+        np.testing.assert_array_equal(asked.tally(reports, mask)[:, 1], dense[mask].sum(axis=0))
 
 
 def test_bit_reports_refuse_what_they_are_not():
@@ -43,7 +43,7 @@ def test_bit_reports_refuse_what_they_are_not():
     with pytest.raises(ParameterError, match=r"^cells must be at least 1"):
         BitReports(np.zeros((2, 1), dtype=np.uint64), 0)
     with pytest.raises(ParameterError, match=r"^reports must be BitReports about 4 cells"):
-        tally_rows(BitReports.from_dense(np.ones((2, 3))), 4, None)
+        RandomizedResponse(cells=4, first_coin=0.5, second_coin=0.5).tally(BitReports.from_dense(np.ones((2, 3))))
     with pytest.raises(ValueError, match="read-only"):
         BitReports.from_dense(np.ones((2, 3))).bits[0] = 0
 

@@ -67,7 +67,7 @@ def test_item_1_round_one_is_a_perfectly_correlated_control_variate():
     blank, heard = 0.01, ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
     assert kept_share(np.array([blank]), sampling=SAMPLING, refresh=0.0)[0] == 1.0
     errors = [
-        float(difference_variance(sampling=SAMPLING, blank=blank, heard=heard, weight=weight).std_error(200.0))
+        float(difference_variance(sampling=SAMPLING, blank=blank, received=heard, weight=weight).std_error(200.0))
         for weight in (1.0, 0.0)
     ]
     assert errors[0] == pytest.approx(math.sqrt(200 * 0.55 / 0.45))

@@ -89,7 +89,7 @@ def test_item_8_the_dial_between_constant_error_and_a_finite_linked_claim(refres
     weight = (blank * (1 - refresh) + refresh * blank**2 / (1 - SAMPLING) - blank**2) / (blank * (1 - blank))
     assert kept == pytest.approx(weight, abs=1e-12)
     theory = [
-        float(difference_variance(sampling=SAMPLING, blank=blank, heard=heard, kept=kept, weight=w).std_error(200))
+        float(difference_variance(sampling=SAMPLING, blank=blank, received=heard, kept=kept, weight=w).std_error(200))
         for w in (1.0, kept, 0.0)
     ]
     assert theory == pytest.approx(printed, rel=0.015)

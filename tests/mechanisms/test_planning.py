@@ -8,9 +8,9 @@ import pytest
 from planned_laws import linked_law, round_law
 
 from mechanisms.planning import FAMILIES, Target, plan
+from mechanisms.planning.candidate import bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
-from mechanisms.planning.planner import _plan
-from mechanisms.planning.view_bound import bound_view
+from mechanisms.planning.plan import _plan
 from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsilon
 
 NAMES = [family.name for family in FAMILIES]

@@ -10,9 +10,9 @@ from planned_laws import linked_law, round_law
 from scipy.stats import binom
 
 from mechanisms.planning import FAMILIES, VIEWS, Target, plan
+from mechanisms.planning.candidate import bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.search import set_dial
-from mechanisms.planning.view_bound import bound_view
 from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsilon
 
 TARGETS = 40

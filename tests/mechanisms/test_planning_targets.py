@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from mechanisms.parameter import ParameterError
 from mechanisms.planning import FAMILIES, VIEWS, Target, plan
+from mechanisms.planning.candidate import bound_view
 from mechanisms.planning.error_distribution import error_interval
 from mechanisms.planning.families import families_named
 from mechanisms.planning.search import Dial
 from mechanisms.planning.target import RELEASED
-from mechanisms.planning.view_bound import bound_view
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 
 # Quick ones of every group: what takes seconds is planned elsewhere.

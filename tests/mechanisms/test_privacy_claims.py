@@ -249,7 +249,7 @@ def test_unknown_is_a_value_of_its_own(mechanism):
 def test_claims_tell_one_story():
     curve = ConstantDelta(0.1)
 
-    with pytest.raises(ParameterError, match=r"^basis must say why"):
+    with pytest.raises(ParameterError, match=r"^basis must state the reason"):
         PrivacyClaim.unknown("")
     with pytest.raises(ParameterError, match=r"^epsilon must be infinite only"):
         PrivacyClaim("exact", math.inf, "exact", "because", curve)

@@ -165,11 +165,11 @@ def test_the_weight_of_round_one_is_the_best_there_is():
     kept = kept_share(blank, sampling=sampling, refresh=refresh)
     for counted, asked in (((500, 500), (500, 500)), ((300, 450), (500, 500)), ((400, 450), (600, 500))):
         heard = ResponseCounts(asked, counted, 2)
-        best = control_weight(blank, sampling=sampling, refresh=refresh, heard=heard)
+        best = control_weight(blank, sampling=sampling, refresh=refresh, received=heard)
         errors = [
-            difference_variance(sampling=sampling, blank=blank, heard=heard, kept=kept, weight=best + shift).std_error(
-                np.zeros(2)
-            )
+            difference_variance(
+                sampling=sampling, blank=blank, received=heard, kept=kept, weight=best + shift
+            ).std_error(np.zeros(2))
             for shift in (-0.05, 0.0, 0.05)
         ]
         assert (errors[1] < errors[0]).all()

@@ -31,7 +31,7 @@ from mechanisms.privacy import (
     matrix_delta,
     matrix_epsilon,
 )
-from mechanisms.privacy.symmetric_pair import EXACT_QUERIES, MirrorDelta, mirror_claim
+from mechanisms.privacy.report_claims import EXACT_QUERIES, MirrorDelta, mirror_claim
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, math.inf)
 budgets = st.floats(0.05, 6.0)
@@ -105,17 +105,19 @@ def test_a_bit_encoding_states_both_moves(kind, epsilon):
     """Between cells two bits change, to outside one; the claim is the worse, and says both."""
     rival = kind(cells=3, epsilon=epsilon)
     matrix = unary_matrix(rival.true_yes, rival.false_yes, 3)
-    assert rival.epsilon_between_cells == pytest.approx(matrix_epsilon(matrix[1:]), rel=1e-9)
-    assert rival.epsilon_to_outside == pytest.approx(matrix_epsilon(matrix[:2]), rel=1e-9)
-    assert rival.epsilon_to_outside < rival.epsilon_between_cells
+    between = math.log1p(rival.apart / rival.false_yes) + math.log1p(rival.apart / rival.true_no)
+    to_outside = math.log1p(rival.apart / min(rival.false_yes, rival.true_no))
+    assert between == pytest.approx(matrix_epsilon(matrix[1:]), rel=1e-9)
+    assert to_outside == pytest.approx(matrix_epsilon(matrix[:2]), rel=1e-9)
+    assert to_outside < between
     claim = rival.claim(Report(1))
-    assert claim.epsilon == rival.epsilon_between_cells
-    assert f"{rival.epsilon_to_outside:.6g}" in claim.basis
+    assert claim.epsilon == between
+    assert f"{to_outside:.6g}" in claim.basis
     if kind is ThresholdHistogram:
         assert claim.epsilon < epsilon
     else:
         outside = {SymmetricUnary: epsilon / 2, OptimisedUnary: math.log((math.exp(epsilon) + 1) / 2)}[kind]
-        assert rival.epsilon_to_outside == pytest.approx(outside, rel=1e-9)
+        assert to_outside == pytest.approx(outside, rel=1e-9)
         assert claim.epsilon == pytest.approx(epsilon, rel=1e-12)
 
 
@@ -190,7 +192,7 @@ def test_the_walk_of_losses_agrees_with_the_accountant(share, epsilon, queries):
 
 
 def test_beyond_many_queries_delta_is_a_bound():
-    claim = mirror_claim(telling=0.02, epsilon=0.1, queries=EXACT_QUERIES + 1, source="x")
+    claim = mirror_claim(distinguishing=0.02, epsilon=0.1, queries=EXACT_QUERIES + 1, source="x")
     exact = MirrorDelta(0.02, 0.1, EXACT_QUERIES + 1)
     assert (claim.kind, claim.delta_kind) == ("exact", "bound")
     assert exact(2.0) <= claim.delta(2.0) <= exact(1.5)

@@ -1,6 +1,7 @@
 """What every mechanism promises, of the rivals."""
 
 import copy
+import dataclasses
 import math
 import pickle
 
@@ -83,8 +84,12 @@ def test_a_lone_vehicle_is_a_batch_of_one(rival):
     assert len(coins) == 12
     whole = rival.encode(rival.answer(1, truth, coins))
     for i in range(12):
-        row = {name: getattr(coins, name)[i : i + 1] for name in coins.__slots__}
-        alone = rival.answer(1, truth[i : i + 1], type(coins)(**row))
+        if hasattr(coins, "__getitem__"):
+            row = coins[np.arange(i, i + 1)]
+        else:
+            values = {field.name: getattr(coins, field.name) for field in dataclasses.fields(coins)}
+            row = type(coins)(**{name: value[i : i + 1] for name, value in values.items() if value is not None})
+        alone = rival.answer(1, truth[i : i + 1], row)
         np.testing.assert_array_equal(rival.encode(alone)[0], whole[i])
     assert len(rival.answer(1, truth[:1], toss(rival, 1, rng))) == 1
 

@@ -76,7 +76,7 @@ def test_cells_and_epsilon_are_checked_by_all(kind, change, message):
             {"cells": 3, "epsilon_permanent": 1.0, "epsilon_first": math.nextafter(1, 0)},
             "epsilon_first must leave",
         ),
-        (LongitudinalUnary, LONGITUDINAL | {"permanent": "both"}, r"permanent must be one of \('optimised', 'symm"),
+        (LongitudinalUnary, LONGITUDINAL | {"permanent": "both"}, "permanent must be one of optimised, symmetric"),
     ],
 )
 def test_bad_parameters_name_field_rule_and_value(kind, parameters, message):

@@ -14,14 +14,12 @@ from scipy.special import ellipkm1
 from scipy.stats import chisquare
 
 from mechanisms.local import ParameterError
-from mechanisms.local.common.hash_family import add_support, draw_seeds, same_bucket
-from mechanisms.local.common.sparse_vectors import SparseVectors
-from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
 from mechanisms.local.hadamard_response import hadamard_order, sample_sides, walsh_hadamard
-from mechanisms.local.local_hashing import HashedReports, LocalHashing
+from mechanisms.local.local_hashing import HashedReports, LocalHashing, add_support, draw_seeds, same_bucket
 from mechanisms.local.subset_selection import draw_subsets
 from mechanisms.privacy import Report
-from mechanisms.privacy.discrete_laplace import PartialNoise
+from mechanisms.privacy.laplace_noise import PartialNoise
 
 
 def test_multiply_add_shift_is_pairwise_independent():

@@ -123,7 +123,7 @@ def test_rates_of_their_own_make_silence_tell():
     )
     assert silent.estimate(counts, counted=[1000], asked=[1000]).count[0] == pytest.approx((920 - 950) / -0.45)
     one_rate = SampledResponse(cells=1, sampling=0.5, first_coin=0.6, second_coin=0.5, estimator="silent")
-    with pytest.raises(NotEstimableError, match="the count of ⊥ says nothing"):
+    with pytest.raises(NotEstimableError, match="the count of ⊥ does not depend on the truth"):
         one_rate.estimate(counts, counted=[1000], asked=[1000])
 
 

@@ -1,4 +1,4 @@
-"""Binary queries: the distribution of the answers to "are you in cell c?", their encoding and their tally."""
+"""Binary queries: the distribution of the answers to "are you in cell c?", their coins and their counts."""
 
 import math
 from collections.abc import Mapping
@@ -8,8 +8,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.packed_bits import AnswerReports, BitReports, set_answers, toss_rows, words_of
-from mechanisms.local.common.response_counts import check_where
+from mechanisms.local.common.packed_bits import (
+    AnswerReports,
+    set_answers,
+    toss_rows,
+    words_of,
+)
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.hockey_stick import check_distribution
 
@@ -103,12 +107,12 @@ class Question:
         return np.array(self.yes) @ given, np.array(self.no) @ given
 
     @property
-    def told_by_yes(self) -> tuple[Answers, ...]:
+    def only_from_yes(self) -> tuple[Answers, ...]:
         """The answers that only a device in the cell can give."""
         return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if p > 0.0 and q == 0.0)
 
     @property
-    def told_by_no(self) -> tuple[Answers, ...]:
+    def only_from_no(self) -> tuple[Answers, ...]:
         """The answers that only a device not in the cell can give."""
         return tuple(a for a, p, q in zip(self.answers, self.yes, self.no, strict=True) if q > 0.0 and p == 0.0)
 
@@ -139,8 +143,8 @@ class Question:
             taken |= drawn
         possible = np.flatnonzero(np.array(self.yes) > 0.0)
         bounds = np.cumsum(np.array(self.yes)[possible])[:-1]
-        said = possible[np.searchsorted(bounds, rng.random(n), side="right")]
-        return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[said])
+        outcome = possible[np.searchsorted(bounds, rng.random(n), side="right")]
+        return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[outcome])
 
     def answer(self, round_: int, truth: NDArray[np.int32], coins: QuestionCoins, cells: int) -> AnswerReports:
         """Return one round's answers about every cell; a device of truth 0 is in none of them."""
@@ -185,24 +189,3 @@ BATCH_DEVICES = 2**20
 def batch_of_rows(words: int) -> int:
     """Return the number of devices per batch if each needs `words` 64-bit words in all."""
     return max(1, min(BATCH_DEVICES, BATCH_BYTES // (8 * words)))
-
-
-def encode_rows(reports: BitReports, cells: int) -> NDArray[np.int64]:
-    """Return (n, cells, 2) int64: for each cell, a 1 in the column of the answer given, No or Yes."""
-    yes = _check_rows(reports, cells).to_dense().astype(np.int64)
-    return np.stack([1 - yes, yes], axis=-1)
-
-
-def tally_rows(reports: BitReports, cells: int, where: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Return how many of the masked devices answered No and Yes about each cell, (cells, 2) int64."""
-    mask = check_where(where, devices=len(_check_rows(reports, cells)))
-    yes = reports.count_yes(mask)
-    devices = len(reports) if where is None else int(np.count_nonzero(mask))
-    return np.stack([devices - yes, yes], axis=-1)
-
-
-def _check_rows(reports: BitReports, cells: int) -> BitReports:
-    """Reject reports about a different number of cells."""
-    if not isinstance(reports, BitReports) or reports.cells != cells:
-        raise ParameterError("reports", f"must be BitReports about {cells} cells", reports)
-    return reports

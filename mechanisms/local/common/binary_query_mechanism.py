@@ -1,25 +1,235 @@
-"""Base class of mechanisms that ask one binary query per cell and estimate linearly, with their claims."""
+"""Mechanisms that ask one binary query per cell: their linear unbiased estimators, exact variance and claims."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import Question, QuestionCoins, batch_of_rows
-from mechanisms.local.common.linear_estimator import LinearEstimator
-from mechanisms.local.common.packed_bits import AnswerReports, encode_answers, tally_answers
-from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth
-from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
-from mechanisms.parameter import check_counts, check_integer, check_true_counts
+from mechanisms.local.common.base import BaseMechanism
+from mechanisms.local.common.binary_query import Answers, Question, QuestionCoins, batch_of_rows
+from mechanisms.local.common.estimators import estimate_proportion
+from mechanisms.local.common.intervals import QuadraticVariance, invert_tails
+from mechanisms.local.common.packed_bits import (
+    AnswerReports,
+    encode_answers,
+    tally_answers,
+)
+from mechanisms.local.common.response_counts import (
+    ResponseCounts,
+    estimate_between,
+    estimate_nothing,
+)
+from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
+from mechanisms.parameter import ParameterError, check_choice, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.per_cell import per_cell_claim
+from mechanisms.privacy.report_claims import per_cell_claim, released_reports_claim, shares_claim
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.symmetric_pair import released_reports_claim, shares_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, Shares, Shuffled, View
+
+# Tolerance for rounding errors in the check that the weights are unbiased.
+TOLERANCE = 1e-7
+# Distributions this close count as equal: then no output distinguishes a Yes from a No.
+SAME = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class LinearEstimator:
+    """Ŷ = Σ_r (N/n_r) Σ_o w_ro·C_ro + cN: a device contributes 1 on average if it is in the cell, else 0.
+
+    Parameters
+    ----------
+    question : Question
+        The distribution of the answers.
+    weights : (rounds, outputs) float64
+        w, the weights of the counts.
+    offset : float
+        c, the constant per device.
+
+    Raises
+    ------
+    ParameterError
+        If the weights are not unbiased.
+    """
+
+    question: Question
+    weights: NDArray[np.float64]
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check that the estimate is unbiased for every truth."""
+        size = 1.0 + np.abs(self.weights).max()
+        for field, law, mean in (("yes", self.question.yes, 1.0), ("no", self.question.no, 0.0)):
+            found = float(np.array(law) @ self.scores.sum(axis=1)) + self.offset
+            if not abs(found - mean) <= TOLERANCE * size:
+                raise ParameterError("weights", f"must have mean {mean:g} for a {field} holder", found)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The contribution of each answer in each round, (answers, rounds)."""
+        scores: NDArray[np.float64] = (self.question.given * self.weights).sum(axis=2)
+        return scores
+
+    def count(self, counts: NDArray[np.int64], received: ResponseCounts) -> NDArray[np.float64]:
+        """Return the estimates, (cells,), from (rounds, cells, outputs) counts; `received.silent` must be False."""
+        rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
+        each = np.einsum("rvo,ro->rv", counts.astype(np.float64), self.weights)
+        count: NDArray[np.float64] = rates @ each + self.offset * received.devices
+        return count
+
+    def estimate(self, counts: NDArray[np.int64], received: ResponseCounts) -> Estimate:
+        """Return the estimate with its interval, from (rounds, cells, outputs) counts.
+
+        If the outputs of a single round have only two different weights, it is the estimate of a proportion, whose
+        distribution is known. Else the distribution is approximated by a binomial with the estimate's mean and variance
+        and no skewness, whose step is the greatest change of the estimate by one report. A coverage of 95 % then
+        requires the noise of many devices.
+        """
+        if received.silent:
+            return estimate_nothing(received, counts.shape[1])
+        values = np.unique(self.weights)
+        if self.question.rounds == 1 and len(values) == 2:
+            heavy = self.weights[0] == values[1]
+            yes, no = (float(law[heavy].sum()) for law in self.question.in_round(1))
+            return estimate_proportion(counts[0][:, heavy].sum(axis=1), true_yes=yes, false_yes=no, received=received)
+        count, variance = self.count(counts, received), self.variance(received)
+        rates = received.devices / np.maximum(received.counted, 1)
+        step = float((rates * np.ptp(self.weights, axis=1)).max())
+        ends = invert_tails(count, lambda y: (variance.at(y), np.zeros_like(y)), max(step, 1.0), received.devices)
+        return estimate_between(count, variance, ends, received)
+
+    def variance(self, received: ResponseCounts) -> QuadraticVariance:
+        """Return the exact variance, given that n_r of the N_r asked in round r were counted.
+
+        Let x_r be the contribution of an answer in round r, V_rs its covariances for a device in the cell and U_rs for
+        one not, and Δ_r the difference of its means. Then
+
+        Var = Σ_rs F_rs (Y·V_rs + (N − Y)·U_rs) + Σ_rs (F_rs − 1)·Δ_r Δ_s·Y(N − Y)/(N − 1),
+
+        with F_rr = N/n_r and F_rs = N/max(N_r, N_s). The devices counted in a round are a simple random sample of those
+        asked, independently in each round, and of any two rounds one asks a subset of the other's devices. On an ideal
+        channel every F is 1 and only the devices' own variances remain.
+
+        Raises
+        ------
+        ParameterError
+            If a round asked more devices than the one in which the truth was fixed.
+        """
+        n = received.devices
+        if max(received.asked) > n:
+            rule = f"must not exceed the {n} of round {received.truth_round}, in which the truth is fixed"
+            raise ParameterError("asked", rule, list(received.asked))
+        if n == 0:
+            return QuadraticVariance(0.0, 0.0, 0.0)
+        asked = np.array(received.asked, dtype=np.float64)
+        factor = n / np.maximum.outer(asked, asked)
+        np.fill_diagonal(factor, n / np.array(received.counted, dtype=np.float64))
+        (yes_mean, yes), (no_mean, no) = (self._moments(law) for law in (self.question.yes, self.question.no))
+        gap = yes_mean - no_mean
+        between = float(((factor - 1.0) * np.multiply.outer(gap, gap)).sum()) / max(n - 1, 1)
+        return QuadraticVariance(
+            constant=n * float((factor * no).sum()),
+            linear=float((factor * (yes - no)).sum()) + n * between,
+            square=-between,
+        )
+
+    def _moments(self, law: tuple[float, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the means (rounds,) and covariances (rounds, rounds) of a device's contributions."""
+        masses = np.array(law)
+        mean = masses @ self.scores
+        away = self.scores - mean
+        return mean, away.T @ (masses[:, np.newaxis] * away)
+
+
+def estimator_of_output(question: Question, output: int, *, mechanism: str) -> LinearEstimator:
+    """Return (C − qN)/(p − q) of a single output's count C in a question asked once (ALP lemmas 1, 3 and 5).
+
+    Parameters
+    ----------
+    question : Question
+        Asked once.
+    output : int
+        The number of the output.
+    mechanism : str
+        The mechanism's name, for the error message.
+
+    Raises
+    ------
+    NotEstimableError
+        If devices in the cell and others give the output equally often, so that the divisor is 0.
+    """
+    yes, no = question.in_round(1)
+    gap = yes[output] - no[output]
+    if abs(gap) <= SAME:
+        raise NotEstimableError(
+            mechanism,
+            f"the count of {question.outputs[output]} does not depend on the truth, since devices in the cell and "
+            f"others give it with the same probability, {yes[output]:g}.",
+        )
+    weights = np.zeros((1, len(question.outputs)))
+    weights[0, output] = 1.0 / gap
+    return LinearEstimator(question, weights, -float(no[output] / gap))
+
+
+def estimator_of_least_variance(question: Question, *, yes_share: float, mechanism: str) -> LinearEstimator:
+    """Return the unbiased linear estimator of least variance for a given share of devices in the cell.
+
+    Every unbiased linear estimator has weights with w·p̄ = 1 and w·q̄ = 0, where p̄ and q̄ are the distributions of the
+    outputs in all rounds (an offset is a weight on all outputs of a round). Its variance per device is wᵀVw with
+    V = s·V_yes + (1 − s)·V_no. V is singular, as a round's counts sum to the number of devices, so the conditions for a
+    minimum are solved by least squares. The estimator is unbiased at every share, and has least variance at this one.
+
+    Parameters
+    ----------
+    question : Question
+    yes_share : float
+        s, above 0 and below 1.
+    mechanism : str
+        The mechanism's name, for the error message.
+
+    Raises
+    ------
+    NotEstimableError
+        If devices in the cell and others give every output of every round equally often.
+    """
+    given = question.given.reshape(len(question.answers), -1).astype(np.float64)
+    means = np.stack([np.array(law) @ given for law in (question.yes, question.no)])
+    if np.abs(means[0] - means[1]).max() <= SAME:
+        raise NotEstimableError(
+            mechanism, "devices in the cell and others answer alike, so the counts do not depend on the truth."
+        )
+    covariance = sum(
+        share * (given.T * np.array(law)) @ given - share * np.multiply.outer(mean, mean)
+        for share, law, mean in zip((yes_share, 1.0 - yes_share), (question.yes, question.no), means, strict=True)
+    )
+    conditions = np.block([[np.asarray(covariance), means.T], [means, np.zeros((2, 2))]])
+    target = np.concatenate([np.zeros(given.shape[1]), [1.0, 0.0]])
+    solution = np.linalg.lstsq(conditions, target, rcond=None)[0]
+    return LinearEstimator(question, solution[: given.shape[1]].reshape(question.rounds, -1))
+
+
+OUTPUTS = ("No", "Yes", "⊥")
+NO, YES, SILENT = range(3)
+# Which count to estimate from: of Yes, of No, of ⊥, or the best combination of all three.
+Choice = Literal["yes", "no", "silent", "best"]
+COUNT_OF = {"no": NO, "yes": YES, "silent": SILENT}
+
+
+def check_share(share: float | None, cells: int) -> float:
+    """Return the share of Yes-holders to optimise for, between 0 and 1, by default 1/(V + 1); reject NaN."""
+    if share is None:
+        return 1.0 / (cells + 1)
+    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0.0 < share < 1.0:
+        raise ParameterError("yes_share", "must be between 0 and 1, both excluded", share)
+    return float(share)
+
+
+def build_yes_no_silent(*, yes: tuple[float, float, float], no: tuple[float, float, float]) -> Question:
+    """Return the single-round question that is answered No, Yes or ⊥ with these probabilities."""
+    laws: list[dict[Answers, float]] = [{(output,): p for output, p in enumerate(law)} for law in (yes, no)]
+    return Question.build(OUTPUTS, yes=laws[0], no=laws[1])
 
 
 def question_claim(view: View, question: Question, *, cells: int, source: str) -> PrivacyClaim:
@@ -40,8 +250,8 @@ def question_claim(view: View, question: Question, *, cells: int, source: str) -
     PrivacyClaim
         Its basis names an answer that reveals the truth with certainty, if there is one.
     """
-    telling = _telling(question)
-    whole = f"{source}; {telling}" if telling else source
+    certain = _certain_answers(question)
+    whole = f"{source}; {certain}" if certain else source
 
     def linked(queries: int) -> PrivacyClaim:
         return per_cell_claim(question.yes, question.no, cells=cells, queries=queries, source=whole)
@@ -65,17 +275,17 @@ def question_claim(view: View, question: Question, *, cells: int, source: str) -
     return linked(view.queries) if isinstance(view, LinkedReports) else released_reports_claim(linked(view.queries))
 
 
-def _telling(question: Question) -> str:
+def _certain_answers(question: Question) -> str:
     """Return a text that names answers which reveal the truth with certainty; empty if there are none."""
     parts = []
-    for answers, who in ((question.told_by_yes, "in the cell"), (question.told_by_no, "not in it")):
+    for answers, who in ((question.only_from_yes, "in the cell"), (question.only_from_no, "not in it")):
         if answers:
             parts.append(f"{question.name(answers[0])} is given only by a device {who}")
     return ", ".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionMechanism(ABC):
+class QuestionMechanism(BaseMechanism):
     """A yes/no question about every cell, answered with one of a few outputs; one set of coins serves all rounds.
 
     A device is a Yes-holder of the question about its own cell and a No-holder of all others. A device outside
@@ -89,9 +299,6 @@ class QuestionMechanism(ABC):
     """
 
     cells: int
-    rounds: ClassVar[int] = 1
-    truth_round: ClassVar[int] = 1
-    sample_law: ClassVar[str] = "exact joint"
     source: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -102,6 +309,37 @@ class QuestionMechanism(ABC):
     @abstractmethod
     def build_question(self) -> Question:
         """Return the distribution of the answers; raise ParameterError if the parameters define none."""
+
+    def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
+        """Return the linear estimate, with each round's counts divided by its response rate.
+
+        Parameters
+        ----------
+        counts : (rounds, V, outputs) int64
+        received : ResponseCounts
+            Every device asked in a later round was also asked in round one.
+
+        Returns
+        -------
+        Estimate
+            Unbiased, with the interval of `LinearEstimator.estimate`.
+
+        Raises
+        ------
+        NotEstimableError
+            If the answers do not determine the count.
+        """
+        return self.linear_estimator.estimate(counts, received)
+
+    def variance(self, received: ResponseCounts) -> QuadraticVariance:
+        """Return the exact variance of the linear estimate.
+
+        Raises
+        ------
+        NotEstimableError
+            If the answers do not determine the count.
+        """
+        return self.linear_estimator.variance(received)
 
     @abstractmethod
     def build_estimator(self) -> LinearEstimator:
@@ -133,22 +371,13 @@ class QuestionMechanism(ABC):
         """Number of devices per batch; their coins and one round's reports take at most about 64 MB."""
         return batch_of_rows(self.question.words(self.cells))
 
-    def warnings(self) -> list[str]:
-        """Return the papers' warnings about these parameters: there are none."""
-        return []
-
-    def enrol(self, n: int, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
-        """Return the memory of n devices: none."""
-        return NoMemory(n)
-
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> QuestionCoins:
         """Draw every device's answers in all rounds, for its own cell and for any other."""
         return self.question.toss(memory.devices, self.cells, rng=rng)
 
     def answer(self, round: int, truth: Truth, coins: QuestionCoins) -> AnswerReports:  # noqa: A002 - the paper's word
         """Return an answer about every cell; a device outside every cell is a No-holder of each question."""
-        check_round(round, self.rounds)
-        check_truth(truth, devices=len(coins), cells=self.cells)
+        self.check_answer(round, truth, len(coins))
         return self.question.answer(round, truth, coins, self.cells)
 
     def encode(self, reports: AnswerReports) -> Vectors:
@@ -159,52 +388,6 @@ class QuestionMechanism(ABC):
         """Return how often each answer was given about each cell, (V, outputs) int64."""
         return tally_answers(reports, *self.tally_shape, where)
 
-    def estimate(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> Estimate:
-        """Return the linear estimate, with each round's counts divided by its response rate.
-
-        Parameters
-        ----------
-        counts : (rounds, V, outputs) int64
-        counted, asked : (rounds,) int
-            Every device asked in a later round was also asked in round one.
-
-        Returns
-        -------
-        Estimate
-            Unbiased, with the interval of `LinearEstimator.estimate`.
-
-        Raises
-        ------
-        NotEstimableError
-            If the answers do not determine the count.
-        """
-        return self.linear_estimator.estimate(self._check_tallies(counts), self._hear(counted, asked))
-
-    def std_error(
-        self, true_counts: Counts, *, asked: Sequence[int] | None = None, counted: Sequence[int] | None = None
-    ) -> NDArray[np.float64]:
-        """Return the exact standard error, (V,), for an ideal channel or the given numbers of reports.
-
-        Parameters
-        ----------
-        true_counts : (V + 1,) int
-            Devices outside and in each cell.
-        asked, counted : (rounds,) int, optional
-            An ideal channel by default.
-
-        Raises
-        ------
-        NotEstimableError
-            If the answers do not determine the count.
-        """
-        truth = check_true_counts(true_counts, self.cells)
-        heard = ResponseCounts.from_truth(
-            int(truth.sum()), counted, asked, rounds=self.rounds, truth_round=self.truth_round
-        )
-        if heard.silent:
-            return np.full(self.cells, np.inf)
-        return self.linear_estimator.variance(heard).std_error(truth[1:])
-
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (rounds, V, outputs) counts: the answers of Y and of N − Y devices, independent between cells."""
         return self.question.sample_counts(check_true_counts(true_counts, self.cells), rng=rng)
@@ -213,10 +396,33 @@ class QuestionMechanism(ABC):
         """Return the claim about a view, computed exactly from the answers that change when a device moves."""
         return question_claim(view, self.question, cells=self.cells, source=self.source)
 
-    def _hear(self, counted: Sequence[int], asked: Sequence[int]) -> ResponseCounts:
-        """Return the checked numbers of devices asked and reports counted."""
-        return ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
 
-    def _check_tallies(self, counts: Counts) -> Counts:
-        """Return the counts of all rounds after checking their shape and dtype."""
-        return check_counts("counts", counts, (self.rounds, *self.tally_shape))
+@dataclass(frozen=True, kw_only=True)
+class ThreeAnswerMechanism(QuestionMechanism):
+    """A question asked once and answered No, Yes or ⊥, with the count to estimate from as a parameter.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    estimator : {"yes", "no", "silent", "best"}
+        The count to estimate from, or the best combination of all three.
+    yes_share : float, optional
+        The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default.
+    """
+
+    estimator: Choice = "yes"
+    yes_share: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the default."""
+        check_choice("estimator", self.estimator, get_args(Choice))
+        super().__post_init__()
+        object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
+        if self.estimator == "best":
+            share = check_share(self.yes_share, self.cells)
+            return estimator_of_least_variance(self.question, yes_share=share, mechanism=type(self).__name__)
+        return estimator_of_output(self.question, COUNT_OF[self.estimator], mechanism=type(self).__name__)

@@ -1,18 +1,11 @@
 """Unbiased estimators: difference of two rounds, refreshed rounds with a control variate, and (C/n − q)/(p − q)."""
 
-import math
-from collections.abc import Sequence
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import ROUNDING
-from mechanisms.local.common.count_law import CountLaw
-from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial
+from mechanisms.local.common.intervals import CountLaw, QuadraticVariance, invert_binomial
 from mechanisms.local.common.response_counts import ResponseCounts, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Estimate
-from mechanisms.parameter import ParameterError, check_probability
 
 
 def estimate_difference(
@@ -21,7 +14,7 @@ def estimate_difference(
     *,
     sampling: float,
     blank: float | NDArray[np.float64],
-    heard: ResponseCounts,
+    received: ResponseCounts,
 ) -> Estimate:
     """Estimate the number of devices in each cell from the counts of the two rounds.
 
@@ -38,27 +31,27 @@ def estimate_difference(
         π_s.
     blank : float or (cells,) float64
         Probability π_v that an unsampled device reports the cell.
-    heard : ResponseCounts
+    received : ResponseCounts
         Devices asked and counted.
     """
-    if heard.silent:
-        return estimate_nothing(heard, len(first))
-    if not heard.ideal:
-        rates = np.array([heard.devices / n if n else 0.0 for n in heard.counted])
+    if received.silent:
+        return estimate_nothing(received, len(first))
+    if not received.ideal:
+        rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
         count = (second * rates[1] - first * rates[0]) / sampling
-        variance = difference_variance(sampling=sampling, blank=blank, heard=heard)
-        ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=1.0, heard=heard)
-        return estimate_between(count, variance, ends, heard)
+        variance = difference_variance(sampling=sampling, blank=blank, received=received)
+        ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=1.0, received=received)
+        return estimate_between(count, variance, ends, received)
     difference = second - first
     count = difference / sampling
     # The difference of honest counts is in 0…N; forged counts must still give an interval.
-    lower, upper = invert_binomial(np.clip(difference, 0, heard.devices), sampling)
-    variance = difference_variance(sampling=sampling, blank=blank, heard=heard)
+    lower, upper = invert_binomial(np.clip(difference, 0, received.devices), sampling)
+    variance = difference_variance(sampling=sampling, blank=blank, received=received)
     return Estimate(
         count,
-        variance.std_error(np.clip(count, 0.0, heard.devices)),
-        np.minimum(lower, heard.devices).astype(np.float64),
-        np.minimum(upper, heard.devices).astype(np.float64),
+        variance.std_error(np.clip(count, 0.0, received.devices)),
+        np.minimum(lower, received.devices).astype(np.float64),
+        np.minimum(upper, received.devices).astype(np.float64),
         "binomial inversion",
     )
 
@@ -70,7 +63,7 @@ def conditional_ends(
     sampling: float,
     blank: float | NDArray[np.float64],
     kept: float | NDArray[np.float64],
-    heard: ResponseCounts,
+    received: ResponseCounts,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the interval of Y from C₂ given C₁; the distribution of C₁ alone does not depend on Y.
 
@@ -90,28 +83,28 @@ def conditional_ends(
         π_v.
     kept : float or (cells,) float64
         κ, the correlation between the two rounds of an unsampled device's blank being the cell.
-    heard : ResponseCounts
+    received : ResponseCounts
         Devices asked and counted, with `silent` False.
 
     Returns
     -------
     lower, upper : (cells,) float64
     """
-    if heard.devices == 0:
+    if received.devices == 0:
         return np.zeros(len(first)), np.zeros(len(first))
-    (n1, n2), most = heard.counted, max(heard.asked)
+    (n1, n2), most = received.counted, max(received.asked)
     known = np.clip(first, 0, n1)
     blank = np.broadcast_to(blank, known.shape)
     again = blank + kept * (1.0 - blank)
     other = 1.0 - blank
     shares = np.stack([known / most, (n1 - known) / most, np.full(known.shape, 1.0 - n1 / most)])
-    said = np.stack([again, blank * (1.0 - again) / other, blank])
+    chances = np.stack([again, blank * (1.0 - again) / other, blank])
     adds = np.stack([np.zeros(known.shape), sampling / other, np.full(known.shape, sampling)])
-    mean, gain = (shares * said).sum(axis=0), (shares * adds).sum(axis=0)
-    spread = [(shares * one * two).sum(axis=0) for one, two in ((said, said), (said, adds), (adds, adds))]
-    false_yes = (shares * said)[1:].sum(axis=0)
+    mean, gain = (shares * chances).sum(axis=0), (shares * adds).sum(axis=0)
+    spread = [(shares * one * two).sum(axis=0) for one, two in ((chances, chances), (chances, adds), (adds, adds))]
+    false_yes = (shares * chances)[1:].sum(axis=0)
     law = CountLaw(
-        devices=heard.devices,
+        devices=received.devices,
         counted=n2,
         true_yes=false_yes + gain,
         false_yes=false_yes,
@@ -127,7 +120,7 @@ def difference_variance(
     *,
     sampling: float,
     blank: float | NDArray[np.float64],
-    heard: ResponseCounts,
+    received: ResponseCounts,
     kept: float | NDArray[np.float64] = 1.0,
     weight: float | NDArray[np.float64] = 1.0,
 ) -> QuadraticVariance:
@@ -149,7 +142,7 @@ def difference_variance(
         π_s.
     blank : float or (cells,) float64
         π_v.
-    heard : ResponseCounts
+    received : ResponseCounts
         Devices asked and counted, with `silent` False.
     kept : float or (cells,) float64
         κ, the correlation between the two rounds of an unsampled device's blank being the cell; 1 if the blank is
@@ -162,12 +155,12 @@ def difference_variance(
     QuadraticVariance
         As a function of Y, the number of devices truly in the cell.
     """
-    n = heard.devices
+    n = received.devices
     if n == 0:
         return QuadraticVariance(0.0, 0.0, 0.0)
-    most = max(heard.asked)
-    first_spread = n * (weight * weight * n / heard.counted[0] + 1.0 - 2.0 * weight * kept * n / most)
-    loss = (n - heard.counted[1]) / heard.counted[1]
+    most = max(received.asked)
+    first_spread = n * (weight * weight * n / received.counted[0] + 1.0 - 2.0 * weight * kept * n / most)
+    loss = (n - received.counted[1]) / received.counted[1]
     within = loss / max(n - 1, 1)
     blank_spread = blank * (1.0 - blank) / sampling**2
     return QuadraticVariance(
@@ -199,7 +192,7 @@ def kept_share(blank: NDArray[np.float64], *, sampling: float, refresh: float) -
 
 
 def control_weight(
-    blank: NDArray[np.float64], *, sampling: float, refresh: float, heard: ResponseCounts
+    blank: NDArray[np.float64], *, sampling: float, refresh: float, received: ResponseCounts
 ) -> NDArray[np.float64]:
     """Return λ = κ·n₁/M, the weight of the count of round one in an estimate from round two, (cells,) float64.
 
@@ -213,10 +206,10 @@ def control_weight(
         π_v.
     sampling, refresh : float
         π_s and ρ.
-    heard : ResponseCounts
+    received : ResponseCounts
         Devices asked and counted, with `silent` False.
     """
-    share = heard.counted[0] / max(heard.asked) if max(heard.asked) else 1.0
+    share = received.counted[0] / max(received.asked) if max(received.asked) else 1.0
     weight: NDArray[np.float64] = kept_share(blank, sampling=sampling, refresh=refresh) * share
     return weight
 
@@ -228,7 +221,7 @@ def estimate_refreshed(
     sampling: float,
     blank: NDArray[np.float64],
     refresh: float,
-    heard: ResponseCounts,
+    received: ResponseCounts,
 ) -> Estimate:
     """Estimate the number of devices in each cell from the counts of both rounds, with refreshed blanks.
 
@@ -246,7 +239,7 @@ def estimate_refreshed(
         π_v.
     refresh : float
         ρ, above 0.
-    heard : ResponseCounts
+    received : ResponseCounts
         Devices asked and counted.
 
     Returns
@@ -254,20 +247,20 @@ def estimate_refreshed(
     Estimate
         With the interval of round two given round one.
     """
-    if heard.silent:
-        return estimate_nothing(heard, len(first))
-    n = heard.devices
-    rates = [n / counted if counted else 0.0 for counted in heard.counted]
-    weight = control_weight(blank, sampling=sampling, refresh=refresh, heard=heard)
+    if received.silent:
+        return estimate_nothing(received, len(first))
+    n = received.devices
+    rates = [n / counted if counted else 0.0 for counted in received.counted]
+    weight = control_weight(blank, sampling=sampling, refresh=refresh, received=received)
     count = (second * rates[1] - weight * (first * rates[0]) - (1.0 - weight) * (n * blank)) / sampling
-    variance = refreshed_variance(sampling=sampling, blank=blank, refresh=refresh, heard=heard)
+    variance = refreshed_variance(sampling=sampling, blank=blank, refresh=refresh, received=received)
     kept = kept_share(blank, sampling=sampling, refresh=refresh)
-    ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=kept, heard=heard)
-    return estimate_between(count, variance, ends, heard)
+    ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=kept, received=received)
+    return estimate_between(count, variance, ends, received)
 
 
 def refreshed_variance(
-    *, sampling: float, blank: NDArray[np.float64], refresh: float, heard: ResponseCounts
+    *, sampling: float, blank: NDArray[np.float64], refresh: float, received: ResponseCounts
 ) -> QuadraticVariance:
     """Return the exact variance of `estimate_refreshed`, given the devices asked and counted in each round.
 
@@ -282,20 +275,20 @@ def refreshed_variance(
         π_v.
     refresh : float
         ρ.
-    heard : ResponseCounts
+    received : ResponseCounts
         Devices asked and counted, with `silent` False.
     """
     return difference_variance(
         sampling=sampling,
         blank=blank,
-        heard=heard,
+        received=received,
         kept=kept_share(blank, sampling=sampling, refresh=refresh),
-        weight=control_weight(blank, sampling=sampling, refresh=refresh, heard=heard),
+        weight=control_weight(blank, sampling=sampling, refresh=refresh, received=received),
     )
 
 
 def estimate_proportion(
-    yes: NDArray[np.int64], *, true_yes: float, false_yes: float, heard: ResponseCounts
+    yes: NDArray[np.int64], *, true_yes: float, false_yes: float, received: ResponseCounts
 ) -> Estimate:
     """Estimate the number of Yes-holders by N(C/n − p₀)/(p₁ − p₀) (SP eqs 2-5), with an interval from C's distribution.
 
@@ -305,21 +298,21 @@ def estimate_proportion(
         C, the numbers of Yes answers.
     true_yes, false_yes : float
         p₁ and p₀: probability of a Yes answer from a Yes-holder and from a No-holder.
-    heard : ResponseCounts
+    received : ResponseCounts
         Devices asked and counted.
     """
-    n, rows = heard.counted[-1], len(yes)
-    if heard.silent or heard.devices == 0:
-        return estimate_nothing(heard, rows)
-    count = heard.devices * (yes / n - false_yes) / (true_yes - false_yes)
-    variance = proportion_variance(true_yes=true_yes, false_yes=false_yes, heard=heard)
+    n, rows = received.counted[-1], len(yes)
+    if received.silent or received.devices == 0:
+        return estimate_nothing(received, rows)
+    count = received.devices * (yes / n - false_yes) / (true_yes - false_yes)
+    variance = proportion_variance(true_yes=true_yes, false_yes=false_yes, received=received)
     # The distribution is that of the answer which devices in the cell give more often than others.
     more, p, q = (yes, true_yes, false_yes) if true_yes > false_yes else (n - yes, 1.0 - true_yes, 1.0 - false_yes)
-    law = CountLaw.of_proportion(true_yes=p, false_yes=q, devices=heard.devices, counted=n, rows=rows)
-    return estimate_between(count, variance, law.invert(np.clip(more, 0, n)), heard)
+    law = CountLaw.of_proportion(true_yes=p, false_yes=q, devices=received.devices, counted=n, rows=rows)
+    return estimate_between(count, variance, law.invert(np.clip(more, 0, n)), received)
 
 
-def proportion_variance(*, true_yes: float, false_yes: float, heard: ResponseCounts) -> QuadraticVariance:
+def proportion_variance(*, true_yes: float, false_yes: float, received: ResponseCounts) -> QuadraticVariance:
     """Return the exact variance of `estimate_proportion`, given that n of N answers were counted.
 
     The number X of Yes among all N answers has Var X = Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀). A simple random sample of n
@@ -331,13 +324,13 @@ def proportion_variance(*, true_yes: float, false_yes: float, heard: ResponseCou
     ----------
     true_yes, false_yes : float
         p₁ and p₀: probability of a Yes answer from a Yes-holder and from a No-holder.
-    heard : ResponseCounts
+    received : ResponseCounts
         Devices asked and counted, with `silent` False.
     """
-    n = heard.devices
+    n = received.devices
     if n == 0:
         return QuadraticVariance(0.0, 0.0, 0.0)
-    counted = heard.counted[-1]
+    counted = received.counted[-1]
     gap = true_yes - false_yes
     spread = false_yes * (1.0 - false_yes)
     more = true_yes * (1.0 - true_yes) - spread
@@ -348,25 +341,3 @@ def proportion_variance(*, true_yes: float, false_yes: float, heard: ResponseCou
         linear=(more + sample * (gap * (1.0 - 2.0 * false_yes) - more / n)) / gap**2,
         square=-sample / n,
     )
-
-
-Stay: TypeAlias = tuple[float, float, float]
-
-
-def stay_shares(shift: float, stay: Sequence[float] | None) -> Stay:
-    """Return π_⊥1, π_⊥2 and π_⊥3, which sum to 1 − shift: the given ones, or equal ones by default.
-
-    Raises
-    ------
-    ParameterError
-        If they are not three probabilities, or do not sum to 1 − shift within 1e-9.
-    """
-    left = 1.0 - shift
-    if stay is None:
-        return (left / 3, left / 3, left / 3)
-    if not isinstance(stay, list | tuple) or len(stay) != 3:
-        raise ParameterError("stay", "must be three probabilities", stay)
-    one, two, three = (check_probability("stay", share) for share in stay)
-    if abs(math.fsum((one, two, three)) - left) > ROUNDING:
-        raise ParameterError("stay", f"must sum to 1 − shift = {left:g}", tuple(stay))
-    return one, two, three

@@ -1,7 +1,7 @@
 """Packed bits: one row of bits per device for answers and coins about every cell, 64 bits per word."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,43 @@ def words_of(cells: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class BitReports:
+class PackedReports:
+    """Packed rows of a batch, one per device, which may be selected like an array; read-only.
+
+    Parameters
+    ----------
+    bits : (n, …, ceil(cells / 64)) uint64
+        Packed rows; bits past the last cell are 0.
+    cells : int
+        The number of cells V.
+    """
+
+    bits: NDArray[np.uint64]
+    cells: int
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the packed rows."""
+        return self.bits.nbytes
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return len(self.bits)
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return the answers of some devices: a slice, a boolean mask or an array of indices."""
+        return type(self)(self.bits[index], self.cells)
+
+    def _protect(self) -> None:
+        """Make the rows read-only."""
+        # A round's answers may share memory with the coins they came from, so they must not be changed.
+        rows = np.ascontiguousarray(self.bits).view()
+        rows.flags.writeable = False
+        object.__setattr__(self, "bits", rows)
+
+
+@dataclass(frozen=True, eq=False)
+class BitReports(PackedReports):
     """One round's yes/no answers: bit (v − 1) mod 64 of word ⌊(v − 1)/64⌋ is a device's answer about cell v.
 
     Parameters
@@ -33,9 +69,6 @@ class BitReports:
         The number of cells V.
     """
 
-    bits: NDArray[np.uint64]
-    cells: int
-
     def __post_init__(self) -> None:
         """Check the shape and make the rows read-only."""
         check_integer("cells", self.cells, at_least=1)
@@ -43,10 +76,7 @@ class BitReports:
             raise ParameterError("bits", "must be an (n, words) uint64 array", getattr(self.bits, "dtype", self.bits))
         if self.bits.shape[1] != words_of(self.cells):
             raise ParameterError("bits", f"must have {words_of(self.cells)} words a device", self.bits.shape)
-        # A round's answers may share memory with the coins they came from, so they must not be changed.
-        rows = np.ascontiguousarray(self.bits).view()
-        rows.flags.writeable = False
-        object.__setattr__(self, "bits", rows)
+        self._protect()
 
     @classmethod
     def from_dense(cls, answers: NDArray[Any]) -> "BitReports":
@@ -61,19 +91,6 @@ class BitReports:
         """Return the answers as (n, cells) uint8, one byte per answer; meant for few devices."""
         little = self.bits.astype("<u8", copy=False)
         return np.unpackbits(little.view(np.uint8), axis=1, count=self.cells, bitorder="little")
-
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes of the packed rows."""
-        return self.bits.nbytes
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return len(self.bits)
-
-    def __getitem__(self, index: Any) -> "BitReports":
-        """Return the answers of some devices: a slice, a boolean mask or an array of indices."""
-        return BitReports(self.bits[index], self.cells)
 
     def __repr__(self) -> str:
         """Return the numbers of devices and cells."""
@@ -151,7 +168,7 @@ def _empty_planes(planes: NDArray[np.uint64], totals: NDArray[np.int64]) -> None
 
 
 @dataclass(frozen=True, eq=False)
-class AnswerReports:
+class AnswerReports(PackedReports):
     """One round's answers with several outputs: plane k − 1 has a cell's bit set where the answer is k ≥ 1.
 
     If no plane has the bit set the answer is 0. So answers with three outputs take two bits per cell.
@@ -170,9 +187,6 @@ class AnswerReports:
         If the planes have another shape or dtype, or two planes have the same bit set.
     """
 
-    bits: NDArray[np.uint64]
-    cells: int
-
     def __post_init__(self) -> None:
         """Check the shape and that no cell has two answers, and make the rows read-only."""
         check_integer("cells", self.cells, at_least=1)
@@ -190,10 +204,7 @@ class AnswerReports:
             if np.any(taken & planes[:, plane]):
                 raise ParameterError("bits", "must give no cell two answers, at answer", plane + 1)
             taken = taken | planes[:, plane] if plane + 1 < planes.shape[1] else taken
-        # A round's answers may share memory with the coins they came from, so they must not be changed.
-        rows = np.ascontiguousarray(planes).view()
-        rows.flags.writeable = False
-        object.__setattr__(self, "bits", rows)
+        self._protect()
 
     @classmethod
     def from_dense(cls, answers: NDArray[Any], outputs: int) -> "AnswerReports":
@@ -214,19 +225,6 @@ class AnswerReports:
         """The number of different answers."""
         return int(self.bits.shape[1]) + 1
 
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes of the packed rows."""
-        return self.bits.nbytes
-
-    def __len__(self) -> int:
-        """Return the number of devices."""
-        return len(self.bits)
-
-    def __getitem__(self, index: Any) -> "AnswerReports":
-        """Return the answers of some devices: a slice, a boolean mask or an array of indices."""
-        return AnswerReports(self.bits[index], self.cells)
-
     def __repr__(self) -> str:
         """Return the numbers of devices and cells."""
         return f"<AnswerReports of {len(self)} devices about {self.cells} cells, {self.outputs} outputs>"
@@ -242,9 +240,9 @@ class AnswerReports:
         devices = int(np.count_nonzero(where)) if where.size else len(self)
         # All planes of a device are counted as one long row of yes/no answers.
         words = self.bits.shape[1] * self.bits.shape[2]
-        said = BitReports(self.bits.reshape(len(self), words), words * WORD).count_yes(where)
+        chosen = BitReports(self.bits.reshape(len(self), words), words * WORD).count_yes(where)
         counts = np.empty((self.cells, self.outputs), dtype=np.int64)
-        counts[:, 1:] = said.reshape(self.outputs - 1, -1)[:, : self.cells].T
+        counts[:, 1:] = chosen.reshape(self.outputs - 1, -1)[:, : self.cells].T
         counts[:, 0] = devices - counts[:, 1:].sum(axis=1)
         return counts
 
@@ -266,16 +264,16 @@ def tally_answers(
 
 @compiled
 def set_answers(
-    planes: NDArray[np.uint64], truth: NDArray[np.int32], said: NDArray[np.uint8]
+    planes: NDArray[np.uint64], truth: NDArray[np.int32], answers: NDArray[np.uint8]
 ) -> None:  # pragma: no cover - compiled
-    """Set the answer about the cell a device is in, if it is in one, to `said`."""
+    """Set the answer about the cell a device is in, if it is in one, to `answers`."""
     for i in range(truth.size):
         cell = truth[i]
         if cell > 0:
             bit = cell - 1
             one = np.uint64(1) << np.uint64(bit & 63)
             for plane in range(planes.shape[1]):
-                if said[i] == plane + 1:
+                if answers[i] == plane + 1:
                     planes[i, plane, bit >> 6] |= one
                 else:
                     planes[i, plane, bit >> 6] &= ~one

@@ -54,12 +54,12 @@ class ResponseCounts:
     ) -> "ResponseCounts":
         """Assume an ideal channel where an argument is None, and check that `asked` fits the truth."""
         asked = (devices,) * rounds if asked is None else tuple(asked)
-        heard = cls.from_rounds(asked if counted is None else counted, asked, rounds=rounds, truth_round=truth_round)
-        if heard.devices != devices:
+        received = cls.from_rounds(asked if counted is None else counted, asked, rounds=rounds, truth_round=truth_round)
+        if received.devices != devices:
             raise ParameterError(
-                "asked", f"must be the sum of true_counts, {devices}, in round {truth_round}", heard.devices
+                "asked", f"must be the sum of true_counts, {devices}, in round {truth_round}", received.devices
             )
-        return heard
+        return received
 
     @property
     def devices(self) -> int:
@@ -77,24 +77,24 @@ class ResponseCounts:
         return self.devices > 0 and 0 in self.counted
 
 
-def estimate_nothing(heard: ResponseCounts, cells: int) -> Estimate:
+def estimate_nothing(received: ResponseCounts, cells: int) -> Estimate:
     """Return the estimate without information: 0, infinite standard error (0 if no device), interval of all counts."""
     zero = np.zeros(cells)
-    error = np.full(cells, np.inf if heard.devices else 0.0)
-    return Estimate(zero, error, zero, np.full(cells, float(heard.devices)), "score")
+    error = np.full(cells, np.inf if received.devices else 0.0)
+    return Estimate(zero, error, zero, np.full(cells, float(received.devices)), "score")
 
 
 def estimate_between(
     count: NDArray[np.float64],
     variance: QuadraticVariance,
     ends: tuple[NDArray[np.float64], NDArray[np.float64]],
-    heard: ResponseCounts,
+    received: ResponseCounts,
 ) -> Estimate:
     """Return the estimate of an unbiased count, its theoretical standard error at the clipped count, and an interval.
 
     If the clipped count is outside the interval, the interval is extended to include it.
     """
-    centre = np.clip(count, 0.0, heard.devices)
+    centre = np.clip(count, 0.0, received.devices)
     lower, upper = np.minimum(ends[0], centre), np.maximum(ends[1], centre)
     return Estimate(count, variance.std_error(centre), lower, upper, "score")
 

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from mechanisms.central.laplace import LaplaceMean
 from mechanisms.central.smooth_median import SmoothMedian
-from mechanisms.privacy.random_sampling import population_privacy, sample_privacy
+from mechanisms.privacy.subsampling import population_privacy, sample_privacy
 from simulator.reproduction.amplification.populations import DELTAS, N, histogram, seeded_beta
 from simulator.reproduction.entry import Curve, Results
 

@@ -14,10 +14,9 @@ from scipy.optimize import brentq
 from scipy.stats import t as student
 
 from mechanisms.central.simple_random_sample import SimpleRandomSample
-from mechanisms.central.smooth_median import SmoothMedian
-from mechanisms.central.smooth_sensitivity import sampled_smooth_sensitivities
+from mechanisms.central.smooth_median import SmoothMedian, sampled_smooth_sensitivities
 from mechanisms.privacy.audit import clopper_pearson
-from mechanisms.privacy.random_sampling import sample_privacy
+from mechanisms.privacy.subsampling import sample_privacy
 from simulator.reproduction.amplification.noise_levels import noise_shortfall, variance_room
 from simulator.reproduction.amplification.populations import (
     DELTAS,

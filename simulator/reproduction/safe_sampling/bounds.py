@@ -8,7 +8,7 @@ import numpy as np
 
 from mechanisms.privacy import pair_epsilon, resampled_privacy, strongly_safe_delta, worst_crowd_delta
 from mechanisms.privacy.binomial import mass_above, mass_at
-from mechanisms.privacy.suppression import least_epsilon
+from mechanisms.privacy.subsampling import least_epsilon
 from simulator.reproduction.entry import Curve, Results
 
 

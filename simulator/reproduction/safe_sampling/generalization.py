@@ -15,7 +15,7 @@ from mechanisms.central import LocalRecoding, SampleThenSuppress, apply, cut_clu
 from mechanisms.privacy import safe_delta, sampled_choice_delta, worst_crowd_delta
 from mechanisms.privacy.audit import delta_lower_bound
 from mechanisms.privacy.binomial import mass_at
-from mechanisms.privacy.suppression import least_epsilon
+from mechanisms.privacy.subsampling import least_epsilon
 from simulator.reproduction.entry import Curve, Results
 from simulator.reproduction.monte_carlo import ALPHA, Rate, allowed_success
 

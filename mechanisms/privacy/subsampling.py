@@ -1,4 +1,7 @@
-"""k-anonymity by suppression after sampling: theorems 1, 5 and 6 of Li, Qardaji and Su (LQS)."""
+"""Privacy of samples: amplification by sampling (HDK theorem 1), and suppression after sampling (LQS).
+
+LQS is Li, Qardaji and Su; theorems 1, 5 and 6 are used.
+"""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +12,87 @@ import numpy as np
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.random_sampling import population_privacy
 from mechanisms.privacy.released import worst_crowd_delta
 from mechanisms.privacy.view import ReleasedDifferences
+
+# Above this ε, e^−ε is below the last digit of 1, and e^ε may overflow.
+LARGE = 40.0
+
+
+def population_privacy(*, epsilon: float, delta: float = 0.0, share: float) -> tuple[float, float]:
+    """Return the population's (ε_N, δ_N) where a sample's release is (ε_n, δ_n)-private.
+
+    HDK theorem 1, for n of N drawn by simple random sampling without replacement and neighbours of one changed value:
+    ε_N = ln(1 + (n/N)(e^ε_n − 1)), δ_N = (n/N)δ_n. The same algebra holds for independent sampling with probability
+    n/N and neighbours that hold one device more or less (LQS theorem 1).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ε_n ≥ 0, perhaps infinite, and δ_n in [0, 1].
+    share : float
+        n/N, in (0, 1].
+
+    Returns
+    -------
+    float, float
+        Accurate to the last few digits for every ε, however small or large.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    epsilon, delta, share = _checked(epsilon, delta, share)
+    if share == 1.0:
+        return epsilon, delta
+    if epsilon <= LARGE:
+        return math.log1p(share * math.expm1(epsilon)), share * delta
+    # ln(1 − q + q·e^ε), with the larger of both terms factored out.
+    sampled = epsilon + math.log(share)
+    if sampled > 0.0:
+        return sampled + math.log1p((1.0 - share) * math.exp(-sampled)), share * delta
+    return math.log1p(math.exp(sampled) - share), share * delta
+
+
+def sample_privacy(*, epsilon: float, delta: float = 0.0, share: float) -> tuple[float, float]:
+    """Return the (ε_n, δ_n) with which a sample may be released for the population's (ε_N, δ_N).
+
+    HDK theorem 1 solved for the sample: ε_n = ln(1 + (N/n)(e^ε_N − 1)), δ_n = (N/n)δ_N. Where that exceeds 1, anything
+    may be released.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ε_N ≥ 0, perhaps infinite, and δ_N in [0, 1].
+    share : float
+        n/N, in (0, 1].
+
+    Returns
+    -------
+    float, float
+        Accurate to the last few digits for every ε; δ_n is at most 1.
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range.
+    """
+    epsilon, delta, share = _checked(epsilon, delta, share)
+    if share == 1.0:
+        return epsilon, delta
+    within = min(1.0, delta / share)
+    if epsilon > LARGE:
+        return epsilon - math.log(share), within
+    grown = math.expm1(epsilon) / share
+    # For a share so small that the quotient overflows, ln(1 + x) is ln x.
+    return (math.log1p(grown) if grown < math.inf else math.log(math.expm1(epsilon)) - math.log(share)), within
+
+
+def _checked(epsilon: float, delta: float, share: float) -> tuple[float, float, float]:
+    """Return the three arguments after checking their ranges."""
+    return check_epsilon(epsilon), check_probability("delta", delta), check_probability("share", share, above_zero=True)
+
 
 # Local maxima evaluated at once.
 CHUNK = 256
@@ -136,7 +217,9 @@ def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyCl
         return PrivacyClaim.unknown("LQS theorem 5 is about differences suppressed below some k; none are here.")
     if view.other_crowd is not None:
         return PrivacyClaim.unknown("LQS theorem 5 is about one device there or not there, not about two cells.")
-    basis = "LQS theorem 5, β = π_s, at the worst crowd of all; all k sampled of a crowd of k tell with certainty"
+    basis = (
+        "LQS theorem 5, β = π_s, at the worst of all crowds; if all k of a crowd of k are sampled, the device was there"
+    )
     if sampling == 1.0:
         return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 nothing is sampled out.")
     more = "" if view.queries == 1 else "; over T queries T·δ(ε/T), by basic composition"

@@ -1,5 +1,6 @@
-"""Families of Sampling Privacy: as in the paper, refreshed, with suppressed small differences, and binary per cell."""
+"""Planned families that sample devices or add noise: Sampling Privacy, and releases by a trusted server."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,20 +8,113 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.central.laplace import LaplaceCounts
+from mechanisms.central.release import CountRelease
 from mechanisms.central.suppression import SampleThenSuppress
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.common.estimators import refreshed_variance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts
+from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.candidate import Candidate, unwarned
-from mechanisms.planning.error_distribution import suppressed_excess
-from mechanisms.planning.families.releases import suppression_shapes, suppression_threshold
+from mechanisms.planning.error_distribution import laplace_excess, suppressed_excess
 from mechanisms.planning.search import Dial, Family, Shape, find_best
-from mechanisms.planning.target import Target
+from mechanisms.planning.target import RELEASED, Target
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.sampling_privacy import sampling_claim
-from mechanisms.privacy.view import View
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
+
+
+@dataclass(frozen=True)
+class TrustedServer:
+    """Devices that report their true cells, and a trusted server that publishes counts through a release.
+
+    Parameters
+    ----------
+    cells : int
+    release : CountRelease
+    crowd : int, optional
+        Devices in the cell; if None, claims hold for every crowd.
+    """
+
+    cells: int
+    release: CountRelease
+    crowd: int | None
+    rounds: int = 1
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what is proved: the release's claim about published views, and no privacy for the server's views."""
+        if isinstance(view, ReleasedCounts | ReleasedDifferences):
+            return self.release.claim(crowd=self.crowd, queries=view.queries)
+        return NoPrivacy(cells=self.cells).claim(view)
+
+    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+        """Return the root mean square error of cell 1, (1,)."""
+        return self.release.std_error(true_counts[1:2])
+
+
+def suppression_threshold(target: Target, shape: Shape) -> int:
+    """Return k of the target, or else of the shape, on a logarithmic scale from 1 to twice the occupancy."""
+    if target.k is not None:
+        return target.k
+    most = max(2, 2 * target.expected)
+    return min(most, max(1, round(math.exp(shape[0] * math.log(most)))))
+
+
+def suppression_shapes(target: Target) -> list[Shape]:
+    """Return shapes of thresholds to start from; empty if the target states k."""
+    return [] if target.k is not None else [(x,) for x in np.linspace(0.0, 0.95, 14).tolist()]
+
+
+def _suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
+    k = suppression_threshold(target, shape)
+    server = TrustedServer(target.cells, SampleThenSuppress(k=k, sampling=sampling), target.crowd)
+    release = {"kind": "suppress", "k": k, "sampling": sampling}
+    excess = suppressed_excess(target.expected, sampling=sampling, k=k)
+    return Candidate(server, replace(target, k=k), {}, release=release, excess_kurtosis=excess)
+
+
+def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
+    server = TrustedServer(target.cells, LaplaceCounts(epsilon=epsilon), target.crowd)
+    release = {"kind": "laplace", "epsilon": epsilon}
+    return Candidate(server, target, {}, release=release, excess_kurtosis=laplace_excess(math.exp(-epsilon)))
+
+
+def _trusted(target: Target) -> str | None:
+    if target.view in RELEASED:
+        return None
+    return f"A trusted server receives every device's cell: it hides nothing from {target.view}, only from its readers."
+
+
+def _not_suppressible(target: Target) -> str | None:
+    if target.view == "released_counts":
+        return "What it publishes is a sample's counts: plan for released."
+    return _trusted(target)
+
+
+def _certain(target: Target) -> str | None:
+    if target.epsilon is None or target.delta > 0.0:
+        return None
+    return (
+        "If all k of a crowd of k are sampled, the device was there, so δ ≥ β^k at every ε: δ = 0 would need no device "
+        "sampled, and an error without end."
+    )
+
+
+RELEASES = (
+    Family(
+        "sample_then_suppress",
+        "no_privacy",
+        Dial(1e-12, 1.0, "logit"),
+        "the sampling probability β",
+        (_suppressed,),
+        starts=suppression_shapes,
+        refusal=_not_suppressible,
+        reason=_certain,
+    ),
+    Family("laplace_counts", "no_privacy", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted),
+)
 
 PROBABILITY = Dial(1e-12, 1.0, "logit")
 LETTER = "the sampling probability π_s"
@@ -73,7 +167,7 @@ def _binary_shapes(target: Target) -> list[Shape]:
     return [(0.5,)] if target.view in {"released", "released_differences"} else [(0.5,), (0.99,), (0.999,)]
 
 
-def _suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
+def _sampling_suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
     return _plain(replace(target, k=suppression_threshold(target, shape)), (), sampling)
 
 
@@ -100,8 +194,10 @@ class RefreshedSketch:
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return the standard error of cell 1, (1,)."""
-        heard = ResponseCounts.from_truth(int(true_counts.sum()), None, None, rounds=2, truth_round=2)
-        variance = refreshed_variance(sampling=self.sampling, blank=self.blanks[1:2], refresh=self.refresh, heard=heard)
+        received = ResponseCounts.from_truth(int(true_counts.sum()), None, None, rounds=2, truth_round=2)
+        variance = refreshed_variance(
+            sampling=self.sampling, blank=self.blanks[1:2], refresh=self.refresh, received=received
+        )
         return variance.std_error(true_counts[1:2])
 
 
@@ -122,7 +218,7 @@ def _finish_refreshed(target: Target, parameters: Mapping[str, Any]) -> Sampling
 
 def _not_refreshed(target: Target) -> str | None:
     if target.view.startswith(("report", "shuffled")):
-        return "Refreshing changes no single round's law: for a round alone it is sampling_privacy with more error."
+        return "Refreshing does not change a single round's distribution: there it is sampling_privacy with more error."
     if target.k is not None:
         return "Its published estimate is no whole number that could be compared with k; suppression is not planned."
     return None
@@ -132,7 +228,7 @@ def suppressed_elsewhere(target: Target) -> str | None:
     """Return the refusal if k is given: suppression is planned for sampling_privacy, whose differences are the same."""
     if target.k is None:
         return None
-    return "Its published differences have the law of sampling_privacy's; suppressing them is planned there."
+    return "Its published differences have the distribution of sampling_privacy's; suppression is planned there."
 
 
 def _not_suppressed(target: Target) -> str | None:
@@ -148,7 +244,7 @@ def _no_better(target: Target, found: Candidate) -> str | None:
     plain = find_best(_plain, PROBABILITY, target, tuple(_plain_shapes(target)))
     if plain is None or not plain.score <= found.score * 1.001:
         return None
-    return "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and tells no more."
+    return "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and reveals no more."
 
 
 def _needs_delta(target: Target) -> str | None:
@@ -156,19 +252,19 @@ def _needs_delta(target: Target) -> str | None:
         return None
     if target.view == "linked_reports":
         return (
-            "Linked reports tell the cell with probability π_s at every ε (answers 0, then v): δ = 0 would need "
+            "Linked reports reveal the cell with probability π_s at every ε (answers 0, then v): δ = 0 would need "
             "π_s = 0, and an error without end."
         )
     if target.view.startswith("released"):
         crowd = target.known_crowd
         return (
-            f"Differences of a cell are Bin(n, π_s): all n sampled tell that the device was there, so δ ≥ π_s^n at "
+            f"Differences of a cell are Bin(n, π_s): if all n are sampled, the device was there, so δ ≥ π_s^n at "
             f"every ε (n = {crowd}); δ = 0 would need π_s = 0, and an error without end."
         )
     return None
 
 
-FAMILIES = (
+SAMPLING = (
     Family(
         "sampling_privacy",
         "sampling_privacy",
@@ -194,7 +290,7 @@ FAMILIES = (
         "sampling_privacy",
         PROBABILITY,
         LETTER,
-        (_suppressed,),
+        (_sampling_suppressed,),
         starts=suppression_shapes,
         refusal=_not_suppressed,
         reason=_needs_delta,

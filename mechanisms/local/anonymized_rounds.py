@@ -1,0 +1,335 @@
+"""Anonymized Local Privacy with several answers per query: the first attempt, cancelling noise, and deniability."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.local.common.binary_query import ROUNDING, Answers, Question, remainder
+from mechanisms.local.common.binary_query_mechanism import LinearEstimator, QuestionMechanism
+from mechanisms.local.common.estimators import estimate_difference
+from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
+from mechanisms.parameter import ParameterError, check_counts, check_probability
+from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.released import released_differences_claim
+from mechanisms.privacy.view import ReleasedDifferences, View
+
+TWO_OUTPUTS, THREE_OUTPUTS = ("⊥1", "⊥2"), ("⊥1", "⊥2", "⊥3")
+
+
+def stay_shares(shift: float, stay: Sequence[float] | None) -> tuple[float, float, float]:
+    """Return π_⊥1, π_⊥2 and π_⊥3, which sum to 1 − shift: the given ones, or equal ones by default.
+
+    Raises
+    ------
+    ParameterError
+        If they are not three probabilities, or do not sum to 1 − shift within 1e-9.
+    """
+    left = 1.0 - shift
+    if stay is None:
+        return (left / 3, left / 3, left / 3)
+    if not isinstance(stay, list | tuple) or len(stay) != 3:
+        raise ParameterError("stay", "must be three probabilities", stay)
+    one, two, three = (check_probability("stay", share) for share in stay)
+    if abs(math.fsum((one, two, three)) - left) > ROUNDING:
+        raise ParameterError("stay", f"must sum to 1 − shift = {left:g}", tuple(stay))
+    return one, two, three
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnonymizedFirstAttempt(QuestionMechanism):
+    """Answer twice, a share shifted up in A and down in B (ALP sec VI, eqs 28-31): a documented failure.
+
+    Both answers come from one categorical draw, a uniform number whose intervals are ordered as in the equations: a
+    Yes-holder answers ⊥1 in A below π_⊥1 + π_Y and in B below π_⊥1 − π_Y, a No-holder likewise with π_N. The part
+    common to both answers cancels, but E[⊥1A] − E[⊥1B] = 2π_Y·YES + 2π_N·NO (eqs 32-33): the term π_N·TOTAL remains,
+    and it is noisy. With N known, as eqs 32-35 assume,
+
+    YES = (C[⊥1,A] − C[⊥1,B] − 2π_N·N)/(2(π_Y − π_N)),
+    Var = (YES·2π_Y(1 − 2π_Y) + NO·2π_N(1 − 2π_N))/(2(π_Y − π_N))².
+
+    The error grows as √NO, which the attempt was meant to prevent. It is constant in two cases only: with π_N = 0, when
+    only Yes-holders answer (⊥1, ⊥2), and with π_N = ½, when No-holders always answer (⊥1, ⊥2). In both cases a device's
+    two answers can reveal its truth with certainty. With π_Y = π_N, "uniform sampling across both", the Yes terms
+    cancel too and nothing can be estimated.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    base : float
+        π_⊥1, in [0, 1].
+    shift_yes, shift_no : float
+        π_Y and π_N, in [0, 1], each at most π_⊥1 and 1 − π_⊥1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    base: float
+    shift_yes: float
+    shift_no: float
+    rounds: ClassVar[int] = 2
+    source: ClassVar[str] = "ALP eqs 28-31"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_probability("base", self.base)
+        for field in ("shift_yes", "shift_no"):
+            shift = check_probability(field, getattr(self, field))
+            if shift > self.base:
+                raise ParameterError(field, f"must be at most base = {self.base:g}", shift)
+        super().__post_init__()
+
+    def build_question(self) -> Question:
+        """Return the joint distributions of both answers (ALP eqs 28-31)."""
+        laws: list[dict[Answers, float]] = []
+        for field in ("shift_yes", "shift_no"):
+            shift = getattr(self, field)
+            rest = remainder(field, shift, self.base, shift)
+            laws.append({(0, 0): self.base - shift, (0, 1): 2.0 * shift, (1, 1): rest})
+        return Question.build(TWO_OUTPUTS, yes=laws[0], no=laws[1])
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the estimator from the difference of the counts of ⊥1 (ALP eqs 32-33).
+
+        Raises
+        ------
+        NotEstimableError
+            If π_Y = π_N.
+        """
+        gap = 2.0 * (self.shift_yes - self.shift_no)
+        if gap == 0.0:
+            raise NotEstimableError(type(self).__name__, "with π_Y = π_N the Yes terms cancel too (ALP sec VI).")
+        weights = np.array([[1.0, 0.0], [-1.0, 0.0]]) / gap
+        return LinearEstimator(self.question, weights, -2.0 * self.shift_no / gap)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnonymizedCancelling(QuestionMechanism):
+    """Answer twice; a shifted Yes-holder moves from ⊥1 to ⊥3, a shifted No-holder from ⊥2 to ⊥3 (ALP sec VII).
+
+    All other devices give the same answer twice, ⊥1, ⊥2 or ⊥3. So C[⊥1,A] − C[⊥1,B] is Bin(YES, π_Y), and
+
+    YES = (C[⊥1,A] − C[⊥1,B])/π_Y,   Var = YES(1 − π_Y)/π_Y,
+
+    whatever the number of No-holders: the error is constant, as in Sampling Privacy, and at the same cost. Only
+    Yes-holders answer (⊥1, ⊥3) and only No-holders answer (⊥2, ⊥3). So an observer who links both answers learns the
+    truth with probability π_Y, and no finite ε holds: there is no deniability, as the paper itself states (sec VII-B).
+
+    The equations are read so that the expectations 40-45 hold: eq 37 puts π_N at ⊥2; eqs 38 and 39 move it to ⊥3
+    (eq 39 has π_⊥N at ⊥2 instead of π_⊥2); eq 41 has π_⊥1·NO where π_⊥2·NO is meant; eq 45 is labelled ⊥3A but is ⊥3B.
+    The answer probabilities sum to one for both Yes-holders and No-holders only if π_Y = π_N, the `shift`.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    shift : float
+        π_Y = π_N, in (0, 1].
+    stay : (3,) sequence of float, optional
+        π_⊥1, π_⊥2 and π_⊥3, summing to 1 − shift; equal by default.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    shift: float
+    stay: Sequence[float] | None = None
+    rounds: ClassVar[int] = 2
+    source: ClassVar[str] = "ALP eqs 36-39"
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the default."""
+        check_probability("shift", self.shift, above_zero=True)
+        object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
+        super().__post_init__()
+
+    def build_question(self) -> Question:
+        """Return the joint distributions of both answers (ALP eqs 36-39)."""
+        staying: dict[Answers, float] = {(o, o): share for o, share in enumerate(stay_shares(self.shift, self.stay))}
+        return Question.build(THREE_OUTPUTS, yes={**staying, (0, 2): self.shift}, no={**staying, (1, 2): self.shift})
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the estimator that divides the difference of the counts of ⊥1 by π_Y (ALP eqs 40 and 43)."""
+        weights = np.zeros((2, 3))
+        weights[:, 0] = 1.0 / self.shift, -1.0 / self.shift
+        return LinearEstimator(self.question, weights)
+
+    def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
+        """Return (C[⊥1,A] − C[⊥1,B])/π_Y; if not all were counted, counts are scaled by response rates.
+
+        Parameters
+        ----------
+        counts : (2, V, 3) int64
+        received : ResponseCounts
+            Every device asked in round two was also asked in round one.
+
+        Returns
+        -------
+        Estimate
+            Unbiased; binomial inversion on an ideal channel, else the interval of round one given round two.
+        """
+        first, second = counts[:, :, 0]
+        if not received.silent:
+            self.linear_estimator.variance(received)  # rejects devices asked in round two only
+        # The count of round one exceeds that of round two, which is independent of the truth, by Bin(YES, π_Y): this is
+        # Sampling Privacy with the rounds exchanged.
+        backwards = ResponseCounts(received.asked[::-1], received.counted[::-1], truth_round=2)
+        blank = stay_shares(self.shift, self.stay)[0]
+        return estimate_difference(second, first, sampling=self.shift, blank=blank, received=backwards)
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return the claim about a view; published differences of ⊥1 are as in Sampling Privacy with π_s = π_Y."""
+        if isinstance(view, ReleasedDifferences):
+            return released_differences_claim(view, self.shift)
+        return super().claim(view)
+
+
+MOVES = ("yes_second", "yes_third", "no_second", "no_third", "onward", "onward_yes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnonymizedDeniable(QuestionMechanism):
+    """Answer three times; both kinds of holder move, in different proportions (ALP sec VII-B, eqs 46-55).
+
+    The published equations are under-specified: NO_f lacks the π_f that YES_f has, and eqs 50 and 53 are identical.
+    This class implements a corrected reading. A share s of all devices is shifted and answers ⊥1 in A. In B shifted
+    Yes-holders move to ⊥2 and ⊥3 with probabilities y₁ and y₂, shifted No-holders with n₁ and n₂, and the rest stay. In
+    C a fraction c of the No-holders moved to ⊥3 moves on to ⊥2. All other devices give the same answer three times.
+    From the counts of ⊥2, starting with the last answer,
+
+    NO  = (C₂[C] − C₂[B])/(s·n₂·c),
+    YES = ((C₂[B] − C₂[A]) − n₁/(n₂c)·(C₂[C] − C₂[B]))/(s·y₁),
+    Var = YES(1/(s·y₁) − 1) + NO·n₁(1 + n₁/(n₂c))/(s·y₁²).
+
+    The estimate is unbiased, but its error grows as √NO: this is the cost of deniability. The deniability is one-sided.
+    Every answer of a Yes-holder could be that of a No-holder, but only No-holders answer (⊥1, ⊥3, ⊥2), which reveals
+    the truth with certainty. So the linked reports have no finite ε. If a fraction c_Y > 0 of the Yes-holders at ⊥3
+    moves on as well (`onward_yes`, not in the paper), ε is finite; YES and NO then solve both equations together.
+
+    Parameters
+    ----------
+    cells : int
+        The number of cells V, at least 1.
+    shift : float
+        s, in (0, 1].
+    yes_second, yes_third, no_second, no_third : float
+        y₁, y₂, n₁ and n₂ of the shifted devices, in [0, 1], each pair summing to 1 at most.
+    onward : float
+        c, in [0, 1].
+    onward_yes : float
+        c_Y, in [0, 1]; 0 in the paper.
+    stay : (3,) sequence of float, optional
+        π_⊥1, π_⊥2 and π_⊥3 of the devices not shifted, summing to 1 − shift; equal by default.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range or NaN.
+    """
+
+    shift: float
+    yes_second: float
+    yes_third: float
+    no_second: float
+    no_third: float
+    onward: float
+    onward_yes: float = 0.0
+    stay: Sequence[float] | None = None
+    rounds: ClassVar[int] = 3
+    source: ClassVar[str] = "ALP eqs 46-55 in a fixed reading"
+
+    def __post_init__(self) -> None:
+        """Check the parameters and fill in the default."""
+        check_probability("shift", self.shift, above_zero=True)
+        for field in MOVES:
+            check_probability(field, getattr(self, field))
+        object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
+        super().__post_init__()
+
+    def build_question(self) -> Question:
+        """Return the joint distributions of the three answers (ALP eqs 47-55)."""
+        return Question.build(
+            THREE_OUTPUTS,
+            yes=self._moves("yes_third", self.yes_second, self.yes_third, self.onward_yes),
+            no=self._moves("no_third", self.no_second, self.no_third, self.onward),
+        )
+
+    def _moves(self, field: str, second: float, third: float, onward: float) -> dict[Answers, float]:
+        """Return the joint distribution of the answers of one kind of holder."""
+        one, two, three = stay_shares(self.shift, self.stay)
+        still = remainder(field, third, second, third)
+        return {
+            (0, 0, 0): one + self.shift * still,
+            (1, 1, 1): two,
+            (2, 2, 2): three,
+            (0, 1, 1): self.shift * second,
+            (0, 2, 2): self.shift * third * (1.0 - onward),
+            (0, 2, 1): self.shift * third * onward,
+        }
+
+    def build_estimator(self) -> LinearEstimator:
+        """Return the estimator of YES; raise NotEstimableError if the two equations do not determine it."""
+        yes, _ = self._solve()
+        return self._estimator(yes)
+
+    def no_holders(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> NDArray[np.float64]:
+        """Return the unbiased estimate of NO for each cell, (V,); it does not depend on YES if c_Y = 0.
+
+        Parameters
+        ----------
+        counts : (3, V, 3) int64
+        counted, asked : (3,) int
+
+        Raises
+        ------
+        NotEstimableError
+            If the two equations do not determine NO.
+        ParameterError
+            If devices were asked, and in some round none was counted.
+        """
+        received = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
+        seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))
+        if received.silent:
+            raise ParameterError("counted", "must be above 0 in every round", list(received.counted))
+        rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
+        _, no = self._solve()
+        solved: NDArray[np.float64] = rates @ (no[:, np.newaxis] * seen[:, :, 1])
+        return solved
+
+    def _solve(self) -> NDArray[np.float64]:
+        """Return the weights (2, rounds) of C₂ in A, B and C that estimate YES and NO.
+
+        With d = (C₂[B] − C₂[A], C₂[C] − C₂[B]), E[d] = M·(YES, NO), which is solved for YES and NO.
+        """
+        moves = self.shift * np.array(
+            [
+                [self.yes_second, self.no_second],
+                [self.yes_third * self.onward_yes, self.no_third * self.onward],
+            ]
+        )
+        (a, b), (c, d) = moves.tolist()
+        determinant = a * d - b * c
+        if abs(determinant) <= 1e-12 * (a * d + b * c) or determinant == 0.0:
+            raise NotEstimableError(
+                type(self).__name__,
+                "what moves to ⊥2 in B and in C does not determine YES and NO: y₁·n₂c = n₁·y₂c_Y.",
+            )
+        inverse = np.array([[d, -b], [-c, a]]) / determinant
+        weights: NDArray[np.float64] = inverse @ np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
+        return weights
+
+    def _estimator(self, of_second: NDArray[np.float64]) -> LinearEstimator:
+        """Return the estimator with these weights (rounds,) of C₂."""
+        weights = np.zeros((3, 3))
+        weights[:, 1] = of_second
+        return LinearEstimator(self.question, weights)

@@ -1,0 +1,338 @@
+"""Planned families of one-round mechanisms and of *Anonymized Local Privacy*, and the table of all families."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from scipy.special import expit
+
+from mechanisms.local.anonymized_local import AnonymizedLocal
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
+from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local.hadamard_response import HadamardResponse
+from mechanisms.local.k_randomized_response import KRandomizedResponse
+from mechanisms.local.local_hashing import MOST_BUCKETS, LocalHashing
+from mechanisms.local.longitudinal_unary import LongitudinalUnary, PermanentStep
+from mechanisms.local.randomized_response import RandomizedResponse, SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.subset_selection import SubsetSelection
+from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms.parameter import ParameterError
+from mechanisms.planning.candidate import Candidate, PlannableMechanism
+from mechanisms.planning.sampling_families import RELEASES, SAMPLING, suppressed_elsewhere
+from mechanisms.planning.search import Dial, Family, Make, Shape, find_best
+from mechanisms.planning.target import Target
+
+COIN = Dial(1e-12, 1.0, "logit")
+FIRST = "the first coin π_1"
+# The second coin's probability is searched between odds of e^−30 and e^30.
+LEAST_LOG_ODDS, GREATEST_LOG_ODDS = -30.0, 30.0
+
+
+def _candidate(kind: Callable[..., PlannableMechanism], target: Target, **parameters: Any) -> Candidate:
+    """Return the candidate of a kind of mechanism with these parameters."""
+    return Candidate(kind(cells=target.cells, **parameters), target, parameters)
+
+
+def _second(shape: Shape) -> float:
+    return float(expit(LEAST_LOG_ODDS + shape[0] * (GREATEST_LOG_ODDS - LEAST_LOG_ODDS)))
+
+
+def _coins(target: Target, shape: Shape, first: float) -> Candidate:
+    return _candidate(RandomizedResponse, target, first_coin=first, second_coin=_second(shape))
+
+
+def _coin_shapes(_: Target) -> tuple[Shape, ...]:
+    return ((0.45,), (0.5,), (0.55,))
+
+
+def _warner(target: Target, _: Shape, log_odds: float) -> Candidate:
+    return _candidate(Warner, target, truthful=float(expit(log_odds)))
+
+
+def best_coins(target: Target) -> Candidate | None:
+    """Return the best randomized response; its probabilities of Yes are the best for any randomizer of two answers."""
+    return find_best(_coins, COIN, target, _coin_shapes(target))
+
+
+def best_second_coin(target: Target) -> float:
+    """Return π_2 of the best randomized response, or ½ if there is none."""
+    found = best_coins(target)
+    return 0.5 if found is None else float(found.parameters["second_coin"])
+
+
+def best_first_coin(target: Target) -> float | None:
+    """Return π_1 of the best randomized response, or None if there is none."""
+    found = best_coins(target)
+    return None if found is None else found.dial
+
+
+def best_yes_laws(target: Target) -> tuple[float, float]:
+    """Return P(Yes) of a device in the cell and of one elsewhere, for the best randomized response."""
+    return _yes_laws(target, best_first_coin(target) or 0.5)
+
+
+def _sampled(target: Target, _: Shape, first: float) -> Candidate:
+    return _candidate(SampledResponse, target, sampling=1.0, first_coin=first, second_coin=best_second_coin(target))
+
+
+def _yes_laws(target: Target, first: float) -> tuple[float, float]:
+    """Return P(Yes) of a device in the cell and of one elsewhere, for this first coin and the best second coin."""
+    false_yes = (1.0 - first) * best_second_coin(target)
+    return min(first + false_yes, 1.0), false_yes
+
+
+def _noise(target: Target, _: Shape, first: float) -> Candidate:
+    yes, no = _yes_laws(target, first)
+    return _candidate(SamplingAndNoise, target, sampling=yes, sampling_no=no)
+
+
+def _anonymized(target: Target, _: Shape, first: float) -> Candidate:
+    yes, no = _yes_laws(target, first)
+    return _candidate(
+        AnonymizedLocal,
+        target,
+        sampling_yes_one=1.0,
+        sampling_yes_two=0.0,
+        sampling_no=1.0,
+        first_coin=yes,
+        second_coin=0.0,
+        third_coin=no,
+        estimator="yes",
+    )
+
+
+BINARY_RANDOMIZERS = (
+    Family("randomized_response", "randomized_response", COIN, FIRST, (_coins,), starts=_coin_shapes),
+    Family("warner", "warner", Dial(1e-6, 40.0), "the log odds of the truth ln(p/(1 − p))", (_warner,)),
+    Family("sampled_response", "sampled_response", COIN, FIRST, (_sampled,), guess=best_first_coin),
+    Family("sampling_and_noise", "sampling_and_noise", COIN, "π_sYes − π_sNo", (_noise,), guess=best_first_coin),
+    Family(
+        "anonymized_local",
+        "anonymized_local",
+        COIN,
+        "the coins' difference π_1 − π_3",
+        (_anonymized,),
+        guess=best_first_coin,
+    ),
+)
+
+BUDGET = Dial(1e-6, 50.0)
+EPSILON = "the budget ε"
+
+
+def _by_epsilon(kind: Any) -> Make:
+    def make(target: Target, _: Shape, epsilon: float) -> Candidate:
+        return _candidate(kind, target, epsilon=epsilon)
+
+    return make
+
+
+def _between(least: int, most: int, share: float) -> int:
+    """Return an integer between `least` and `most`, at a share of their distance on a logarithmic scale."""
+    return min(most, max(least, round(float(least * (most / least) ** share))))
+
+
+def _thresholded(target: Target, shape: Shape, epsilon: float) -> Candidate:
+    return _candidate(ThresholdHistogram, target, epsilon=epsilon, threshold=round(shape[0], 6))
+
+
+def _hashing(target: Target, shape: Shape, epsilon: float) -> Candidate:
+    return _candidate(LocalHashing, target, epsilon=epsilon, buckets=_between(2, MOST_BUCKETS, shape[0]))
+
+
+def _subset(target: Target, shape: Shape, epsilon: float) -> Candidate:
+    return _candidate(SubsetSelection, target, epsilon=epsilon, size=_between(1, target.cells, shape[0]))
+
+
+def _ends(_: Target) -> list[Shape]:
+    return [(0.0,), (1.0,)]
+
+
+def _longitudinal(permanent: PermanentStep) -> Make:
+    def make(target: Target, shape: Shape, epsilon: float) -> Candidate:
+        kept = min(epsilon * (1.0 + 10.0 ** (3.0 * shape[0] - 2.0)), 50.0)
+        return _candidate(LongitudinalUnary, target, epsilon_permanent=kept, epsilon_first=epsilon, permanent=permanent)
+
+    return make
+
+
+def _permanent_shapes(target: Target) -> list[Shape]:
+    """Return shapes to start from, which set how far ε∞ is above ε₁; for one query only ε₁ matters."""
+    return [(2 / 3,)] if target.queries == 1 else [(0.0,), (1.0,)]
+
+
+def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
+    return _candidate(DistributedLaplace, target, epsilon=epsilon, devices=target.population)
+
+
+def _own_vector(target: Target) -> str | None:
+    if target.epsilon is None or target.view.startswith("released"):
+        return None
+    return (
+        f"A device's own vector is its cell plus 1/N of the noise: some entry reveals a changed count with about "
+        f"ln N = {math.log(target.population):.3g}, however much noise is added in total. It is private only where no "
+        "server sees a vector: behind secret shares."
+    )
+
+
+FREQUENCY_ORACLES = (
+    Family("k_randomized_response", "k_randomized_response", BUDGET, EPSILON, (_by_epsilon(KRandomizedResponse),)),
+    Family("sue", "sue", BUDGET, EPSILON, (_by_epsilon(SymmetricUnary),)),
+    Family("oue", "oue", BUDGET, EPSILON, (_by_epsilon(OptimisedUnary),)),
+    Family("the", "the", BUDGET, EPSILON, (_thresholded,), starts=_ends),
+    Family("olh", "olh", BUDGET, EPSILON, (_hashing,), starts=_ends),
+    Family("subset_selection", "subset_selection", BUDGET, EPSILON, (_subset,), starts=_ends),
+    Family("hadamard_response", "hadamard_response", BUDGET, EPSILON, (_by_epsilon(HadamardResponse),)),
+    Family(
+        "longitudinal_unary",
+        "longitudinal_unary",
+        Dial(1e-6, 45.0),
+        "the budget of one report ε₁",
+        (_longitudinal("optimised"), _longitudinal("symmetric")),
+        starts=_permanent_shapes,
+    ),
+    Family("distributed_laplace", "distributed_laplace", Dial(1e-5, 50.0), EPSILON, (_laplace,), reason=_own_vector),
+)
+
+SHIFT = Dial(1e-9, 1.0 - 1e-9, "logit")
+
+
+def _first_attempt(target: Target, shape: Shape, twice: float) -> Candidate:
+    """Return a candidate whose dial is 2π_Y.
+
+    The first number of the shape sets how many powers of ten π_N is below π_Y; at 0, π_N is 0. The second sets π_⊥1
+    between its least and its greatest value.
+    """
+    shift = twice / 2.0
+    elsewhere = shift * 10.0 ** (-12.0 * (1.0 - shape[0])) if shape[0] > 0.0 else 0.0
+    base = min(max(shift + shape[1] * (1.0 - twice), shift), 1.0 - shift)
+    return _candidate(
+        AnonymizedFirstAttempt,
+        target,
+        base=base,
+        shift_yes=shift,
+        shift_no=elsewhere,
+    )
+
+
+def _cancelling(target: Target, shape: Shape, shift: float) -> Candidate:
+    third = shape[0] * (1.0 - shift)
+    rest = (1.0 - shift - third) / 2.0
+    stay = (rest, rest, third)
+    made = AnonymizedCancelling(cells=target.cells, shift=shift, stay=stay)
+    return Candidate(made, target, {"shift": shift, "stay": list(stay)})
+
+
+def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
+    """Return a candidate whose dial mixes the moves of Yes-holders from No-holders' moves and another distribution.
+
+    At dial 0 Yes-holders and No-holders have the same distribution, so the answers reveal nothing. The shape is s; then
+    n₁, n₂ and c of No-holders; then y₁, y₂ and c_Y of Yes-holders at dial 1.
+    """
+    shift, no_second, no_rest, onward, second, rest, onward_yes = shape
+    no_third, third = (1.0 - no_second) * no_rest, (1.0 - second) * rest
+    yes_third = (1.0 - tilt) * no_third + tilt * third
+    moved_on = (1.0 - tilt) * no_third * onward + tilt * third * onward_yes
+    return _candidate(
+        AnonymizedDeniable,
+        target,
+        shift=shift,
+        yes_second=(1.0 - tilt) * no_second + tilt * second,
+        yes_third=yes_third,
+        no_second=no_second,
+        no_third=no_third,
+        onward=onward,
+        onward_yes=min(1.0, moved_on / yes_third) if yes_third > 0.0 else 0.0,
+    )
+
+
+def _first_attempt_shapes(target: Target) -> list[Shape]:
+    """Return shapes to start from: No-holders that never move, and the best randomized response's probabilities."""
+    yes, no = best_yes_laws(target)
+    return [(0.0, 0.5), (max(0.0, 1.0 + math.log10(no / yes) / 12.0), 0.5)]
+
+
+def _deniable_shapes(target: Target) -> list[Shape]:
+    """Return shapes to start from: one equal to the best randomized response, and two in which all answers occur.
+
+    In the first, all devices move to ⊥2, some in B and the others in C.
+    """
+    _, no = best_yes_laws(target)
+    response = (1.0, no, 1.0, 1.0, 1.0, 1.0, 1.0)
+    return [response, (0.7, 0.0, 0.5, 0.5, 0.9, 0.5, 0.0), (0.95, 0.3, 0.8, 0.5, 0.9, 0.5, 0.5)]
+
+
+def _tells_by_moving(target: Target) -> str | None:
+    if target.epsilon is None or target.delta > 0.0 or target.view != "linked_reports":
+        return None
+    return (
+        "Some pair of answers is given only by devices in the cell, with the probability of a move: linked reports "
+        "have no finite ε, and δ = 0 would need no device to move, and an error without end."
+    )
+
+
+MULTI_ROUND_ALP = (
+    Family(
+        "anonymized_first_attempt",
+        "anonymized_first_attempt",
+        SHIFT,
+        "twice π_Y",
+        (_first_attempt,),
+        starts=_first_attempt_shapes,
+    ),
+    Family(
+        "anonymized_cancelling",
+        "anonymized_cancelling",
+        SHIFT,
+        "the shift π_Y",
+        (_cancelling,),
+        # If rounds are observed separately, ⊥3 hides no device.
+        starts=lambda target: [(0.0,)] if target.view.startswith(("report", "shuffled")) else [(1 / 3,)],
+        refusal=suppressed_elsewhere,
+        reason=_tells_by_moving,
+    ),
+    Family(
+        "anonymized_deniable",
+        "anonymized_deniable",
+        SHIFT,
+        "the tilt of Yes-holders' moves",
+        (_deniable,),
+        starts=_deniable_shapes,
+    ),
+)
+
+FAMILIES: tuple[Family, ...] = (
+    *SAMPLING,
+    *BINARY_RANDOMIZERS,
+    *FREQUENCY_ORACLES,
+    *MULTI_ROUND_ALP,
+    *RELEASES,
+)
+"""All families, in the order of a plan."""
+
+
+def family_names() -> tuple[str, ...]:
+    """Return the names of all families, in order."""
+    return tuple(family.name for family in FAMILIES)
+
+
+def families_named(names: tuple[str, ...] = ()) -> tuple[Family, ...]:
+    """Return the families of these names; all if no name is given.
+
+    A name that is no family's selects all families of that kind.
+
+    Raises
+    ------
+    ParameterError
+        If a name is neither a family nor a kind.
+    """
+    if not names:
+        return FAMILIES
+    chosen: set[str] = set()
+    for name in names:
+        found = [family.name for family in FAMILIES if family.name == name]
+        found = found or [family.name for family in FAMILIES if family.kind == name]
+        if not found:
+            raise ParameterError("mechanism", f"must be one of {', '.join(family_names())}", name)
+        chosen.update(found)
+    return tuple(family for family in FAMILIES if family.name in chosen)

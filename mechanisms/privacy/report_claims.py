@@ -1,0 +1,307 @@
+"""Claims about reports: answers about every cell, mirrored pairs, secret shares, and any view of one round."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.hockey_stick import ComposedDelta, check_distribution, dominating_pair, pair_delta, pair_epsilon
+from mechanisms.privacy.shuffled import shuffled_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, Shares, Shuffled, View
+
+# Queries for which the sum of losses is convolved exactly, in under a second; for more, δ is bounded.
+EXACT_QUERIES = 2**12
+
+
+@dataclass(frozen=True)
+class MirrorDelta:
+    """The exact δ(ε) over T queries of the pair P = (a, b, rest), Q = (b, a, rest), b = a·e^−ε₁.
+
+    Each query adds ε₁, −ε₁ or nothing to the loss. Where the total loss is mε₁, Q is e^−mε₁ times as likely as P, so
+    δ(ε) = Σ_m P(m)·[1 − e^(ε − mε₁)]₊. P and Q mirror each other, so both directions have the same δ.
+
+    Parameters
+    ----------
+    distinguishing : float
+        a, the probability of the outputs that are e^ε₁ times as likely under P as under Q.
+    epsilon : float
+        ε₁ of one query.
+    queries : int
+        T.
+    """
+
+    distinguishing: float
+    epsilon: float
+    queries: int = 1
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ at this ε."""
+        if self.queries == 1:
+            return self.distinguishing * max(0.0, -math.expm1(min(epsilon - self.epsilon, 0.0)))
+        losses = self.epsilon * np.arange(1, self.queries + 1)
+        return math.fsum(self._walk()[self.queries + 1 :] * -np.expm1(np.minimum(epsilon - losses, 0.0)))
+
+    @property
+    def pair(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """P and Q of one query."""
+        other = self.distinguishing * math.exp(-self.epsilon)
+        rest = max(0.0, 1.0 - self.distinguishing - other)
+        return (self.distinguishing, other, rest), (other, self.distinguishing, rest)
+
+    def _walk(self) -> NDArray[np.float64]:
+        """Return P(m) for m = −T…T, (2T + 1,) float64."""
+        (up, down, level), _ = self.pair
+        return convolved((down, level, up), self.queries)
+
+
+@lru_cache(maxsize=256)
+def convolved(masses: tuple[float, ...], times: int) -> NDArray[np.float64]:
+    """Return the distribution of the sum of independent draws, each i with masses[i].
+
+    Direct convolution loses no tail.
+    """
+    law = np.array(masses)
+    if times > 1:
+        half = convolved(masses, times // 2)
+        law = np.convolve(np.convolve(half, half), law) if times % 2 else np.convolve(half, half)
+    law.flags.writeable = False  # the next caller gets the same array
+    return law
+
+
+def mirror_claim(*, distinguishing: float, epsilon: float, queries: int, source: str) -> PrivacyClaim:
+    """Return the claim of a view in which any two truths give a mirrored pair or a post-processing of it.
+
+    The pair distinguishes two different truths at a query; two equal truths are not distinguished. So any two journeys
+    (a device's truths at all queries) are distinguished at most as well as two that differ at every query; those are T
+    independent draws of the pair.
+
+    Parameters
+    ----------
+    distinguishing : float
+        Probability, in one query, of outputs e^ε times as likely under the truth as under the other truth.
+    epsilon : float
+        ε of one query.
+    queries : int
+        T.
+    source : str
+        Source of the pair, for the basis.
+
+    Returns
+    -------
+    PrivacyClaim
+        Exact: ε·T at δ = 0, and δ in closed form; for more than 4,096 queries δ is a bound.
+    """
+    curve = MirrorDelta(distinguishing, epsilon, queries)
+    if queries == 1:
+        return PrivacyClaim.exact(epsilon, curve, f"{source}.")
+    basis = f"{source}; over T queries T·ε at δ = 0, attained by two journeys that differ at every query"
+    if queries <= EXACT_QUERIES:
+        return PrivacyClaim.exact(queries * epsilon, curve, f"{basis}, and the exact distribution of the summed loss.")
+    bound = ComposedDelta.from_pair(*curve.pair, queries=queries)
+    basis = f"{basis}, and δ by composing the privacy loss distribution."
+    return PrivacyClaim("exact", queries * epsilon, "bound", basis, bound)
+
+
+def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
+    """Return the claim of additive shares: fewer than all of them reveal nothing, and all of them reveal the reports.
+
+    Any servers − 1 shares of a report are independent and uniform for every report, so fewer than all reveal nothing,
+    even to an adversary with unlimited computing power. What is published of the sums is another view
+    (`ReleasedDifferences`, `ReleasedCounts`).
+
+    Parameters
+    ----------
+    view : Shares
+        The colluding servers, and the number of queries.
+    linked : PrivacyClaim
+        Claim of all reports of the device over the same queries; all the shares together are those reports.
+    """
+    if view.colluding < view.servers:
+        basis = (
+            f"{view.colluding} of {view.servers} additive shares are uniform for every report, so they reveal nothing "
+            "(about the shares alone; the released sums are another view)."
+        )
+        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), basis)
+    return replace(linked, basis=f"All {view.servers} servers' shares add up to the reports: {linked.basis}")
+
+
+def one_round_claim(view: View, report: Callable[[int], PrivacyClaim]) -> PrivacyClaim:
+    """Return the claim of any view of a one-round mechanism.
+
+    A device has only one report, so linking reveals nothing more. Published counts are made from it and from other
+    devices' reports, which do not depend on its truth, so they reveal at most what it reveals.
+
+    Parameters
+    ----------
+    view : View
+    report : callable
+        The claim of one device's report, given the number of queries.
+    """
+    if isinstance(view, Report | Shuffled) and view.round > 1:
+        return PrivacyClaim.unknown("The mechanism has one round only.")
+    if isinstance(view, ReleasedDifferences):
+        return PrivacyClaim.unknown("One-round mechanisms publish no differences.")
+    claim = report(view.queries)
+    if isinstance(view, Report | LinkedReports):
+        return claim
+    if isinstance(view, Shares):
+        return shares_claim(view, linked=claim)
+    if isinstance(view, Shuffled):
+        return shuffled_claim(view, local=claim, single=report(1))
+    return released_reports_claim(claim)
+
+
+def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
+    """Return the claim of published counts, from the claim of the device's reports that they are made of."""
+    if report.curve is None or not math.isfinite(report.epsilon):
+        return PrivacyClaim.unknown("A report has no finite ε, and how much published counts hide is not computed.")
+    basis = f"Counts are computed from the report without its truth, so they reveal at most as much. {report.basis}"
+    return PrivacyClaim.bound(report.epsilon, report.curve, basis)
+
+
+@dataclass(frozen=True)
+class PairDelta:
+    """The exact δ(ε) of one pair of distributions, the larger of both directions, as a function of ε."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ at this ε."""
+        return pair_delta(self.p, self.q, epsilon=epsilon)
+
+
+@dataclass(frozen=True)
+class BinaryAnswerDelta:
+    """The exact δ(ε) of one Yes-or-No answer, from its masses and losses; subtracting masses would lose digits.
+
+    Parameters
+    ----------
+    true_yes, yes_loss : float
+        p and ln(p/q).
+    false_no, no_loss : float
+        1 − q and ln((1 − q)/(1 − p)).
+    """
+
+    true_yes: float
+    yes_loss: float
+    false_no: float
+    no_loss: float
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ at this ε, the larger of both directions."""
+        return max(
+            MirrorDelta(self.true_yes, self.yes_loss)(epsilon), MirrorDelta(self.false_no, self.no_loss)(epsilon)
+        )
+
+
+def binary_answer_claim(
+    *, true_yes: float, true_no: float, false_yes: float, apart: float, cells: int, queries: int, source: str
+) -> PrivacyClaim:
+    """Return the claim of a view that shows a Yes or a No about each cell, at full precision for a small ε.
+
+    A move between cells changes two answers. Only the outcomes (Yes, No) and (No, Yes) distinguish the two truths, each
+    with a loss of ln(p/q) + ln((1 − q)/(1 − p)) in one direction; (No, No) and (Yes, Yes) are equally likely.
+
+    Parameters
+    ----------
+    true_yes, true_no : float
+        p and 1 − p, the probabilities of Yes and No about the device's own cell.
+    false_yes : float
+        q, the probability of Yes about any other cell; below p.
+    apart : float
+        p − q, computed without subtracting two numbers that are nearly equal.
+    cells : int
+        The number of cells V.
+    queries : int
+        T.
+    source : str
+        Source of the probabilities, for the basis.
+
+    Returns
+    -------
+    PrivacyClaim
+        Exact for one query, and for up to 4,096 with two cells or more. For T queries about a single cell, ε is T times
+        that of one query, and δ is a bound.
+    """
+    yes, no = (true_no, true_yes), (1.0 - false_yes, false_yes)
+    if true_no == 0.0 or false_yes == 0.0:
+        return per_cell_claim(yes, no, cells=cells, queries=queries, source=source)
+    yes_loss, no_loss = math.log1p(apart / false_yes), math.log1p(apart / true_no)
+    if cells > 1:
+        between, outside = yes_loss + no_loss, max(yes_loss, no_loss)
+        source = (
+            f"Two answers change when a device moves between cells, ε = {between:.6g}; one when it leaves every cell, "
+            f"ε = {outside:.6g}, which the first bounds ({source})"
+        )
+        return mirror_claim(
+            distinguishing=true_yes * (1.0 - false_yes), epsilon=between, queries=queries, source=source
+        )
+    composed = per_cell_claim(yes, no, cells=1, queries=queries, source=source)
+    epsilon = queries * max(yes_loss, no_loss)
+    if queries == 1:
+        curve = BinaryAnswerDelta(true_yes, yes_loss, 1.0 - false_yes, no_loss)
+        return PrivacyClaim.exact(epsilon, curve, composed.basis)
+    return replace(composed, epsilon=epsilon)
+
+
+def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, source: str) -> PrivacyClaim:
+    """Return the claim of a view that shows an answer about each cell.
+
+    A move of a device from one cell to another changes the truth of two answers, a Yes to a No and a No to a Yes. The
+    other answers keep their distribution and reveal nothing. A move outside every cell changes one of the two, so its
+    view is that of a move between cells with one answer dropped, and reveals no more. With a single cell, a device can
+    only move outside.
+
+    Parameters
+    ----------
+    yes, no : (outputs,) float64
+        Distribution of the output about a cell, for a device in it and for a device not in it.
+    cells : int
+        The number of cells V.
+    queries : int
+        Queries seen. Over several, the claim compares a device's cells at all of them with any other cells.
+    source : str
+        Source of `yes` and `no`, for the basis.
+
+    Returns
+    -------
+    PrivacyClaim
+        Exact for one query. For T queries ε is T times that of one query, and δ is a bound, or exact with two possible
+        outputs and two cells or more.
+    """
+    yes, no = check_distribution("yes", yes), check_distribution("no", no)
+    if len(yes) == 2 and cells > 1 and yes.min() > 0.0 and no.min() > 0.0:
+        y = 1 if yes[1] >= no[1] else 0  # the answer that a device in the cell gives more often
+        return binary_answer_claim(
+            true_yes=float(yes[y]),
+            true_no=float(yes[1 - y]),
+            false_yes=float(no[y]),
+            apart=float(yes[y] - no[y]),
+            cells=cells,
+            queries=queries,
+            source=source,
+        )
+    if cells > 1:
+        p, q = np.multiply.outer(yes, no).ravel(), np.multiply.outer(no, yes).ravel()
+        basis = f"Two answers change when a device moves between cells, which also bounds moving outside ({source})"
+    else:
+        p, q = yes, no
+        basis = f"One answer changes when a device leaves the only cell ({source})"
+    epsilon = pair_epsilon(p, q)
+    if queries == 1:
+        curve = PairDelta(tuple(p.tolist()), tuple(q.tolist()))
+        return PrivacyClaim.exact(epsilon, curve, f"{basis}; the exact hockey stick of their product.")
+    if cells == 1:
+        # A device may be in the cell at one query and outside at the next, so both directions must be dominated at
+        # once. With two cells the product is its own mirror image.
+        p, q = dominating_pair([(yes, no), (no, yes)])
+    return PrivacyClaim.bound(
+        queries * epsilon if math.isfinite(epsilon) else math.inf,
+        ComposedDelta.from_pair(p, q, queries=queries),
+        f"{basis}; over T queries T·ε at δ = 0, and δ by composing the privacy loss distribution of the worst pair.",
+    )
