@@ -321,14 +321,14 @@ def check_scenario(
         typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
     streams = Streams(checked.seed)
     with permitting(yes):
-        parts = RunComponents.build(checked, streams=streams)
+        parts = RunComponents.build(checked)
         city = parts.city
         planned = check_demand(checked, city, streams=streams)
     notes = [*city.notes, *parts.refinements.notes, *parts.notes]
     notes += [note for release in parts.releases.values() for note in release.notes]
     notes += planned.notes if planned else ()
     # Doubts are among the notes too; each sentence is printed once, and names files as a run's report does.
-    said = without_paths({"notes": [*parts.warnings(checked), *notes]}, checked)["notes"]
+    said = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]
     for note in dict.fromkeys(said):
         typer.echo(f"note: {note}", err=True)
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
