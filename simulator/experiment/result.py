@@ -13,6 +13,7 @@ import pandas as pd
 import scenarios
 from scenarios import Scenario
 from scenarios.traffic import VEHICLES
+from simulator import __version__
 from simulator.experiment.attack_evaluation.runner import Challenged, tabulate_findings
 from simulator.experiment.build.mechanisms import PlugIn
 from simulator.experiment.claims import tabulate_claims, weakened_claims
@@ -22,7 +23,6 @@ from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.provenance import (
     data_checksums,
     files_outside,
-    own_version,
     package_versions,
     peak_memory_nbytes,
     without_paths,
@@ -127,7 +127,7 @@ class RunResult:
         totals = engine.totals()
         facts = {
             "format": RUN_FORMAT,
-            "version": own_version(),
+            "version": __version__,
             "scenario": scenario.name,
             "description": scenario.scenario.description,
             "scenario_sha256": hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
