@@ -5,7 +5,7 @@ import sys
 from simulator.cli.termination import one_line_exit
 
 with one_line_exit():  # Ctrl-C while these are imported
-    from simulator.cli.commands import app
+    from simulator.cli.commands import app, print_version
 
 __all__ = ["app", "main"]
 
@@ -25,7 +25,10 @@ def main() -> None:
     """Run the command line; a user's mistake ends in one message and exit code 2, Ctrl-C in 130."""
     with one_line_exit():
         try:
-            app()
+            if sys.argv[1:] == ["--version"]:
+                print_version()  # at once: to parse options, typer imports pydantic
+            else:
+                app()
         except ValueError as error:
             imported = [(sys.modules[module], name) for module, name in _USER_ERRORS if module in sys.modules]
             if not isinstance(error, tuple(getattr(module, name) for module, name in imported)):

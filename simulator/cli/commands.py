@@ -13,7 +13,7 @@ from typer.main import get_command
 import simulator
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context
+    from typer._click import Command, Context, HelpFormatter
 
 
 class Listed(NamedTuple):
@@ -64,6 +64,15 @@ def notice(what: str) -> Iterator[None]:
 class LazyGroup(TyperGroup):
     """A group that imports the module of a command when the command is called."""
 
+    def format_help(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """Write plain text: importing rich for the boxes of typer takes longer than all else."""
+        super(TyperGroup, self).format_help(ctx, formatter)
+
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """List the commands with their whole summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
+
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
         """Return the name of the command called, the command itself, and its arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
@@ -97,8 +106,13 @@ def crowdveil(
 ) -> None:
     """Answer options that need no command."""
     if version:
-        typer.echo(f"crowdveil {simulator.__version__}")
+        print_version()
         raise typer.Exit
+
+
+def print_version() -> None:
+    """Print the version of crowdveil."""
+    typer.echo(f"crowdveil {simulator.__version__}")
 
 
 def _listed() -> None:
