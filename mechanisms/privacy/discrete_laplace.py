@@ -6,8 +6,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
-from scipy.stats import binom
 
 from mechanisms.kernel import compiled
 from mechanisms.privacy.claim import PrivacyClaim
@@ -210,6 +208,9 @@ class NoisySample:
 
         At 0 and below, and at n and above, P/Q is constant, so merging these outputs loses nothing.
         """
+        from scipy.signal import lfilter  # noqa: PLC0415 - a second, for this claim only
+        from scipy.stats import binom  # noqa: PLC0415 - a second, for this claim only
+
         alpha = math.exp(-self.decay)
         gap = -math.expm1(-self.decay)
         missed, seen = 1.0 - self.sampling * gap, self.sampling + (1.0 - self.sampling) * alpha

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from mechanisms.parameter import ParameterError, check_epsilon
 from mechanisms.privacy.hockey_stick import INTERVAL
@@ -111,6 +110,8 @@ def smoothing(*, epsilon: float, delta: float) -> float:
     most = min(printed, epsilon / 2)
     if tail_delta(epsilon=epsilon, xi=most) <= delta:
         return most
+    from scipy.optimize import brentq  # noqa: PLC0415 - half a second, for noise of this kind only
+
     return float(
         brentq(lambda xi: tail_delta(epsilon=epsilon, xi=xi) / delta - 1.0, 1e-9 * most, most, xtol=1e-12 * most)
     )

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +58,12 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
         if name in versions:
             continue
         try:
-            versions[name] = version(name)
+            metadata = distribution(name).metadata
         except PackageNotFoundError:
             versions[name] = "unknown"
             continue
-        needed = map(Requirement, requires(name) or ())
+        versions[name] = metadata["Version"]
+        needed = map(Requirement, metadata.get_all("Requires-Dist") or ())
         names += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
     return {"python": sys.version.split()[0], **dict(sorted(versions.items()))}
 

@@ -155,7 +155,7 @@ class RunResult:
                 "links": len(city.roads.links) if city.has_roads else 0,
                 "length_km": city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
                 "cells": city.cells.count,
-                "crs": city.ground.crs.to_string(),
+                "crs": city.ground.crs_text,
                 "notes": list(city.notes),
             },
             "traffic": traffic,
