@@ -43,8 +43,8 @@ COMMANDS = {
         "simulator.cli.plan", "Find each mechanism's parameters that meet a privacy or an error, or say why none do."
     ),
     "scenarios": Listed("simulator.cli.scenarios", "Scenario files: list, show, new, check, schema."),
-    "data": Listed("simulator.data_command", "Data sets: list, check, fetch."),
-    "roads": Listed("simulator.roads_command", "Roads of a scenario: show, export."),
+    "data": Listed("simulator.cli.data", "Data sets: list, check, fetch."),
+    "roads": Listed("simulator.cli.roads", "Roads of a scenario: show, export."),
 }
 
 
