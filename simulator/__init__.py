@@ -7,21 +7,13 @@ if TYPE_CHECKING:
     from simulator.api import run
     from simulator.experiment.result import RunResult
 
-    __version__: str
+__all__ = ["RunResult", "run"]
 
-__all__ = ["RunResult", "__version__", "run"]
+_MODULES = {"run": "simulator.api", "RunResult": "simulator.experiment.result"}
 
 
 def __getattr__(name: str) -> Any:  # PEP 562
     """Import the public names on first access: importing pandas and numba takes a second."""
-    if name == "run":
-        return import_module("simulator.api").run
-    if name == "RunResult":
-        return import_module("simulator.experiment.result").RunResult
-    if name == "__version__":
-        metadata = import_module("importlib.metadata")
-        try:
-            return metadata.version("crowdveil")
-        except metadata.PackageNotFoundError:
-            return "unknown"
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -22,16 +22,23 @@ def mass_at(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:
     The relative error is about 1e-12 even for millions of trials: factorials are replaced by the error of Stirling's
     formula, and powers by deviances (Loader, Fast and accurate computation of binomial probabilities, 2000).
     """
-    k, n = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    successes, trials = _same_shape(k, n)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        errors = _stirling_error(n) - _stirling_error(k) - _stirling_error(n - k)
-        inside = errors - _deviance(k, n * p) - _deviance(n - k, n * (1.0 - p))
-        masses = np.exp(inside) * np.sqrt(n / (2.0 * np.pi * k * (n - k)))
-        masses = np.where(k == 0.0, np.exp(xlog1py(n, -p)), np.where(k == n, np.power(p, n), masses))
-        masses = np.where((k < 0.0) | (k > n), 0.0, masses)
+        errors = _stirling_error(trials) - _stirling_error(successes) - _stirling_error(trials - successes)
+        inside = errors - _deviance(successes, trials * p) - _deviance(trials - successes, trials * (1.0 - p))
+        masses = np.exp(inside) * np.sqrt(trials / (2.0 * np.pi * successes * (trials - successes)))
+        masses = np.where(
+            successes == 0.0, np.exp(xlog1py(trials, -p)), np.where(successes == trials, np.power(p, trials), masses)
+        )
+        masses = np.where((successes < 0.0) | (successes > trials), 0.0, masses)
     if p in {0.0, 1.0}:
-        return np.asarray(k == n * p, dtype=np.float64)
+        return np.asarray(successes == trials * p, dtype=np.float64)
     return np.asarray(masses, dtype=np.float64)
+
+
+def _same_shape(k: Whole, n: Whole) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    successes, trials = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    return successes, trials
 
 
 def _stirling_error(n: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -74,10 +81,10 @@ def mass_up_to(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:
 
 def _tail(k: Whole, n: Whole, p: float, beta: np.ufunc, *, at_end: float) -> NDArray[np.float64]:
     """Return an incomplete beta function of (k + 1, n − k) at p; for k ≥ n `at_end`, and for k < 0 its complement."""
-    k, n = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64))
-    inside = (k >= 0.0) & (k < n)
-    values = beta(np.where(inside, k, 0.0) + 1.0, np.where(inside, n - k, 1.0), p)
-    return np.asarray(np.where(inside, values, np.where(k < 0.0, 1.0 - at_end, at_end)), dtype=np.float64)
+    successes, trials = _same_shape(k, n)
+    inside = (successes >= 0.0) & (successes < trials)
+    values = beta(np.where(inside, successes, 0.0) + 1.0, np.where(inside, trials - successes, 1.0), p)
+    return np.asarray(np.where(inside, values, np.where(successes < 0.0, 1.0 - at_end, at_end)), dtype=np.float64)
 
 
 def _with_deep(

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-import simulator
+from simulator.files.extras import own_version
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -112,7 +112,7 @@ def crowdveil(
 
 def print_version() -> None:
     """Print the version of crowdveil."""
-    typer.echo(f"crowdveil {simulator.__version__}")
+    typer.echo(f"crowdveil {own_version()}")
 
 
 def _listed() -> None:

@@ -13,7 +13,6 @@ import pandas as pd
 import scenarios
 from scenarios import Scenario
 from scenarios.traffic import VEHICLES
-from simulator import __version__
 from simulator.experiment.attack_evaluation.runner import Challenged, tabulate_findings
 from simulator.experiment.build.mechanisms import PlugIn
 from simulator.experiment.claims import tabulate_claims, weakened_claims
@@ -31,6 +30,7 @@ from simulator.experiment.refine import describe_refinements, refinement_warning
 from simulator.experiment.releases import describe_releases
 from simulator.experiment.run_directory import RUN_FORMAT, fill_directory
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
+from simulator.files.extras import own_version
 from simulator.files.messages import doubts_of
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
@@ -127,7 +127,7 @@ class RunResult:
         totals = engine.totals()
         facts = {
             "format": RUN_FORMAT,
-            "version": __version__,
+            "version": own_version(),
             "scenario": scenario.name,
             "description": scenario.scenario.description,
             "scenario_sha256": hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),

@@ -21,10 +21,9 @@ from simulator.experiment.components import RunComponents
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunOutcome, RunResult
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
-from simulator.extras import record_extras
+from simulator.files.extras import record_extras
 from simulator.sensing.campaign import Campaign, SensingContext, moments_of
-from simulator.sensing.device_state import Memories
-from simulator.sensing.query import Query
+from simulator.sensing.query import Memories, Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock, after_traffic

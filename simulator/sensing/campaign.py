@@ -12,9 +12,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import report_nbytes
 from simulator.sensing.channel import Channel, Transmission
-from simulator.sensing.device_state import Memories
-from simulator.sensing.participants import QueriedDevices, QueriedPopulation, Respondents, Schedule
-from simulator.sensing.query import Answer, Query
+from simulator.sensing.query import Answer, Memories, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import Draws, Survey

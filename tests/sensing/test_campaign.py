@@ -11,8 +11,7 @@ from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.trusted import Trusted
 from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.channel import Channel
-from simulator.sensing.device_state import Memories
-from simulator.sensing.participants import QueriedPopulation, Schedule
+from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock

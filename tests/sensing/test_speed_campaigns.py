@@ -19,8 +19,7 @@ from simulator.experiment.run import run_scenario
 from simulator.roads import build_grid
 from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.channel import Channel, Transmission
-from simulator.sensing.device_state import Memories
-from simulator.sensing.participants import QueriedPopulation, Schedule
+from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.sensing.speed_survey import SpeedQuestion, _widened, survey_speeds
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams

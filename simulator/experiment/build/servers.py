@@ -15,7 +15,7 @@ from simulator.aggregation.trusted import Trusted
 from simulator.aggregation.verifiable_shares import EncodingRule
 from simulator.sensing.campaign import moments_of
 from simulator.sensing.channel import Channel, ConstantLatency, ExponentialLatency, Latency, LognormalLatency, Outage
-from simulator.sensing.participants import QueriedPopulation, Schedule
+from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
 
 FEW_PARTIES = 8
