@@ -1,5 +1,6 @@
 """The simulator: a city, a fleet of vehicles, campaigns that query the fleet, and what each party learns."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -8,15 +9,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RunResult", "run"]
 
+_MODULES = {"run": "simulator.api", "RunResult": "simulator.experiment.result"}
+
 
 def __getattr__(name: str) -> Any:  # PEP 562
-    """Import the public names on first access: importing pandas, numba and plotly takes a second."""
-    if name == "run":
-        from simulator.api import run  # noqa: PLC0415
-
-        return run
-    if name == "RunResult":
-        from simulator.experiment.result import RunResult  # noqa: PLC0415
-
-        return RunResult
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import the public names on first access: importing pandas and numba takes a second."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

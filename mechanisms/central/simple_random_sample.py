@@ -7,7 +7,6 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import hypergeom
 
 from mechanisms.central.release import ValueEstimate, check_bounds, check_values, lower_median, median_rank
 from mechanisms.local.common.intervals import LEVEL, log_choose
@@ -269,6 +268,8 @@ class ExactStatistic(SampledStatistic):
         x_(M) < x_(a) of the sample only if fewer than a of the drawn have a rank up to M; x_(M) > x_(b) only if b or
         more have one below M.
         """
+        from scipy.stats import hypergeom  # noqa: PLC0415 - a second, for intervals of medians only
+
         n, middle = sample.size, median_rank(sample.devices)
         ranks = np.arange(n + 1)
         up_to = hypergeom.cdf(ranks, sample.devices, middle, n)  # of those drawn, how many have a rank up to M

@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from mechanisms.local.anonymized_local import AnonymizedLocal
 from mechanisms.local.common.binary_query_mechanism import COUNT_OF, Choice, check_share
@@ -150,6 +149,8 @@ def _share_between_answers(at: Callable[[float, float], tuple[float, Laws]], eps
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID)]
     if low == high:
         return at(epsilon, 0.0)
+    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - half a second, for this mechanism only
+
     fine = minimize_scalar(
         lambda up: min(at(up, epsilon - up)[0], 1e300), bounds=(low, high), method="bounded", options={"xatol": 1e-10}
     )

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.signal import lfilter
-from scipy.stats import binom
 
 from mechanisms.kernel import compiled
 from mechanisms.parameter import ParameterError, check_epsilon
@@ -116,6 +113,8 @@ def smoothing(*, epsilon: float, delta: float) -> float:
     most = min(printed, epsilon / 2)
     if tail_delta(epsilon=epsilon, xi=most) <= delta:
         return most
+    from scipy.optimize import brentq  # noqa: PLC0415 - half a second, for noise of this kind only
+
     return float(
         brentq(lambda xi: tail_delta(epsilon=epsilon, xi=xi) / delta - 1.0, 1e-9 * most, most, xtol=1e-12 * most)
     )
@@ -406,6 +405,9 @@ class NoisySample:
 
         At 0 and below, and at n and above, P/Q is constant, so merging these outputs loses nothing.
         """
+        from scipy.signal import lfilter  # noqa: PLC0415 - a second, for this claim only
+        from scipy.stats import binom  # noqa: PLC0415 - a second, for this claim only
+
         alpha = math.exp(-self.decay)
         gap = -math.expm1(-self.decay)
         missed, seen = 1.0 - self.sampling * gap, self.sampling + (1.0 - self.sampling) * alpha

@@ -15,7 +15,7 @@ import shapely
 from simulator.cells.coarsening import check_level
 from simulator.cells.errors import CellsError
 from simulator.cells.partition import points_of
-from simulator.extras import import_extra
+from simulator.files.extras import import_extra
 from simulator.files.memory import shortage
 
 if TYPE_CHECKING:

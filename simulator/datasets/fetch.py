@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from simulator.datasets.check import FileCheck, check_file, digest
 from simulator.datasets.errors import DatasetError
 from simulator.datasets.manifest import DataFile, DataSet
-from simulator.extras import import_extra
 from simulator.files.atomic_write import publish, staging_directory
+from simulator.files.extras import import_extra
 
 TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 16

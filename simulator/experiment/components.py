@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -29,6 +30,10 @@ class RunComponents:
 
     Attributes
     ----------
+    scenario
+        The scenario, as read.
+    streams
+        The random generators of the run.
     city
         Roads and cells.
     mechanisms
@@ -43,6 +48,8 @@ class RunComponents:
         Parts of the scenario that are not used.
     """
 
+    scenario: Scenario
+    streams: Streams
     city: City
     mechanisms: dict[str, LocalMechanism]
     refinements: Plan
@@ -52,7 +59,7 @@ class RunComponents:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def build(cls, scenario: Scenario, *, streams: Streams) -> "RunComponents":
+    def build(cls, scenario: Scenario) -> Self:
         """Build the components of a scenario.
 
         Raises
@@ -60,6 +67,7 @@ class RunComponents:
         ScenarioError
             For faults that the schema cannot detect: in data, numbers of cells, plug-ins, parties that do not exist.
         """
+        streams = Streams(scenario.seed)
         import_plug_ins(scenario)  # refuses before any file is read
         city = build_city(scenario)
         mechanisms = build_mechanisms(scenario, city.cells.count)
@@ -73,22 +81,21 @@ class RunComponents:
         steps = scenario.scenario.duration_s / scenario.traffic.step_s
         if steps > _MANY_STEPS:
             notes = [*notes, f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"]
-        return cls(city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes))
+        return cls(scenario, streams, city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes))
 
-    def warnings(self, scenario: Scenario) -> list[str]:
+    def warnings(self) -> list[str]:
         """Return warnings of what may mislead a reader of the result, if known before the run, one sentence each."""
-        whole = (
-            not is_capable("cells", scenario.cells.kind, "places") and getattr(scenario.cells, "bounds", None) is None
-        )
+        cells = self.scenario.cells
+        whole = not is_capable("cells", cells.kind, "places") and getattr(cells, "bounds", None) is None
         one = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
         return [
             *doubts_of(self.city.notes),
             *([one] if self.city.cells.count == 1 and whole else []),
-            *scenario.release_warnings(),
+            *self.scenario.release_warnings(),
             *(f"mechanisms.{name}: {text}" for name, m in self.mechanisms.items() for text in m.warnings()),
         ]
 
-    def warm_up(self, scenario: str, streams: Streams) -> None:
+    def warm_up(self) -> None:
         """Let one device answer, so that code compiled on first use is compiled before time is measured.
 
         Raises
@@ -98,11 +105,11 @@ class RunComponents:
         """
         truth = np.zeros(1, dtype=np.int32)
         for name, mechanism in self.mechanisms.items():
-            rng = streams.of("warm-up", name)
+            rng = self.streams.of("warm-up", name)
             coins = mechanism.toss(mechanism.enrol(1, rng=rng), rng=rng)
             rounds = range(1, mechanism.rounds + 1)
             counts = np.stack([mechanism.tally(mechanism.answer(round_, truth, coins)) for round_ in rounds])
             try:
                 mechanism.estimate(counts, counted=[1] * mechanism.rounds, asked=[1] * mechanism.rounds)
             except NotEstimableError as error:
-                raise ScenarioError(scenario, [Fault(f"mechanisms.{name}", str(error))]) from error
+                raise ScenarioError(self.scenario.name, [Fault(f"mechanisms.{name}", str(error))]) from error

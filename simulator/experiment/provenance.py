@@ -4,8 +4,8 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, requires, version
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from packaging.utils import canonicalize_name
 from scenarios import Scenario, files_of
 from scenarios.references import WITH_FILES, file_names, is_outside
 
-MOST_NAMED = 5
 PACKAGES = (
     "dp-accounting",
     "geopandas",
@@ -39,14 +38,6 @@ PACKAGES = (
 """Packages that crowdveil needs in every run."""
 
 
-def own_version() -> str:
-    """Return crowdveil's version, "unknown" if it is not installed."""
-    try:
-        return version("crowdveil")
-    except PackageNotFoundError:
-        return "unknown"
-
-
 def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
     """Return the versions of all packages used in a run, so that it can be repeated.
 
@@ -68,11 +59,12 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
         if name in versions:
             continue
         try:
-            versions[name] = version(name)
+            metadata = distribution(name).metadata
         except PackageNotFoundError:
             versions[name] = "unknown"
             continue
-        needed = map(Requirement, requires(name) or ())
+        versions[name] = metadata["Version"]
+        needed = map(Requirement, metadata.get_all("Requires-Dist") or ())
         names += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
     return {"python": sys.version.split()[0], **dict(sorted(versions.items()))}
 
@@ -102,13 +94,6 @@ def files_outside(scenario: Scenario, read_too: Iterable[Path] = ()) -> list[str
     folder = scenario.folder.resolve()
     same = [path.drive == folder.drive for path in found]
     return list(dict.fromkeys(os.path.relpath(p, folder) if s else str(p) for p, s in zip(found, same, strict=True)))
-
-
-def outside_note(files: Sequence[object]) -> str:
-    """Return one line that names files outside the scenario's and the data folder; if there are many, the first few."""
-    more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
-    named = ", ".join(map(str, files[:MOST_NAMED]))
-    return f"note: reads outside the scenario's folder and CROWDVEIL_DATA: {named}{more}"
 
 
 def without_paths(facts: dict[str, Any], scenario: Scenario) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -11,25 +11,23 @@ import geopandas as gpd
 import pandas as pd
 
 import scenarios
-from mechanisms.local import LocalMechanism
 from scenarios import Scenario
 from scenarios.recorded_traffic import VEHICLES
-from simulator.aggregation.deployment import Deployment
 from simulator.experiment.attack_evaluation.runner import Challenged, tabulate_findings
 from simulator.experiment.build.mechanisms import PlugIn
 from simulator.experiment.claims import tabulate_claims, weakened_claims
+from simulator.experiment.components import RunComponents
 from simulator.experiment.deployment_record import describe_deployments
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.provenance import (
     data_checksums,
     files_outside,
-    own_version,
     package_versions,
     peak_memory_nbytes,
     without_paths,
 )
-from simulator.experiment.refine import Plan, describe_refinements, refinement_warnings
-from simulator.experiment.releases import CampaignRelease, describe_releases
+from simulator.experiment.refine import describe_refinements, refinement_warnings
+from simulator.experiment.releases import describe_releases
 from simulator.experiment.run_directory import fill_directory
 from simulator.experiment.run_record import (
     RUN_FORMAT,
@@ -39,8 +37,8 @@ from simulator.experiment.run_record import (
     RunRecord,
     TrafficRecord,
 )
-from simulator.experiment.study_area import City
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
+from simulator.files.extras import own_version
 from simulator.files.messages import doubts_of
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
@@ -48,6 +46,40 @@ from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Samples, write_samples
 
 SCENARIO = "scenario.toml"
+
+
+@dataclass(frozen=True, eq=False)
+class RunOutcome:
+    """What the simulation of a run produced.
+
+    Attributes
+    ----------
+    engine
+        The traffic engine, at the end of the run.
+    queries
+        The closed queries, with refined answers.
+    attacked
+        The findings of attacks.
+    traffic
+        The record of the traffic.
+    stopwatch
+        Wall time by phase.
+    extras
+        The optional packages that the run used.
+    flow_check
+        The comparison of link volumes with published ones, if the scenario names any.
+    fcd
+        Floating-car data, if the scenario requests it.
+    """
+
+    engine: Engine
+    queries: Sequence[Query]
+    attacked: Challenged
+    traffic: TrafficRecord
+    stopwatch: Stopwatch
+    extras: Iterable[str] = ()
+    flow_check: FlowCheckRecord | None = None
+    fcd: Samples | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,24 +115,13 @@ class RunResult:
     @classmethod
     def build(
         cls,
-        scenario: Scenario,
-        city: City,
-        mechanisms: Mapping[str, LocalMechanism],
-        engine: Engine,
-        queries: Sequence[Query],
-        *,
-        refinements: Plan,
-        releases: Mapping[str, CampaignRelease],
-        deployments: Mapping[str, Deployment],
-        attacked: Challenged,
-        traffic: TrafficRecord,
-        warnings: Sequence[str],
-        extras: Iterable[str] = (),
-        flow_check: FlowCheckRecord | None = None,
-        fcd: Samples | None = None,
-        stopwatch: Stopwatch,
+        components: RunComponents,
+        outcome: RunOutcome,
     ) -> Self:
         """Score closed queries and collect the content of the run directory."""
+        scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
+        releases, deployments, refinements = components.releases, components.deployments, components.refinements
+        engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
         rounds, estimates, scores = tabulate_rounds(queries), tabulate_estimates(queries), score_queries(queries)
         claims = tabulate_claims(
             mechanisms,
@@ -119,7 +140,7 @@ class RunResult:
             description=scenario.scenario.description,
             scenario_sha256=hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
             seed=scenario.seed,
-            packages=package_versions(extras),
+            packages=package_versions(outcome.extras),
             data=data_checksums(scenario),
             files_outside=files_outside(scenario, getattr(engine, "files", ())),
             plug_ins={
@@ -142,11 +163,11 @@ class RunResult:
                 links=len(city.roads.links) if city.has_roads else 0,
                 length_km=city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
                 cells=city.cells.count,
-                crs=city.ground.crs.to_string(),
+                crs=city.ground.crs_text,
                 notes=list(city.notes),
             ),
             traffic=traffic,
-            flow_check=flow_check,
+            flow_check=outcome.flow_check,
             traffic_at_queries=[
                 QueryTraffic(
                     campaign=query.campaign,
@@ -183,7 +204,7 @@ class RunResult:
                 ),
                 *_traffic_doubts(traffic),
                 *_unasked(scenario, queries),
-                *warnings,
+                *components.warnings(),
                 *refinement_warnings(refinements, queries),
                 *attacked.notes,
             ],
@@ -193,7 +214,19 @@ class RunResult:
         named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
         record = RunRecord.model_validate(named)
         servers = tabulate_servers(queries)
-        return cls(scenario, cells, estimates, rounds, servers, scores, claims, findings, record, stopwatch, fcd)
+        return cls(
+            scenario,
+            cells,
+            estimates,
+            rounds,
+            servers,
+            scores,
+            claims,
+            findings,
+            record,
+            outcome.stopwatch,
+            outcome.fcd,
+        )
 
     def save(
         self,

@@ -18,16 +18,13 @@ from simulator.experiment.attack_evaluation.attack_records import (
 from simulator.experiment.build.servers import build_channel
 from simulator.experiment.components import RunComponents
 from simulator.experiment.refine import refine_queries
-from simulator.experiment.result import RunResult
+from simulator.experiment.result import RunOutcome, RunResult
 from simulator.experiment.run_record import FlowCheckRecord
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
-from simulator.extras import record_extras
-from simulator.sensing.campaign import Campaign, moments_of
-from simulator.sensing.device_state import Memories
-from simulator.sensing.participants import Schedule
-from simulator.sensing.query import Query
+from simulator.files.extras import record_extras
+from simulator.sensing.campaign import Campaign, SensingContext, moments_of
+from simulator.sensing.query import Memories, Query
 from simulator.stopwatch import Stopwatch
-from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
@@ -102,20 +99,19 @@ def run_scenario(
         scenario = scenarios.load(
             scenario, overrides=overrides, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted
         )
-        streams = Streams(scenario.seed)
-        parts = RunComponents.build(scenario, streams=streams)
+        parts = RunComponents.build(scenario)
         with stopwatch.phase("compile"):
-            parts.warm_up(scenario.name, streams)
+            parts.warm_up()
         progress.phase("demand and routes")
-        end_s = _end_s(scenario, parts)
-        beside = build.build_beside(scenario, parts.city, end_s=end_s, streams=streams, stopwatch=stopwatch)
+        city, streams, end_s = parts.city, parts.streams, _end_s(parts)
+        beside = build.build_beside(scenario, city, end_s=end_s, streams=streams, stopwatch=stopwatch)
         # Built last: the engine may be a process, which must be ended even if an error occurs from here on.
-        engine = build.build_engine(scenario, parts.city, streams=streams, stopwatch=stopwatch, end_s=end_s)
+        engine = build.build_engine(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s)
     log = TrafficLog(scenario.traffic.engine)
     try:
-        sampler = build.build_sampler(scenario, parts.city, engine)
+        sampler = build.build_sampler(scenario, city, engine)
         build.check_corrupted(scenario, vehicles=engine.vehicles)
-        queries = _simulate(scenario, parts, engine, log, sampler, streams, stopwatch, progress)
+        queries = _simulate(parts, engine, log, sampler, stopwatch, progress)
     except TrafficError as error:
         raise ScenarioError(scenario.name, build.traffic_faults(scenario, error)) from error
     finally:
@@ -141,24 +137,17 @@ def run_scenario(
         )
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
-        queries = refine_queries(parts.refinements, parts.mechanisms, queries)
-        return RunResult.build(
-            scenario,
-            parts.city,
-            parts.mechanisms,
+        outcome = RunOutcome(
             engine,
-            queries,
-            refinements=parts.refinements,
-            releases=parts.releases,
-            deployments=parts.deployments,
-            attacked=attacked,
-            traffic=traffic,
-            warnings=parts.warnings(scenario),
+            refine_queries(parts.refinements, parts.mechanisms, queries),
+            attacked,
+            traffic,
+            stopwatch,
             extras=extras,
             flow_check=_check_flows(parts, engine, stopwatch),
             fcd=None if sampler is None else sampler.samples(),
-            stopwatch=stopwatch,
         )
+        return RunResult.build(parts, outcome)
 
 
 def _check_flows(parts: RunComponents, engine: Engine, stopwatch: Stopwatch) -> FlowCheckRecord | None:
@@ -170,51 +159,60 @@ def _check_flows(parts: RunComponents, engine: Engine, stopwatch: Stopwatch) -> 
 
 
 def _simulate(
-    scenario: Scenario,
     parts: RunComponents,
     engine: Engine,
     log: TrafficLog,
     sampler: Sampler | None,
-    streams: Streams,
     stopwatch: Stopwatch,
     progress: Progress,
 ) -> list[Query]:
     """Simulate traffic and campaigns, to the end of the run or the last deadline, whichever is later."""
-    clock, mechanisms = Clock(scenario.traffic.step_s), parts.mechanisms
-    env = simpy.Environment()
+    scenario, streams, mechanisms = parts.scenario, parts.streams, parts.mechanisms
+    clock, env = Clock(scenario.traffic.step_s), simpy.Environment()
     engine.start(env)
     if sampler is not None:
         sampler.start(env, stopwatch)
     queries: list[Query] = []
-    schedules = build.build_schedules(scenario)
     population = build.build_population(scenario, vehicles=engine.vehicles, streams=streams)
-    channel = build_channel(scenario)
     reporting_outside = population.outside if population.answers == "reports" else 0
-    memories = Memories(mechanisms, devices=engine.vehicles + reporting_outside, streams=streams)
-    for name, schedule in schedules.items():
+    context = SensingContext(
+        engine=engine,
+        clock=clock,
+        cells_of=parts.city.cells_of,
+        population=population,
+        channel=build_channel(scenario),
+        memories=Memories(mechanisms, devices=engine.vehicles + reporting_outside, streams=streams),
+        streams=streams,
+        stopwatch=stopwatch,
+        closed=queries.append,
+        corrupted=most_corrupted(scenario),
+    )
+    for name, schedule in build.build_schedules(scenario).items():
         speeds = parts.releases[name].speeds
         Campaign(
             name,
+            context,
             schedule=schedule,
             mechanisms=mechanisms if speeds is None else {speeds.mechanism: mechanisms[speeds.mechanism]},
-            engine=engine,
-            clock=clock,
-            cells_of=parts.city.cells_of,
-            population=population,
-            channel=channel,
             deployment=parts.deployments[name],
-            memories=memories,
-            streams=streams,
-            stopwatch=stopwatch,
-            closed=queries.append,
             publications=parts.releases[name].publications,
             speeds=speeds,
             targets=most_targets(scenario, name),
-            corrupted=most_corrupted(scenario),
         ).start(env)
-    end_s = _end_s(scenario, parts)
+    end_s = _end_s(parts)
     progress.phase("traffic and queries", until_s=end_s)
-    env.process(_report_progress(env, clock, end_s, engine, log, progress, stopwatch))
+
+    def report_progress() -> Generator[simpy.Event, None, None]:
+        """Log the traffic and report the time, a hundred times in all."""
+        for beat in range(1, _BEATS + 1):
+            at_s = end_s * beat / _BEATS
+            yield after_traffic(env, clock.ticks(at_s))
+            engine.advance()
+            log.take(at_s, engine)
+            with stopwatch.phase("progress"):
+                progress.advance_to(clock.seconds(env.now))
+
+    env.process(report_progress())
     with stopwatch.phase("traffic"):
         # The next floating-point number: events at the end itself are processed, and no tick after the end is.
         env.run(until=math.nextafter(clock.ticks(end_s), math.inf))
@@ -222,33 +220,16 @@ def _simulate(
     return queries
 
 
-def _end_s(scenario: Scenario, parts: RunComponents) -> float:
-    """Return the end of the run, or of the last query if that is later, in seconds."""
+def _end_s(parts: RunComponents) -> float:
+    """Return the end of the run, or of the last round of the last query if that is later, in seconds."""
     moments = len(moments_of(parts.mechanisms.values()))
-    closings = (_closing_s(schedule, moments) for schedule in build.build_schedules(scenario).values())
-    return max(scenario.scenario.duration_s, *closings)
-
-
-def _closing_s(schedule: Schedule, moments: int) -> float:
-    """Return the time at which the last round of the last query closes, in seconds."""
-    start_s = schedule.start_s + (schedule.queries - 1) * schedule.every_s
-    return start_s + (moments - 1) * schedule.round_gap_s + schedule.deadline_s
-
-
-def _report_progress(
-    env: simpy.Environment,
-    clock: Clock,
-    end_s: float,
-    engine: Engine,
-    log: TrafficLog,
-    progress: Progress,
-    stopwatch: Stopwatch,
-) -> Generator[simpy.Event, None, None]:
-    """Log the traffic and report the time to `progress`, a hundred times in all."""
-    for beat in range(1, _BEATS + 1):
-        at_s = end_s * beat / _BEATS
-        yield after_traffic(env, clock.ticks(at_s))
-        engine.advance()
-        log.take(at_s, engine)
-        with stopwatch.phase("progress"):
-            progress.advance_to(clock.seconds(env.now))
+    return max(
+        parts.scenario.scenario.duration_s,
+        *(
+            schedule.start_s
+            + (schedule.queries - 1) * schedule.every_s
+            + (moments - 1) * schedule.round_gap_s
+            + schedule.deadline_s
+            for schedule in build.build_schedules(parts.scenario).values()
+        ),
+    )

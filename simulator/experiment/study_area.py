@@ -9,6 +9,7 @@ import pyproj
 
 from simulator.cells import LinkCells, NameCells, Partition
 from simulator.roads import RoadNetwork
+from simulator.roads.projection import LOCAL
 from simulator.traffic.engine import RecordedTraffic
 from simulator.traffic.static import Owners
 from simulator.traffic.vehicle_states import VehicleStates
@@ -49,6 +50,12 @@ class Ground:
     def crs(self) -> pyproj.CRS:
         """Projected coordinate system, in metres."""
         return self._extent.crs
+
+    @property
+    def crs_text(self) -> str:
+        """The coordinate system by its authority's number, such as "EPSG:32618"; its definition if it has none."""
+        # To look for a number takes a third of a second, and the systems made here have none.
+        return self.crs.srs if self.crs.name.startswith(LOCAL) else self.crs.to_string()
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

@@ -263,6 +263,10 @@ def _fault(
     return f"{file}: {where(wrong)}: coordinates must be {rule}, got {x:.10g}, {y:.10g}"
 
 
+LOCAL = "transverse Mercator about"
+"""Beginning of the names of systems that `crs_about` makes."""
+
+
 def crs_about(anchor: tuple[float, float], *, at_m: tuple[float, float] = (0.0, 0.0)) -> pyproj.CRS:
     """Make a transverse Mercator projection in metres whose origin is the anchor.
 
@@ -286,4 +290,4 @@ def crs_about(anchor: tuple[float, float], *, at_m: tuple[float, float] = (0.0, 
         false_northing=at_m[1],
         scale_factor_natural_origin=1.0,
     )
-    return ProjectedCRS(conversion=conversion, name=f"transverse Mercator about {lon:g}, {lat:g}")
+    return ProjectedCRS(conversion=conversion, name=f"{LOCAL} {lon:g}, {lat:g}")

@@ -1,6 +1,7 @@
 """Campaign: the SimPy process that asks each round of a query, waits for the deadline, and closes the query."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import report_nbytes
 from simulator.sensing.channel import Channel, Transmission
-from simulator.sensing.device_state import Memories
-from simulator.sensing.participants import QueriedDevices, QueriedPopulation, Respondents, Schedule
-from simulator.sensing.query import Answer, Query
+from simulator.sensing.query import Answer, Memories, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import Draws, Survey
@@ -25,8 +24,6 @@ from simulator.traffic.vehicle_states import State, VehicleStates
 
 TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated, the moment of truth: that of round two (papers.md, item 7)."""
-
-CellsOf = Callable[[VehicleStates], npt.NDArray[np.int32]]
 
 
 def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:
@@ -40,21 +37,12 @@ def fleet_order(streams: Streams, vehicles: int) -> npt.NDArray[np.int64]:
     return streams.of("targets").permutation(vehicles)
 
 
-class Campaign:
-    """Asks its queries one after another while vehicles keep driving.
+@dataclass(frozen=True, eq=False)
+class SensingContext:
+    """What all campaigns of a run share.
 
-    A query asks the same devices at two or more moments: at its start, at the moment of truth one round gap later, and
-    at later moments if a mechanism has rounds after its truth round. The rounds of each mechanism are shifted so that
-    its truth round falls on the moment of truth. A mechanism with one round is therefore asked at the moment of truth.
-
-    Parameters
+    Attributes
     ----------
-    name
-        The name of the campaign.
-    schedule
-        When the campaign asks.
-    mechanisms
-        By name; all answer the same queries about the same traffic, each with its own coins.
     engine, clock
         The traffic engine that moves the vehicles, and the clock that converts seconds to its ticks.
     cells_of
@@ -63,16 +51,51 @@ class Campaign:
         The devices that can be asked.
     channel
         The channel between devices and servers.
-    deployment
-        The servers.
     memories
-        The state that devices keep between queries of this campaign and of others.
+        The state that devices keep between queries of all campaigns.
     streams
         The random generators of the run.
     stopwatch
         Counts seconds in the phases "sensing", "protocol" and "scoring".
     closed
         Called with every closed query.
+    corrupted
+        The number of vehicles of the fleet whose reports are kept in addition to the targets': those that coalitions
+        corrupt.
+    """
+
+    engine: Engine
+    clock: Clock
+    cells_of: Callable[[VehicleStates], npt.NDArray[np.int32]]
+    population: QueriedPopulation
+    channel: Channel
+    memories: Memories
+    streams: Streams
+    stopwatch: Stopwatch
+    closed: Callable[[Query], None]
+    corrupted: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """Asks its queries one after another while vehicles keep driving.
+
+    A query asks the same devices at two or more moments: at its start, at the moment of truth one round gap later, and
+    at later moments if a mechanism has rounds after its truth round. The rounds of each mechanism are shifted so that
+    its truth round falls on the moment of truth. A mechanism with one round is therefore asked at the moment of truth.
+
+    Attributes
+    ----------
+    name
+        The name of the campaign.
+    context
+        What it shares with the other campaigns of the run.
+    schedule
+        When the campaign asks.
+    mechanisms
+        By name; all answer the same queries about the same traffic, each with its own coins.
+    deployment
+        The servers.
     publications
         For queries of counts: the step between the server's counts and publication, for the mechanisms that have
         one, by name.
@@ -81,86 +104,67 @@ class Campaign:
         their speed. None for a campaign that asks for counts.
     targets
         The number of vehicles per query whose reports are kept for transcripts.
-    corrupted
-        The number of further vehicles of the fleet whose reports are kept: those that coalitions corrupt.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        schedule: Schedule,
-        mechanisms: Mapping[str, LocalMechanism],
-        engine: Engine,
-        clock: Clock,
-        cells_of: CellsOf,
-        population: QueriedPopulation,
-        channel: Channel,
-        deployment: Deployment,
-        memories: Memories,
-        streams: Streams,
-        stopwatch: Stopwatch,
-        closed: Callable[[Query], None],
-        publications: Mapping[str, Publication] | None = None,
-        speeds: SpeedQuestion | None = None,
-        targets: int = 0,
-        corrupted: int = 0,
-    ) -> None:
-        self.name = name
-        self._schedule, self._mechanisms, self._engine, self._clock = schedule, mechanisms, engine, clock
-        self._cells_of, self._population, self._channel = cells_of, population, channel
-        self._deployment, self._targets, self._corrupted = deployment, targets, corrupted
-        self._memories, self._streams, self._stopwatch, self._closed = memories, streams, stopwatch, closed
-        self._publications, self._speeds = publications or {}, speeds
-        self._moments = moments_of(mechanisms.values())
+    name: str
+    context: SensingContext
+    schedule: Schedule
+    mechanisms: Mapping[str, LocalMechanism]
+    deployment: Deployment
+    publications: Mapping[str, Publication] = field(default_factory=dict)
+    speeds: SpeedQuestion | None = None
+    targets: int = 0
 
     def start(self, env: simpy.Environment) -> None:
         """Add the campaign to the SimPy environment `env` as a process."""
         env.process(self._run(env))
 
     def _run(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
-        for number in range(1, self._schedule.queries + 1):
-            speeds = self._speeds
-            yield from self._query(env, number) if speeds is None else self._query_speeds(env, number, speeds)
+        for number in range(1, self.schedule.queries + 1):
+            if self.speeds is None:
+                yield from self._query(env, number)
+            else:
+                yield from self._query_speeds(env, number, self.speeds)
 
     def _query(self, env: simpy.Environment, number: int) -> Generator[simpy.Event, None, None]:
-        start_s = self._schedule.start_s + (number - 1) * self._schedule.every_s
-        yield after_traffic(env, self._clock.ticks(start_s))
-        self._engine.advance()
-        with self._stopwatch.phase("sensing"):
-            totals = self._engine.totals()
-            vehicles = self._select_devices(self._engine.places())
-            asked = QueriedDevices(len(vehicles), self._population.outside)
-        with self._stopwatch.phase("protocol"):
+        context, moments = self.context, moments_of(self.mechanisms.values())
+        start_s = self.schedule.start_s + (number - 1) * self.schedule.every_s
+        yield after_traffic(env, context.clock.ticks(start_s))
+        context.engine.advance()
+        with context.stopwatch.phase("sensing"):
+            totals = context.engine.totals()
+            vehicles = self._select_devices(context.engine.places())
+            asked = QueriedDevices(len(vehicles), context.population.outside)
+        with context.stopwatch.phase("protocol"):
             targets = self._select_targets(vehicles, number)
-            surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in self._mechanisms}
+            surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in self.mechanisms}
         present = Respondents(np.ones(asked.vehicles, dtype=bool), asked.outside)
         truth = np.zeros(0, dtype=np.int32)
-        rng = self._streams.of("churn", self.name, number)
-        for moment in self._moments:
-            if moment > self._moments.start:
-                at_s = start_s + (moment - self._moments.start) * self._schedule.round_gap_s
-                yield after_traffic(env, self._clock.ticks(at_s))
+        rng = context.streams.of("churn", self.name, number)
+        for moment in moments:
+            if moment > moments.start:
+                at_s = start_s + (moment - moments.start) * self.schedule.round_gap_s
+                yield after_traffic(env, context.clock.ticks(at_s))
                 present = self._apply_churn(present, rng=rng)
-            self._engine.advance()
-            with self._stopwatch.phase("sensing"):
-                cells = self._cells_of(self._engine.places())[vehicles]
+            context.engine.advance()
+            with context.stopwatch.phase("sensing"):
+                cells = context.cells_of(context.engine.places())[vehicles]
             if moment == TRUTH_MOMENT:
-                truth, truth_s = cells, self._clock.seconds(env.now)
-            with self._stopwatch.phase("protocol"):
+                truth, truth_s = cells, context.clock.seconds(env.now)
+            with context.stopwatch.phase("protocol"):
                 for survey in surveys.values():
                     round_ = moment - TRUTH_MOMENT + survey.mechanism.truth_round
                     if 1 <= round_ <= survey.mechanism.rounds:
-                        at_s = self._clock.seconds(env.now)
+                        at_s = context.clock.seconds(env.now)
                         survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=present)
-        yield after_traffic(env, env.now + self._clock.ticks(self._schedule.deadline_s))
-        with self._stopwatch.phase("protocol"):
+        yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
+        with context.stopwatch.phase("protocol"):
             answers = {name: survey.close() for name, survey in surveys.items()}
-        with self._stopwatch.phase("scoring"):
-            minlength = max(m.cells for m in self._mechanisms.values()) + 1
+        with context.stopwatch.phase("scoring"):
+            minlength = max(m.cells for m in self.mechanisms.values()) + 1
             counts = np.bincount(truth, minlength=minlength).astype(np.int64)
             counts[0] += asked.outside
-            self._closed(
+            context.closed(
                 Query(
                     self.name,
                     number,
@@ -174,7 +178,7 @@ class Campaign:
                             estimate,
                             surveys[name].std_error(counts),
                             rounds,
-                            name in self._publications,
+                            name in self.publications,
                             surveys[name].paired,
                         )
                         for name, (estimate, rounds) in answers.items()
@@ -187,81 +191,85 @@ class Campaign:
         self, env: simpy.Environment, number: int, question: SpeedQuestion
     ) -> Generator[simpy.Event, None, None]:
         """Ask for cell and speed at one moment, the moment of truth: all devices asked are present, none has left."""
-        asked_s = self._schedule.start_s + (number - 1) * self._schedule.every_s + self._schedule.round_gap_s
-        yield after_traffic(env, self._clock.ticks(asked_s))
-        self._engine.advance()
-        with self._stopwatch.phase("sensing"):
-            totals, places, outside = self._engine.totals(), self._engine.places(), self._population.outside
+        context = self.context
+        asked_s = self.schedule.start_s + (number - 1) * self.schedule.every_s + self.schedule.round_gap_s
+        yield after_traffic(env, context.clock.ticks(asked_s))
+        context.engine.advance()
+        with context.stopwatch.phase("sensing"):
+            totals, places, outside = context.engine.totals(), context.engine.places(), context.population.outside
             vehicles = self._select_devices(places)
-            cells, speeds = self._cells_of(places)[vehicles], self._engine.speeds()[vehicles]
-        vocabulary = self._mechanisms[question.mechanism]
-        with self._stopwatch.phase("protocol"):
+            cells, speeds = context.cells_of(places)[vehicles], context.engine.speeds()[vehicles]
+        vocabulary = self.mechanisms[question.mechanism]
+        with context.stopwatch.phase("protocol"):
             values, theory, account = survey_speeds(
                 question,
                 cells=cells,
                 speeds=speeds,
                 outside=outside,
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
-                channel=self._channel,
+                channel=context.channel,
                 sending=Transmission(
                     TRUTH_MOMENT,
-                    self._clock.seconds(env.now),
-                    self._schedule.deadline_s,
-                    self._deployment.route(1, vocabulary),
+                    context.clock.seconds(env.now),
+                    self.schedule.deadline_s,
+                    self.deployment.route(1, vocabulary),
                 ),
-                noise=self._streams.of("channel", question.mechanism, self.name, number),
-                draws=self._streams.of("release", question.mechanism, self.name, number),
+                noise=context.streams.of("channel", question.mechanism, self.name, number),
+                draws=context.streams.of("release", question.mechanism, self.name, number),
             )
-        moment_s = self._clock.seconds(env.now)
-        yield after_traffic(env, env.now + self._clock.ticks(self._schedule.deadline_s))
+        moment_s = context.clock.seconds(env.now)
+        yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
         counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
         counts[0] += outside
         answer = Answer(question.mechanism, values, theory, [account], published=True)
-        self._closed(Query(self.name, number, moment_s, moment_s, counts, totals, [answer], question.statistic))
+        context.closed(Query(self.name, number, moment_s, moment_s, counts, totals, [answer], question.statistic))
 
     def _select_devices(self, places: VehicleStates) -> npt.NDArray[np.int64]:
         """Return the participating vehicles that are asked: on the road, waiting, and parked if parked ones answer."""
-        willing = self._population.takes_part[: len(places)] & (places.state != State.ABSENT)
-        if not self._population.parked_answer:
+        willing = self.context.population.takes_part[: len(places)] & (places.state != State.ABSENT)
+        if not self.context.population.parked_answer:
             willing = willing & (places.state != State.ARRIVED)
         return np.flatnonzero(willing)
 
     def _survey(
         self, name: str, vehicles: npt.NDArray[np.int64], asked: QueriedDevices, number: int, targets: Targets | None
     ) -> Survey:
-        outside = self._population.outside if self._population.answers == "reports" else 0
-        fleet = len(self._population.takes_part)
+        context = self.context
+        outside = context.population.outside if context.population.answers == "reports" else 0
+        fleet = len(context.population.takes_part)
         devices = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
         return Survey(
-            self._mechanisms[name],
+            self.mechanisms[name],
             asked=asked,
-            answers=self._population.answers,
-            channel=self._channel,
-            deadline_s=self._schedule.deadline_s,
-            deployment=self._deployment,
+            answers=context.population.answers,
+            channel=context.channel,
+            deadline_s=self.schedule.deadline_s,
+            deployment=self.deployment,
             draws=Draws(
-                coins=self._streams.of("coins", name, self.name, number),
-                noise=self._streams.of("channel", name, self.name, number),
-                parties=self._streams.of("parties", name, self.name, number),
-                release=self._streams.of("release", name, self.name, number),
-                handles=self._streams.of("handles", name, self.name, number),
+                coins=context.streams.of("coins", name, self.name, number),
+                noise=context.streams.of("channel", name, self.name, number),
+                parties=context.streams.of("parties", name, self.name, number),
+                release=context.streams.of("release", name, self.name, number),
+                handles=context.streams.of("handles", name, self.name, number),
             ),
-            remember=lambda batch: self._memories.of(name, devices[batch]),
-            publication=self._publications.get(name),
+            remember=lambda batch: context.memories.of(name, devices[batch]),
+            publication=self.publications.get(name),
             targets=targets,
         )
 
     def _select_targets(self, vehicles: npt.NDArray[np.int64], number: int) -> Targets | None:
         """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""
-        if self._targets == 0:
+        if self.targets == 0:
             return None
-        fleet = len(self._population.takes_part)
-        rank = fleet_order(self._streams, fleet)[vehicles]
-        return Targets(number, vehicles, rank, self._targets, fleet - self._corrupted)
+        fleet = len(self.context.population.takes_part)
+        rank = fleet_order(self.context.streams, fleet)[vehicles]
+        return Targets(number, vehicles, rank, self.targets, fleet - self.context.corrupted)
 
     def _apply_churn(self, present: Respondents, *, rng: np.random.Generator) -> Respondents:
         """Return the devices of `present` that remain after churn; a device that left does not return in this query."""
-        if self._channel.churn == 0.0:
+        if self.context.channel.churn == 0.0:
             return present
-        stays = rng.random(len(present.vehicles)) >= self._channel.churn
-        return Respondents(present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - self._channel.churn)))
+        stays = rng.random(len(present.vehicles)) >= self.context.channel.churn
+        return Respondents(
+            present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - self.context.channel.churn))
+        )

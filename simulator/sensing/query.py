@@ -1,17 +1,148 @@
-"""Query: one closed query, its ground truth and each mechanism's estimate."""
+"""Query: the devices that are asked, what they keep between queries, when they are asked, and the answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.local import Estimate
+from mechanisms.local import Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.sensing.report_recorder import RecordedReports
+from simulator.streams import Streams
 from simulator.traffic.vehicle_states import Totals
+
+Answers = Literal["auto", "reports", "counts"]
+"""How answers are simulated: "reports", every device one by one; "counts", all through `sample_counts`; "auto",
+vehicles one by one and devices outside through `sample_counts`."""
+
+
+@dataclass(frozen=True)
+class QueriedDevices:
+    """The devices of one query, fixed at round one's moment.
+
+    Attributes
+    ----------
+    vehicles
+        The number of vehicles asked.
+    outside
+        The number of further devices asked that are in no cell (the papers' No population).
+    """
+
+    vehicles: int
+    outside: int
+
+    @property
+    def devices(self) -> int:
+        """All devices asked."""
+        return self.vehicles + self.outside
+
+
+@dataclass(frozen=True, eq=False)
+class Respondents:
+    """The devices still present to answer at a moment.
+
+    Attributes
+    ----------
+    vehicles
+        (vehicles,) bool: whether each vehicle is present.
+    outside
+        The number of outside devices present; always the first ones.
+    """
+
+    vehicles: npt.NDArray[np.bool_]
+    outside: int
+
+    @property
+    def devices(self) -> int:
+        """All devices that answer."""
+        return int(np.count_nonzero(self.vehicles)) + self.outside
+
+
+@dataclass(frozen=True)
+class QueriedPopulation:
+    """The devices that can be asked.
+
+    Attributes
+    ----------
+    takes_part
+        (vehicles,) bool, drawn once for each vehicle.
+    outside
+        The number of devices asked that are in no cell.
+    parked_answer
+        Whether vehicles that have arrived are asked.
+    answers
+        Whether devices are simulated one by one or by counts.
+    """
+
+    takes_part: npt.NDArray[np.bool_]
+    outside: int = 0
+    parked_answer: bool = False
+    answers: Answers = "auto"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The times at which a campaign asks.
+
+    Attributes
+    ----------
+    start_s, every_s
+        Time of round one of the first query, and seconds from one query to the next.
+    queries
+        The number of queries.
+    round_gap_s
+        Seconds between two rounds.
+    deadline_s
+        Seconds a round stays open after it is asked.
+    """
+
+    start_s: float
+    every_s: float
+    queries: int
+    round_gap_s: float
+    deadline_s: float
+
+
+class Memories:
+    """Enrols all devices of the run once for each mechanism, when its memory is first requested.
+
+    Most mechanisms keep nothing. A memoised mechanism keeps the bits that protect a device over many queries; it would
+    not protect any device if it drew new bits in each query.
+
+    Parameters
+    ----------
+    mechanisms
+        By name. Memory that is not `NoMemory` must take an array of indices, `memory[indices]`.
+    devices
+        The number of devices: vehicles of the run, followed by the devices outside that answer one by one.
+    streams
+        The random generators of the run.
+    """
+
+    def __init__(self, mechanisms: Mapping[str, LocalMechanism], *, devices: int, streams: Streams) -> None:
+        self._mechanisms, self._devices, self._streams = mechanisms, devices, streams
+        self._kept: dict[str, Any] = {}
+
+    def of(self, name: str, devices: npt.NDArray[np.int64]) -> Any:  # a mechanism's memory is its own
+        """Return the memory of these devices for mechanism `name`.
+
+        Parameters
+        ----------
+        name
+            A mechanism of the run.
+        devices
+            (n,) int64 device numbers: the vehicle's own number, or, for an outside device, its own number plus the
+            number of vehicles.
+        """
+        if name not in self._kept:
+            rng = self._streams.of("memory", name)
+            self._kept[name] = self._mechanisms[name].enrol(self._devices, rng=rng)
+        kept = self._kept[name]
+        return NoMemory(len(devices)) if isinstance(kept, NoMemory) else kept[devices]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
 from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
-from simulator.sensing.participants import Answers, QueriedDevices, Respondents
+from simulator.sensing.query import Answers, QueriedDevices, Respondents
 from simulator.sensing.report_recorder import RecordedReports, Recorder, Targets
 
 IntArray = npt.NDArray[np.int64]

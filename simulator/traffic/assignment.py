@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.optimize import brentq
 
 from simulator.roads.errors import RoadsError
 from simulator.roads.links import Links
@@ -305,6 +304,7 @@ def _conjugate(volume: FloatArray, before: FloatArray | None, loaded: FloatArray
 
 def _best_step(bpr: Bpr, volume: FloatArray, way: FloatArray) -> float:
     """Return the step along `way`, 0 to 1, that minimizes Beckmann's objective: where its slope is 0."""
+    from scipy.optimize import brentq  # noqa: PLC0415 - half a second, for comparisons with published flows only
 
     def slope(step: float) -> float:
         # Rounding must not turn a volume of 0 into a negative volume.

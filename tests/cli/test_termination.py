@@ -64,7 +64,7 @@ def test_ctrl_c_while_the_command_line_is_imported(tmp_path):
 def test_an_exit_that_a_library_discards_is_repeated_but_not_while_cleaning_up(tmp_path):
     script = (
         "import os, signal, time\n"
-        "from simulator.termination import one_line_exit\n"
+        "from simulator.cli.termination import one_line_exit\n"
         "with one_line_exit():\n"
         "    try: os.kill(os.getpid(), signal.SIGTERM)\n"
         "    except BaseException: pass\n"

@@ -19,7 +19,6 @@ from simulator.experiment.memory import estimate
 from simulator.files import memory
 from simulator.files.errors import FaultsError
 from simulator.files.text_table import check_parquet
-from simulator.streams import Streams
 
 GB = 10**9
 
@@ -69,7 +68,7 @@ def test_many_counts_and_cells_are_no_fault_where_memory_suffices(available):
     run("tiny", overrides=["population.outside=1e9"])
     for overrides in (["traffic.vehicles=1e7"], ["cells.size_m=0.5"]):
         scenario = scenarios.load("tiny", overrides=overrides)
-        RunComponents.build(scenario, streams=Streams(1))
+        RunComponents.build(scenario)
 
 
 def test_who_says_yes_goes_on(available):
@@ -82,7 +81,7 @@ def test_who_says_yes_goes_on(available):
 
 def test_a_long_run_is_a_note():
     scenario = scenarios.load("tiny", overrides=["traffic.step_s=0.0001"])
-    (note,) = [note for note in RunComponents.build(scenario, streams=Streams(1)).notes if "steps" in note]
+    (note,) = [note for note in RunComponents.build(scenario).notes if "steps" in note]
     assert "3,000,000 steps" in note
 
 
@@ -141,7 +140,7 @@ def test_the_estimate_is_within_a_factor_of_two_of_what_a_run_takes(tmp_path, na
         subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
     )
     scenario = scenarios.load(name, overrides=overrides)
-    parts = RunComponents.build(scenario, streams=Streams(scenario.seed))
+    parts = RunComponents.build(scenario)
     needed = libraries + sum(part.nbytes for part in estimate(scenario, parts.city, parts.mechanisms))
     print(f"{name}: estimate {needed / 1e6:.0f} MB, measured {measured / 1e6:.0f} MB, ratio {needed / measured:.2f}")  # noqa: T201 - for the report
     assert 0.5 <= needed / measured <= 2.0

@@ -68,7 +68,7 @@ def checked(file: Path) -> scenarios.Scenario:
     """Do what `scenarios check` does."""
     scenario = scenarios.load(file)
     streams = Streams(scenario.seed)
-    parts = RunComponents.build(scenario, streams=streams)
+    parts = RunComponents.build(scenario)
     check_demand(scenario, parts.city, streams=streams)
     if scenario.traffic.engine == "sumo":
         try:

@@ -9,10 +9,9 @@ import simpy
 
 from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.trusted import Trusted
-from simulator.sensing.campaign import Campaign
+from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.channel import Channel
-from simulator.sensing.device_state import Memories
-from simulator.sensing.participants import QueriedPopulation, Schedule
+from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -38,10 +37,7 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
     env = simpy.Environment()
     engine.start(env)
     closed = []
-    Campaign(
-        "c",
-        schedule=schedule,
-        mechanisms=mechanisms or EVERYONE,
+    context = SensingContext(
         engine=engine,
         clock=Clock(1.0),
         cells_of=cells_of,
@@ -51,11 +47,17 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
             parked_answer=parked,
         ),
         channel=Channel(churn=churn),
-        deployment=Trusted(),
         memories=Memories(mechanisms or EVERYONE, devices=10 + outside, streams=Streams(seed)),
         streams=Streams(seed),
         stopwatch=Stopwatch(),
         closed=closed.append,
+    )
+    Campaign(
+        "c",
+        context,
+        schedule=schedule,
+        mechanisms=mechanisms or EVERYONE,
+        deployment=Trusted(),
     ).start(env)
     env.run(until=until)
     return closed

@@ -17,10 +17,9 @@ from mechanisms.local import NoPrivacy
 from simulator.aggregation.trusted import Trusted
 from simulator.experiment.run import run_scenario
 from simulator.roads import build_grid
-from simulator.sensing.campaign import Campaign
+from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.channel import Channel, Transmission
-from simulator.sensing.device_state import Memories
-from simulator.sensing.participants import QueriedPopulation, Schedule
+from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.sensing.speed_survey import SpeedQuestion, _widened, survey_speeds
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
@@ -52,10 +51,7 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
     engine.start(env)
     closed = []
     mechanisms = {"baseline": NoPrivacy(cells=2)}
-    Campaign(
-        "speeds",
-        schedule=Schedule(start_s, 0.0, 1, gap_s, 1.0),
-        mechanisms=mechanisms,
+    context = SensingContext(
         engine=engine,
         clock=Clock(1.0),
         cells_of=lambda places: (places.link + 1).astype(np.int32),
@@ -65,11 +61,17 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
             parked_answer=parked,
         ),
         channel=Channel(churn=churn),
-        deployment=Trusted(),
         memories=Memories(mechanisms, devices=3, streams=Streams(1)),
         streams=Streams(1),
         stopwatch=Stopwatch(),
         closed=closed.append,
+    )
+    Campaign(
+        "speeds",
+        context,
+        schedule=Schedule(start_s, 0.0, 1, gap_s, 1.0),
+        mechanisms=mechanisms,
+        deployment=Trusted(),
         speeds=asked,
     ).start(env)
     env.run(until=200)

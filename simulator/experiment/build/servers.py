@@ -14,7 +14,7 @@ from simulator.aggregation.verifiable_shares import EncodingRule
 from simulator.experiment.build.constructors import constructor_of
 from simulator.sensing.campaign import moments_of
 from simulator.sensing.channel import Channel, Latency, Outage
-from simulator.sensing.participants import QueriedPopulation, Schedule
+from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
 
 FEW_PARTIES = 8

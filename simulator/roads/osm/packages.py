@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.extras import import_extra
+from simulator.files.extras import import_extra
 from simulator.roads.errors import RoadsError
 
 

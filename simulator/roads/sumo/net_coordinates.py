@@ -11,7 +11,7 @@ import numpy as np
 import pyproj
 from pyproj.exceptions import CRSError
 
-from simulator.extras import import_extra
+from simulator.files.extras import import_extra
 from simulator.roads.errors import RoadsError
 from simulator.roads.projection import crs_about, parsed_crs
 from simulator.roads.schema import crs_faults

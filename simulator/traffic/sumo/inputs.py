@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from simulator.extras import import_extra, record_extra
+from simulator.files.extras import import_extra, record_extra
 from simulator.files.xml_elements import elements_of
 from simulator.traffic.demand.sumo_file import number, seconds
 from simulator.traffic.errors import TrafficError

@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from simulator.extras import import_extra
 from simulator.files.compressed_io import JSON_TIMES, opened
+from simulator.files.extras import import_extra
 from simulator.files.text_table import check_parquet
 from simulator.files.xml_elements import elements_of
 from simulator.traffic.errors import TrafficError

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import shapely
 from leuvenmapmatching.map.inmem import InMemMap
 
-from simulator.extras import import_extra
+from simulator.files.extras import import_extra
 from simulator.roads import RoadNetwork
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Tracks

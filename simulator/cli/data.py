@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from simulator.datasets.check import FileCheck
     from simulator.datasets.manifest import DataFile, DataSet
 
-data_app = typer.Typer(help="Data sets: list, check, fetch.", no_args_is_help=True)
+app = typer.Typer(help="Data sets: list, check, fetch.", no_args_is_help=True, add_completion=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 
 
-@data_app.command("list")
+@app.command("list")
 def list_data(*, as_json: Json = False) -> None:
     """List the known data sets, and what of them is under CROWDVEIL_DATA; exit code 0 even where nothing is."""
     from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  imports wait until needed
@@ -35,7 +35,7 @@ def list_data(*, as_json: Json = False) -> None:
         typer.echo("CROWDVEIL_DATA is not set or names no folder, so only the samples are there.", err=True)
 
 
-@data_app.command("check")
+@app.command("check")
 def check_data(
     folders: Annotated[
         list[str] | None, typer.Argument(metavar="[FOLDER]…", help="Data sets; all that are there if none is named.")
@@ -76,7 +76,7 @@ def check_data(
         raise DatasetError(faults)
 
 
-@data_app.command("fetch")
+@app.command("fetch")
 def fetch_data(
     folders: Annotated[list[str], typer.Argument(metavar="FOLDER…", help="Data sets, or one file: FOLDER/FILE.")],
     *,

@@ -12,7 +12,10 @@ from rich.text import Text
 from mechanisms.planning import Plan, PlannedClaim, Planning, Target
 from simulator.reporting.formatting import counted, listed, number, parameter, related, whole
 
+app = typer.Typer(add_completion=False)
 
+
+@app.command()
 def plan(
     *,
     cells: Annotated[int, typer.Option(help="Cells V.")],

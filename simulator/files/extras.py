@@ -1,12 +1,21 @@
-"""Optional packages, imported when a format or an engine needs one."""
+"""Installed packages: the own version, and optional packages, imported when a format or an engine needs one."""
 
 import importlib
 from contextvars import ContextVar
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from simulator.files.errors import FaultsError
 
 _taking_part: ContextVar[set[str] | None] = ContextVar("_taking_part", default=None)
+
+
+def own_version() -> str:
+    """Return crowdveil's version, "unknown" if it is not installed."""
+    try:
+        return version("crowdveil")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def record_extras() -> set[str]:

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simulator.cli.common import Reference, load_scenario
+
 if TYPE_CHECKING:
     from scenarios import Scenario
     from simulator.roads import RoadNetwork
 
-roads_app = typer.Typer(help="Roads of a scenario: show, export.", no_args_is_help=True)
+app = typer.Typer(help="Roads of a scenario: show, export.", no_args_is_help=True, add_completion=False)
 
-Reference = Annotated[str, typer.Argument(metavar="SCENARIO", help="A shipped name or a file.")]
+
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="A.B=V", help="Change a value: roads.project_to=EPSG:32610")
 ]
@@ -27,10 +29,10 @@ class Format(StrEnum):
     SUMO = "sumo"
 
 
-@roads_app.command("show")
+@app.command("show")
 def show_roads(scenario: Reference, *, set_: Overrides = None) -> None:
     """Print how large a scenario's roads are, and what was filled in, dropped or doubted in reading them."""
-    checked = _load(scenario, set_)
+    checked = load_scenario(scenario, set_)
     roads, notes = _build(checked)
     zones = {data["zone"] for _, data in roads.graph.nodes(data=True) if "zone" in data}
     west, south, east, north = roads.bounds
@@ -53,7 +55,7 @@ def show_roads(scenario: Reference, *, set_: Overrides = None) -> None:
         typer.echo(f"note: {note}")
 
 
-@roads_app.command("export")
+@app.command("export")
 def export_roads(
     scenario: Reference,
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A file for geopackage; a folder for the others.")],
@@ -65,7 +67,7 @@ def export_roads(
     """Write a scenario's roads: all files, or none."""
     from simulator.roads import RoadsError, writers  # noqa: PLC0415  # imports wait until needed: `--help` is at once
 
-    roads, notes = _build(_load(scenario, set_))
+    roads, notes = _build(load_scenario(scenario, set_))
     write = {
         Format.GMNS: writers.write_gmns,
         Format.GEOPACKAGE: writers.write_geopackage,
@@ -80,16 +82,6 @@ def export_roads(
         typer.echo(f"crowdveil: {error}", err=True)
         raise typer.Exit(2) from None
     typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_.value}")
-
-
-def _load(scenario: str, overrides: list[str] | None) -> "Scenario":
-    import scenarios  # noqa: PLC0415  # imports wait until needed
-    from simulator.experiment.provenance import outside_note  # noqa: PLC0415
-
-    checked = scenarios.load(scenario, overrides=tuple(overrides or ()))
-    if outside := checked.files_outside():
-        typer.echo(outside_note(outside), err=True)
-    return checked
 
 
 def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[str]]":

@@ -1,0 +1,40 @@
+"""The command line: `crowdveil`. Every command is in the module of its name, which is imported when it is called."""
+
+import sys
+
+from simulator.cli.termination import one_line_exit
+
+with one_line_exit():  # Ctrl-C while these are imported
+    from simulator.cli.commands import app, print_version
+
+__all__ = ["app", "main"]
+
+_USER_ERRORS = (
+    ("scenarios", "ScenarioError"),
+    ("mechanisms.parameter", "ParameterError"),
+    ("simulator.cli.check", "MechanismError"),
+    ("simulator.datasets.errors", "DatasetError"),
+    ("simulator.experiment.run_directory", "DirectoryError"),
+    ("simulator.reporting", "UnfinishedRunError"),
+    ("simulator.reproduction.errors", "ReproductionError"),
+)
+"""Errors that the user can correct: module and class. Modules that are not imported have raised none."""
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one message and exit code 2, Ctrl-C in 130."""
+    with one_line_exit():
+        try:
+            if sys.argv[1:] == ["--version"]:
+                print_version()  # at once: to parse options, typer imports pydantic
+            else:
+                app()
+        except ValueError as error:
+            imported = [(sys.modules[module], name) for module, name in _USER_ERRORS if module in sys.modules]
+            if not isinstance(error, tuple(getattr(module, name) for module, name in imported)):
+                raise
+            sys.stderr.write(f"crowdveil: {error}\n")
+            sys.exit(2)
+        except MemoryError as error:  # what an estimate let pass, or the user with --yes
+            sys.stderr.write(f"crowdveil: memory does not suffice: {error}\n".replace(": \n", "\n"))
+            sys.exit(2)

@@ -1,0 +1,5 @@
+"""`python -m simulator.cli`: the command line without the installed program."""
+
+from simulator.cli import main
+
+main()

@@ -1,0 +1,123 @@
+"""The commands of `crowdveil` by name. Their help lists them without importing them, so that it appears at once."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from simulator.files.extras import own_version
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+
+
+class Listed(NamedTuple):
+    """A command as the help of `crowdveil` lists it.
+
+    Attributes
+    ----------
+    module
+        The module whose `app` holds the command.
+    summary
+        First line of the command's own help.
+    """
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "run": Listed("simulator.cli.run", "Simulate a scenario and write its run directory, report included."),
+    "report": Listed("simulator.cli.run", "Write report.html of a finished run again."),
+    "reproduce": Listed(
+        "simulator.cli.reproduce",
+        "Compute the papers' tables and figures anew, published beside computed; exit code 0 even where they differ.",
+    ),
+    "check": Listed("simulator.cli.check", "Check that a mechanism keeps every promise; exit code 1 if it does not."),
+    "plan": Listed(
+        "simulator.cli.plan", "Find each mechanism's parameters that meet a privacy or an error, or say why none do."
+    ),
+    "scenarios": Listed("simulator.cli.scenarios", "Scenario files: list, show, new, check, schema."),
+    "data": Listed("simulator.cli.data", "Data sets: list, check, fetch."),
+    "roads": Listed("simulator.cli.roads", "Roads of a scenario: show, export."),
+}
+
+
+@contextmanager
+def notice(what: str) -> Iterator[None]:
+    """Show on standard error, if it is a terminal, what happens in the block; rich would take too long to import."""
+    line = f"crowdveil: {what} …" if sys.stderr is not None and sys.stderr.isatty() else ""
+    sys.stderr.write(line)
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write(f"\r{' ' * len(line)}\r" if line else "")
+        sys.stderr.flush()
+
+
+class LazyGroup(TyperGroup):
+    """A group that imports the module of a command when the command is called."""
+
+    def format_help(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """Write plain text: importing rich for the boxes of typer takes longer than all else."""
+        super(TyperGroup, self).format_help(ctx, formatter)
+
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """List the commands with their whole summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
+
+    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
+        """Return the name of the command called, the command itself, and its arguments."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        if name is None:
+            return None, listed, rest
+        with nullcontext() if "--quiet" in rest else notice(f"loading {name}"):
+            return name, load_command(name), rest
+
+
+def load_command(name: str) -> "Command":
+    """Import the module of a command and return the command."""
+    found = get_command(import_module(COMMANDS[name].module).app)
+    return found.commands.get(name, found) if isinstance(found, TyperGroup) else found
+
+
+app = typer.Typer(
+    name="crowdveil",
+    cls=LazyGroup,
+    help="Simulate vehicular crowdsourcing under a privacy protocol: how good is the traffic picture, and what does "
+    "each party learn about a driver?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def crowdveil(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+) -> None:
+    """Answer options that need no command."""
+    if version:
+        print_version()
+        raise typer.Exit
+
+
+def print_version() -> None:
+    """Print the version of crowdveil."""
+    typer.echo(f"crowdveil {own_version()}")
+
+
+def _listed() -> None:
+    """Do nothing: the command of this name is imported when it is called."""
+
+
+for _name, _command in COMMANDS.items():
+    app.command(_name, help=_command.summary)(_listed)

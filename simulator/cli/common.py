@@ -1,0 +1,67 @@
+"""Arguments, options and steps that several commands share."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import scenarios
+from scenarios import Scenario
+
+Reference = Annotated[str, typer.Argument(metavar="SCENARIO", help="A shipped name or a file.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="A.B=V", help="Change a value, list items by name or index: mechanisms.sampling.sampling=0.3"
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Go on where memory may not suffice.")]
+Seed = Annotated[int | None, typer.Option(help="Instead of the scenario's.", min=0)]
+AllowPlugins = Annotated[
+    bool, typer.Option("--allow-plugins", help="Import the classes the scenario names; CROWDVEIL_ALLOW_PLUGINS=1 too.")
+]
+Untrusted = Annotated[
+    bool,
+    typer.Option(
+        "--untrusted",
+        help="Refuse plug-ins, engine sumo, and files outside the scenario's folder and CROWDVEIL_DATA; "
+        "CROWDVEIL_UNTRUSTED=1 too.",
+    ),
+]
+
+
+MOST_NAMED = 5
+
+
+def load_scenario(
+    reference: str,
+    overrides: list[str] | None = None,
+    *,
+    seed: int | None = None,
+    allow_plugins: bool = False,
+    untrusted: bool = False,
+) -> Scenario:
+    """Read a scenario, and print which files outside its folder it reads."""
+    scenario = scenarios.load(
+        reference, overrides=tuple(overrides or ()), seed=seed, allow_plugins=allow_plugins, untrusted=untrusted
+    )
+    print_files_outside(scenario.files_outside())
+    if scenario.permissions.allow_plugins:
+        find_own_modules()
+    return scenario
+
+
+def print_files_outside(files: Sequence[object]) -> None:
+    """Print which files outside the scenario's and the data folder are read; if there are many, the first few."""
+    if files:
+        more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
+        named = ", ".join(map(str, files[:MOST_NAMED]))
+        typer.echo(f"note: reads outside the scenario's folder and CROWDVEIL_DATA: {named}{more}", err=True)
+
+
+def find_own_modules() -> None:
+    """Let modules in the working directory be imported: a user's own are there."""
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)

@@ -1,0 +1,31 @@
+"""`crowdveil reproduce`: its options."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME|all]", help="An entry, or all; without it, the list.", show_default=False),
+    ] = None,
+    *,
+    list_: Annotated[bool, typer.Option("--list", help="List names, papers and titles; compute nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON alone; no page unless --out is given.")] = False,
+    seed: Annotated[int, typer.Option(help="Of everything drawn.", min=0)] = 1,
+    out: Annotated[Path | None, typer.Option(help="The HTML page; runs/reproduce-NAME.html if not given.")] = None,
+) -> None:
+    """Compute the papers' tables and figures anew, published beside computed; exit code 0 even where they differ."""
+    from simulator.reproduction import command  # noqa: PLC0415  - slow to import, and not needed for help
+
+    if name is not None and not list_:
+        command.reproduce(name, seed=seed, as_json=json, out=out)
+        return
+    command.print_list(as_json=json)
+    if not list_:
+        typer.echo("crowdveil reproduce NAME computes one, crowdveil reproduce all every one.", err=True)

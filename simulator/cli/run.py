@@ -1,0 +1,70 @@
+"""`crowdveil run` and `crowdveil report`: simulate a scenario, and write the report of a run."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from simulator.cli.commands import notice
+from simulator.cli.common import (
+    AllowPlugins,
+    Overrides,
+    Reference,
+    Seed,
+    Untrusted,
+    Yes,
+    load_scenario,
+    print_files_outside,
+)
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def run(
+    scenario: Reference,
+    *,
+    set_: Overrides = None,
+    seed: Seed = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory; if not given, runs/NAME-SEED, else runs/NAME-SEED-2, …")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run there.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    allow_plugins: AllowPlugins = False,
+    untrusted: Untrusted = False,
+    yes: Yes = False,
+) -> None:
+    """Simulate a scenario and write its run directory, report included."""
+    checked = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
+    # Imported only here: a scenario with a fault is refused before, and the user sees that something happens.
+    with nullcontext() if quiet else notice("loading the simulator"):
+        from simulator.experiment.provenance import files_outside  # noqa: PLC0415 - see above
+        from simulator.experiment.run import run_scenario  # noqa: PLC0415 - see above
+        from simulator.experiment.run_directory import check_free, link_latest  # noqa: PLC0415 - see above
+        from simulator.files.memory import permitting  # noqa: PLC0415 - see above
+        from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415 - see above
+
+    directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
+    numbered = out is None and not overwrite
+    check_free(directory, overwrite=overwrite, numbered=numbered)
+    with permitting(yes), nullcontext() if quiet else Progress() as progress:
+        result = run_scenario(checked, progress=progress)
+        directory = result.save(directory, overwrite=overwrite, numbered=numbered, render=write_report)
+        if directory.parent.resolve() == Path("runs").resolve():
+            link_latest(directory)
+    named_by_files = {*result.facts["files_outside"]} - {*files_outside(checked)}
+    print_files_outside(sorted(named_by_files))
+    if not quiet:
+        print_summary(directory)
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A finished run.")],
+) -> None:
+    """Write report.html of a finished run again."""
+    from simulator.reporting import write_report  # noqa: PLC0415 - `run` imports it later
+
+    typer.echo(write_report(directory))

@@ -1,0 +1,99 @@
+"""`crowdveil scenarios`: list, show, check and write scenario files, and print their schema."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import scenarios
+from scenarios.references import PLUGIN_REFUSAL
+from simulator.cli.common import AllowPlugins, Overrides, Reference, Seed, Untrusted, Yes, load_scenario
+
+app = typer.Typer(help="Scenario files: list, show, new, check, schema.", no_args_is_help=True, add_completion=False)
+
+
+@app.command("list")
+def list_scenarios() -> None:
+    """List the shipped scenarios."""
+    shipped = scenarios.shipped()
+    width = max(len(item.name) for item in shipped)
+    for item in shipped:
+        typer.echo(f"{item.name:<{width}}  {item.description}")
+
+
+@app.command("show")
+def show_scenario(
+    scenario: Reference,
+    *,
+    set_: Overrides = None,
+    seed: Seed = None,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="As the simulator reads it, defaults filled in.")
+    ] = False,
+) -> None:
+    """Print a scenario: the file with its comments, or as resolved."""
+    if resolved or set_ or seed is not None:
+        checked = scenarios.load(scenario, overrides=tuple(set_ or ()), seed=seed)
+        typer.echo(scenarios.dump(checked), nl=False)
+    else:
+        typer.echo(scenarios.source_text(scenario), nl=False)
+
+
+@app.command("check")
+def check_scenario(
+    scenario: Reference,
+    *,
+    set_: Overrides = None,
+    seed: Seed = None,
+    allow_plugins: AllowPlugins = False,
+    untrusted: Untrusted = False,
+    yes: Yes = False,
+) -> None:
+    """Check a scenario, its data and its city without running it; say all that is wrong."""
+    from simulator.experiment.build import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.experiment.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.files.memory import permitting  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.streams import Streams  # noqa: PLC0415 - slow, and needed by this command alone
+
+    given = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
+    checked, left_out = given.without_unpermitted()
+    for name in left_out:
+        what = f"mechanisms.{name} was not checked, nor was what depends on it"
+        typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
+    streams = Streams(checked.seed)
+    with permitting(yes):
+        parts = RunComponents.build(checked)
+        city = parts.city
+        planned = check_demand(checked, city, streams=streams)
+    notes = [*city.notes, *parts.refinements.notes, *parts.notes]
+    notes += [note for release in parts.releases.values() for note in release.notes]
+    notes += planned.notes if planned else ()
+    # Doubts are among the notes too; each sentence is printed once, and names files as a run's report does.
+    said = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]
+    for note in dict.fromkeys(said):
+        typer.echo(f"note: {note}", err=True)
+    announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
+    vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
+    typer.echo(
+        f"{checked.name}: {city.roads if city.has_roads else 'no roads'}, {city.cells.count:,} cells, {vehicles}, "
+        f"{len(checked.campaigns)} campaign(s), mechanisms {', '.join(parts.mechanisms) or 'none'}"
+    )
+
+
+@app.command("new")
+def new_scenario(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Written; there must be no such file yet.")],
+) -> None:
+    """Write a commented scenario of your own to start from."""
+    scenarios.write_template(file)
+    name = shlex.quote(str(file))
+    typer.echo(f"{file} is written: crowdveil scenarios check {name} checks it, crowdveil run {name} runs it")
+
+
+@app.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of scenario files."""
+    typer.echo(json.dumps(scenarios.schema(), indent=2, ensure_ascii=False))

@@ -1,0 +1,27 @@
+"""The overview of commands, which is printed without importing them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from simulator.cli.commands import COMMANDS, load_command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_summary_of_a_command_is_the_first_line_of_its_help(name):
+    assert load_command(name).help.splitlines()[0] == COMMANDS[name].summary
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_import_no_library_of_a_run(option):
+    heavy = ["numpy", "pydantic", "pandas", "numba", "scipy", "geopandas", "scenarios", "mechanisms"]
+    code = (
+        f"import sys; sys.argv = ['crowdveil', {option!r}]\n"
+        "from simulator.cli import main\n"
+        "try: main()\n"
+        f"finally: sys.stderr.write(' '.join(name for name in {heavy} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "crowdveil" in done.stdout
+    assert done.stderr == ""
