@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simulator.datasets.check import check_file
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.manifest import DataFile, DataSet, Loader, folder_of, read_manifest
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
 
     Raises
     ------
-    DatasetError
+    InputError
         If the data set is unknown, its files are missing (the message states how to get them), it has no table, or its
         content is invalid.
     """
@@ -67,9 +67,7 @@ def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
     known = read_manifest().data_set(folder)
     names = [file] if file is not None else list(known.main or known.names[:1])
     if not names:
-        raise DatasetError(
-            [f"{folder}: its files are not listed, so it has no loader. To get it: {known.how_to_obtain}"]
-        )
+        raise InputError([f"{folder}: its files are not listed, so it has no loader. To get it: {known.how_to_obtain}"])
     parts, notes = [], []
     for name in names:
         part, said = _read(known, known.file(name))
@@ -83,15 +81,15 @@ def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
 def _read(known: DataSet, file: DataFile) -> "tuple[pd.DataFrame, list[str]]":
     """Read one file, and add a note if it differs from the manifest."""
     if file.loader is None:
-        raise DatasetError([f"{known.folder}/{file.name}: it has no table: {file.about}"])
+        raise InputError([f"{known.folder}/{file.name}: it has no table: {file.about}"])
     try:
         folder = folder_of(known.folder)
-    except DatasetError as error:
-        raise DatasetError([f"{known.folder}/{file.name}: {error}. To get it: {known.how_to_obtain}"]) from None
+    except InputError as error:
+        raise InputError([f"{known.folder}/{file.name}: {error}. To get it: {known.how_to_obtain}"]) from None
     path = folder / file.name
     check = check_file(known, file, folder)
     if check.state == "missing":
-        raise DatasetError([f"{check} (looked in {folder}). To get it: {known.how_to_obtain}"])
+        raise InputError([f"{check} (looked in {folder}). To get it: {known.how_to_obtain}"])
     frame, notes = reader_of(file.loader)(path)
     return frame, [*notes, *([f"{path}: not the manifest's file: {check.detail}"] if check.state == "differs" else [])]
 
@@ -102,7 +100,7 @@ def reader_of(loader: Loader) -> Read:
     Returns
     -------
     callable
-        Takes a path, and returns a table and notes; raises `DatasetError`.
+        Takes a path, and returns a table and notes; raises `InputError`.
     """
     module, _, name = LOADERS[loader].partition(":")
     read: Read = getattr(import_module(f"{_ROOM}.{module}"), name)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
 from simulator.files.compressed_io import TABLE_TIMES, opened
+from simulator.files.errors import InputError
 from simulator.files.messages import rows_in_words
 from simulator.files.text_table import numbers_in
 
@@ -65,12 +65,12 @@ class DatasetRows:
 
         Raises
         ------
-        DatasetError
+        InputError
             If the file cannot be read, has no rows, has a row with more fields than columns, or lacks a column.
         """
         how: dict[str, Any] = {"header": 0} if names is None else {"header": None, "names": list(names)}
         try:
-            with opened(file, error=DatasetError, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
+            with opened(file, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 frame = pd.read_csv(
                     stream,
@@ -85,18 +85,18 @@ class DatasetRows:
                     **how,
                 )
         except pd.errors.EmptyDataError:
-            raise DatasetError([f"{file}: it is empty"]) from None
-        except DatasetError:
+            raise InputError([f"{file}: it is empty"]) from None
+        except InputError:
             raise
         except _UNREADABLE as error:
             said = " ".join(str(error).split())
-            raise DatasetError([f"{file}: cannot be read as a table: {said}"]) from None
+            raise InputError([f"{file}: cannot be read as a table: {said}"]) from None
         frame = frame.astype(object).where(frame.notna(), None)
         if absent := [column for column in needed if column not in frame.columns]:
             known = ", ".join(repr(str(column))[:_SHOWN] for column in list(frame.columns)[:30])
-            raise DatasetError(f"{file}: no column {column!r}; its columns are {known}" for column in absent)
+            raise InputError(f"{file}: no column {column!r}; its columns are {known}" for column in absent)
         if frame.empty:
-            raise DatasetError([f"{file}: it holds no rows"])
+            raise InputError([f"{file}: it holds no rows"])
         return cls(file, frame)
 
     def __len__(self) -> int:
@@ -132,7 +132,7 @@ class DatasetRows:
 
         Raises
         ------
-        DatasetError
+        InputError
             If a value is not a number, is not finite, or is out of bounds.
         """
         numbers = numbers_in(self.frame[column]).to_numpy(dtype=np.float64, na_value=np.nan)
@@ -177,7 +177,7 @@ class DatasetRows:
 
         Raises
         ------
-        DatasetError
+        InputError
             If a value does not have that format.
         """
         times = pd.to_datetime(self.frame[column], format=form, errors="coerce", utc=zone is not None)
@@ -190,10 +190,10 @@ class DatasetRows:
 
         Raises
         ------
-        DatasetError
+        InputError
             If any row does; the message names the first such rows and the first value.
         """
         if wrong.any():
             value = self.frame[column].iloc[int(np.flatnonzero(wrong)[0])]
             got = "nothing" if value is None else repr(str(value)[:_SHOWN])
-            raise DatasetError([f"{self.file}: {rows_in_words(wrong)}: {column} must be {rule}, got {got}"])
+            raise InputError([f"{self.file}: {rows_in_words(wrong)}: {column} must be {rule}, got {got}"])

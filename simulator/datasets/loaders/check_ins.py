@@ -32,7 +32,7 @@ def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a field is invalid.
     """
     rows = DatasetRows.from_file(file, separator="\t", names=_SNAP, quoted=False)
@@ -85,7 +85,7 @@ def read_places(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a field is invalid, or a place occurs twice.
     """
     rows = DatasetRows.from_file(file, separator="\t", names=("place", "name", "lat", "lon"), quoted=False)

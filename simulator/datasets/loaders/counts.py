@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.rows import DatasetRows
+from simulator.files.errors import InputError
 
 METRES_PER_MILE = 1609.344
 _NEEDED = (
@@ -42,13 +42,13 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a field is invalid.
     """
     rows = DatasetRows.from_file(file, needed=_NEEDED)
     moments = [name for name in ("hour", "time_period") if name in rows.frame.columns]
     if len(moments) != 1:
-        raise DatasetError([f"{file}: must have a column 'hour' or 'time_period', and not both"])
+        raise InputError([f"{file}: must have a column 'hour' or 'time_period', and not both"])
     if moments == ["hour"]:
         moment = "hour"
         when = rows.numbers("hour", at_least=0, at_most=23, whole=True).astype(np.int64)
@@ -113,7 +113,7 @@ def read_five_minutes(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a field is invalid, or the times do not ascend.
     """
     count, points, share = "Lane 1 Flow (Veh/5 Minutes)", "# Lane Points", "% Observed"

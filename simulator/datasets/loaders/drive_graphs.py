@@ -28,7 +28,7 @@ def read_drive_nodes(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a field is invalid, or a node occurs twice.
     """
     rows = DatasetRows.from_file(file, needed=("idx", "osm_idx", "lat", "lon"))
@@ -59,7 +59,7 @@ def read_drive_edges(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a field is invalid.
     """
     needed = ("src", "dst", "length", "highway", "maxspeed", "lanes", "oneway", "speed_kph", "capacity_vph")

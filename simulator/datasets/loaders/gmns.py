@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.rows import DatasetRows
+from simulator.files.errors import InputError
 
 COLUMNS = (
     *("node_id", "name", "x_coord", "y_coord", "z_coord", "node_type", "ctrl_type", "zone_id", "parent_node_id"),
@@ -45,7 +45,7 @@ def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file cannot be read, is not a GMNS table, or has an invalid number.
     """
     rows = DatasetRows.from_file(file)
@@ -58,7 +58,7 @@ def read_gmns_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
     known = [column for column in frame.columns if column in (*COLUMNS, *_DEMAND_COLUMNS)]
     if len(known) < _FEWEST_COLUMNS:
         words = f"a GMNS table must name at least {_FEWEST_COLUMNS} columns of the specification, as node_id, x_coord"
-        raise DatasetError([f"{file.name}: {words}; got {', '.join(map(repr, frame.columns[:8]))}"])
+        raise InputError([f"{file.name}: {words}; got {', '.join(map(repr, frame.columns[:8]))}"])
     frame = frame.map(lambda text: text.strip() or None if isinstance(text, str) else None).astype(object)
     frame = frame.where(frame.notna(), None)
     rows = DatasetRows(rows.file, frame)

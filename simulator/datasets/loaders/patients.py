@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.rows import DatasetRows
 from simulator.files.compressed_io import opened
+from simulator.files.errors import InputError
 
 TUMOR_SIZES = ("0-4", "5-9", "10-14", "15-19", "20-24", "25-29", "30-34", "35-39", "40-44", "45-49", "50-54")
 """Tumour sizes, millimetres; the eleven groups of SP Figs 4 and 6."""
@@ -46,15 +46,15 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a value is not one of its column's categories.
     """
     rows = _arff(file) if file.name.endswith(".arff") else DatasetRows.from_file(file, nothing=("", "?"))
     if "event" not in rows.frame.columns:
-        raise DatasetError([f"{file}: no column 'event'"])
+        raise InputError([f"{file}: no column 'event'"])
     absent = [column for column in _ARFF if column not in rows.frame.columns]
     if absent:
-        raise DatasetError(f"{file}: no column {column!r}" for column in absent)
+        raise InputError(f"{file}: no column {column!r}" for column in absent)
     rows.refuse("event", ~rows.frame["event"].isin(_EVENTS).to_numpy(), f"one of {', '.join(_EVENTS)}")
     columns: dict[str, object] = {"recurrence": rows.frame["event"].to_numpy() == "recurrence-events"}
     unknown = 0
@@ -72,18 +72,18 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
 def _arff(file: Path) -> DatasetRows:
     """Read the rows after ``@data``; the columns are in the order of the ARFF file, with the class last."""
-    with opened(file, error=DatasetError) as stream:
+    with opened(file) as stream:
         lines = stream.read().decode("utf-8").splitlines()
     start = next((place for place, line in enumerate(lines) if line.strip().lower() == "@data"), None)
     if start is None:
-        raise DatasetError([f"{file}: must have a line @data"])
+        raise InputError([f"{file}: must have a line @data"])
     records = [line.strip() for line in lines[start + 1 :]]
     fields = [[field.strip().strip("'") for field in line.split(",")] for line in records if line and line[0] != "%"]
     names = (*_ARFF, "event")
     for number, row in enumerate(fields, start=1):
         if len(row) != len(names):
-            raise DatasetError([f"{file}: row {number}: must have {len(names)} fields, got {len(row)}"])
+            raise InputError([f"{file}: row {number}: must have {len(names)} fields, got {len(row)}"])
     if not fields:
-        raise DatasetError([f"{file}: it holds no rows"])
+        raise InputError([f"{file}: it holds no rows"])
     frame = pd.DataFrame(fields, columns=list(names), dtype=object)
     return DatasetRows(file, frame.where(frame != "?", None))

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.network import RoadNetwork
 
 
@@ -15,15 +14,15 @@ def read_osm_roads(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not an extract, or the library that reads it is not installed.
     """
     from simulator.roads.osm import read_osm  # noqa: PLC0415  optional libraries come with it
 
     try:
         network, report = read_osm(file)
-    except RoadsError as error:
-        raise DatasetError(error.faults) from None
+    except InputError as error:
+        raise InputError(error.faults) from None
     return links_of(network), list(report.notes())
 
 
@@ -32,15 +31,15 @@ def read_sumo_links(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not a network, or sumolib is not installed.
     """
     from simulator.roads.sumo.net import read_sumo_net  # noqa: PLC0415  optional libraries come with it
 
     try:
         network, report = read_sumo_net(file)
-    except RoadsError as error:
-        raise DatasetError(error.faults) from None
+    except InputError as error:
+        raise InputError(error.faults) from None
     return links_of(network), list(report.notes())
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.rows import DatasetRows
+from simulator.files.errors import InputError
 
 _BAY = ("sensor", "latitude", "longitude")
 _DISTANCES = ("from", "to", "cost")
@@ -29,7 +29,7 @@ def read_sensors(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a field is invalid, or a sensor occurs twice.
     """
     rows = DatasetRows.from_file(file)
@@ -39,7 +39,7 @@ def read_sensors(file: Path) -> tuple[pd.DataFrame, list[str]]:
     identifier = next((seen[name] for name in ("sensor_id", "id", "sensor") if name in seen), "sensor_id")
     lon = seen.get("longitude", "longitude")
     if absent := [column for column in (identifier, lon) if column not in rows.frame.columns]:
-        raise DatasetError(f"{file}: no column {column!r}; its columns are {', '.join(seen)}" for column in absent)
+        raise InputError(f"{file}: no column {column!r}; its columns are {', '.join(seen)}" for column in absent)
     sensor = rows.integers(identifier)
     rows.refuse(identifier, pd.Series(sensor).duplicated().to_numpy(), "there once")
     frame = pd.DataFrame({"sensor": sensor, **rows.places(lon, seen["latitude"])})
@@ -65,7 +65,7 @@ def read_sensor_distances(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If a field is invalid.
     """
     rows = DatasetRows.from_file(file)

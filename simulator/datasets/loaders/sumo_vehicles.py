@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
 
 _DEPARTING = ("vehicle", "trip")
@@ -29,7 +29,7 @@ def read_sumo_vehicles(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not a route file, a departure is not a number of seconds, or a vehicle has no route; the message
         names the line.
     """
@@ -39,17 +39,17 @@ def read_sumo_vehicles(file: Path) -> tuple[pd.DataFrame, list[str]]:
 def _frame(file: Path) -> pd.DataFrame:
     held: list[tuple[str, float, str | None, str, str, float]] = []
     open_at: tuple[str, float, str | None, int] | None = None
-    for element in elements_of(file, error=DatasetError):
+    for element in elements_of(file):
         attributes = element.attributes
         if element.name in _DEPARTING and attributes is not None:
             depart = _seconds(attributes.get("depart"), file, element.line)
             vehicle, kind = attributes.get("id"), attributes.get("type")
             if vehicle is None:
-                raise DatasetError([f"{file}: line {element.line}: a {element.name} must have an id"])
+                raise InputError([f"{file}: line {element.line}: a {element.name} must have an id"])
             if element.name == "trip":
                 ends = attributes.get("from"), attributes.get("to")
                 if ends[0] is None or ends[1] is None:
-                    raise DatasetError([f"{file}: line {element.line}: a trip must have a from and a to"])
+                    raise InputError([f"{file}: line {element.line}: a trip must have a from and a to"])
                 held.append((vehicle, depart, kind, ends[0], ends[1], np.nan))
             else:
                 open_at = vehicle, depart, kind, element.line
@@ -59,13 +59,13 @@ def _frame(file: Path) -> pd.DataFrame:
                 held.append((*open_at[:3], edges[0], edges[-1], float(len(edges))))
                 open_at = None
         elif element.name == "vehicle" and open_at is not None:
-            raise DatasetError([f"{file}: line {open_at[3]}: a vehicle must carry a route with edges"])
+            raise InputError([f"{file}: line {open_at[3]}: a vehicle must carry a route with edges"])
     if not held:
-        raise DatasetError([f"{file}: it holds no vehicle and no trip"])
+        raise InputError([f"{file}: it holds no vehicle and no trip"])
     frame = pd.DataFrame(held, columns=["vehicle", "depart_s", "type", "from_edge", "to_edge", "edges"])
     again = frame["vehicle"].duplicated()
     if again.any():
-        raise DatasetError([f"{file}: a vehicle must be there once, got {frame['vehicle'][again].iloc[0]!r} twice"])
+        raise InputError([f"{file}: a vehicle must be there once, got {frame['vehicle'][again].iloc[0]!r} twice"])
     return frame
 
 
@@ -75,5 +75,5 @@ def _seconds(text: str | None, file: Path, line: int) -> float:
     except ValueError:
         seconds = np.nan
     if not np.isfinite(seconds):
-        raise DatasetError([f"{file}: line {line}: depart must be a number of seconds, got {text!r}"])
+        raise InputError([f"{file}: line {line}: depart must be a number of seconds, got {text!r}"])
     return seconds

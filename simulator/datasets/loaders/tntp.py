@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.tntp.flows import read_flows
 from simulator.roads.tntp.links import TntpLinks
 from simulator.roads.tntp.nodes import TntpNodes
@@ -27,13 +26,13 @@ def read_tntp_links(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not a network file; every fault is listed with its line.
     """
     try:
         links = TntpLinks.from_file(file)
-    except RoadsError as error:
-        raise DatasetError(error.faults) from None
+    except InputError as error:
+        raise InputError(error.faults) from None
     frame = pd.DataFrame(links.columns).rename(columns={"init_node": "from_node", "term_node": "to_node"})
     frame["link_type"] = links.link_type
     notes = [
@@ -54,13 +53,13 @@ def read_tntp_nodes(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not a node file; every fault is listed with its place.
     """
     try:
         nodes = TntpNodes.from_file(file)
-    except RoadsError as error:
-        raise DatasetError(error.faults) from None
+    except InputError as error:
+        raise InputError(error.faults) from None
     return pd.DataFrame({"node": nodes.node, "x": nodes.xy[:, 0], "y": nodes.xy[:, 1]}), []
 
 
@@ -77,13 +76,13 @@ def read_tntp_flow(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not a flow file; every fault is listed with its line.
     """
     try:
         return read_flows(file).rename(columns={"from": "from_node", "to": "to_node"}), []
-    except RoadsError as error:
-        raise DatasetError(error.faults) from None
+    except InputError as error:
+        raise InputError(error.faults) from None
 
 
 def read_trip_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -98,13 +97,13 @@ def read_trip_table(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not a trip table; every fault is listed with its line.
     """
     try:
         table = read_tntp_trips(file)
-    except (RoadsError, TrafficError) as error:
-        raise DatasetError(error.faults) from None
+    except (InputError, TrafficError) as error:
+        raise InputError(error.faults) from None
     places = np.array(table.places, dtype=object)
     frame = pd.DataFrame(
         {"origin": places[table.origin], "destination": places[table.destination], "trips": table.trips}

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simulator.datasets.errors import DatasetError
+from simulator.files.errors import InputError
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.read_trace import read_trace
 
@@ -33,13 +33,13 @@ def read_traces(file: Path) -> tuple[pd.DataFrame, list[str]]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not a recording.
     """
     try:
         trace = read_trace(file)
     except TrafficError as error:
-        raise DatasetError(error.faults) from None
+        raise InputError(error.faults) from None
     frame = trace.frame()
     if trace.calendar:
         frame.insert(2, "time", pd.to_datetime(frame["time_s"], unit="s", utc=True))

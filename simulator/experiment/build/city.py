@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.cells import CellsError
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.recordings import read_recorded
 from simulator.experiment.build.roads import build_roads
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City, Ground
+from simulator.files.errors import InputError
 from simulator.files.messages import doubts_of
-from simulator.roads import RoadsError
 from simulator.traffic.errors import TrafficError
 
 WIDEST_CITY_KM = 200.0
@@ -27,7 +26,7 @@ def build_city(scenario: Scenario) -> City:
     """
     try:
         roads, notes = build_roads(scenario.roads)
-    except RoadsError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     try:
         recorded = read_recorded(scenario.traffic, roads)
@@ -41,7 +40,7 @@ def build_city(scenario: Scenario) -> City:
     ground = Ground(roads, recorded)
     try:
         cells, told = build_cells(scenario.cells, ground)
-    except CellsError as error:
+    except InputError as error:
         faults = [Fault("cells", fault) for fault in error.faults]
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
     city = City(ground, cells, (*notes, *told))

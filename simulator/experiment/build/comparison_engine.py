@@ -11,9 +11,10 @@ from scenarios.units import in_seconds
 from simulator.experiment.build.sumo_traffic import last_departure_s, sumo_faults, sumo_inputs, sumo_insertions
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
-from simulator.roads import RoadNetwork, RoadsError
+from simulator.roads import RoadNetwork
 from simulator.roads.tntp import read_flows
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
@@ -87,7 +88,7 @@ def _faults(scenario: Scenario, error: TrafficError, *, streams: Streams) -> lis
     """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
     if any("can be driven on these roads" in fault for fault in error.faults):
         named = {edge for fault in error.faults for edge in _EDGE.findall(fault)}
-        elements = elements_of(sumo_inputs(scenario, streams=streams).net, error=TrafficError)
+        elements = elements_of(sumo_inputs(scenario, streams=streams).net)
         if named <= {element.attributes["id"] for element in elements if element.name == "edge" and element.attributes}:
             return [Fault("traffic.beside", fault) for fault in error.faults]
     return sumo_faults(scenario, error.faults, otherwise="traffic.beside")
@@ -121,7 +122,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         file = scenarios.locate(flows)
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
         bpr = Bpr.from_network(roads, hours=scenario.roads.capacity_hours)
-    except RoadsError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     try:
         pairs, lost = _pairs(trips, section.trip_columns.mapping(), roads)
