@@ -64,7 +64,7 @@ def export_roads(
 ) -> None:
     """Write a scenario's roads: all files, or none."""
     from simulator.files.errors import InputError  # noqa: PLC0415  # imports wait until needed: `--help` is at once
-    from simulator.roads import writers
+    from simulator.roads import writers  # noqa: PLC0415  # as above
 
     roads, notes = _build(_load(scenario, set_))
     write = {

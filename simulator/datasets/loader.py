@@ -1,9 +1,8 @@
 """Loader of a data set as one tidy table."""
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from simulator.datasets.check import check_file
 from simulator.datasets.manifest import DataFile, DataSet, Loader, folder_of, read_manifest
@@ -14,29 +13,8 @@ if TYPE_CHECKING:
 
 Read = Callable[[Path], "tuple[pd.DataFrame, list[str]]"]
 
-_ROOM = "simulator.datasets.loaders"
-LOADERS: Mapping[Loader, str] = {
-    "check_ins": "check_ins:read_check_ins",
-    "counts": "counts:read_counts",
-    "drive_edges": "drive_graphs:read_drive_edges",
-    "drive_nodes": "drive_graphs:read_drive_nodes",
-    "five_minutes": "counts:read_five_minutes",
-    "gmns_table": "gmns:read_gmns_table",
-    "osm_roads": "roads:read_osm_roads",
-    "patients": "patients:read_patients",
-    "places": "check_ins:read_places",
-    "sensor_distances": "sensors:read_sensor_distances",
-    "sensors": "sensors:read_sensors",
-    "sumo_links": "roads:read_sumo_links",
-    "sumo_vehicles": "sumo_vehicles:read_sumo_vehicles",
-    "timed_paths": "traces:read_timed_paths",
-    "tntp_flow": "tntp:read_tntp_flow",
-    "tntp_links": "tntp:read_tntp_links",
-    "tntp_nodes": "tntp:read_tntp_nodes",
-    "tntp_trips": "tntp:read_trip_table",
-    "traces": "traces:read_traces",
-}
-"""Module and function of each loader; imported when it is needed."""
+LOADERS: Sequence[Loader] = get_args(Loader)
+"""Names of the loaders; `read_` and the name is a function of one of two modules, imported when it is needed."""
 
 
 def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
@@ -102,6 +80,8 @@ def reader_of(loader: Loader) -> Read:
     callable
         Takes a path, and returns a table and notes; raises `InputError`.
     """
-    module, _, name = LOADERS[loader].partition(":")
-    read: Read = getattr(import_module(f"{_ROOM}.{module}"), name)
+    from simulator.datasets import network_loaders, table_loaders  # noqa: PLC0415  heavy, and needed here only
+
+    name = f"read_{loader}"
+    read: Read = getattr(table_loaders if hasattr(table_loaders, name) else network_loaders, name)
     return read

@@ -235,7 +235,7 @@ class Table:
         """
         numbers = self.numbers(name)
         wrong = ~np.isfinite(numbers)
-        numbers[wrong] = np.nan
+        numbers = np.where(wrong, np.nan, numbers)
         if optional and not self.has(name):
             return numbers
         if optional:
@@ -443,7 +443,9 @@ def _read_text(
         warnings.simplefilter("error", pd.errors.ParserWarning)
         body: BinaryIO = stream
         if Path(unpacked_name(file)).suffix.lower() == ".arff":
-            how |= {"header": None, "names": _arff_names(stream, file), "quotechar": "'", "na_values": ["", "?"]}
+            names = _arff_names(stream, file)
+            how |= {"header": None, "names": how["names"] or names, "quotechar": "'", "skipinitialspace": True}
+            how |= {"na_values": ["", "?"], "keep_default_na": False}
             body = io.BytesIO(b"".join(line for line in stream if line.strip() and not line.startswith(b"%")))
         else:
             _check_first_line(stream, file, separator)
@@ -481,9 +483,9 @@ def _arff_names(stream: BinaryIO, file: Path) -> list[str]:
             quote = rest[:1]
             quoted = quote in ("'", '"') and quote in rest[1:]
             names.append(rest[1 : rest.index(quote, 1)] if quoted else (rest.split() or [""])[0])
-        elif words.lower() == "@data" and names:
+        elif words.lower() == "@data":
             return names
-    raise InputError([f"{file}: it has no @data after @attribute: is it ARFF?"])
+    raise InputError([f"{file}: it has no line @data: is it ARFF?"])
 
 
 def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: str) -> dict[str, str]:
