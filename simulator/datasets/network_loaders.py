@@ -8,9 +8,8 @@ import pandas as pd
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
 from simulator.roads.network import RoadNetwork
-from simulator.roads.tntp.flows import read_flows
-from simulator.roads.tntp.links import TntpLinks
-from simulator.roads.tntp.nodes import TntpNodes
+from simulator.roads.readers.tntp import TntpLinks
+from simulator.roads.readers.tntp_files import TntpNodes, read_flows
 from simulator.traffic.demand.tntp_trips import read_tntp_trips as read_trip_table
 from simulator.traffic.trace.read_trace import read_trace
 
@@ -23,7 +22,7 @@ def read_osm_roads(file: Path) -> tuple[pd.DataFrame, list[str]]:
     InputError
         If the file is not an extract, or the library that reads it is not installed.
     """
-    from simulator.roads.osm import read_osm  # noqa: PLC0415  optional libraries come with it
+    from simulator.roads.readers.osm import read_osm  # noqa: PLC0415  optional libraries come with it
 
     network, report = read_osm(file)
     return links_of(network), list(report.notes())
@@ -37,7 +36,7 @@ def read_sumo_links(file: Path) -> tuple[pd.DataFrame, list[str]]:
     InputError
         If the file is not a network, or sumolib is not installed.
     """
-    from simulator.roads.sumo.net import read_sumo_net  # noqa: PLC0415  optional libraries come with it
+    from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415  optional libraries come with it
 
     network, report = read_sumo_net(file)
     return links_of(network), list(report.notes())

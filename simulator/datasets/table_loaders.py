@@ -181,7 +181,7 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
         when = rows.integers("hour", at_most=23)
     else:
         _refuse_others(rows, "time_period", PERIODS)
-        when = pd.Categorical(rows.column("time_period"), categories=PERIODS).codes.astype(np.int64)
+        when = rows.column("time_period").map({name: order for order, name in enumerate(PERIODS)}).fillna(0)
     frame = pd.DataFrame(
         {
             "station": rows.integers("station"),
@@ -385,9 +385,8 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
         values = rows.column(column)
         _refuse_others(rows, column, groups, optional=column in _PLAIN)
         unknown += int(values.isna().sum())
-        columns[column.replace("-", "_")] = pd.Categorical(
-            values.astype(object), categories=groups, ordered=column in _ORDERED
-        )
+        known = values.where(values.isin(groups)).astype(object)
+        columns[column.replace("-", "_")] = pd.Categorical(known, categories=groups, ordered=column in _ORDERED)
     columns["deg_malig"] = rows.integers("deg-malig", at_least=1, at_most=3)
     rows.check()
     return pd.DataFrame(columns), [f"{unknown} values are not known"] if unknown else []

@@ -231,7 +231,7 @@ class Table:
         Returns
         -------
         ndarray
-            float64, shape (rows,); NaN where a value is missing or no finite number.
+            float64, shape (rows,); NaN where a value is missing or breaks the rule.
         """
         numbers = self.numbers(name)
         wrong = ~np.isfinite(numbers)
@@ -246,7 +246,7 @@ class Table:
         bounds = bounds if at_least > -np.inf else ""
         wrong |= (numbers < at_least) | (numbers > at_most) | (whole & (numbers % 1 != 0) & ~np.isnan(numbers))
         self.refuse(name, wrong, kind + bounds)
-        return numbers
+        return np.where(wrong, np.nan, numbers)
 
     def integers(self, name: str, *, at_least: int = 0, at_most: int = MOST_EXACT) -> NDArray[np.int64]:
         """Return a column as whole numbers, int64, shape (rows,), and note rows with any other value, for which 0."""

@@ -12,8 +12,7 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from simulator.files.errors import InputError
-from simulator.roads.links import Links
-from simulator.roads.network import RoadNetwork
+from simulator.roads.network import Links, RoadNetwork
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips
 

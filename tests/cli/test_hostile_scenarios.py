@@ -13,7 +13,7 @@ from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
 from simulator.files.errors import InputError
-from simulator.roads.sumo.net_coordinates import NetFrame
+from simulator.roads.readers.sumo import NetFrame
 
 SCENARIO = """
 [scenario]

@@ -5,7 +5,7 @@ import pytest
 from small_networks import write_gmns_text
 
 from simulator.files.errors import InputError
-from simulator.roads.gmns import read_gmns
+from simulator.roads.readers.gmns import read_gmns
 
 NODES = "node_id,x_coord,y_coord\n1,1500000,1000000\n2,1500300,1000000\n3,1500300,1000400\n"
 LINKS = "from_node_id,to_node_id,directed,length,free_speed\n1,2,1,300,36\n2,3,1,400,36\n3,1,1,0,36\n"

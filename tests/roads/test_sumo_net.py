@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
-from simulator.roads.sumo import NetFrame, links_by_sumo_edge, read_sumo_net
+from simulator.roads.readers.sumo import NetFrame, links_by_sumo_edge, read_sumo_net
 
 sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
 

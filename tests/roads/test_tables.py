@@ -12,7 +12,7 @@ import pytest
 
 from simulator.files.errors import InputError
 from simulator.roads import read_tables
-from simulator.roads.node_ids import node_ids, node_keys
+from simulator.roads.schema import node_ids, node_keys
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
 SPEEDS = {"speed_mps": "mps", "speed_mph": "mph", "speed_kph": "kph"}
@@ -398,6 +398,6 @@ def test_manhattan():
 
 
 def test_an_identifier_of_thousands_of_digits_is_a_text():
-    from simulator.roads.node_ids import node_keys  # noqa: PLC0415 - for this test only
+    from simulator.roads.schema import node_keys  # noqa: PLC0415 - for this test only
 
     assert node_keys(["1", "9" * 5_000]) == ["1", "9" * 5_000]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
-from simulator.roads.tntp import read_flows, read_tntp
+from simulator.roads.readers.tntp import read_flows, read_tntp
 
 UNITS = {"length_m": 1000.0, "time_s": 60.0}
 

@@ -9,7 +9,7 @@ from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
 from simulator.roads.connectivity import largest_part_for_trips
-from simulator.roads.tntp import read_tntp
+from simulator.roads.readers.tntp import read_tntp
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from small_networks import graphs, same_network
 
 from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork, build_grid
-from simulator.roads.gmns import read_gmns
+from simulator.roads.readers.gmns import read_gmns
 from simulator.roads.writers import (
     read_geopackage,
     read_geoparquet,

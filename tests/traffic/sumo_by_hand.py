@@ -11,7 +11,7 @@ import pytest
 import simpy
 
 from simulator.files.xml_elements import elements_of
-from simulator.roads.sumo.net_coordinates import NetFrame
+from simulator.roads.readers.sumo import NetFrame
 from simulator.traffic.clock import Clock
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 

@@ -15,7 +15,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.roads import RoadNetwork
-from simulator.roads.tntp import read_flows
+from simulator.roads.readers.tntp_files import read_flows
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows

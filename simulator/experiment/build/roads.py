@@ -12,11 +12,11 @@ from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.files.errors import InputError
 from simulator.files.memory import shortage
 from simulator.roads import RoadNetwork, build_grid, read_tables
-from simulator.roads.gmns import read_gmns
-from simulator.roads.osm import read_osm
 from simulator.roads.plausibility import speed_doubts
-from simulator.roads.sumo import read_sumo_net
-from simulator.roads.tntp import read_tntp
+from simulator.roads.readers.gmns import read_gmns
+from simulator.roads.readers.osm import read_osm
+from simulator.roads.readers.sumo import read_sumo_net
+from simulator.roads.readers.tntp import read_tntp
 from simulator.roads.writers import read_geopackage, read_geoparquet
 
 

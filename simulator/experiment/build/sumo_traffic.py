@@ -10,7 +10,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads.sumo.net_coordinates import NetFrame
+from simulator.roads.readers.sumo import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock

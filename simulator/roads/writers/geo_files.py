@@ -14,10 +14,10 @@ import pyogrio  # type: ignore[import-untyped]  # it has no types
 import shapely
 from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[import-untyped]  # it has no types
 
+from simulator.files.atomic_write import export_file, export_folder
 from simulator.files.errors import InputError
 from simulator.files.text_table import check_parquet
 from simulator.roads.writers.layers import LINKS, NODES, Layers, crs_of_both, network_of
-from simulator.roads.writers.staging import write_file, write_folder
 
 if TYPE_CHECKING:
     from simulator.roads.network import RoadNetwork
@@ -67,7 +67,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
                 raise DataLayerError(f"{written:,} of {len(table):,} {name} were written")
 
     try:
-        write_file(path, fill, overwrite=overwrite)
+        export_file(path, fill, overwrite=overwrite)
     except (DataSourceError, DataLayerError) as error:
         # SQLite's message repeats the statement that failed, and ends with the reason.
         raise InputError([f"{path}: cannot be written: {str(error).rpartition('failed: ')[2]}"]) from error
@@ -165,7 +165,7 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
             frame = gpd.GeoDataFrame(table, geometry=shapes, crs=layers.crs)
             frame.to_parquet(staging / f"{name}.parquet")
 
-    write_folder(Path(folder), fill, overwrite=overwrite)
+    export_folder(Path(folder), fill, overwrite=overwrite)
 
 
 def read_geoparquet(folder: str | Path) -> RoadNetwork:

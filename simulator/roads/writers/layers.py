@@ -13,9 +13,8 @@ import shapely
 
 from simulator.files.errors import InputError
 from simulator.roads.network import RoadNetwork
-from simulator.roads.node_ids import tupled
 from simulator.roads.projection import known_crs
-from simulator.roads.schema import EDGE_NUMBERS
+from simulator.roads.schema import EDGE_NUMBERS, tupled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names
-from simulator.roads.node_ids import node_ids
+from simulator.roads.schema import node_ids
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 from simulator.traffic.errors import TrafficError

@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
-from simulator.roads.tntp.metadata import Line, finite_number, lines_of, read_metadata, shown
+from simulator.roads.readers.tntp_files import Line, finite_number, lines_of, read_metadata, shown
 from simulator.traffic.demand.od_table import read_od_table
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 from simulator.traffic.errors import TrafficError

@@ -13,7 +13,7 @@ from simulator.files.memory import shortage
 from simulator.files.messages import counted
 from simulator.files.tables import Table, column_names
 from simulator.roads.network import RoadNetwork
-from simulator.roads.node_ids import node_ids
+from simulator.roads.schema import node_ids
 from simulator.traffic.demand.trip_table import TripTable, Zones, capped
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths

@@ -11,11 +11,10 @@ import numpy as np
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.class_defaults import class_defaults, filled_in_words
-from simulator.roads.gmns.tables import duplicated, numbers_of, own_values, texts_of
-from simulator.roads.node_ids import node_ids
 from simulator.roads.plausibility import speed_doubts
 from simulator.roads.read_report import DroppedRows, FilledDefault, usable_rows
-from simulator.roads.schema import MOST_LANES
+from simulator.roads.readers.gmns_tables import duplicated, numbers_of, own_values, texts_of
+from simulator.roads.schema import MOST_LANES, node_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
     from simulator.files.tables import Table
 
-COLUMNS = ("from_node_id", "to_node_id")
-OPTIONAL = (
+LINK_COLUMNS = ("from_node_id", "to_node_id")
+LINK_OPTIONAL = (
     "link_id",
     "directed",
     "geometry_id",
@@ -110,7 +109,7 @@ class GmnsLinks:
         """
         faults = []
         ends = []
-        for name in COLUMNS:
+        for name in LINK_COLUMNS:
             rows = np.array([nodes.get(node or "", -1) for node in node_ids(table.values(name))], dtype=np.int64)
             faults += table.faults(name, rows < 0, "in the node table")
             ends.append(rows)

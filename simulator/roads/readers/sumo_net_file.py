@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads.sumo.net_coordinates import import_sumolib
+from simulator.roads.readers.sumo import import_sumolib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

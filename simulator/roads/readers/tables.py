@@ -15,11 +15,10 @@ from simulator.files.messages import rows_in_words
 from simulator.files.tables import Table
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
-from simulator.roads.node_ids import node_ids, node_keys
 from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
 from simulator.roads.projection import Projection, utm_about
 from simulator.roads.read_report import DroppedRows, FilledDefault, ReadReport, usable_rows
-from simulator.roads.schema import crs_faults
+from simulator.roads.schema import crs_faults, node_ids, node_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -186,7 +185,7 @@ class NodeRows:
     Parameters
     ----------
     ids
-        Identifiers, all different, as :func:`~simulator.roads.node_ids.node_ids` returns them.
+        Identifiers, all different, as :func:`~simulator.roads.schema.node_ids` returns them.
     xy
         Metres, float64, shape (nodes, 2).
     crs
