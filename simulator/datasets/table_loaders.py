@@ -178,10 +178,15 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
         raise InputError([f"{file}: must have a column 'hour' or 'time_period', and not both"])
     moment = "hour" if moments == ["hour"] else "period"
     if moment == "hour":
-        when = rows.integers("hour", at_most=23)
+        when: npt.NDArray[np.integer[Any]] = rows.integers("hour", at_most=23)
     else:
         _refuse_others(rows, "time_period", PERIODS)
-        when = rows.column("time_period").map({name: order for order, name in enumerate(PERIODS)}).fillna(0)
+        when = (
+            rows.column("time_period")
+            .map({name: order for order, name in enumerate(PERIODS)})
+            .fillna(0)
+            .to_numpy(dtype=np.int64)
+        )
     frame = pd.DataFrame(
         {
             "station": rows.integers("station"),

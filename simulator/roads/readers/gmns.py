@@ -1,9 +1,4 @@
-"""Networks in the General Modeling Network Specification (GMNS).
-
-Reader of roads from a GMNS folder.
-
-The config table of a GMNS folder: units and coordinate system, and the system of planar coordinates.
-"""
+"""Reader of roads in the General Modeling Network Specification (GMNS), and of the units in its config table."""
 
 from __future__ import annotations
 

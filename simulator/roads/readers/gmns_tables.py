@@ -1,9 +1,4 @@
-"""Tables of a GMNS folder, under the specification's column names.
-
-Rows of a GMNS node table.
-
-Shapes of GMNS links: well-known text or binary, in the link table or in a geometry table.
-"""
+"""Tables of a GMNS folder: columns of the specification, rows of nodes, and shapes of links."""
 
 from __future__ import annotations
 

@@ -1,17 +1,11 @@
-"""Roads of OpenStreetMap, read with OSMnx and pyrosm.
-
-Reader of roads from OpenStreetMap.
-
-Read report of an OpenStreetMap file.
-
-Street graphs that OSMnx saved as GraphML.
-"""
+"""Reader of roads from OpenStreetMap: extracts in XML or PBF, and street graphs that OSMnx saved as GraphML."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +21,20 @@ from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import speed_doubts
-from simulator.roads.projection import parsed_crs
-from simulator.roads.readers.osm_files import import_osmnx, read_pbf_ways, read_xml_ways
+from simulator.roads.projection import WGS84, parsed_crs
+from simulator.roads.readers.osm_files import OsmWays, read_pbf_ways, read_xml_ways
 from simulator.roads.readers.osm_streets import (
     WAY_TAGS,
     Street,
+    directions,
     guesses_of,
+    import_osmnx,
     is_reversible,
     link_of,
     open_to_cars,
     project,
     simplified,
     split_loops,
-    ways_graph,
 )
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults
 
@@ -352,3 +347,41 @@ def _make_links(graph: nx.MultiDiGraph[Any]) -> list[str]:
     links = graph.number_of_edges()
     said = (filled_in_words(name, filled, links=links) for name, filled in guessed.items())
     return [sentence for sentence in said if sentence is not None]
+
+
+def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
+    """Build a graph of ways, with an edge from node to node for each direction in which a way may be driven.
+
+    Parameters
+    ----------
+    ways
+        The ways, after :meth:`~simulator.roads.readers.osm_files.OsmWays.merge_places`.
+    capacity_vph
+        As for :meth:`Street.from_tags`.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes with ``x`` and ``y`` (degrees), edges with ``length_m`` (great-circle, as OSMnx computes it) and
+        ``streets``, one :class:`Street`.
+    """
+    segments = [list(ways.segments(way)) for way in ways.ways]
+    ends = np.array(list(chain.from_iterable(segments)), dtype=np.int64).reshape(-1, 2)
+    places = np.array([ways.nodes[node] for node in ends.ravel().tolist()]).reshape(-1, 4)
+    lon, lat, to_lon, to_lat = places.T
+    lengths = iter(import_osmnx().distance.great_circle(lat, lon, to_lat, to_lon).tolist())
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=WGS84)
+    graph.add_nodes_from(
+        (node, {"x": ways.nodes[node][0], "y": ways.nodes[node][1]}) for node in dict.fromkeys(ends.ravel().tolist())
+    )
+    for way, pairs in zip(ways.ways, segments, strict=True):
+        driven = {
+            along: Street.from_tags(way.tags, way=str(way.way), length_m=0.0, along=along, capacity_vph=capacity_vph)
+            for along, leads in zip((True, False), directions(way.tags), strict=True)
+            if leads
+        }
+        for (start, end), length_m in zip(pairs, lengths, strict=False):  # the next way continues the same iterator
+            for along, street in driven.items():
+                here, there = (start, end) if along else (end, start)
+                graph.add_edge(here, there, length_m=length_m, streets=(street._replace(length_m=length_m),))
+    return graph

@@ -1,16 +1,12 @@
-"""OpenStreetMap XML files: ways and the nodes along them.
+"""Files of OpenStreetMap, XML and PBF: the ways that are open to cars, and the nodes along them.
 
-OSMnx reads these files too, but keeps every building in memory, does not check ids and coordinates, and does not name
+OSMnx reads XML files too, but keeps every building in memory, does not check ids and coordinates, and does not name
 the line of an error. The tests check that its graphs are equal to those of this module.
 
-OpenStreetMap PBF files: ways read with pyrosm, after a check of the file's blobs.
-
-A file is a sequence of blobs: four bytes with the size of a header, the header with the blob's type and size, the blob
-with its content raw or compressed. pyrosm decodes in compiled code, so a file is checked before: it must be complete,
+A PBF file is read with pyrosm. It is a sequence of blobs: four bytes with the size of a header, the header with the
+blob's type and size, the blob with its content raw or compressed. pyrosm decodes in compiled code, so the file is checked before: it must be complete,
 within the limits of the format (a header of at most 64 KiB, a blob of at most 32 MiB, compressed or not), and
 compressed content must match its checksum. See https://wiki.openstreetmap.org/wiki/PBF_Format.
-
-Imports of OSMnx and pyrosm, which are optional.
 """
 
 from __future__ import annotations
@@ -239,38 +235,6 @@ def read_xml_ways(path: Path) -> OsmWays:
     return OsmWays(file.nodes, ways, others=len(file.ways) - len(ways))
 
 
-def import_osmnx() -> Any:
-    """Import OSMnx.
-
-    Returns
-    -------
-    module
-        Its settings are not changed, and none of the functions used accesses the internet.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
-    return import_extra("osmnx", needed="reading OpenStreetMap needs osmnx", extra="osm")
-
-
-def import_pyrosm() -> Any:
-    """Import pyrosm.
-
-    Returns
-    -------
-    module
-        The module with ``pyrosm.OSM``.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
-    return import_extra("pyrosm", needed="reading .osm.pbf needs pyrosm", extra="osm")
-
-
 MOST_HEADER_BYTES = 64 * 2**10
 MOST_BLOB_BYTES = 32 * 2**20
 _KNOWN = ("OSMHeader", "OSMData")
@@ -422,7 +386,7 @@ def read_pbf_ways(path: Path) -> OsmWays:
         If the file does not exist, is damaged or not a PBF file of OpenStreetMap, or has a coordinate out of range.
     """
     check_pbf(path)
-    pyrosm = import_pyrosm()
+    pyrosm = import_extra("pyrosm", needed="reading .osm.pbf needs pyrosm", extra="osm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyrosm warns if it finds no ways, which the caller reports itself
         try:

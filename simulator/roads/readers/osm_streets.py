@@ -1,7 +1,4 @@
-"""OpenStreetMap tags: access, direction, speed and lanes of a way, with defaults by class of street.
-
-Street graph: links between junctions built from OpenStreetMap ways; self-loops are split.
-"""
+"""Streets of OpenStreetMap: access, direction, speed and lanes by tags, and links between junctions."""
 
 from __future__ import annotations
 
@@ -14,18 +11,15 @@ import numpy as np
 import pyproj
 import shapely
 
+from simulator.extras import import_extra
 from simulator.files.errors import InputError
 from simulator.roads.class_defaults import CLASS_DEFAULTS, class_defaults
 from simulator.roads.projection import utm_about
-from simulator.roads.readers.osm_files import import_osmnx
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import networkx as nx
-
-    from simulator.roads.readers.osm_files import OsmWays
 
 CLASSES = frozenset(CLASS_DEFAULTS) - {"service"}
 """``highway`` classes that are streets: those of OSMnx's "drive", without classes that it accepts only because its
@@ -305,44 +299,6 @@ def guesses_of(streets: Sequence[Street]) -> dict[str, tuple[str | None, str]]:
 WGS84 = "EPSG:4326"
 
 
-def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
-    """Build a graph of ways, with an edge from node to node for each direction in which a way may be driven.
-
-    Parameters
-    ----------
-    ways
-        The ways, after :meth:`~simulator.roads.readers.osm_files.OsmWays.merge_places`.
-    capacity_vph
-        As for :meth:`Street.from_tags`.
-
-    Returns
-    -------
-    networkx.MultiDiGraph
-        Nodes with ``x`` and ``y`` (degrees), edges with ``length_m`` (great-circle, as OSMnx computes it) and
-        ``streets``, one :class:`Street`.
-    """
-    segments = [list(ways.segments(way)) for way in ways.ways]
-    ends = np.array(list(chain.from_iterable(segments)), dtype=np.int64).reshape(-1, 2)
-    places = np.array([ways.nodes[node] for node in ends.ravel().tolist()]).reshape(-1, 4)
-    lon, lat, to_lon, to_lat = places.T
-    lengths = iter(import_osmnx().distance.great_circle(lat, lon, to_lat, to_lon).tolist())
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=WGS84)
-    graph.add_nodes_from(
-        (node, {"x": ways.nodes[node][0], "y": ways.nodes[node][1]}) for node in dict.fromkeys(ends.ravel().tolist())
-    )
-    for way, pairs in zip(ways.ways, segments, strict=True):
-        driven = {
-            along: Street.from_tags(way.tags, way=str(way.way), length_m=0.0, along=along, capacity_vph=capacity_vph)
-            for along, leads in zip((True, False), directions(way.tags), strict=True)
-            if leads
-        }
-        for (start, end), length_m in zip(pairs, lengths, strict=False):  # the next way continues the same iterator
-            for along, street in driven.items():
-                here, there = (start, end) if along else (end, start)
-                graph.add_edge(here, there, length_m=length_m, streets=(street._replace(length_m=length_m),))
-    return graph
-
-
 def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
     """Convert a graph's nodes and geometries to a projected system, in place.
 
@@ -446,3 +402,14 @@ def split_loops(graph: nx.MultiDiGraph[Any], known: Mapping[tuple[float, float],
         graph.add_edge(middle, node, **data | {"geometry": second, "length_m": data["length_m"] * (1 - share)})
         cut += 1
     return cut, len(loops) - cut
+
+
+def import_osmnx() -> Any:
+    """Import OSMnx, whose settings are not changed; none of the functions used accesses the internet.
+
+    Raises
+    ------
+    InputError
+        If it is not installed.
+    """
+    return import_extra("osmnx", needed="reading OpenStreetMap needs osmnx", extra="osm")

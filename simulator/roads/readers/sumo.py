@@ -1,9 +1,4 @@
-"""SUMO networks, read with sumolib.
-
-Reader of roads from a SUMO network.
-
-Coordinates of a SUMO network in a city's reference system, and the import of sumolib.
-"""
+"""Reader of roads from a SUMO network, and conversion of SUMO's coordinates to those of the city."""
 
 from __future__ import annotations
 
@@ -19,14 +14,13 @@ import pyproj
 import shapely
 from pyproj.exceptions import CRSError
 
-from simulator.extras import import_extra
 from simulator.files.errors import InputError
 from simulator.files.messages import Doubt, counted
 from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import shape_doubts, speed_doubts
 from simulator.roads.projection import crs_about, parsed_crs
-from simulator.roads.readers.sumo_net_file import read_net_file
+from simulator.roads.readers.sumo_net_file import read_net_file, vehicle_classes
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
@@ -130,28 +124,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
-
-
-def import_sumolib() -> Any:
-    """Import sumolib; SUMO itself is not needed.
-
-    Returns
-    -------
-    module
-        The module with ``sumolib.net``.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
-    return import_extra("sumolib", needed="reading a SUMO network needs sumolib", extra="sumo")
-
-
-def vehicle_classes() -> frozenset[str]:
-    """Return the names of SUMO's vehicle classes, without deprecated ones."""
-    lane = import_sumolib().net.lane
-    return frozenset(lane.SUMO_VEHICLE_CLASSES - lane.SUMO_VEHICLE_CLASSES_DEPRECATED)
 
 
 SHOWN = 20

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.extras import import_extra
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads.readers.sumo import import_sumolib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -189,3 +189,25 @@ def _number(text: str) -> float:
 
 def _why(error: Exception) -> str:
     return f"nothing is called {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
+
+
+def import_sumolib() -> Any:
+    """Import sumolib; SUMO itself is not needed.
+
+    Returns
+    -------
+    module
+        The module with ``sumolib.net``.
+
+    Raises
+    ------
+    InputError
+        If it is not installed.
+    """
+    return import_extra("sumolib", needed="reading a SUMO network needs sumolib", extra="sumo")
+
+
+def vehicle_classes() -> frozenset[str]:
+    """Return the names of SUMO's vehicle classes, without deprecated ones."""
+    lane = import_sumolib().net.lane
+    return frozenset(lane.SUMO_VEHICLE_CLASSES - lane.SUMO_VEHICLE_CLASSES_DEPRECATED)

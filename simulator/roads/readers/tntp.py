@@ -1,9 +1,4 @@
-"""Networks in the format of the Transportation Networks test problems (TNTP).
-
-Reader of roads from a TNTP network file and its nodes.
-
-Rows of a TNTP network file, converted to metres, metres per second, lanes and vehicles per hour and lane.
-"""
+"""Reader of roads in the format of the Transportation Networks test problems (TNTP)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
-"""Files of the Transportation Networks test problems (TNTP): lines, metadata and faults.
+"""Files of the Transportation Networks test problems (TNTP): metadata, nodes and published flows.
 
-All its text files have the same structure: ``<NAME> value`` lines, ``<END OF METADATA>``, then rows. A ``~`` begins a
-comment.
-
-Node files of TNTP networks: text, or GeoJSON points.
-
-Published equilibrium flows of TNTP networks.
+All text files have the same structure: ``<NAME> value`` lines, ``<END OF METADATA>``, then rows. A ``~`` begins a
+comment. Nodes may also be GeoJSON points.
 """
 
 from __future__ import annotations
