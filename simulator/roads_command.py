@@ -63,7 +63,6 @@ def export_roads(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files of the same names there.")] = False,
 ) -> None:
     """Write a scenario's roads: all files, or none."""
-    from simulator.files.errors import InputError  # noqa: PLC0415  # imports wait until needed: `--help` is at once
     from simulator.roads import writers  # noqa: PLC0415  # as above
 
     roads, notes = _build(_load(scenario, set_))
@@ -75,11 +74,7 @@ def export_roads(
     }[format_]
     for note in notes:
         typer.echo(f"note: {note}", err=True)
-    try:
-        write(roads, path, overwrite=overwrite)
-    except InputError as error:
-        typer.echo(f"crowdveil: {error}", err=True)
-        raise typer.Exit(2) from None
+    write(roads, path, overwrite=overwrite)
     typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_.value}")
 
 

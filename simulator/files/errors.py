@@ -1,7 +1,9 @@
 """Error of a user's input, with all its faults."""
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 _LONGEST_WORD, _LONGEST = 240, 2_000
 
@@ -36,6 +38,34 @@ class InputError(ValueError):
     def __str__(self) -> str:
         """Write one fault per line."""
         return "\n".join(self.faults)
+
+
+def all_results(*calls: Callable[[], Any]) -> list[Any]:
+    """Call every function, and return their results.
+
+    Raises
+    ------
+    InputError
+        With the faults of all functions together, if any raises an `InputError`.
+    """
+    results, faults = [], []
+    for call in calls:
+        try:
+            results.append(call())
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(faults)
+    return results
+
+
+def positive_faults(**values: float | None) -> list[str]:
+    """Return a fault for each argument that is not a finite number above 0; None is not checked."""
+    return [
+        f"{name} must be a finite number above 0, got {value!r}"
+        for name, value in values.items()
+        if value is not None and not 0 < value < math.inf
+    ]
 
 
 def _one_line(fault: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import networkx as nx
 
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, positive_faults
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import crs_about
 
@@ -63,18 +61,13 @@ def build_grid(
     """
     avenue_speed_mps = speed_mps if avenue_speed_mps is None else avenue_speed_mps
     avenue_lanes = lanes if avenue_lanes is None else avenue_lanes
-    numbers = {
-        "spacing_x_m": spacing_x_m,
-        "spacing_y_m": spacing_y_m,
-        "speed_mps": speed_mps,
-        "avenue_speed_mps": avenue_speed_mps,
-        "capacity_vph": capacity_vph,
-    }
-    faults = [
-        f"{name} must be a finite number above 0, got {value!r}"
-        for name, value in numbers.items()
-        if not (value > 0 and math.isfinite(value))
-    ]
+    faults = positive_faults(
+        spacing_x_m=spacing_x_m,
+        spacing_y_m=spacing_y_m,
+        speed_mps=speed_mps,
+        avenue_speed_mps=avenue_speed_mps,
+        capacity_vph=capacity_vph,
+    )
     wholes = {"rows": rows, "columns": columns, "lanes": lanes, "avenue_lanes": avenue_lanes}
     faults += [
         f"{name} must be a whole number, 1 or more, got {value!r}"
@@ -94,20 +87,19 @@ def build_grid(
     for row in range(rows):
         for column in range(columns):
             graph.add_node((row, column), x=float(column * spacing_x_m), y=float(row * spacing_y_m))
-    street = {
-        "length_m": float(spacing_x_m),
-        "speed_mps": float(speed_mps),
-        "lanes": int(lanes),
-        "capacity_vph": float(capacity_vph),
-        "class": "street",
-    }
-    avenue = {
-        "length_m": float(spacing_y_m),
-        "speed_mps": float(avenue_speed_mps),
-        "lanes": int(avenue_lanes),
-        "capacity_vph": float(capacity_vph),
-        "class": "avenue",
-    }
+    street, avenue = (
+        {
+            "length_m": float(length_m),
+            "speed_mps": float(speed),
+            "lanes": int(count),
+            "capacity_vph": float(capacity_vph),
+            "class": kind,
+        }
+        for kind, length_m, speed, count in (
+            ("street", spacing_x_m, speed_mps, lanes),
+            ("avenue", spacing_y_m, avenue_speed_mps, avenue_lanes),
+        )
+    )
     for row, column in list(graph):
         here, east, north = (row, column), (row, column + 1), (row + 1, column)
         if east in graph:

@@ -15,7 +15,7 @@ import shapely
 
 from mechanisms.kernel import compiled
 from simulator.files.errors import InputError
-from simulator.roads.schema import faults_of
+from simulator.roads.schema import EDGE_NUMBERS, faults_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -69,42 +69,6 @@ class Links:
                 raise ValueError(f"{name} must have the shape of from_node, {wanted}, got {shape}")
         if not np.array_equal(self.first_out, _first_out(self.from_node, len(self.first_out) - 1)):
             raise ValueError("first_out must say where the links of each node begin in from_node")
-
-    @classmethod
-    def from_columns(
-        cls,
-        *,
-        nodes: int,
-        from_node: NDArray[np.int32],
-        to_node: NDArray[np.int32],
-        length_m: NDArray[np.float64],
-        speed_mps: NDArray[np.float64],
-        lanes: NDArray[np.int32],
-        capacity_vph: NDArray[np.float64],
-    ) -> Links:
-        """Build the links from columns that are already sorted by (from node, to node, key).
-
-        Parameters
-        ----------
-        nodes
-            The number of nodes of the network.
-        from_node, to_node, length_m, speed_mps, lanes, capacity_vph
-            As in the class, each of shape (links,).
-
-        Returns
-        -------
-        Links
-            The columns and the index ``first_out``.
-        """
-        return cls(
-            from_node=from_node,
-            to_node=to_node,
-            length_m=length_m,
-            speed_mps=speed_mps,
-            lanes=lanes,
-            capacity_vph=capacity_vph,
-            first_out=_first_out(from_node, nodes),
-        )
 
     @property
     def free_flow_s(self) -> NDArray[np.float64]:
@@ -322,14 +286,16 @@ class RoadNetwork:
         for link, (_, _, _, data) in enumerate(edges):
             data["link"] = link
         node_xy = np.array([(data["x"], data["y"]) for _, data in graph.nodes(data=True)], dtype=np.float64)
-        links = Links.from_columns(
-            nodes=len(index),
-            from_node=np.array([index[start] for start, _, _, _ in edges], dtype=np.int32),
+        from_node = np.array([index[start] for start, _, _, _ in edges], dtype=np.int32)
+        numbers = {name: np.array([data[name] for *_, data in edges], dtype=np.float64) for name in EDGE_NUMBERS}
+        links = Links(
+            from_node=from_node,
             to_node=np.array([index[end] for _, end, _, _ in edges], dtype=np.int32),
-            length_m=np.array([data["length_m"] for _, _, _, data in edges], dtype=np.float64),
-            speed_mps=np.array([data["speed_mps"] for _, _, _, data in edges], dtype=np.float64),
-            lanes=np.array([data["lanes"] for _, _, _, data in edges], dtype=np.int32),
-            capacity_vph=np.array([data["capacity_vph"] for _, _, _, data in edges], dtype=np.float64),
+            length_m=numbers["length_m"],
+            speed_mps=numbers["speed_mps"],
+            lanes=numbers["lanes"].astype(np.int32),
+            capacity_vph=numbers["capacity_vph"],
+            first_out=_first_out(from_node, len(index)),
         )
         return cls(
             graph=graph,

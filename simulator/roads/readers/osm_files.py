@@ -4,9 +4,10 @@ OSMnx reads XML files too, but keeps every building in memory, does not check id
 the line of an error. The tests check that its graphs are equal to those of this module.
 
 A PBF file is read with pyrosm. It is a sequence of blobs: four bytes with the size of a header, the header with the
-blob's type and size, the blob with its content raw or compressed. pyrosm decodes in compiled code, so the file is checked before: it must be complete,
-within the limits of the format (a header of at most 64 KiB, a blob of at most 32 MiB, compressed or not), and
-compressed content must match its checksum. See https://wiki.openstreetmap.org/wiki/PBF_Format.
+blob's type and size, the blob with its content raw or compressed. pyrosm decodes in compiled code, so the file is
+checked before: it must be complete, within the limits of the format (a header of at most 64 KiB, a blob of at most 32
+MiB, compressed or not), and compressed content must match its checksum. See
+https://wiki.openstreetmap.org/wiki/PBF_Format.
 """
 
 from __future__ import annotations
