@@ -3,9 +3,11 @@
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypeVar
 
 _LONGEST_WORD, _LONGEST = 240, 2_000
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
 
 
 class InputError(ValueError):
@@ -40,23 +42,26 @@ class InputError(ValueError):
         return "\n".join(self.faults)
 
 
-def all_results(*calls: Callable[[], Any]) -> list[Any]:
-    """Call every function, and return their results.
+def both(first: Callable[[], _First], second: Callable[[], _Second]) -> tuple[_First, _Second]:
+    """Call two functions, and return their results.
 
     Raises
     ------
     InputError
-        With the faults of all functions together, if any raises an `InputError`.
+        With the faults of both functions together, if either raises an `InputError`.
     """
-    results, faults = [], []
-    for call in calls:
-        try:
-            results.append(call())
-        except InputError as error:
-            faults += error.faults
+    faults: list[str] = []
+    try:
+        one = first()
+    except InputError as error:
+        faults += error.faults
+    try:
+        other = second()
+    except InputError as error:
+        faults += error.faults
     if faults:
         raise InputError(faults)
-    return results
+    return one, other
 
 
 def positive_faults(**values: float | None) -> list[str]:

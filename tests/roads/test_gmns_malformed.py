@@ -83,7 +83,7 @@ SWAPPED = "node_id,x_coord,y_coord\n1,42.36,-171.10\n2,42.36,-171.09\n3,42.37,-1
         ),
         pytest.param(
             {"links": gmns_links((",36,2,", ",36,1e12,"))},
-            "row 1: lanes (column 'lanes') must be a whole number, 0 … 10,000",
+            "row 1: lanes (column 'lanes') must be a whole number, 0 to 10000",
             id="many lanes",
         ),
         pytest.param(

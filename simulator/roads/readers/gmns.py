@@ -12,7 +12,7 @@ import numpy as np
 import pyproj
 import shapely
 
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted, rows_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips, lost_zones
 from simulator.roads.network import RoadNetwork
@@ -29,7 +29,6 @@ from simulator.roads.readers.gmns_tables import (
     GmnsNodes,
     find_table,
     open_table,
-    texts_of,
 )
 from simulator.roads.schema import MOST_LANES
 
@@ -113,7 +112,7 @@ class GmnsConfig:
             table = open_table(file, required=(), optional=_FIELDS)
             if len(table) != 1:
                 raise InputError([f"{file}: a config table must have one row, got {len(table):,}"])
-            said = {name: text for name in _FIELDS if (text := texts_of(table, name)[0]) is not None}
+            said = {name: text for name in _FIELDS if (text := table.texts(name)[0]) is not None}
         faults, remarks, units = [], [], []
         for name, given, known, default, column, words in (
             ("long_length", length_m, METRES, 1.0, "length", "metres"),
@@ -333,11 +332,7 @@ def read_gmns(
 
 
 def _check_arguments(lanes: int, modes: Sequence[str], keep: str | None, **values: float | None) -> None:
-    faults = [
-        f"{name} must be a finite number above 0, got {value!r}"
-        for name, value in values.items()
-        if value is not None and not (value > 0 and math.isfinite(value))
-    ]
+    faults = positive_faults(**values)
     if not (1 <= lanes <= MOST_LANES and float(lanes).is_integer()):
         faults.append(f"default_lanes must be a whole number, 1 … {MOST_LANES:,}, got {lanes!r}")
     if not modes:
@@ -352,20 +347,18 @@ def _open(folder: Path) -> tuple[Table, Table]:
     """Open both tables that a network must have, and raise the faults of both together."""
     if not folder.is_dir():
         raise InputError([f"{folder}: no such folder"])
-    tables, faults = [], []
-    for name, required, optional in (("node", NODE_COLUMNS, NODE_OPTIONAL), ("link", LINK_COLUMNS, LINK_OPTIONAL)):
-        try:
-            file = find_table(folder, name)
-            if file is None:
-                kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
-                faults.append(f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}")
-            else:
-                tables.append(open_table(file, required=required, optional=optional))
-        except InputError as error:
-            faults += error.faults
-    if faults:
-        raise InputError(faults)
-    return tables[0], tables[1]
+    return both(
+        lambda: _required_table(folder, "node", NODE_COLUMNS, NODE_OPTIONAL),
+        lambda: _required_table(folder, "link", LINK_COLUMNS, LINK_OPTIONAL),
+    )
+
+
+def _required_table(folder: Path, name: str, required: Sequence[str], optional: Sequence[str]) -> Table:
+    file = find_table(folder, name)
+    if file is None:
+        kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
+        raise InputError([f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}"])
+    return open_table(file, required=required, optional=optional)
 
 
 def _oriented(links: GmnsLinks, shapes: Geometries, node_xy: NDArray[np.float64]) -> tuple[NDArray[np.object_], int]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.plausibility import speed_doubts
 from simulator.roads.read_report import DroppedRows, FilledDefault, usable_rows
-from simulator.roads.readers.gmns_tables import duplicated, numbers_of, own_values, texts_of
+from simulator.roads.readers.gmns_tables import own_values
+from simulator.roads.readers.tables import unique_ids
 from simulator.roads.schema import MOST_LANES, node_ids
 
 if TYPE_CHECKING:
@@ -107,33 +107,26 @@ class GmnsLinks:
             If a node is unknown, a ``link_id`` occurs twice, or a value is not allowed in its column, naming file,
             rows, rule and value; or if no link can be used.
         """
-        faults = []
         ends = []
         for name in LINK_COLUMNS:
             rows = np.array([nodes.get(node or "", -1) for node in node_ids(table.values(name))], dtype=np.int64)
-            faults += table.faults(name, rows < 0, "in the node table")
+            table.refuse(name, rows < 0, "in the node table")
             ends.append(rows)
         if table.has("link_id"):
-            ids = node_ids(table.values("link_id"))
-            faults += table.faults("link_id", np.array([identifier is None for identifier in ids]), "an identifier")
-            faults += table.faults("link_id", duplicated(ids), "an identifier no other row has")
-        directed = [None if text is None else text.lower() for text in texts_of(table, "directed")]
+            unique_ids(table, "link_id")
+        directed = [None if text is None else text.lower() for text in table.texts("directed")]
         junk = np.array([text is not None and text not in _YES | _NO for text in directed])
-        faults += table.faults("directed", junk, "true or false")
-        flags = texts_of(table, "dir_flag")
+        table.refuse("directed", junk, "true or false")
+        flags = table.texts("dir_flag")
         known = {None: 0, "1": 1, "1.0": 1, "+1": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0}
-        faults += table.faults("dir_flag", np.array([flag not in known for flag in flags]), "1, -1 or 0")
-        numbers = {}
-        for name in ("length", "free_speed", "lanes", "capacity"):
-            numbers[name], said = numbers_of(table, name)
-            faults += said
-        lanes = numbers["lanes"]
-        with np.errstate(invalid="ignore"):
-            odd = np.isfinite(lanes) & (lanes >= 0) & ((lanes % 1 != 0) | (lanes > MOST_LANES))
-        faults += table.faults("lanes", odd, f"a whole number, 0 … {MOST_LANES:,}")
-        own, own_faults = own_values(table, _RESERVED)
-        if faults + own_faults:
-            raise InputError(faults + own_faults)
+        table.refuse("dir_flag", np.array([flag not in known for flag in flags]), "1, -1 or 0")
+        numbers = {
+            name: table.checked_numbers(name, at_least=0, optional=True)
+            for name in ("length", "free_speed", "capacity")
+        }
+        numbers["lanes"] = table.checked_numbers("lanes", at_least=0, at_most=MOST_LANES, whole=True, optional=True)
+        own = own_values(table, _RESERVED)
+        table.check()
         usable, dropped = _usable(table, ends[0] == ends[1], modes)
         return cls(
             table=table,
@@ -143,7 +136,7 @@ class GmnsLinks:
             two_way=np.array([text in _NO for text in directed]),
             dir_flag=np.array([known[flag] for flag in flags], dtype=np.int64),
             numbers=numbers,
-            classes=texts_of(table, "facility_type"),
+            classes=table.texts("facility_type"),
             own=own,
             dropped=dropped,
             undirected_unsaid=sum(text is None for text in directed),
@@ -155,7 +148,7 @@ def _usable(
 ) -> tuple[NDArray[np.bool_], tuple[DroppedRows, ...]]:
     """Leave out links that are not roads for any of the modes, and links from a node to itself."""
     wanted = {mode.lower() for mode in modes}
-    forbidden = np.array([_forbids(uses, wanted) for uses in texts_of(table, "allowed_uses")])
+    forbidden = np.array([_forbids(uses, wanted) for uses in table.texts("allowed_uses")])
     reasons = {
         f"allowed_uses names none of {', '.join(modes)}": forbidden,
         "it leads from a node to itself": loops,

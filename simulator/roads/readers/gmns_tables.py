@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import shapely
 
-from simulator.files.errors import InputError
-from simulator.files.tables import Table, column_names
+from simulator.files.errors import InputError, both
+from simulator.files.tables import Table, column_names, find_columns
+from simulator.roads.readers.tables import unique_ids
 from simulator.roads.schema import node_ids, node_keys, tupled
 
 if TYPE_CHECKING:
@@ -82,60 +81,14 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
         If it cannot be read, holds no row, or lacks required columns.
     """
     names = column_names(file)
-    known = {name.strip().lower(): name for name in reversed(names)}
-    columns = {}
-    for name in (*required, *optional):
-        given = known.get(name, known.get(name[:_DBASE_LENGTH]) if len(name) > _DBASE_LENGTH else None)
-        if given is not None or name in required:
-            columns[name] = name if given is None else given
+    known = {name: (name, name[:_DBASE_LENGTH]) for name in (*required, *optional)}
+    columns = {name: name for name in required} | find_columns(names, known)
     columns |= {name: name for name in names if name.startswith(OWN_PREFIX)}
     return Table.from_file(file, columns=columns, text=columns.keys() - {"geometry"})
 
 
-def numbers_of(table: Table, name: str, *, rule: str = "a finite number, 0 or more") -> tuple[Any, list[str]]:
-    """Read a column of numbers, 0 or more, and report other values.
-
-    Parameters
-    ----------
-    table
-        A table with or without the column.
-    name
-        Name of the column.
-    rule
-        What a value must be, for messages.
-
-    Returns
-    -------
-    numbers : ndarray
-        float64, shape (rows,); NaN where the table has no value.
-    faults : list of str
-        Empty, or one sentence that names the rows with other values.
-    """
-    numbers = np.full(len(table), np.nan)
-    if not table.has(name):
-        return numbers, []
-    wrong = np.zeros(len(table), dtype=np.bool_)
-    for row, value in enumerate(table.values(name)):
-        if value is None or (isinstance(value, str) and not value.strip()):
-            continue
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        numbers[row] = number
-        wrong[row] = not (math.isfinite(number) and number >= 0) or "_" in str(value)
-    return numbers, table.faults(name, wrong, rule)
-
-
-def texts_of(table: Table, name: str) -> list[str | None]:
-    """Read a column of text: None where the value is missing or blank, or if there is no such column."""
-    if not table.has(name):
-        return [None] * len(table)
-    return [None if value is None or not value.strip() else value.strip() for value in table.texts(name)]
-
-
-def own_values(table: Table, reserved: frozenset[str]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read the columns that this project adds.
+def own_values(table: Table, reserved: frozenset[str]) -> list[dict[str, Any]]:
+    """Read the columns that this project adds, and note the rows whose values are not JSON.
 
     Parameters
     ----------
@@ -146,33 +99,24 @@ def own_values(table: Table, reserved: frozenset[str]) -> tuple[list[dict[str, A
 
     Returns
     -------
-    values : list of dict
+    list of dict
         Attribute to value, one dict per row; lists as tuples.
-    faults : list of str
-        One sentence for each column with values that are not JSON, naming the rows.
     """
     values: list[dict[str, Any]] = [{} for _ in range(len(table))]
-    faults: list[str] = []
     for column in table.columns:
         name = column.removeprefix(OWN_PREFIX)
         if not column.startswith(OWN_PREFIX) or not name or name in reserved:
             continue
         wrong = np.zeros(len(table), dtype=np.bool_)
-        for row, text in enumerate(texts_of(table, column)):
+        for row, text in enumerate(table.texts(column)):
             if text is None:
                 continue
             try:
                 values[row][name] = tupled(json.loads(text))
             except (ValueError, RecursionError):
                 wrong[row] = True
-        faults += table.faults(column, wrong, "JSON")
-    return values, faults
-
-
-def duplicated(values: Sequence[object]) -> NDArray[np.bool_]:
-    """Return which values occur more than once, bool, shape (n,); None does not count as a value."""
-    column = pd.Series(list(values), dtype="object")
-    return np.asarray(column.duplicated(keep=False).to_numpy(dtype=np.bool_) & column.notna().to_numpy(dtype=np.bool_))
+        table.refuse(column, wrong, "JSON")
+    return values
 
 
 NODE_COLUMNS = ("node_id", "x_coord", "y_coord")
@@ -224,35 +168,20 @@ class GmnsNodes:
             If an identifier is missing or occurs twice, or a coordinate is not a finite number; it names file, rows
             and value.
         """
-        ids = node_ids(table.values("node_id"))
-        faults = table.faults("node_id", np.array([identifier is None for identifier in ids]), "an identifier")
-        faults += table.faults("node_id", duplicated(ids), "an identifier no other row has")
-        xy = np.empty((len(table), 2))
-        for axis, name in enumerate(("x_coord", "y_coord")):
-            xy[:, axis] = [_number(value) for value in table.values(name)]
-            faults += table.faults(name, ~np.isfinite(xy[:, axis]), "a finite number")
-        own, own_faults = own_values(table, _RESERVED)
-        if faults + own_faults:
-            raise InputError(faults + own_faults)
-        known = [str(identifier) for identifier in ids]
+        known = unique_ids(table, "node_id")
+        xy = np.column_stack([table.checked_numbers(name) for name in ("x_coord", "y_coord")])
+        own = own_values(table, _RESERVED)
+        table.check()
         keys = node_keys(known)
         if all("node" in values for values in own) and len({values["node"] for values in own}) == len(own):
             keys = [values["node"] for values in own]
-        zones = node_ids(texts_of(table, "zone_id"))
+        zones = node_ids(table.texts("zone_id"))
         numbered = iter(node_keys([zone for zone in zones if zone is not None]))
         data = []
         for zone, values in zip(zones, own, strict=True):
             extra = {name: value for name, value in values.items() if name != "node"}
             data.append(extra if zone is None else {"zone": next(numbered)} | extra)
         return cls(table, {identifier: row for row, identifier in enumerate(known)}, keys, xy, data)
-
-
-def _number(value: object) -> float:
-    """Read a number; NaN if the value is not a number."""
-    try:
-        return float(value) if "_" not in str(value) else np.nan  # type: ignore[arg-type]  # caught below
-    except (TypeError, ValueError, OverflowError):
-        return np.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -293,7 +222,7 @@ class Geometries:
             file, rows and value.
         """
         values = _values(table)
-        ids = node_ids(texts_of(table, "geometry_id"))
+        ids = node_ids(table.texts("geometry_id"))
         file = find_table(folder, "geometry")
         wanted = [own is None and identifier is not None for own, identifier in zip(values, ids, strict=True)]
         if not any(wanted) or (file is None and not table.has("geometry_id")):
@@ -301,20 +230,15 @@ class Geometries:
         if file is None:
             raise InputError([f"{table.file}: links name a geometry_id, and {folder} has no geometry table"])
         shapes = open_table(file, required=("geometry_id", "geometry"))
-        shape_ids = node_ids(texts_of(shapes, "geometry_id"))
-        missing = np.array([identifier is None for identifier in shape_ids])
-        faults = shapes.faults("geometry_id", missing, "an identifier")
-        faults += shapes.faults("geometry_id", duplicated(shape_ids), "an identifier no other row has")
-        rows = {identifier: row for row, identifier in enumerate(shape_ids)}
+        rows = {identifier: row for row, identifier in enumerate(unique_ids(shapes, "geometry_id"))}
         unknown = np.array([need and identifier not in rows for need, identifier in zip(wanted, ids, strict=True)])
-        faults += table.faults("geometry_id", unknown, f"one of {file}")
-        if faults:
-            raise InputError(faults)
+        table.refuse("geometry_id", unknown, f"one of {file}")
+        both(shapes.check, table.check)
         lines, in_parts = _lines(table, values)
         shared, shared_in_parts = _lines(shapes, _values(shapes))
         for link, (need, identifier) in enumerate(zip(wanted, ids, strict=True)):
             if need:
-                lines[link], in_parts[link] = shared[rows[identifier]], shared_in_parts[rows[identifier]]
+                lines[link], in_parts[link] = shared[rows[identifier or ""]], shared_in_parts[rows[identifier or ""]]
         return cls(lines, in_parts)
 
     def projected(self, projection: Projection) -> Geometries:
@@ -348,7 +272,7 @@ def _values(table: Table) -> list[object]:
     frame = table.frame[table.columns["geometry"]]
     if any(isinstance(value, bytes) for value in frame):
         return [value if isinstance(value, bytes) else None for value in frame]
-    return list(texts_of(table, "geometry"))
+    return list(table.texts("geometry"))
 
 
 def _lines(table: Table, values: Sequence[object]) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
@@ -370,9 +294,8 @@ def _lines(table: Table, values: Sequence[object]) -> tuple[NDArray[np.object_],
             wrong[row] = True
         elif isinstance(shape, shapely.LineString) and not shape.is_empty:
             lines[row] = shapely.LineString(shapely.get_coordinates(shape))
-    faults = table.faults("geometry", wrong, "a LINESTRING in well-known text, with finite coordinates")
-    if faults:
-        raise InputError(faults)
+    table.refuse("geometry", wrong, "a LINESTRING in well-known text, with finite coordinates")
+    table.check()
     return lines, in_parts
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import shapely
 from pyproj.exceptions import CRSError
 
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, positive_faults
 from simulator.files.messages import Doubt, counted
 from simulator.files.xml_elements import elements_of
 from simulator.roads.class_defaults import filled_in_words
@@ -251,8 +251,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     path = Path(path)
     name = path.name.lower()
     faults = [] if crs is None else crs_faults(crs)
-    if not 0 < capacity_vph < np.inf:
-        faults.append(f"capacity_vph must be a finite number above 0, got {capacity_vph!r}")
+    faults += positive_faults(capacity_vph=capacity_vph)
     if not name.endswith(SUFFIXES):
         faults.append(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
     if faults:

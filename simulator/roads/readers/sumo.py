@@ -14,7 +14,7 @@ import pyproj
 import shapely
 from pyproj.exceptions import CRSError
 
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, positive_faults
 from simulator.files.messages import Doubt, counted
 from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.network import RoadNetwork
@@ -315,8 +315,7 @@ def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None
     faults = []
     if vehicle_class not in known:
         faults.append(f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}; got {vehicle_class!r}")
-    if not 0 < capacity_vph < np.inf:
-        faults.append(f"capacity_vph must be a finite number above 0, got {capacity_vph!r}")
+    faults += positive_faults(capacity_vph=capacity_vph)
     if keep not in {"all", "strong"}:
         faults.append(f'keep must be "all" or "strong", got {keep!r}')
     if faults:

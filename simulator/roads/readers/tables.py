@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 import pyproj
 
-from simulator.files.errors import InputError
-from simulator.files.messages import rows_in_words
-from simulator.files.tables import Table
+from simulator.files.errors import InputError, both, positive_faults
+from simulator.files.tables import Table, duplicated
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
-from simulator.roads.projection import Projection, utm_about
+from simulator.roads.projection import WGS84, Projection, utm_about
 from simulator.roads.read_report import DroppedRows, FilledDefault, ReadReport, usable_rows
 from simulator.roads.schema import crs_faults, node_ids, node_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -120,8 +118,8 @@ class EdgeRows:
         defaults = []
         for name, values, default, unit in (
             ("speed_mps", speed_mps, default_speed_mps, "m/s"),
-            ("lanes", _whole(_column(table, "lanes")), default_lanes, ""),
-            ("capacity_vph", _column(table, "capacity_vph"), capacity_vph, "vehicles/h/lane"),
+            ("lanes", _whole(table.numbers("lanes")), default_lanes, ""),
+            ("capacity_vph", table.numbers("capacity_vph"), capacity_vph, "vehicles/h/lane"),
         ):
             kept = values[usable]
             missing = ~((kept > 0) & np.isfinite(kept))
@@ -129,7 +127,7 @@ class EdgeRows:
             mapped = bool(speeds) if name == "speed_mps" else table.has(name)
             if mapped and missing.any():
                 defaults.append(FilledDefault(name, f"{default:g} {unit}".rstrip(), int(missing.sum())))
-        classes = table.texts("class") if table.has("class") else [None] * len(table)
+        classes = table.texts("class")
         return cls(
             from_row=from_row[usable],
             to_row=to_row[usable],
@@ -168,81 +166,69 @@ def _lengths(
     return np.hypot(across[:, 0], across[:, 1])
 
 
-def _column(table: Table, name: str) -> NDArray[np.float64]:
-    """Return the numbers of a column, all NaN if it is not mapped."""
-    return table.numbers(name) if table.has(name) else np.full(len(table), np.nan)
-
-
 def _whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the values that are whole numbers, NaN for all others."""
     return np.where(values == np.floor(values), values, np.nan)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class NodeRows:
-    """Nodes in the order of their rows.
+def unique_ids(table: Table, name: str) -> list[str]:
+    """Read a column of identifiers, and note rows without one, or with that of another row.
 
     Parameters
     ----------
-    ids
-        Identifiers, all different, as :func:`~simulator.roads.schema.node_ids` returns them.
-    xy
-        Metres, float64, shape (nodes, 2).
-    crs
-        The projected system of ``xy``.
+    table
+        The table.
+    name
+        Our name of the column.
+
+    Returns
+    -------
+    list of str
+        As :func:`~simulator.roads.schema.node_ids` returns them, and "" for a missing one.
     """
+    ids = node_ids(table.values(name))
+    table.refuse(name, np.array([identifier is None for identifier in ids]), "an identifier")
+    table.refuse(name, duplicated(ids), "an identifier no other row has")
+    return [identifier or "" for identifier in ids]
 
-    ids: list[str]
-    xy: NDArray[np.float64]
-    crs: pyproj.CRS
 
-    @classmethod
-    def from_table(cls, table: Table, *, crs: object) -> NodeRows:
-        """Check and project a node table.
+def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], pyproj.CRS]:
+    """Check and project the places of a node table.
 
-        Parameters
-        ----------
-        table
-            A table with ``node``, and ``lon`` and ``lat`` or ``x`` and ``y``.
-        crs
-            System of ``x`` and ``y``, or the one to which ``lon`` and ``lat`` are projected; None for their UTM zone.
+    Parameters
+    ----------
+    table
+        A table with ``lon`` and ``lat``, or ``x`` and ``y``.
+    crs
+        System of ``x`` and ``y``, or the one to which ``lon`` and ``lat`` are projected; None for their UTM zone.
 
-        Returns
-        -------
-        NodeRows
-            Every row of the table.
+    Returns
+    -------
+    xy : ndarray
+        Metres, float64, shape (nodes, 2).
+    crs : pyproj.CRS
+        The projected system of ``xy``.
 
-        Raises
-        ------
-        InputError
-            If an identifier is missing or occurs twice, or a coordinate is not finite or out of range.
-        """
-        ids = node_ids(table.values("node"))
-        missing = np.array([identifier is None for identifier in ids])
-        twice = pd.Series(ids, dtype="object").duplicated(keep=False).to_numpy(dtype=np.bool_) & ~missing
-        faults = table.faults("node", missing, "an identifier")
-        faults += table.faults("node", twice, "an identifier no other row has")
-        named = ("lon", "lat") if table.has("lon") else ("x", "y")
-        coordinates = {name: table.numbers(name) for name in named}
-        for name, values in coordinates.items():
-            finite = np.isfinite(values)
-            faults += table.faults(name, ~finite, "a finite number")
-            limit = {"lon": 180.0, "lat": 90.0}.get(name, np.inf)
-            rule = f"degrees from {-limit:g} to {limit:g}"
-            faults += table.faults(name, finite & (np.abs(values) > limit), rule)
-        if faults:
-            raise InputError(faults)
-        first, second = (coordinates[name] for name in named)
-        if named == ("lon", "lat"):
-            projected = utm_about(first, second, what=table.file) if crs is None else pyproj.CRS.from_user_input(crs)
-            project = pyproj.Transformer.from_crs("EPSG:4326", projected, always_xy=True)
-            first, second = project.transform(first, second)
-            outside = ~(np.isfinite(first) & np.isfinite(second))
-            if outside.any():
-                raise InputError(table.faults("lon", outside, f"within reach of {projected.name}"))
-        else:
-            projected = pyproj.CRS.from_user_input(crs)
-        return cls([str(identifier) for identifier in ids], np.column_stack((first, second)), projected)
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite or out of range; with the faults that were noted before.
+    """
+    named = ("lon", "lat") if table.has("lon") else ("x", "y")
+    first, second = (table.numbers(name) for name in named)
+    for name, values in zip(named, (first, second), strict=True):
+        finite = np.isfinite(values)
+        table.refuse(name, ~finite, "a finite number")
+        limit = {"lon": 180.0, "lat": 90.0}.get(name, np.inf)
+        table.refuse(name, finite & (np.abs(values) > limit), f"degrees from {-limit:g} to {limit:g}")
+    table.check()
+    if named == ("x", "y"):
+        return np.column_stack((first, second)), pyproj.CRS.from_user_input(crs)
+    projected = utm_about(first, second, what=table.file) if crs is None else pyproj.CRS.from_user_input(crs)
+    xy = np.column_stack(pyproj.Transformer.from_crs(WGS84, projected, always_xy=True).transform(first, second))
+    table.refuse("lon", ~np.isfinite(xy).all(axis=1), f"within reach of {projected.name}")
+    table.check()
+    return xy, projected
 
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
@@ -306,22 +292,26 @@ def read_tables(
         or nothing is left of the network; it lists all faults found.
     """
     _check_arguments(columns, crs, default_speed_mps, default_lanes, capacity_vph)
-    node_table, edge_table = _read_both(nodes, edges, columns)
-    places = NodeRows.from_table(node_table, crs=crs)
-    ids = {identifier: row for row, identifier in enumerate(places.ids)}
+    node_table, edge_table = both(
+        lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"]),
+        lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"]),
+    )
+    names = unique_ids(node_table, "node")
+    node_xy, projected = _places(node_table, crs)
+    ids = {name: row for row, name in enumerate(names)}
     rows = EdgeRows.from_table(
         edge_table,
         from_row=_rows_of(edge_table, "from", ids),
         to_row=_rows_of(edge_table, "to", ids),
-        node_xy=places.xy,
+        node_xy=node_xy,
         default_speed_mps=default_speed_mps,
         default_lanes=default_lanes,
         capacity_vph=capacity_vph,
     )
-    doubts = _doubts(node_table, edge_table, places, rows)
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=places.crs)
-    keys = node_keys(places.ids)
-    graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, places.xy.tolist(), strict=True))
+    doubts = _doubts(node_table, edge_table, node_xy, projected, rows)
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projected)
+    keys = node_keys(names)
+    graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, node_xy.tolist(), strict=True))
     graph.add_edges_from((keys[start], keys[end], data) for start, end, data in rows.edges())
     part, loss = largest_strong_component(graph)
     network = RoadNetwork.from_graph(part)
@@ -340,7 +330,7 @@ def read_tables(
     return network, report
 
 
-def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> list[str]:
+def _doubts(nodes: Table, edges: Table, node_xy: NDArray[np.float64], crs: pyproj.CRS, rows: EdgeRows) -> list[str]:
     """Compare the nodes' positions with the area of their system, and with the lengths that the file gives.
 
     Raises
@@ -348,7 +338,7 @@ def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> lis
     InputError
         If the positions fit the lengths far better with latitude and longitude swapped.
     """
-    doubts = Projection(places.crs, places.crs).doubts(places.xy, file=str(nodes.file))
+    doubts = Projection(crs, crs).doubts(node_xy, file=nodes.file)
     if not edges.has("length_m"):
         return doubts
     length_m = rows.numbers["length_m"]
@@ -356,9 +346,9 @@ def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> lis
         lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
         if coordinates_swapped(lonlat, rows.from_row, rows.to_row, length_m):
             rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
-            raise InputError([f"{nodes.file}: {rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
-    across = places.xy[rows.to_row] - places.xy[rows.from_row]
-    return doubts + length_doubts(length_m, np.hypot(across[:, 0], across[:, 1]), file=str(edges.file))
+            raise InputError([f"{nodes.file}: {nodes.rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
+    across = node_xy[rows.to_row] - node_xy[rows.from_row]
+    return doubts + length_doubts(length_m, np.hypot(across[:, 0], across[:, 1]), file=edges.file)
 
 
 def _check_arguments(
@@ -376,30 +366,17 @@ def _check_arguments(
         faults.append(f"columns: must map either lon and lat, or x and y, got {', '.join(sorted(named)) or 'none'}")
     if crs is not None or "x" in named:
         faults += crs_faults(crs)
-    for name, value in (("default_speed_mps", speed_mps), ("capacity_vph", capacity_vph)):
-        if not 0 < value < np.inf:
-            faults.append(f"{name} must be a finite number above 0, got {value!r}")
+    faults += positive_faults(default_speed_mps=speed_mps, capacity_vph=capacity_vph)
     if not (lanes >= 1 and float(lanes).is_integer()):
         faults.append(f"default_lanes must be a whole number, 1 or more, got {lanes!r}")
     if faults:
         raise InputError(faults)
 
 
-def _read_both(nodes: str | Path, edges: str | Path, columns: Mapping[str, str]) -> tuple[Table, Table]:
-    """Read both files, and raise the faults of both together."""
-    tables, faults = [], []
-    for file, names, ids in ((nodes, NODE_COLUMNS, ["node"]), (edges, EDGE_COLUMNS, ["from", "to"])):
-        mapped = {name: columns[name] for name in names if name in columns}
-        if not str(file).lower().endswith(SUFFIXES):
-            faults.append(f"{file}: the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
-            continue
-        try:
-            tables.append(Table.from_file(file, columns=mapped, text=ids))
-        except InputError as error:
-            faults += error.faults
-    if faults:
-        raise InputError(faults)
-    return tables[0], tables[1]
+def _read(file: str | Path, columns: Mapping[str, str], known: Sequence[str], *, ids: Sequence[str]) -> Table:
+    if not str(file).lower().endswith(SUFFIXES):
+        raise InputError([f"{file}: the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"])
+    return Table.from_file(file, columns={name: columns[name] for name in known if name in columns}, text=ids)
 
 
 def _rows_of(table: Table, name: str, rows: Mapping[str, int]) -> NDArray[np.int64]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
 
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted
 from simulator.roads.connectivity import largest_part_for_trips, lost_zones
 from simulator.roads.network import RoadNetwork
@@ -367,14 +366,16 @@ def read_tntp(
     InputError
         If arguments or files are faulty; it lists every fault with file, line, rule and value.
     """
-    _check_arguments(
+    faults = positive_faults(
         length_m=length_m,
         time_s=time_s,
         capacity_hours=capacity_hours,
         lane_capacity_vph=lane_capacity_vph,
         default_speed_mps=default_speed_mps,
     )
-    links, places = _read_both(network, nodes)
+    if faults:
+        raise InputError(faults)
+    links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
     _check_nodes(links, places)
     order = np.argsort(places.node)
     xy = places.xy[order]
@@ -418,33 +419,6 @@ def read_tntp(
         links=len(built.links),
     )
     return built, report
-
-
-def _check_arguments(**values: float) -> None:
-    faults = [
-        f"{name} must be a finite number above 0, got {value!r}"
-        for name, value in values.items()
-        if not (value > 0 and math.isfinite(value))
-    ]
-    if faults:
-        raise InputError(faults)
-
-
-def _read_both(network: str | Path, nodes: str | Path) -> tuple[TntpLinks, TntpNodes]:
-    """Read both files, and raise the faults of both together."""
-    faults: list[str] = []
-    links = places = None
-    try:
-        links = TntpLinks.from_file(network)
-    except InputError as error:
-        faults += error.faults
-    try:
-        places = TntpNodes.from_file(nodes)
-    except InputError as error:
-        faults += error.faults
-    if links is None or places is None or faults:
-        raise InputError(faults)
-    return links, places
 
 
 def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
