@@ -13,8 +13,8 @@ import pyproj
 import shapely
 
 from simulator.cells.coarsening import check_level, pieces
-from simulator.cells.partition import LARGEST_COUNT, points_of
-from simulator.files.errors import InputError
+from simulator.cells.partition import LARGEST_COUNT, points_of, window_faults
+from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -63,8 +63,8 @@ class GlobalSquare:
         lon, lat = self.origin
         if not (-180 <= lon <= 180 and -90 <= lat <= 90):
             faults.append(f"origin must be a longitude in [-180, 180] and a latitude in [-90, 90], got {self.origin}")
-        if not 0 < self.size_miles < math.inf:
-            faults.append(f"size_miles must be a finite number above 0, got {self.size_miles!r}")
+        if wrong_size := positive_faults(size_miles=self.size_miles):
+            faults += wrong_size
         elif self.total > LARGEST_TOTAL:
             faults.append(
                 f"size_miles = {self.size_miles:g} divides 9,500 × 9,500 miles into more cells than 32 bits "
@@ -238,8 +238,8 @@ class GeographicGrid:
             If a part of the rectangle lies outside the square, or an argument is out of range.
         """
         square = GlobalSquare(size_miles=float(size_miles), origin=(float(origin[0]), float(origin[1])))
-        if not np.isfinite(bounds).all() or bounds[0] > bounds[2] or bounds[1] > bounds[3]:
-            raise InputError([f"bounds must be finite, x_min ≤ x_max and y_min ≤ y_max, got {bounds}"])
+        if faults := window_faults(bounds, None):
+            raise InputError(faults)
         projected = pyproj.CRS.from_user_input(crs)
         x, y = _rim(bounds, step_m=size_miles * MILE_M / _SAMPLES_PER_CELL)
         lon, lat = _wgs84_from(projected).transform(x, y)

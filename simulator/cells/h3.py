@@ -13,7 +13,7 @@ import pyproj
 import shapely
 
 from simulator.cells.coarsening import check_level
-from simulator.cells.partition import points_of
+from simulator.cells.partition import points_of, window_faults
 from simulator.extras import import_extra
 from simulator.files.errors import InputError
 from simulator.files.memory import shortage
@@ -91,13 +91,7 @@ class HexagonGrid:
         faults = []
         if not 0 <= resolution <= FINEST:
             faults.append(f"resolution must be 0 … {FINEST}, got {resolution!r}")
-        if not np.isfinite(bounds).all() or bounds[0] > bounds[2] or bounds[1] > bounds[3]:
-            faults.append(f"bounds must be finite, x_min ≤ x_max and y_min ≤ y_max, got {bounds}")
-        elif within is not None:
-            if not np.isfinite(within).all() or within[0] >= within[2] or within[1] >= within[3]:
-                faults.append(f"within must be finite, x_min < x_max and y_min < y_max, got {within}")
-            elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
-                faults.append(f"within must meet the roads, which lie in {bounds}, got {within}")
+        faults += window_faults(bounds, within)
         if faults:
             raise InputError(faults)
         h3 = _h3()

@@ -13,7 +13,7 @@ import shapely
 
 from simulator.cells.coarsening import blocks_of, spacing_of
 from simulator.cells.partition import points_of
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,8 +107,7 @@ class NamedPlaces:
             faults.append(
                 f"place {keys[int(np.flatnonzero(lost)[0])]!r} lies where the coordinate system does not reach"
             )
-        if not 0 < radius_m < np.inf:
-            faults.append(f"radius_m must be a finite number above 0, got {radius_m!r}")
+        faults += positive_faults(radius_m=radius_m)
         if faults:
             raise InputError(faults)
         names = [(labels or {}).get(key, key) for key in keys]

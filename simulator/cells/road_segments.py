@@ -13,7 +13,7 @@ import shapely
 
 from simulator.cells.coarsening import blocks_of, spacing_of
 from simulator.cells.partition import points_of
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ class RoadSegments:
         InputError
             If no link is a cell, or the distance is not above 0.
         """
-        faults = [] if 0 < within_m < np.inf else [f"within_m must be a finite number above 0, got {within_m!r}"]
+        faults = positive_faults(within_m=within_m)
         if not cell_of_links.any():
             faults.append("no road is a cell")
         if faults:

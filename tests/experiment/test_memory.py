@@ -18,7 +18,7 @@ from simulator.experiment.components import RunComponents
 from simulator.experiment.memory import estimate
 from simulator.files import memory
 from simulator.files.errors import InputError
-from simulator.files.text_table import check_parquet
+from simulator.files.tables import check_parquet
 from simulator.streams import Streams
 
 GB = 10**9

@@ -16,7 +16,7 @@ from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[impor
 
 from simulator.files.atomic_write import export_file, export_folder
 from simulator.files.errors import InputError
-from simulator.files.text_table import check_parquet
+from simulator.files.tables import check_parquet
 from simulator.roads.writers.layers import LINKS, NODES, Layers, crs_of_both, network_of
 
 if TYPE_CHECKING:
