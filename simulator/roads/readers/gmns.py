@@ -18,8 +18,8 @@ from simulator.roads.connectivity import Loss, largest_part_for_trips, lost_zone
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import coordinates_swapped, length_doubts, shape_doubts
 from simulator.roads.projection import WGS84, Projection, crs_about, known_crs
-from simulator.roads.read_report import ReadReport, parallel_remarks
-from simulator.roads.readers.gmns_links import LINK_COLUMNS, LINK_OPTIONAL, GmnsLinks, LinkNumbers
+from simulator.roads.read_report import LinkValues, ReadReport, parallel_remarks
+from simulator.roads.readers.gmns_links import LINK_COLUMNS, LINK_OPTIONAL, GmnsLinks, link_values
 from simulator.roads.readers.gmns_tables import (
     NODE_COLUMNS,
     NODE_OPTIONAL,
@@ -214,7 +214,7 @@ def read_gmns(
 
     An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
     a link becomes ``class``. Links from a node to itself are dropped and reported; links parallel to another are kept.
-    See :class:`~simulator.roads.readers.gmns_links.LinkNumbers` for the values that replace missing ones.
+    See :func:`~simulator.roads.readers.gmns_links.link_values` for the values that replace missing ones.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def read_gmns(
     across = node_xy[links.to_row] - node_xy[links.from_row]
     straight_m = np.hypot(across[:, 0], across[:, 1])
     shape_m = np.array([np.nan if line is None else line.length for line in lines])
-    numbers = LinkNumbers.from_links(
+    numbers = link_values(
         links,
         shape_m=shape_m[links.usable],
         straight_m=straight_m[links.usable],
@@ -387,7 +387,7 @@ def _graph(
     links: GmnsLinks,
     node_xy: NDArray[np.float64],
     lines: NDArray[np.object_],
-    numbers: LinkNumbers,
+    numbers: LinkValues,
     projection: Projection,
 ) -> nx.MultiDiGraph[Any]:
     """Build the graph from nodes and links."""
@@ -395,15 +395,14 @@ def _graph(
     for key, (x, y), data in zip(nodes.keys, node_xy.tolist(), nodes.data, strict=True):
         graph.add_node(key, **(data | {"x": x, "y": y}))
     taken: dict[tuple[Any, Any, Any], int] = {}
-    for position, row in enumerate(np.flatnonzero(links.usable).tolist()):
+    kept = np.flatnonzero(links.usable).tolist()
+    for row, values in zip(kept, numbers.edges([links.classes[row] for row in kept]), strict=True):
         start, end = nodes.keys[links.from_row[row]], nodes.keys[links.to_row[row]]
         own = dict(links.own[row])
         key, exact_mps = own.pop("key", None), own.pop("speed_mps", None)
-        data = numbers.data(position) | own
+        data = values | own
         if isinstance(exact_mps, float) and math.isclose(exact_mps, data["speed_mps"], rel_tol=1e-12):
             data["speed_mps"] = exact_mps
-        if links.classes[row] is not None and "class" not in own:
-            data["class"] = links.classes[row]
         line = lines[row]
         if key is not None and (start, end, key) in taken:
             rule = f"crowdveil_key must be another than that of row {taken[start, end, key]}, which leads the same way"

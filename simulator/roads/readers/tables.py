@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -15,11 +14,11 @@ from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
 from simulator.roads.projection import WGS84, Projection, utm_about
-from simulator.roads.read_report import DroppedRows, FilledDefault, ReadReport, usable_rows
+from simulator.roads.read_report import DroppedRows, FilledDefault, LinkValues, ReadReport, usable_rows
 from simulator.roads.schema import crs_faults, node_ids, node_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -29,131 +28,80 @@ if TYPE_CHECKING:
 MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class EdgeRows:
-    """The edge rows that can be used, in the order of the file.
+def edge_values(
+    table: Table,
+    *,
+    from_row: NDArray[np.int64],
+    to_row: NDArray[np.int64],
+    node_xy: NDArray[np.float64],
+    default_speed_mps: float,
+    default_lanes: int,
+    capacity_vph: float,
+) -> tuple[LinkValues, NDArray[np.bool_], tuple[DroppedRows, ...]]:
+    """Select the usable rows of an edge table and convert their values.
 
     Parameters
     ----------
+    table
+        A table with ``from``, ``to`` and any of the other edge columns.
     from_row, to_row
-        Rows of the nodes from and to which each edge leads, shape (edges,).
-    numbers
-        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph``, each of shape (edges,).
-    classes
-        Class of road of each edge, None where the file has none.
-    dropped
-        Rows left out, by reason.
-    defaults
-        Values filled in, among the edges kept.
-    doubts
-        Indications that the unit of the speeds is wrong.
+        The node row of each end, -1 where the node is not known, shape (rows,).
+    node_xy
+        Positions of the nodes, in metres, shape (nodes, 2).
+    default_speed_mps, default_lanes, capacity_vph
+        Defaults for rows without a usable value.
+
+    Returns
+    -------
+    values : LinkValues
+        ``length_m``, ``speed_mps``, ``lanes`` and ``capacity_vph`` of at least one edge.
+    usable : ndarray
+        The rows of these edges, bool, shape (rows,).
+    dropped : tuple of DroppedRows
+        All other rows, by reason.
+
+    Raises
+    ------
+    InputError
+        If no row can be used; it states the reasons.
     """
+    length_m = _lengths(table, from_row, to_row, node_xy)
+    speeds = {name: table.numbers(name) for name in MPS_PER_UNIT if table.has(name)}
+    negative = np.zeros(len(table), dtype=np.bool_)
+    for speed in speeds.values():
+        negative |= speed < 0
+    no_length = (
+        "length_m is not a number above 0"
+        if table.has("length_m")
+        else "its two ends are at the same place and no length is given"
+    )
+    reasons = {
+        "from or to is not in the node file": (from_row < 0) | (to_row < 0),
+        "it leads from a node to itself": from_row == to_row,
+        no_length: ~((length_m > 0) & np.isfinite(length_m)),
+        "its speed is negative": negative,
+    }
+    usable, dropped = usable_rows(reasons, file=table.file, what="edge")
 
-    from_row: NDArray[np.int64]
-    to_row: NDArray[np.int64]
-    numbers: dict[str, NDArray[np.float64]]
-    classes: list[str | None]
-    dropped: tuple[DroppedRows, ...]
-    defaults: tuple[FilledDefault, ...]
-    doubts: tuple[str, ...]
-
-    @classmethod
-    def from_table(
-        cls,
-        table: Table,
-        *,
-        from_row: NDArray[np.int64],
-        to_row: NDArray[np.int64],
-        node_xy: NDArray[np.float64],
-        default_speed_mps: float,
-        default_lanes: int,
-        capacity_vph: float,
-    ) -> EdgeRows:
-        """Select the usable rows of an edge table and convert their values.
-
-        Parameters
-        ----------
-        table
-            A table with ``from``, ``to`` and any of the other edge columns.
-        from_row, to_row
-            The node row of each end, -1 where the node is not known, shape (rows,).
-        node_xy
-            Positions of the nodes, in metres, shape (nodes, 2).
-        default_speed_mps, default_lanes, capacity_vph
-            Defaults for rows without a usable value.
-
-        Returns
-        -------
-        EdgeRows
-            At least one edge.
-
-        Raises
-        ------
-        InputError
-            If no row can be used; it states the reasons.
-        """
-        length_m = _lengths(table, from_row, to_row, node_xy)
-        speeds = {name: table.numbers(name) for name in MPS_PER_UNIT if table.has(name)}
-        negative = np.zeros(len(table), dtype=np.bool_)
-        for speed in speeds.values():
-            negative |= speed < 0
-        no_length = (
-            "length_m is not a number above 0"
-            if table.has("length_m")
-            else "its two ends are at the same place and no length is given"
-        )
-        reasons = {
-            "from or to is not in the node file": (from_row < 0) | (to_row < 0),
-            "it leads from a node to itself": from_row == to_row,
-            no_length: ~((length_m > 0) & np.isfinite(length_m)),
-            "its speed is negative": negative,
-        }
-        usable, dropped = usable_rows(reasons, file=table.file, what="edge")
-
-        speed_mps = np.full(len(table), np.nan)
-        for name, values in reversed(speeds.items()):
-            given = (values > 0) & np.isfinite(values)
-            speed_mps[given] = values[given] * MPS_PER_UNIT[name]
-        numbers_by_name = {"length_m": length_m[usable]}
-        defaults = []
-        for name, values, default, unit in (
-            ("speed_mps", speed_mps, default_speed_mps, "m/s"),
-            ("lanes", _whole(table.numbers("lanes")), default_lanes, ""),
-            ("capacity_vph", table.numbers("capacity_vph"), capacity_vph, "vehicles/h/lane"),
-        ):
-            kept = values[usable]
-            missing = ~((kept > 0) & np.isfinite(kept))
-            numbers_by_name[name] = np.where(missing, float(default), kept)
-            mapped = bool(speeds) if name == "speed_mps" else table.has(name)
-            if mapped and missing.any():
-                defaults.append(FilledDefault(name, f"{default:g} {unit}".rstrip(), int(missing.sum())))
-        classes = table.texts("class")
-        return cls(
-            from_row=from_row[usable],
-            to_row=to_row[usable],
-            numbers=numbers_by_name,
-            classes=[classes[row] for row in np.flatnonzero(usable).tolist()],
-            dropped=dropped,
-            defaults=tuple(defaults),
-            doubts=tuple(speed_doubts(speed_mps[usable], length_m[usable], file=table.file)),
-        )
-
-    def edges(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """Yield the edges in the form in which they are added to a graph.
-
-        Yields
-        ------
-        tuple
-            From row, to row, and the edge's attributes in the schema of :mod:`simulator.roads.schema`.
-        """
-        columns = [values.tolist() for values in self.numbers.values()]
-        ends = zip(self.from_row.tolist(), self.to_row.tolist(), strict=True)
-        for (start, end), kind, *values in zip(ends, self.classes, *columns, strict=True):
-            data = dict(zip(self.numbers, values, strict=True))
-            data["lanes"] = int(data["lanes"])
-            if kind is not None:
-                data["class"] = kind
-            yield start, end, data
+    speed_mps = np.full(len(table), np.nan)
+    for name, values in reversed(speeds.items()):
+        given = (values > 0) & np.isfinite(values)
+        speed_mps[given] = values[given] * MPS_PER_UNIT[name]
+    numbers_by_name = {"length_m": length_m[usable]}
+    defaults = []
+    for name, values, default, unit in (
+        ("speed_mps", speed_mps, default_speed_mps, "m/s"),
+        ("lanes", _whole(table.numbers("lanes")), default_lanes, ""),
+        ("capacity_vph", table.numbers("capacity_vph"), capacity_vph, "vehicles/h/lane"),
+    ):
+        kept = values[usable]
+        missing = ~((kept > 0) & np.isfinite(kept))
+        numbers_by_name[name] = np.where(missing, float(default), kept)
+        mapped = bool(speeds) if name == "speed_mps" else table.has(name)
+        if mapped and missing.any():
+            defaults.append(FilledDefault(name, f"{default:g} {unit}".rstrip(), int(missing.sum())))
+    doubts = speed_doubts(speed_mps[usable], length_m[usable], file=table.file)
+    return LinkValues(numbers_by_name, tuple(defaults), (), tuple(doubts)), usable, dropped
 
 
 def _lengths(
@@ -299,20 +247,32 @@ def read_tables(
     names = unique_ids(node_table, "node")
     node_xy, projected = _places(node_table, crs)
     ids = {name: row for row, name in enumerate(names)}
-    rows = EdgeRows.from_table(
+    from_row, to_row = (_rows_of(edge_table, name, ids) for name in ("from", "to"))
+    values, usable, dropped = edge_values(
         edge_table,
-        from_row=_rows_of(edge_table, "from", ids),
-        to_row=_rows_of(edge_table, "to", ids),
+        from_row=from_row,
+        to_row=to_row,
         node_xy=node_xy,
         default_speed_mps=default_speed_mps,
         default_lanes=default_lanes,
         capacity_vph=capacity_vph,
     )
-    doubts = _doubts(node_table, edge_table, node_xy, projected, rows)
+    from_row, to_row = from_row[usable], to_row[usable]
+    across = node_xy[to_row] - node_xy[from_row]
+    doubts = Projection(projected, projected).doubts(node_xy, file=node_table.file)
+    if edge_table.has("length_m"):
+        _check_axes(node_table, from_row, to_row, values.columns["length_m"])
+        straight_m = np.hypot(across[:, 0], across[:, 1])
+        doubts += length_doubts(values.columns["length_m"], straight_m, file=edge_table.file)
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projected)
     keys = node_keys(names)
     graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, node_xy.tolist(), strict=True))
-    graph.add_edges_from((keys[start], keys[end], data) for start, end, data in rows.edges())
+    classes = edge_table.texts("class")
+    edges_data = values.edges([classes[row] for row in np.flatnonzero(usable).tolist()])
+    graph.add_edges_from(
+        (keys[start], keys[end], data)
+        for start, end, data in zip(from_row.tolist(), to_row.tolist(), edges_data, strict=True)
+    )
     part, loss = largest_strong_component(graph)
     network = RoadNetwork.from_graph(part)
     report = ReadReport(
@@ -320,35 +280,32 @@ def read_tables(
         node_rows=len(node_table),
         link_rows=len(edge_table),
         row="row",
-        dropped=rows.dropped,
-        defaults=rows.defaults,
+        dropped=dropped,
+        defaults=values.defaults,
         loss=loss,
         nodes=len(network.node_names),
         links=len(network.links),
-        doubts=(*doubts, *rows.doubts),
+        doubts=(*doubts, *values.doubts),
     )
     return network, report
 
 
-def _doubts(nodes: Table, edges: Table, node_xy: NDArray[np.float64], crs: pyproj.CRS, rows: EdgeRows) -> list[str]:
-    """Compare the nodes' positions with the area of their system, and with the lengths that the file gives.
+def _check_axes(
+    nodes: Table, from_row: NDArray[np.int64], to_row: NDArray[np.int64], length_m: NDArray[np.float64]
+) -> None:
+    """Raise if positions fit the lengths of the edges far better with latitude and longitude swapped.
 
     Raises
     ------
     InputError
-        If the positions fit the lengths far better with latitude and longitude swapped.
+        If so.
     """
-    doubts = Projection(crs, crs).doubts(node_xy, file=nodes.file)
-    if not edges.has("length_m"):
-        return doubts
-    length_m = rows.numbers["length_m"]
-    if nodes.has("lon"):
-        lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
-        if coordinates_swapped(lonlat, rows.from_row, rows.to_row, length_m):
-            rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
-            raise InputError([f"{nodes.file}: {nodes.rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
-    across = node_xy[rows.to_row] - node_xy[rows.from_row]
-    return doubts + length_doubts(length_m, np.hypot(across[:, 0], across[:, 1]), file=edges.file)
+    if not nodes.has("lon"):
+        return
+    lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
+    if coordinates_swapped(lonlat, from_row, to_row, length_m):
+        rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
+        raise InputError([f"{nodes.file}: {nodes.rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
 
 
 def _check_arguments(

@@ -14,7 +14,7 @@ from simulator.roads.connectivity import largest_part_for_trips, lost_zones
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
 from simulator.roads.projection import WGS84, Projection
-from simulator.roads.read_report import FilledDefault, ReadReport, parallel_remarks
+from simulator.roads.read_report import FilledDefault, LinkValues, ReadReport, parallel_remarks
 from simulator.roads.readers.tntp_files import (
     Faults,
     Line,
@@ -181,9 +181,17 @@ LEAST_LIKELY_VPH = 100.0
 given."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LinkNumbers:
-    """The numbers of every link, in the order of the file.
+def link_values(
+    links: TntpLinks,
+    *,
+    straight_m: NDArray[np.float64],
+    length_m: float,
+    time_s: float,
+    capacity_hours: float,
+    lane_capacity_vph: float,
+    default_speed_mps: float,
+) -> LinkValues:
+    """Convert a file's numbers to the units of the schema and fill in missing ones.
 
     A length of 0 is replaced by the straight distance between the nodes, or by 1 m if they have the same position.
     Speed is length divided by free-flow time, or a default if that time is 0. The file gives the capacity of a whole
@@ -192,111 +200,64 @@ class LinkNumbers:
 
     Parameters
     ----------
-    columns
-        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), and, as in the file,
-        ``capacity_total_vph``, ``free_flow_s``, each of shape (links,).
-    defaults
-        Values filled in.
-    remarks
-        How the numbers of lanes were derived.
-    doubts
-        Indications that the units, or the periods to which capacities refer, are wrong.
+    links
+        The links as read.
+    straight_m
+        Metres between the nodes of each link, shape (links,).
+    length_m, time_s, capacity_hours, lane_capacity_vph, default_speed_mps
+        As in :func:`~simulator.roads.readers.tntp.read_tntp`.
+
+    Returns
+    -------
+    LinkValues
+        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), all above 0 and finite, and, as in the
+        file, ``capacity_total_vph``, ``free_flow_s``, ``bpr_b``, ``bpr_power`` and ``toll``.
+
+    Raises
+    ------
+    InputError
+        If a number is too large or too small to be represented in the units of the schema.
     """
-
-    columns: dict[str, NDArray[np.float64]]
-    defaults: tuple[FilledDefault, ...]
-    remarks: tuple[str, ...]
-    doubts: tuple[str, ...]
-
-    @classmethod
-    def from_links(
-        cls,
-        links: TntpLinks,
-        *,
-        straight_m: NDArray[np.float64],
-        length_m: float,
-        time_s: float,
-        capacity_hours: float,
-        lane_capacity_vph: float,
-        default_speed_mps: float,
-    ) -> LinkNumbers:
-        """Convert a file's numbers to the units of the schema and fill in missing ones.
-
-        Parameters
-        ----------
-        links
-            The links as read.
-        straight_m
-            Metres between the nodes of each link, shape (links,).
-        length_m, time_s, capacity_hours, lane_capacity_vph, default_speed_mps
-            As in :func:`~simulator.roads.readers.tntp.read_tntp`.
-
-        Returns
-        -------
-        LinkNumbers
-            All above 0 and finite.
-
-        Raises
-        ------
-        InputError
-            If a number is too large or too small to be represented in the units of the schema.
-        """
-        with np.errstate(over="ignore"):  # numbers that overflow are reported as faults below
-            given_m, free_flow_s = links.columns["length"] * length_m, links.columns["free_flow_time"] * time_s
-            total_vph = links.columns["capacity"] / capacity_hours
-        no_length, no_time, no_capacity = given_m == 0, free_flow_s == 0, total_vph == 0
-        at_one_place = no_length & (straight_m < SHORTEST_M)
-        metres = np.where(no_length, np.where(at_one_place, SHORTEST_M, straight_m), given_m)
-        with np.errstate(divide="ignore", over="ignore"):
-            speed = np.where(no_time, default_speed_mps, metres / free_flow_s)
-            guessed = np.rint(total_vph / lane_capacity_vph)
-        lanes = np.clip(guessed, 1, MOST_LANES)
-        lane_vph = np.where(no_capacity, lane_capacity_vph, total_vph / lanes)
-        columns = {
-            "length_m": metres,
-            "speed_mps": speed,
-            "lanes": lanes,
-            "capacity_vph": lane_vph,
-            "capacity_total_vph": total_vph,
-            "free_flow_s": free_flow_s,
-        }
-        _check(links, columns)
-        filled = (
-            ("length_m (0 in the file)", "the straight distance between its nodes", no_length & ~at_one_place),
-            ("length_m (0 in the file, nodes at one place)", f"{SHORTEST_M:g} m", at_one_place),
-            ("speed_mps (free-flow time 0 in the file)", f"{default_speed_mps:g} m/s", no_time),
-            ("capacity_vph (capacity 0 in the file)", f"{lane_capacity_vph:g} vehicles/h", no_capacity),
-            ("lanes (a capacity beyond any road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
-        )
-        words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
-        given_mps = np.where(no_time | no_length, np.nan, speed)
-        doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.file)]
-        if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
-            said = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
-            doubts.append(f"{links.file}: {said}: check capacity_hours, and whether these are capacities at all")
-        return cls(
-            columns=columns,
-            defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
-            remarks=(f"{links.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
-            doubts=tuple(doubts),
-        )
-
-    def edges(self, links: TntpLinks) -> Iterator[dict[str, Any]]:
-        """Yield the attributes of the links in the form in which they are added to a graph.
-
-        Yields
-        ------
-        dict
-            Attributes of one edge.
-        """
-        as_read = {"bpr_b": "b", "bpr_power": "power", "toll": "toll"}
-        columns = self.columns | {ours: links.columns[theirs] for ours, theirs in as_read.items()}
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        for row, kind in zip(rows, links.link_type, strict=True):
-            data: dict[str, Any] = dict(zip(columns, row, strict=True))
-            data["lanes"] = int(data["lanes"])
-            data["class"] = kind
-            yield data
+    with np.errstate(over="ignore"):  # numbers that overflow are reported as faults below
+        given_m, free_flow_s = links.columns["length"] * length_m, links.columns["free_flow_time"] * time_s
+        total_vph = links.columns["capacity"] / capacity_hours
+    no_length, no_time, no_capacity = given_m == 0, free_flow_s == 0, total_vph == 0
+    at_one_place = no_length & (straight_m < SHORTEST_M)
+    metres = np.where(no_length, np.where(at_one_place, SHORTEST_M, straight_m), given_m)
+    with np.errstate(divide="ignore", over="ignore"):
+        speed = np.where(no_time, default_speed_mps, metres / free_flow_s)
+        guessed = np.rint(total_vph / lane_capacity_vph)
+    lanes = np.clip(guessed, 1, MOST_LANES)
+    lane_vph = np.where(no_capacity, lane_capacity_vph, total_vph / lanes)
+    columns = {
+        "length_m": metres,
+        "speed_mps": speed,
+        "lanes": lanes,
+        "capacity_vph": lane_vph,
+        "capacity_total_vph": total_vph,
+        "free_flow_s": free_flow_s,
+    }
+    _check(links, columns)
+    columns |= {"bpr_b": links.columns["b"], "bpr_power": links.columns["power"], "toll": links.columns["toll"]}
+    filled = (
+        ("length_m (0 in the file)", "the straight distance between its nodes", no_length & ~at_one_place),
+        ("length_m (0 in the file, nodes at one place)", f"{SHORTEST_M:g} m", at_one_place),
+        ("speed_mps (free-flow time 0 in the file)", f"{default_speed_mps:g} m/s", no_time),
+        ("capacity_vph (capacity 0 in the file)", f"{lane_capacity_vph:g} vehicles/h", no_capacity),
+        ("lanes (a capacity beyond any road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
+    )
+    words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
+    given_mps = np.where(no_time | no_length, np.nan, speed)
+    doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.file)]
+    if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
+        said = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
+        doubts.append(f"{links.file}: {said}: check capacity_hours, and whether these are capacities at all")
+    return LinkValues(
+        columns=columns,
+        defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
+        remarks=(f"{links.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
+        doubts=tuple(doubts),
+    )
 
 
 def _check(links: TntpLinks, columns: dict[str, NDArray[np.float64]]) -> None:
@@ -332,7 +293,7 @@ def read_tntp(
     node have ``through = False``. In addition to the attributes of :mod:`simulator.roads.schema`, edges have the
     attributes from which a published equilibrium is computed: ``bpr_b``, ``bpr_power``, ``capacity_total_vph``,
     ``free_flow_s`` and ``toll``, as in the file; ``class`` is the link type. See
-    :class:`~simulator.roads.readers.tntp.LinkNumbers` for the conversion of lengths, times and capacities.
+    :func:`~simulator.roads.readers.tntp.link_values` for the conversion of lengths, times and capacities.
 
     Parameters
     ----------
@@ -389,7 +350,7 @@ def read_tntp(
     node_xy = projection.metres(xy)
     across = node_xy[to_row] - node_xy[from_row]
     straight_m = np.hypot(across[:, 0], across[:, 1])
-    numbers = LinkNumbers.from_links(
+    numbers = link_values(
         links,
         straight_m=straight_m,
         length_m=length_m,
@@ -445,7 +406,7 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
 
 
 def _graph(
-    links: TntpLinks, node_xy: NDArray[np.float64], numbers: LinkNumbers, projection: Projection
+    links: TntpLinks, node_xy: NDArray[np.float64], numbers: LinkValues, projection: Projection
 ) -> nx.MultiDiGraph[Any]:
     """Build the graph from nodes and links."""
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
@@ -457,6 +418,6 @@ def _graph(
             data["through"] = False
         graph.add_node(node, **data)
     starts, ends = (links.columns[name].astype(np.int64).tolist() for name in ("init_node", "term_node"))
-    for start, end, data in zip(starts, ends, numbers.edges(links), strict=True):
+    for start, end, data in zip(starts, ends, numbers.edges(links.link_type), strict=True):
         graph.add_edge(start, end, **data)
     return graph
