@@ -114,10 +114,6 @@ class NetFrame:
         """
         return np.subtract(xy, (self.offset_x, self.offset_y), dtype=np.float64)
 
-    def to_net(self, xy: ArrayLike) -> NDArray[np.float64]:
-        """Convert the city's coordinates to SUMO's; the inverse of :meth:`to_city`."""
-        return np.add(xy, (self.offset_x, self.offset_y), dtype=np.float64)
-
 
 def _number(text: str) -> float:
     try:
@@ -291,22 +287,6 @@ def read_sumo_net(
         ),
     )
     return network, report
-
-
-def links_by_sumo_edge(network: RoadNetwork) -> dict[str, int]:
-    """Look up links by SUMO's ids.
-
-    Parameters
-    ----------
-    network
-        A network as returned by :func:`read_sumo_net`.
-
-    Returns
-    -------
-    dict
-        SUMO's edge id to the link's id in :attr:`RoadNetwork.links`.
-    """
-    return {data["sumo_edge"]: data["link"] for *_, data in network.graph.edges(data=True) if "sumo_edge" in data}
 
 
 def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None:
