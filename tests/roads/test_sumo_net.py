@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
-from simulator.roads.readers.sumo import NetFrame, read_sumo_net
+from simulator.roads.readers.sumo import NetFrame, links_by_sumo_edge, read_sumo_net
 
 sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
 
@@ -80,10 +80,6 @@ def faults_of(path, **more):
     with pytest.raises(InputError) as caught:
         read_sumo_net(path, **more)
     return caught.value.faults
-
-
-def links_by_sumo_edge(network):
-    return {data["sumo_edge"]: data["link"] for *_, data in network.graph.edges(data=True)}
 
 
 @pytest.mark.parametrize("name", ["small.net.xml", "small.net.xml.gz"])

@@ -289,6 +289,22 @@ def read_sumo_net(
     return network, report
 
 
+def links_by_sumo_edge(network: RoadNetwork) -> dict[str, int]:
+    """Look up links by SUMO's ids.
+
+    Parameters
+    ----------
+    network
+        A network as returned by :func:`read_sumo_net`.
+
+    Returns
+    -------
+    dict
+        SUMO's edge id to the link's id in :attr:`RoadNetwork.links`.
+    """
+    return {data["sumo_edge"]: data["link"] for *_, data in network.graph.edges(data=True) if "sumo_edge" in data}
+
+
 def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None:
     """Raise all faults of the caller's arguments before the file is opened."""
     known = vehicle_classes()
