@@ -141,3 +141,18 @@ def points_of(xy: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(f"xy must be of shape (n, 2), got {points.shape}")
     return points
+
+
+def window_faults(
+    bounds: tuple[float, float, float, float], within: tuple[float, float, float, float] | None
+) -> list[str]:
+    """Return the faults of an extent (x_min, y_min, x_max, y_max) in metres, and of a window that must meet it."""
+    faults = []
+    if not np.isfinite(bounds).all() or bounds[0] > bounds[2] or bounds[1] > bounds[3]:
+        faults.append(f"bounds must be finite, x_min ≤ x_max and y_min ≤ y_max, got {bounds}")
+    if within is not None:
+        if not np.isfinite(within).all() or within[0] >= within[2] or within[1] >= within[3]:
+            faults.append(f"within must be finite, x_min < x_max and y_min < y_max, got {within}")
+        elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
+            faults.append(f"within must meet the roads, which lie in {bounds}, got {within}")
+    return faults

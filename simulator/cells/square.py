@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,8 +13,8 @@ import shapely
 
 from mechanisms.kernel import compiled
 from simulator.cells.coarsening import check_level, pieces
-from simulator.cells.errors import CellsError
-from simulator.cells.partition import LARGEST_COUNT, points_of
+from simulator.cells.partition import LARGEST_COUNT, points_of, window_faults
+from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -83,16 +82,17 @@ class SquareGrid:
 
         Raises
         ------
-        CellsError
+        InputError
             If a number is out of range, the window does not intersect the bounds, or there are more than 2³¹ - 1
             squares.
         """
-        _check(bounds, size_m, within)
+        if faults := positive_faults(size_m=size_m) + window_faults(bounds, within):
+            raise InputError(faults)
         x_min, y_min, x_max, y_max = bounds if within is None else within
         columns, rows = pieces(x_max - x_min, size_m), pieces(y_max - y_min, size_m)
         count = columns * rows
         if count > LARGEST_COUNT:
-            raise CellsError([f"size_m = {size_m:g} makes {count:,} cells, more than {LARGEST_COUNT:,}"])
+            raise InputError([f"size_m = {size_m:g} makes {count:,} cells, more than {LARGEST_COUNT:,}"])
         if within is not None:
             west, south, extent = x_min, y_min, within
         else:
@@ -162,7 +162,7 @@ class SquareGrid:
 
         Raises
         ------
-        CellsError
+        InputError
             If the level is negative.
         """
         level = check_level(level)
@@ -188,26 +188,6 @@ class SquareGrid:
     def __repr__(self) -> str:
         """Describe the number of squares and their size."""
         return f"SquareGrid({self.count} cells: {self.rows} rows, {self.columns} columns of {self.size_m:g} m)"
-
-
-def _check(
-    bounds: tuple[float, float, float, float],
-    size_m: float,
-    within: tuple[float, float, float, float] | None,
-) -> None:
-    """Raise one error with every fault of the arguments."""
-    faults = []
-    if not 0 < size_m < math.inf:
-        faults.append(f"size_m must be a finite number above 0, got {size_m!r}")
-    if not all(map(math.isfinite, bounds)) or bounds[0] > bounds[2] or bounds[1] > bounds[3]:
-        faults.append(f"bounds must be finite, x_min ≤ x_max and y_min ≤ y_max, got {bounds}")
-    if within is not None:
-        if not all(map(math.isfinite, within)) or within[0] >= within[2] or within[1] >= within[3]:
-            faults.append(f"within must be finite, x_min < x_max and y_min < y_max, got {within}")
-        elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
-            faults.append(f"within must meet the roads, which lie in {bounds}, got {within}")
-    if faults:
-        raise CellsError(faults)
 
 
 def _edges(start: float, size_m: float, count: int, first: float, last: float) -> NDArray[np.float64]:

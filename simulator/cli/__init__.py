@@ -13,7 +13,7 @@ _USER_ERRORS = (
     ("scenarios", "ScenarioError"),
     ("mechanisms.parameter", "ParameterError"),
     ("simulator.cli.check", "MechanismError"),
-    ("simulator.datasets.errors", "DatasetError"),
+    ("simulator.files.errors", "InputError"),
     ("simulator.experiment.run_directory", "DirectoryError"),
     ("simulator.reporting", "UnfinishedRunError"),
     ("simulator.reproduction.errors", "ReproductionError"),

@@ -1,33 +1,76 @@
 """Error of a user's input, with all its faults."""
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 _LONGEST_WORD, _LONGEST = 240, 2_000
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
 
 
-class FaultsError(ValueError):
-    """User input that cannot be used; each package has a subclass of its own, and passes it to the readers it calls.
+class InputError(ValueError):
+    """Input of a user that cannot be used: a file, or values that do not fit it or each other.
+
+    Every package below the composition root raises it: for roads, cells, traffic and data sets. The composition root
+    knows which section of the scenario is being read, and reports the faults under its key.
 
     Parameters
     ----------
     faults
         One sentence per fault: file and line or row, or the subject; the rule; the value received.
+    key
+        Path of the scenario's key to which the faults belong, such as "roads.flows"; "" if the caller knows it.
 
     Attributes
     ----------
     faults : list of str
         Every fault found, in the order found, each on one line and cut where a value in it is long; never empty.
+    key : str
+        As given.
     """
 
-    def __init__(self, faults: Iterable[str]) -> None:
+    def __init__(self, faults: Iterable[str], key: str = "") -> None:
         self.faults = [_one_line(fault) for fault in faults]
-        # Pass the constructor's argument, since SimPy makes a new exception from the args of one raised in a process.
-        super().__init__(self.faults)
+        self.key = key
+        # Pass the constructor's arguments, since SimPy makes a new exception from the args of one raised in a process.
+        super().__init__(self.faults, key)
 
     def __str__(self) -> str:
         """Write one fault per line."""
         return "\n".join(self.faults)
+
+
+def both(first: Callable[[], _First], second: Callable[[], _Second]) -> tuple[_First, _Second]:
+    """Call two functions, and return their results.
+
+    Raises
+    ------
+    InputError
+        With the faults of both functions together, if either raises an `InputError`.
+    """
+    faults: list[str] = []
+    try:
+        one = first()
+    except InputError as error:
+        faults += error.faults
+    try:
+        other = second()
+    except InputError as error:
+        faults += error.faults
+    if faults:
+        raise InputError(faults)
+    return one, other
+
+
+def positive_faults(**values: float | None) -> list[str]:
+    """Return a fault for each argument that is not a finite number above 0; None is not checked."""
+    return [
+        f"{name} must be a finite number above 0, got {value!r}"
+        for name, value in values.items()
+        if value is not None and not 0 < value < math.inf
+    ]
 
 
 def _one_line(fault: str) -> str:

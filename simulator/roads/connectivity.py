@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable, Iterable
+
+    Neighbours = Callable[[Hashable], Iterable[Hashable]]
+
+_FOR_TRIPS = "between whose places routes lead"
 
 
 @dataclass(frozen=True)
@@ -65,38 +69,35 @@ def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGra
 
     Raises
     ------
-    RoadsError
+    InputError
         If no two nodes are connected in both directions.
     """
-    order = {node: position for position, node in enumerate(graph)}
-    parts = nx.strongly_connected_components(graph)
-    none: set[Hashable] = set()
-    kept = max(parts, key=lambda part: (len(part), -min(order[node] for node in part)), default=none)
+    kept = _largest_core(graph)
     if len(kept) < 2:
-        fault = (
-            f"the road network is empty: of its {counted(graph.number_of_nodes(), 'node')} and "
-            f"{counted(graph.number_of_edges(), 'link')}, no path leads both ways between any two nodes"
-        )
-        raise RoadsError([fault])
+        raise _empty(graph, "no path leads both ways between any two nodes")
+    return _part(graph, kept, Loss.part)
+
+
+def _largest_core(graph: nx.MultiDiGraph[Any]) -> set[Hashable]:
+    """Return the largest strongly connected set; of equally large ones, that with the graph's first node."""
+    order = {node: position for position, node in enumerate(graph)}
+    none: set[Hashable] = set()
+    parts = nx.strongly_connected_components(graph)
+    return max(parts, key=lambda part: (len(part), -min(order[node] for node in part)), default=none)
+
+
+def _part(graph: nx.MultiDiGraph[Any], kept: set[Hashable], words: str) -> tuple[nx.MultiDiGraph[Any], Loss]:
+    """Return a copy of a graph with the nodes in `kept`, and what it lacks."""
     part = graph.copy()
     part.remove_nodes_from([node for node in graph if node not in kept])
-    lengths: list[float] = [
-        data["length_m"] for start, end, data in graph.edges(data=True) if start not in kept or end not in kept
-    ]
-    loss = Loss(
-        nodes=graph.number_of_nodes() - part.number_of_nodes(),
-        links=graph.number_of_edges() - part.number_of_edges(),
-        length_m=math.fsum(lengths),
-    )
-    return part, loss
+    lengths = [data["length_m"] for start, end, data in graph.edges(data=True) if start not in kept or end not in kept]
+    nodes = graph.number_of_nodes() - part.number_of_nodes()
+    return part, Loss(nodes, graph.number_of_edges() - part.number_of_edges(), math.fsum(lengths), words)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
-
-    Neighbours = Callable[[Hashable], Iterable[Hashable]]
-
-_FOR_TRIPS = "between whose places routes lead"
+def _empty(graph: nx.MultiDiGraph[Any], reason: str) -> InputError:
+    size = f"{counted(graph.number_of_nodes(), 'node')} and {counted(graph.number_of_edges(), 'link')}"
+    return InputError([f"the road network is empty: of its {size}, {reason}"])
 
 
 def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
@@ -122,21 +123,15 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
 
     Raises
     ------
-    RoadsError
+    InputError
         If no two nodes are connected by routes in both directions.
     """
     closed = {node for node, data in graph.nodes(data=True) if not data.get("through", True)}
     if not closed:
         part, loss = largest_strong_component(graph)
         return part, replace(loss, part=_FOR_TRIPS)
-    order = {node: position for position, node in enumerate(graph)}
     passable = graph.subgraph([node for node in graph if node not in closed])
-    none: set[Hashable] = set()
-    core = max(
-        nx.strongly_connected_components(passable),
-        key=lambda part: (len(part), -min(order[node] for node in part)),
-        default=none,
-    )
+    core = _largest_core(passable)
     after, before = _spread(core, passable.successors), _spread(core, passable.predecessors)
     served = {
         node
@@ -147,17 +142,9 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
     departures = before & _spread(served, lambda node: _outside(graph.successors(node), closed))
     kept = core | served | approaches | departures
     if len(core | served) < 2:
-        fault = (
-            f"the road network is empty: of its {counted(graph.number_of_nodes(), 'node')} and "
-            f"{counted(graph.number_of_edges(), 'link')}, "
-            f"no route leads both ways between any two nodes without passing one of {len(closed)} that none may pass"
-        )
-        raise RoadsError([fault])
-    part = graph.copy()
-    part.remove_nodes_from([node for node in graph if node not in kept])
-    lengths = [data["length_m"] for start, end, data in graph.edges(data=True) if start not in kept or end not in kept]
-    nodes = graph.number_of_nodes() - part.number_of_nodes()
-    return part, Loss(nodes, graph.number_of_edges() - part.number_of_edges(), math.fsum(lengths), _FOR_TRIPS)
+        between = f"between any two nodes without passing one of {len(closed)} that none may pass"
+        raise _empty(graph, f"no route leads both ways {between}")
+    return _part(graph, kept, _FOR_TRIPS)
 
 
 def lost_zones(whole: nx.MultiDiGraph[Any], part: nx.MultiDiGraph[Any]) -> tuple[int | str, ...]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import networkx as nx
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError, positive_faults
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import crs_about
 
@@ -58,23 +56,18 @@ def build_grid(
 
     Raises
     ------
-    RoadsError
+    InputError
         If arguments are out of range; it lists all of them.
     """
     avenue_speed_mps = speed_mps if avenue_speed_mps is None else avenue_speed_mps
     avenue_lanes = lanes if avenue_lanes is None else avenue_lanes
-    numbers = {
-        "spacing_x_m": spacing_x_m,
-        "spacing_y_m": spacing_y_m,
-        "speed_mps": speed_mps,
-        "avenue_speed_mps": avenue_speed_mps,
-        "capacity_vph": capacity_vph,
-    }
-    faults = [
-        f"{name} must be a finite number above 0, got {value!r}"
-        for name, value in numbers.items()
-        if not (value > 0 and math.isfinite(value))
-    ]
+    faults = positive_faults(
+        spacing_x_m=spacing_x_m,
+        spacing_y_m=spacing_y_m,
+        speed_mps=speed_mps,
+        avenue_speed_mps=avenue_speed_mps,
+        capacity_vph=capacity_vph,
+    )
     wholes = {"rows": rows, "columns": columns, "lanes": lanes, "avenue_lanes": avenue_lanes}
     faults += [
         f"{name} must be a whole number, 1 or more, got {value!r}"
@@ -88,26 +81,25 @@ def build_grid(
     if not (-180 <= anchor[0] <= 180 and -90 < anchor[1] < 90):
         faults.append(f"anchor must be a longitude in [-180, 180] and a latitude in (-90, 90), got {anchor}")
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
     graph: nx.MultiDiGraph[tuple[int, int]] = nx.MultiDiGraph(crs=crs_about(anchor))
     for row in range(rows):
         for column in range(columns):
             graph.add_node((row, column), x=float(column * spacing_x_m), y=float(row * spacing_y_m))
-    street = {
-        "length_m": float(spacing_x_m),
-        "speed_mps": float(speed_mps),
-        "lanes": int(lanes),
-        "capacity_vph": float(capacity_vph),
-        "class": "street",
-    }
-    avenue = {
-        "length_m": float(spacing_y_m),
-        "speed_mps": float(avenue_speed_mps),
-        "lanes": int(avenue_lanes),
-        "capacity_vph": float(capacity_vph),
-        "class": "avenue",
-    }
+    street, avenue = (
+        {
+            "length_m": float(length_m),
+            "speed_mps": float(speed),
+            "lanes": int(count),
+            "capacity_vph": float(capacity_vph),
+            "class": kind,
+        }
+        for kind, length_m, speed, count in (
+            ("street", spacing_x_m, speed_mps, lanes),
+            ("avenue", spacing_y_m, avenue_speed_mps, avenue_lanes),
+        )
+    )
     for row, column in list(graph):
         here, east, north = (row, column), (row, column + 1), (row + 1, column)
         if east in graph:

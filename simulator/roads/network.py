@@ -1,4 +1,7 @@
-"""Road network: a networkx graph for inspection and editing, and arrays of links and shapes for simulation."""
+"""Links of a road network as arrays.
+
+Road network: a networkx graph for inspection and editing, and arrays of links and shapes for simulation.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,81 @@ import pyproj
 import shapely
 
 from mechanisms.kernel import compiled
-from simulator.roads.errors import RoadsError
-from simulator.roads.links import Links
-from simulator.roads.schema import faults_of
+from simulator.files.errors import InputError
+from simulator.roads.schema import EDGE_NUMBERS, faults_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     import networkx as nx
     from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Links:
+    """The attributes of every link that a traffic engine needs, as arrays.
+
+    Link ids are positions in these arrays. Links are sorted by (from node, to node, key of a parallel edge), so
+    the links that leave node ``i`` are the range ``first_out[i]:first_out[i + 1]``. The arrays are shared:
+    copy one before changing it.
+
+    Parameters
+    ----------
+    from_node, to_node
+        Node indices, int32, shape (links,).
+    length_m
+        Metres, float64, shape (links,).
+    speed_mps
+        Free-flow speed in metres per second, float64, shape (links,).
+    lanes
+        Lanes, int32, shape (links,).
+    capacity_vph
+        Vehicles per hour and lane, float64, shape (links,).
+    first_out
+        Id of the first link that leaves each node, and at the end the number of links; int32, shape (nodes + 1,).
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in length, or ``first_out`` does not index ``from_node``.
+    """
+
+    from_node: NDArray[np.int32]
+    to_node: NDArray[np.int32]
+    length_m: NDArray[np.float64]
+    speed_mps: NDArray[np.float64]
+    lanes: NDArray[np.int32]
+    capacity_vph: NDArray[np.float64]
+    first_out: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        """Check that the arrays are consistent."""
+        for name in ("to_node", "length_m", "speed_mps", "lanes", "capacity_vph"):
+            shape, wanted = getattr(self, name).shape, self.from_node.shape
+            if shape != wanted:
+                raise ValueError(f"{name} must have the shape of from_node, {wanted}, got {shape}")
+        if not np.array_equal(self.first_out, _first_out(self.from_node, len(self.first_out) - 1)):
+            raise ValueError("first_out must say where the links of each node begin in from_node")
+
+    @property
+    def free_flow_s(self) -> NDArray[np.float64]:
+        """Free-flow travel time of each link in seconds, shape (links,)."""
+        return self.length_m / self.speed_mps
+
+    def __len__(self) -> int:
+        """Count the links."""
+        return len(self.from_node)
+
+    def __repr__(self) -> str:
+        """Return a text with the numbers of links and nodes."""
+        return f"Links({len(self)} links, {len(self.first_out) - 1} nodes)"
+
+
+def _first_out(from_node: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
+    """Return the first outgoing link of each node; raise ValueError if ``from_node`` is not sorted."""
+    if len(from_node) and np.any(np.diff(from_node) < 0):
+        raise ValueError("from_node must ascend")
+    return np.searchsorted(from_node, np.arange(nodes + 1)).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,12 +271,12 @@ class RoadNetwork:
 
         Raises
         ------
-        RoadsError
+        InputError
             If the graph is faulty; every fault names node or edge, attribute, rule and value received.
         """
         faults = faults_of(graph)
         if faults:
-            raise RoadsError(faults)
+            raise InputError(faults)
         graph = graph.copy()
         index = {node: position for position, node in enumerate(graph)}
         edges = sorted(
@@ -217,14 +286,16 @@ class RoadNetwork:
         for link, (_, _, _, data) in enumerate(edges):
             data["link"] = link
         node_xy = np.array([(data["x"], data["y"]) for _, data in graph.nodes(data=True)], dtype=np.float64)
-        links = Links.from_columns(
-            nodes=len(index),
-            from_node=np.array([index[start] for start, _, _, _ in edges], dtype=np.int32),
+        from_node = np.array([index[start] for start, _, _, _ in edges], dtype=np.int32)
+        numbers = {name: np.array([data[name] for *_, data in edges], dtype=np.float64) for name in EDGE_NUMBERS}
+        links = Links(
+            from_node=from_node,
             to_node=np.array([index[end] for _, end, _, _ in edges], dtype=np.int32),
-            length_m=np.array([data["length_m"] for _, _, _, data in edges], dtype=np.float64),
-            speed_mps=np.array([data["speed_mps"] for _, _, _, data in edges], dtype=np.float64),
-            lanes=np.array([data["lanes"] for _, _, _, data in edges], dtype=np.int32),
-            capacity_vph=np.array([data["capacity_vph"] for _, _, _, data in edges], dtype=np.float64),
+            length_m=numbers["length_m"],
+            speed_mps=numbers["speed_mps"],
+            lanes=numbers["lanes"].astype(np.int32),
+            capacity_vph=numbers["capacity_vph"],
+            first_out=_first_out(from_node, len(index)),
         )
         return cls(
             graph=graph,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, Doubt, counted, numbers_in_words
-from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import networkx as nx
@@ -62,6 +62,36 @@ class FilledDefault:
     name: str
     default: str
     total: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkValues:
+    """Values of the links that were kept, in the units of the schema, and where they come from.
+
+    Parameters
+    ----------
+    columns
+        Attributes of :mod:`simulator.roads.schema` by name, float64, each of shape (links,).
+    defaults
+        Values filled in.
+    remarks
+        How values were derived, one sentence each.
+    doubts
+        Indications that units, or the periods to which capacities refer, are wrong.
+    """
+
+    columns: dict[str, NDArray[np.float64]]
+    defaults: tuple[FilledDefault, ...]
+    remarks: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+    def edges(self, classes: Sequence[str | None]) -> Iterator[dict[str, Any]]:
+        """Yield the attributes of each link as they are added to a graph, with its class unless that is None."""
+        rows = zip(*(values.tolist() for values in self.columns.values()), strict=True)
+        for row, kind in zip(rows, classes, strict=True):
+            data: dict[str, Any] = dict(zip(self.columns, row, strict=True))
+            data["lanes"] = int(data["lanes"])
+            yield data if kind is None else data | {"class": kind}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +193,7 @@ def usable_rows(
 
     Raises
     ------
-    RoadsError
+    InputError
         If no row can be used; it states the reasons.
     """
     usable = np.ones(len(next(iter(reasons.values()))), dtype=np.bool_)
@@ -175,5 +205,5 @@ def usable_rows(
         usable &= ~wrong
     if not usable.any():
         said = "; ".join(map(str, dropped))
-        raise RoadsError([f"{file}: the road network is empty: no {what} can be used ({said})"])
+        raise InputError([f"{file}: the road network is empty: no {what} can be used ({said})"])
     return usable, tuple(dropped)

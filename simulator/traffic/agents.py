@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 from simulator.traffic.clock import Clock, PriorityEvent
 from simulator.traffic.physics import FRACTION_BITS, LinkPhysics
 from simulator.traffic.queue_engine import OwnEngine

@@ -1,7 +1,6 @@
-"""Traffic error that lists all faults at once."""
+"""Former name of the error of traffic."""
 
-from simulator.files.errors import FaultsError
+from simulator.files.errors import InputError
 
-
-class TrafficError(FaultsError):
-    """Error raised when demand, a recording or an engine cannot be used."""
+TrafficError = InputError
+"""Error raised when demand, a recording or an engine cannot be used."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 from simulator.traffic import kernel
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.physics import LinkPhysics

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from mechanisms.kernel import compiled
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 
 VEHICLE_LENGTH_M = 7.5

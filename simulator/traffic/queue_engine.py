@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting

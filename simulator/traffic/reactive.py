@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.files.messages import counted
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths

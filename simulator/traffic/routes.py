@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.kernel import compiled
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.files.messages import Doubt, counted
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 from simulator.traffic.physics import LinkPhysics
 
 FORCED_SHARE = 0.01

@@ -117,7 +117,7 @@ def inputs(folder: Path) -> dict[str, Input]:
     od = "origin,destination,trips\n1,2,3\n2,3,4\n3,1,2.5\n"
     town = osm_town.xml()
     osm_town.write_pbf(folder / "t.osm.pbf")
-    from simulator.roads.osm.packages import import_osmnx  # noqa: PLC0415 - slow, for this kind only
+    from simulator.roads.readers.osm_streets import import_osmnx  # noqa: PLC0415 - slow, for this kind only
 
     (folder / "t.osm").write_text(town, encoding="utf-8")
     ox = import_osmnx()

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from simulator.roads.gmns import read_gmns
+from simulator.roads.readers.gmns import read_gmns
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "gmns")
 pytestmark = pytest.mark.skipif(

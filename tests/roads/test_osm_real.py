@@ -8,7 +8,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from simulator.roads.osm import read_osm
+from simulator.roads.readers.osm import read_osm
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx and pyrosm")
 pyrosm = pytest.importorskip("pyrosm", reason="OpenStreetMap is read by osmnx and pyrosm")

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.roads.osm.tags import WAY_TAGS, Street, directions, guesses_of, lanes, link_of, open_to_cars, speed_kph
+from simulator.roads.readers.osm_streets import (
+    WAY_TAGS,
+    Street,
+    directions,
+    guesses_of,
+    lanes,
+    link_of,
+    open_to_cars,
+    speed_kph,
+)
 
 STREET = {"highway": "residential"}
 

@@ -14,11 +14,11 @@ from scenarios import Scenario
 from simulator.experiment.build.city import build_roads
 from simulator.files.messages import doubts_of
 from simulator.roads import build_grid, read_tables
-from simulator.roads.gmns import read_gmns
-from simulator.roads.osm import read_osm
 from simulator.roads.plausibility import speed_doubts
-from simulator.roads.sumo import read_sumo_net
-from simulator.roads.tntp import read_tntp
+from simulator.roads.readers.gmns import read_gmns
+from simulator.roads.readers.osm import read_osm
+from simulator.roads.readers.sumo import read_sumo_net
+from simulator.roads.readers.tntp import read_tntp
 from simulator.roads.writers import write_geopackage, write_geoparquet
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.roads.tntp import read_flows, read_tntp
+from simulator.roads.readers.tntp import read_tntp
+from simulator.roads.readers.tntp_files import read_flows
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "tntp")
 needs_data = pytest.mark.skipif(

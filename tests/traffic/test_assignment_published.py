@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.roads.tntp import read_flows, read_tntp
+from simulator.roads.readers.tntp import read_tntp
+from simulator.roads.readers.tntp_files import read_flows
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows, find_equilibrium, relative_gap
 from simulator.traffic.demand import Zones, read_trip_table
 

@@ -12,7 +12,7 @@ from roads_by_hand import ENGINES
 from scipy import stats
 from zoned_roads import ring, roads_of
 
-from simulator.roads.sumo import read_sumo_net
+from simulator.roads.readers.sumo import read_sumo_net
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import read_sumo_routes
 from simulator.traffic.demand.sumo_file import seconds

@@ -84,7 +84,7 @@ def test_tntp(tmp_path, text, words):
         ("origin,destination,trips\n1,2,1e308\n2,1,1e308\n", "its trips must sum to a finite number"),
         ("origin,destination,trips,trips\n1,2,3,4\n", "two columns are called 'trips': which of them is trips?"),
         ("origin,destination,from_s,to_s\n1,2,9,3\n", "row 1: to_s (column 'to_s') must be after from_s, got '3'"),
-        ("origin,destination,trips\n1,2,3,4,5\n", "cannot be read as CSV"),
+        ("origin,destination,trips\n1,2,3,4,5\n", "cannot be read as a table"),
     ],
 )  # fmt: skip
 def test_tables(tmp_path, text, words):

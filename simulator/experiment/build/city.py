@@ -9,20 +9,20 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import names_of
 from scenarios.roads import RoadSection
 from scenarios.units import in_metres, in_mps, in_seconds
-from simulator.cells import CellsError
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City, Ground
+from simulator.files.errors import InputError
 from simulator.files.memory import shortage
 from simulator.files.messages import doubts_of
-from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
-from simulator.roads.gmns import read_gmns
-from simulator.roads.osm import read_osm
+from simulator.roads import RoadNetwork, build_grid, read_tables
 from simulator.roads.plausibility import speed_doubts
-from simulator.roads.sumo import read_sumo_net
-from simulator.roads.tntp import read_tntp
+from simulator.roads.readers.gmns import read_gmns
+from simulator.roads.readers.osm import read_osm
+from simulator.roads.readers.sumo import read_sumo_net
+from simulator.roads.readers.tntp import read_tntp
 from simulator.roads.writers import read_geopackage, read_geoparquet
 from simulator.traffic.errors import TrafficError
 
@@ -42,7 +42,7 @@ def build_roads(section: RoadSection) -> Built:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the files hold no usable network.
     """
     built: Built = constructor_of("roads", section.source)(section)
@@ -59,7 +59,7 @@ def build_city(scenario: Scenario) -> City:
     """
     try:
         roads, notes = build_roads(scenario.roads)
-    except RoadsError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     try:
         recorded = read_recorded(scenario.traffic, roads)
@@ -74,7 +74,7 @@ def build_city(scenario: Scenario) -> City:
     ground = Ground(roads, recorded)
     try:
         cells, cell_notes = build_cells(scenario.cells, ground)
-    except CellsError as error:
+    except InputError as error:
         faults = [Fault("cells", fault) for fault in error.faults]
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
     city = City(ground, cells, (*notes, *cell_notes))
@@ -181,7 +181,7 @@ def grid_roads(section: Any) -> Built:
     spacing_x_m, spacing_y_m = section.spacings_m
     crossings = section.rows * section.columns
     if said := shortage(crossings * _CROSSING_NBYTES, to=f"lay a grid of {crossings:,} crossings"):
-        raise RoadsError([f"rows × columns: {said}"])
+        raise InputError([f"rows × columns: {said}"])
     roads = build_grid(
         rows=section.rows,
         columns=section.columns,

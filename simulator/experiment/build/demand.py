@@ -14,9 +14,10 @@ from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.roads import RoadNetwork, RoadsError
-from simulator.roads.tntp import read_flows
+from simulator.roads import RoadNetwork
+from simulator.roads.readers.tntp_files import read_flows
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
@@ -225,7 +226,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         file = scenarios.locate(flows)
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
         bpr = Bpr.from_network(roads, hours=scenario.roads.capacity_hours)
-    except RoadsError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     try:
         pairs, lost = _pairs(trips, section.trip_columns.mapping(), roads)

@@ -10,9 +10,9 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
 from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads import RoadsError
-from simulator.roads.sumo.net_coordinates import NetFrame
+from simulator.roads.readers.sumo import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -49,7 +49,7 @@ def build_sumo(
     inputs = sumo_inputs(scenario, streams=streams)
     clock = Clock(inputs.step_s)
     for file in inputs.others:
-        for element in elements_of(file, error=TrafficError):
+        for element in elements_of(file):
             refuse_connection(element, file)
     with stopwatch.phase("demand"):
         insertions = sumo_insertions(scenario, inputs, end_s=end_s)
@@ -157,7 +157,7 @@ def _key(fault: str, files: Mapping[str, Path]) -> str | None:
     quoted = set(_QUOTED.findall(fault)) if "SUMO" in fault and not _fileless(fault) else set()
     for key, file in files.items():
         if quoted and key.endswith("]"):
-            elements = elements_of(file, error=TrafficError)
+            elements = elements_of(file)
             if any(element.attributes and element.attributes.get("id") in quoted for element in elements):
                 return key
     return None
@@ -180,13 +180,13 @@ def closing_s(scenario: Scenario) -> float:
 def _frame(scenario: Scenario, net: Path) -> NetFrame:
     """Return the frame of SUMO's coordinates; for a network without a projection, at the roads' anchor."""
     anchor = getattr(scenario.roads, "anchor", None)
-    for element in elements_of(net, error=TrafficError):
+    for element in elements_of(net):
         if element.name == "location" and element.attributes is not None:
             try:
                 return NetFrame.from_location(
                     element.attributes, anchor=None if anchor is None else (anchor.lon, anchor.lat), what=str(net)
                 )
-            except RoadsError as error:
+            except InputError as error:
                 raise TrafficError(error.faults) from error
     raise TrafficError([f"{net}: has no <location>; is it a SUMO network?"])
 
@@ -248,7 +248,7 @@ def _faults(scenario: Scenario, error: TrafficError, *, streams: Streams) -> lis
     """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
     if any("can be driven on these roads" in fault for fault in error.faults):
         named = {edge for fault in error.faults for edge in _EDGE.findall(fault)}
-        elements = elements_of(sumo_inputs(scenario, streams=streams).net, error=TrafficError)
+        elements = elements_of(sumo_inputs(scenario, streams=streams).net)
         if named <= {element.attributes["id"] for element in elements if element.name == "edge" and element.attributes}:
             return [Fault("traffic.beside", fault) for fault in error.faults]
     return sumo_faults(scenario, error.faults, otherwise="traffic.beside")

@@ -11,11 +11,11 @@ import pandas as pd
 import pyproj
 import shapely
 
-from simulator.roads.gmns.config import KEEP
-from simulator.roads.gmns.tables import OWN_PREFIX
-from simulator.roads.node_ids import node_ids, node_keys
+from simulator.files.atomic_write import export_folder
+from simulator.roads.readers.gmns import KEEP
+from simulator.roads.readers.gmns_tables import OWN_PREFIX
+from simulator.roads.schema import node_ids, node_keys
 from simulator.roads.writers.layers import in_json, plain
-from simulator.roads.writers.staging import write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def write_gmns(network: RoadNetwork, folder: str | Path, *, overwrite: bool = Fa
     """Write ``node.csv``, ``link.csv`` and ``config.csv``, all of them or none.
 
     Coordinates are in the network's system, lengths in metres, speeds in km/h, capacities per hour and lane. The
-    config table states the system and the units, and :func:`~simulator.roads.gmns.network.read_gmns` reads it. Every
+    config table states the system and the units, and :func:`~simulator.roads.readers.gmns.read_gmns` reads it. Every
     link is directed; shapes are well-known text. Values for which GMNS has no column are written as JSON in columns
     ``crowdveil_…``: other attributes, keys of parallel links, and speeds that km/h do not represent exactly.
 
@@ -49,7 +49,7 @@ def write_gmns(network: RoadNetwork, folder: str | Path, *, overwrite: bool = Fa
 
     Raises
     ------
-    RoadsError
+    InputError
         If the folder already contains files, it cannot be written to, or an attribute cannot be written.
     """
     nodes, links = _nodes(network), _links(network)
@@ -71,7 +71,7 @@ def write_gmns(network: RoadNetwork, folder: str | Path, *, overwrite: bool = Fa
         for name, table in (("node", nodes), ("link", links), ("config", config)):
             table.to_csv(staging / f"{name}.csv", index=False)
 
-    write_folder(Path(folder), fill, overwrite=overwrite)
+    export_folder(Path(folder), fill, overwrite=overwrite)
 
 
 def _nodes(network: RoadNetwork) -> pd.DataFrame:

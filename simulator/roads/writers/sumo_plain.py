@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import shapely
 
-from simulator.roads.writers.staging import write_folder
+from simulator.files.atomic_write import export_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: boo
 
     Raises
     ------
-    RoadsError
+    InputError
         If the folder already contains files, or cannot be written to.
     """
     ids = dict(zip(network.node_names, _ids(network.node_names), strict=True))
@@ -65,7 +65,7 @@ def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: boo
             _write(root, staging / f"{NAME}.{kind}.xml")
         _write(config, staging / f"{NAME}.netccfg")
 
-    write_folder(Path(folder), fill, overwrite=overwrite)
+    export_folder(Path(folder), fill, overwrite=overwrite)
 
 
 def _nodes(network: RoadNetwork, ids: dict[Any, str]) -> ET.Element:

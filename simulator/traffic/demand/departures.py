@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from simulator.roads.errors import RoadsError
-from simulator.roads.table import Table, column_names
+from simulator.files.errors import InputError
+from simulator.files.tables import Table, column_names
 from simulator.traffic.errors import TrafficError
 
 FloatArray = npt.NDArray[np.float64]
@@ -97,8 +97,8 @@ def read_profile(file: str | Path) -> tuple[Interval, ...]:
         share = next((name for name in _SHARES if name in header), "share")
         columns = {name: header.get(name, name) for name in (("hour",) if by_hour else ("from_s", "to_s"))}
         columns["share"] = header.get(share, share)
-        return _checked(Table.from_file(path, columns=columns, ids=()), by_hour=by_hour)
-    except RoadsError as error:
+        return _checked(Table.from_file(path, columns=columns, text=()), by_hour=by_hour)
+    except InputError as error:
         raise TrafficError(error.faults) from error
 
 

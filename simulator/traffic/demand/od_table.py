@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.roads.errors import RoadsError
-from simulator.roads.node_ids import node_ids
-from simulator.roads.table import Table, column_names
+from simulator.files.errors import InputError
+from simulator.files.tables import Table, column_names
+from simulator.roads.schema import node_ids
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 from simulator.traffic.errors import TrafficError
@@ -100,8 +100,8 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
     path = Path(file)
     try:
         found = columns_of(path, columns or {})
-        return _checked(Table.from_file(path, columns=found, ids=("origin", "destination")))
-    except RoadsError as error:
+        return _checked(Table.from_file(path, columns=found, text=("origin", "destination")))
+    except InputError as error:
         raise TrafficError(error.faults) from error
 
 
@@ -149,7 +149,7 @@ def _checked(table: Table) -> TripTable:
     )
     read = set(table.columns.values())
     # pandas gives this name to a nameless column, such as one created by a comma at the end of each line.
-    unread = [str(name) for name in table.frame.columns if name not in read and not str(name).startswith("Unnamed: ")]
+    unread = [str(name) for name in table.names if name not in read and not str(name).startswith("Unnamed: ")]
     if unread:
         more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
         built.notes.append(f"{built.title}: columns not read: {', '.join(map(repr, unread[:SHOWN]))}{more}")

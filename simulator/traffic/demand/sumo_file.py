@@ -247,7 +247,7 @@ class _Reading:
 
     def run(self) -> None:
         empty = True
-        for element in elements_of(self._file, error=TrafficError):
+        for element in elements_of(self._file):
             if element.attributes is None:
                 self._open.pop()
                 self._end(element)

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from simulator.roads.links import Links
+from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.departures import Departures, draw_departures
 from simulator.traffic.paths import ShortestPaths

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from simulator.files.compressed_io import begin_of
-from simulator.roads.errors import RoadsError
-from simulator.roads.tntp.metadata import Line, finite_number, lines_of, read_metadata, shown
+from simulator.files.errors import InputError
+from simulator.roads.readers.tntp_files import Line, finite_number, lines_of, read_metadata, shown
 from simulator.traffic.demand.od_table import read_od_table
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 from simulator.traffic.errors import TrafficError
@@ -43,7 +43,7 @@ def read_tntp_trips(file: str | Path) -> TripTable:
     """
     try:
         return _Reading(str(file)).run()
-    except RoadsError as error:
+    except InputError as error:
         raise TrafficError(error.faults) from error
 
 

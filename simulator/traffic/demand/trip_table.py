@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
-from simulator.roads.node_ids import node_ids
+from simulator.roads.schema import node_ids
 from simulator.traffic.paths import ShortestPaths
 
 FloatArray = npt.NDArray[np.float64]

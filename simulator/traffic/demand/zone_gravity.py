@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.errors import InputError
 from simulator.files.memory import shortage
 from simulator.files.messages import counted
-from simulator.roads.errors import RoadsError
+from simulator.files.tables import Table, column_names
 from simulator.roads.network import RoadNetwork
-from simulator.roads.node_ids import node_ids
-from simulator.roads.table import Table, column_names
+from simulator.roads.schema import node_ids
 from simulator.traffic.demand.trip_table import TripTable, Zones, capped
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
@@ -66,8 +66,8 @@ class ZoneMasses:
             columns = {
                 ours: next((header[name] for name in known if name in header), ours) for ours, known in _NAMES.items()
             }
-            table = Table.from_file(path, columns=columns, ids=("zone",))
-        except RoadsError as error:
+            table = Table.from_file(path, columns=columns, text=("zone",))
+        except InputError as error:
             raise TrafficError(error.faults) from error
         names = node_ids(table.values("zone"))
         absent = np.array([name is None for name in names])

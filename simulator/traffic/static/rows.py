@@ -88,9 +88,7 @@ class OwnerRows:
             words = "columns of a file without header are known by number"
             raise TrafficError(f"{file}: {words}, not by name, got {name!r}" for name in named)
         wanted = [*columns.values(), *filters]
-        read, names = read_frame(
-            file, separator=format_.separator, header=format_.header, wanted=wanted, error=TrafficError
-        )
+        read, names = read_frame(file, separator=format_.separator, header=format_.header, wanted=wanted)
         headings = {ours: _heading(column, names) for ours, column in columns.items()}
         chosen = np.ones(len(read), dtype=bool)
         for column, values in filters.items():

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyproj
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.roads import RoadsError
 from simulator.roads.projection import crs_about, utm_about
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import FileFormat, OwnerRows
@@ -80,7 +80,7 @@ class Sites:
             check_one_city(lon, lat, file=file)
             try:
                 crs = utm_about(lon, lat, what=file)
-            except RoadsError as error:
+            except InputError as error:
                 raise TrafficError(error.faults) from error
         return cls(names, transformed(lon, lat, "EPSG:4326", crs), crs)
 

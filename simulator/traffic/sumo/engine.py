@@ -12,7 +12,7 @@ import pyproj
 import simpy
 
 from simulator.files.messages import counted
-from simulator.roads.sumo.net_coordinates import NetFrame
+from simulator.roads.readers.sumo import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo.inputs import SumoInputs

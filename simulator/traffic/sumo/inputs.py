@@ -44,7 +44,7 @@ def traci_constants() -> Any:
     TrafficError
         If it is not installed.
     """
-    return import_extra("traci.constants", needed=NEEDED, extra="sumo", error=TrafficError)
+    return import_extra("traci.constants", needed=NEEDED, extra="sumo")
 
 
 def sumo_environment() -> Mapping[str, str]:
@@ -149,7 +149,7 @@ class SumoInputs:
         TrafficError
             If SUMO cannot read it, with SUMO's message; or it names no network, or another step.
         """
-        for _ in elements_of(config, error=TrafficError):  # rejects entity declarations before SUMO reads it
+        for _ in elements_of(config):  # rejects entity declarations before SUMO reads it
             pass
         options, outputs = _options_of(config)
         faults = []
@@ -231,7 +231,7 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         if done.returncode != 0 or not written.is_file():
             raise TrafficError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
         found, outputs, section = {}, [], ""
-        for e in elements_of(written, error=TrafficError):
+        for e in elements_of(written):
             if e.attributes is None:
                 continue
             if "value" not in e.attributes:

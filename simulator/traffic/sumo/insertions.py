@@ -116,7 +116,7 @@ class _Reading:
             raise TrafficError([f"{file}: is included more than {_DEEPEST} files deep"])
         carries, self._persons = False, 1
         interval: Mapping[str, str] = {}
-        for element in elements_of(file, error=TrafficError):
+        for element in elements_of(file):
             if element.attributes is None:
                 if element.name == "interval":
                     interval = {}

@@ -33,10 +33,10 @@ def read_gpx(file: Path, reading: TraceOptions) -> list[Fixes]:  # noqa: ARG001 
     TrafficError
         If the file is not GPX, or a point of a track has no time.
     """
-    gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces", error=TrafficError)
-    elements = elements_of(file, error=TrafficError)
+    gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces")
+    elements = elements_of(file)
     lines = [element.line for element in elements if element.local_name == "trkpt" and not element.ends]
-    with opened(file, error=TrafficError) as stream:
+    with opened(file) as stream:
         content = stream.read()
     try:
         tracks = gpxpy.parse(content).tracks
@@ -86,7 +86,7 @@ def read_parquet(file: Path, reading: TraceOptions) -> list[Fixes]:
     """
     try:
         stored = pq.ParquetFile(file)
-        check_parquet(stored, file, error=TrafficError)
+        check_parquet(stored, file)
         frame = _points(file) if b"geo" in (stored.schema_arrow.metadata or {}) else pd.read_parquet(file)
     except FileNotFoundError:
         raise TrafficError([f"{file}: no such file"]) from None
@@ -138,7 +138,7 @@ def read_json_paths(file: Path, reading: TraceOptions) -> list[Fixes]:
         If the file is not JSON of these forms; messages give a path's number, from 1.
     """
     try:
-        with opened(file, error=TrafficError, times=JSON_TIMES) as stream:
+        with opened(file, times=JSON_TIMES) as stream:
             content = json.load(stream)
     except TrafficError:
         raise

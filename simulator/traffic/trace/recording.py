@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pyproj
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.roads import RoadNetwork, RoadsError
+from simulator.roads import RoadNetwork
 from simulator.roads.projection import utm_about
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Tracks
@@ -135,7 +136,7 @@ def _leads_into_run(first: npt.NDArray[np.int64], time_s: FloatArray, gap_s: flo
 def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, FloatArray]:
     try:
         crs = utm_about(trace.lon, trace.lat, what="the trace") if roads is None else roads.crs
-    except RoadsError as error:
+    except InputError as error:
         raise TrafficError(error.faults) from None
     xy = _project(trace.lon, trace.lat, crs)
     if roads is None:

@@ -132,7 +132,7 @@ def read_sumo_fcd(file: Path, reading: TraceOptions) -> list[Fixes]:
         If the file is not such a document, or its times go back.
     """
     rows = _Rows(file, reading.time_unit_s or 1.0)
-    for element in elements_of(file, error=TrafficError):
+    for element in elements_of(file):
         if element.attributes is not None:
             rows.started(element.local_name, element.attributes, element.line)
     if not rows.vehicle:

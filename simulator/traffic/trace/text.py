@@ -99,7 +99,7 @@ def first_lines(file: Path, lines: int = 3, *, most_nbytes: int = 1 << 16) -> li
     TrafficError
         If the file cannot be read.
     """
-    with opened(file, error=TrafficError) as stream:
+    with opened(file) as stream:
         start = stream.read(most_nbytes)
     text = start.decode("utf-8-sig", errors="replace")
     return [line for line in text.splitlines() if line.strip()][:lines]
@@ -186,7 +186,7 @@ def _frame(file: Path, *, separator: str, names: Sequence[str] | None = None) ->
     """Read rows; blank lines are left out, and the index still counts them."""
     text: dict[str, Any] = {"header": None, "names": list(names)} if names else {}
     try:
-        with opened(file, error=TrafficError, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
+        with opened(file, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(
                 stream,

@@ -10,22 +10,21 @@ import numpy as np
 
 from simulator.files.messages import counted
 from simulator.roads.class_defaults import class_defaults, filled_in_words
-from simulator.roads.errors import RoadsError
-from simulator.roads.gmns.tables import duplicated, numbers_of, own_values, texts_of
-from simulator.roads.node_ids import node_ids
 from simulator.roads.plausibility import speed_doubts
-from simulator.roads.read_report import DroppedRows, FilledDefault, usable_rows
-from simulator.roads.schema import MOST_LANES
+from simulator.roads.read_report import DroppedRows, FilledDefault, LinkValues, usable_rows
+from simulator.roads.readers.gmns_tables import own_values
+from simulator.roads.readers.tables import unique_ids
+from simulator.roads.schema import MOST_LANES, node_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from simulator.roads.table import Table
+    from simulator.files.tables import Table
 
-COLUMNS = ("from_node_id", "to_node_id")
-OPTIONAL = (
+LINK_COLUMNS = ("from_node_id", "to_node_id")
+LINK_OPTIONAL = (
     "link_id",
     "directed",
     "geometry_id",
@@ -104,37 +103,30 @@ class GmnsLinks:
 
         Raises
         ------
-        RoadsError
+        InputError
             If a node is unknown, a ``link_id`` occurs twice, or a value is not allowed in its column, naming file,
             rows, rule and value; or if no link can be used.
         """
-        faults = []
         ends = []
-        for name in COLUMNS:
+        for name in LINK_COLUMNS:
             rows = np.array([nodes.get(node or "", -1) for node in node_ids(table.values(name))], dtype=np.int64)
-            faults += table.faults(name, rows < 0, "in the node table")
+            table.refuse(name, rows < 0, "in the node table")
             ends.append(rows)
         if table.has("link_id"):
-            ids = node_ids(table.values("link_id"))
-            faults += table.faults("link_id", np.array([identifier is None for identifier in ids]), "an identifier")
-            faults += table.faults("link_id", duplicated(ids), "an identifier no other row has")
-        directed = [None if text is None else text.lower() for text in texts_of(table, "directed")]
+            unique_ids(table, "link_id")
+        directed = [None if text is None else text.lower() for text in table.texts("directed")]
         junk = np.array([text is not None and text not in _YES | _NO for text in directed])
-        faults += table.faults("directed", junk, "true or false")
-        flags = texts_of(table, "dir_flag")
+        table.refuse("directed", junk, "true or false")
+        flags = table.texts("dir_flag")
         known = {None: 0, "1": 1, "1.0": 1, "+1": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0}
-        faults += table.faults("dir_flag", np.array([flag not in known for flag in flags]), "1, -1 or 0")
-        numbers = {}
-        for name in ("length", "free_speed", "lanes", "capacity"):
-            numbers[name], said = numbers_of(table, name)
-            faults += said
-        lanes = numbers["lanes"]
-        with np.errstate(invalid="ignore"):
-            odd = np.isfinite(lanes) & (lanes >= 0) & ((lanes % 1 != 0) | (lanes > MOST_LANES))
-        faults += table.faults("lanes", odd, f"a whole number, 0 … {MOST_LANES:,}")
-        own, own_faults = own_values(table, _RESERVED)
-        if faults + own_faults:
-            raise RoadsError(faults + own_faults)
+        table.refuse("dir_flag", np.array([flag not in known for flag in flags]), "1, -1 or 0")
+        numbers = {
+            name: table.checked_numbers(name, at_least=0, optional=True)
+            for name in ("length", "free_speed", "capacity")
+        }
+        numbers["lanes"] = table.checked_numbers("lanes", at_least=0, at_most=MOST_LANES, whole=True, optional=True)
+        own = own_values(table, _RESERVED)
+        table.check()
         usable, dropped = _usable(table, ends[0] == ends[1], modes)
         return cls(
             table=table,
@@ -144,7 +136,7 @@ class GmnsLinks:
             two_way=np.array([text in _NO for text in directed]),
             dir_flag=np.array([known[flag] for flag in flags], dtype=np.int64),
             numbers=numbers,
-            classes=texts_of(table, "facility_type"),
+            classes=table.texts("facility_type"),
             own=own,
             dropped=dropped,
             undirected_unsaid=sum(text is None for text in directed),
@@ -156,7 +148,7 @@ def _usable(
 ) -> tuple[NDArray[np.bool_], tuple[DroppedRows, ...]]:
     """Leave out links that are not roads for any of the modes, and links from a node to itself."""
     wanted = {mode.lower() for mode in modes}
-    forbidden = np.array([_forbids(uses, wanted) for uses in texts_of(table, "allowed_uses")])
+    forbidden = np.array([_forbids(uses, wanted) for uses in table.texts("allowed_uses")])
     reasons = {
         f"allowed_uses names none of {', '.join(modes)}": forbidden,
         "it leads from a node to itself": loops,
@@ -176,9 +168,18 @@ MOST_LIKELY_VPH = 3000.0
 """Vehicles per hour and lane; a higher capacity is probably not stated per lane and hour."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LinkNumbers:
-    """The numbers of every usable link, in the order of the rows.
+def link_values(
+    links: GmnsLinks,
+    *,
+    shape_m: NDArray[np.float64],
+    straight_m: NDArray[np.float64],
+    length_m: float,
+    speed_mps: float,
+    default_speed_mps: float,
+    default_lanes: int,
+    capacity_vph: float,
+) -> LinkValues:
+    """Convert the numbers of usable links to the units of the schema and fill in missing ones.
 
     A length that is missing or 0 is replaced by that of the link's shape, else by the straight distance between its
     nodes if that is at least 1 m, else by 1 m. A speed, a number of lanes or a capacity that is missing or 0 is
@@ -187,87 +188,49 @@ class LinkNumbers:
 
     Parameters
     ----------
-    columns
-        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), each of shape (usable links,).
-    defaults
-        Lengths filled in.
-    remarks
-        Values taken by class of road, one sentence per attribute.
-    doubts
-        Indications that speeds are implausible, or that capacities are not per lane and hour.
+    links
+        The links as read.
+    shape_m
+        Metres of each usable link's shape, NaN where it has none, shape (usable links,).
+    straight_m
+        Metres between the nodes of each usable link, shape (usable links,).
+    length_m, speed_mps
+        One unit of the table's lengths in metres, and of its speeds in metres per second.
+    default_speed_mps, default_lanes, capacity_vph
+        Defaults where the class of road has none.
+
+    Returns
+    -------
+    LinkValues
+        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), all above 0, in the order of the rows.
     """
-
-    columns: dict[str, NDArray[np.float64]]
-    defaults: tuple[FilledDefault, ...]
-    remarks: tuple[str, ...]
-    doubts: tuple[str, ...]
-
-    @classmethod
-    def from_links(
-        cls,
-        links: GmnsLinks,
-        *,
-        shape_m: NDArray[np.float64],
-        straight_m: NDArray[np.float64],
-        length_m: float,
-        speed_mps: float,
-        default_speed_mps: float,
-        default_lanes: int,
-        capacity_vph: float,
-    ) -> LinkNumbers:
-        """Convert a table's numbers to the units of the schema and fill in missing ones.
-
-        Parameters
-        ----------
-        links
-            The links as read.
-        shape_m
-            Metres of each usable link's shape, NaN where it has none, shape (usable links,).
-        straight_m
-            Metres between the nodes of each usable link, shape (usable links,).
-        length_m, speed_mps
-            One unit of the table's lengths in metres, and of its speeds in metres per second.
-        default_speed_mps, default_lanes, capacity_vph
-            Defaults where the class of road has none.
-
-        Returns
-        -------
-        LinkNumbers
-            All above 0.
-        """
-        given = {name: values[links.usable] for name, values in links.numbers.items()}
-        classes = [links.classes[row] for row in np.flatnonzero(links.usable).tolist()]
-        with np.errstate(over="ignore"):
-            metres, defaults = _lengths(given["length"] * length_m, shape_m, straight_m)
-        known = [class_defaults(kind) for kind in classes]
-        columns, remarks = {"length_m": metres}, []
-        for ours, theirs, unit, default, shown in (
-            ("speed_mps", "free_speed", speed_mps, default_speed_mps, "{:g} m/s"),
-            ("lanes", "lanes", 1.0, float(default_lanes), "{:g}"),
-            ("capacity_vph", "capacity", 1.0, capacity_vph, "{:g} vehicles/h"),
-        ):
-            values = given[theirs] * unit
-            by_class = [default if taken is None else float(getattr(taken, ours)) for taken in known]
-            missing = ~(values > 0)
-            columns[ours] = np.where(missing, by_class, values)
-            filled = [(classes[row], shown.format(by_class[row])) for row in np.flatnonzero(missing).tolist()]
-            said = filled_in_words(ours, filled, links=len(classes))
-            if said is not None:
-                remarks.append(f"{links.table.file}: {said}")
-        high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
-        given_mps = np.where(given["free_speed"] > 0, columns["speed_mps"], np.nan)
-        doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
-        if high:
-            of_all = counted(len(classes), "link")
-            said = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h and lane in {high:,} of {of_all}"
-            doubts.append(f"{links.table.file}: {said}: is it of a whole link, or of a day?")
-        return cls(columns, tuple(defaults), tuple(remarks), tuple(doubts))
-
-    def data(self, row: int) -> dict[str, Any]:
-        """Return the attributes of a usable link in the form in which they are added to a graph."""
-        data: dict[str, Any] = {name: float(values[row]) for name, values in self.columns.items()}
-        data["lanes"] = int(data["lanes"])
-        return data
+    given = {name: values[links.usable] for name, values in links.numbers.items()}
+    classes = [links.classes[row] for row in np.flatnonzero(links.usable).tolist()]
+    with np.errstate(over="ignore"):
+        metres, defaults = _lengths(given["length"] * length_m, shape_m, straight_m)
+    known = [class_defaults(kind) for kind in classes]
+    columns, remarks = {"length_m": metres}, []
+    for ours, theirs, unit, default, shown in (
+        ("speed_mps", "free_speed", speed_mps, default_speed_mps, "{:g} m/s"),
+        ("lanes", "lanes", 1.0, float(default_lanes), "{:g}"),
+        ("capacity_vph", "capacity", 1.0, capacity_vph, "{:g} vehicles/h"),
+    ):
+        values = given[theirs] * unit
+        by_class = [default if taken is None else float(getattr(taken, ours)) for taken in known]
+        missing = ~(values > 0)
+        columns[ours] = np.where(missing, by_class, values)
+        filled = [(classes[row], shown.format(by_class[row])) for row in np.flatnonzero(missing).tolist()]
+        said = filled_in_words(ours, filled, links=len(classes))
+        if said is not None:
+            remarks.append(f"{links.table.file}: {said}")
+    high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
+    given_mps = np.where(given["free_speed"] > 0, columns["speed_mps"], np.nan)
+    doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
+    if high:
+        of_all = counted(len(classes), "link")
+        said = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h and lane in {high:,} of {of_all}"
+        doubts.append(f"{links.table.file}: {said}: is it of a whole link, or of a day?")
+    return LinkValues(columns, tuple(defaults), tuple(remarks), tuple(doubts))
 
 
 def _lengths(

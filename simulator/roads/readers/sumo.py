@@ -1,22 +1,126 @@
-"""Reader of roads from a SUMO network."""
+"""Reader of roads from a SUMO network, and conversion of SUMO's coordinates to those of the city."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 import numpy as np
+import pyproj
 import shapely
+from pyproj.exceptions import CRSError
 
+from simulator.files.errors import InputError, positive_faults
 from simulator.files.messages import Doubt, counted
 from simulator.roads.connectivity import Loss, largest_strong_component
-from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import shape_doubts, speed_doubts
-from simulator.roads.sumo.net_coordinates import NOWHERE, NetFrame, vehicle_classes
-from simulator.roads.sumo.net_file import read_net_file
+from simulator.roads.projection import crs_about, parsed_crs
+from simulator.roads.readers.sumo_net_file import read_net_file, vehicle_classes
+from simulator.roads.schema import crs_faults
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+NOWHERE = ("!", "-", "")
+"""Values that SUMO writes as the projection of a network without one, or with only SUMO's own flat-earth formula."""
+DEFAULT_ANCHOR = (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class NetFrame:
+    """Conversion between SUMO's x and y, as in shapes and from TraCI, and coordinates of the city.
+
+    Parameters
+    ----------
+    crs
+        The city's system: the projection with which the network was made, or a transverse Mercator about an anchor.
+    offset_x, offset_y
+        SUMO's ``netOffset``, metres: the offset that was added to projected coordinates when the network was made.
+    """
+
+    crs: pyproj.CRS
+    offset_x: float
+    offset_y: float
+
+    @classmethod
+    def from_location(
+        cls, location: Mapping[str, str], *, anchor: tuple[float, float] | None = None, what: str = "the network"
+    ) -> NetFrame:
+        """Read the frame from a network's ``<location>``.
+
+        Parameters
+        ----------
+        location
+            ``projParameter`` and ``netOffset``, as in a net file.
+        anchor
+            Longitude and latitude of the origin of a network without a projection, degrees; (0, 0) if None.
+        what
+            Source of the location, with which an error message begins.
+
+        Returns
+        -------
+        NetFrame
+            The conversion, in metres.
+
+        Raises
+        ------
+        InputError
+            If the projection is not one in metres that PROJ knows, the offset is not two numbers, or the anchor
+            is out of range.
+        """
+        projection = location.get("projParameter", "!").strip()
+        if projection in NOWHERE:
+            lon, lat = anchor or DEFAULT_ANCHOR
+            if not (-180 <= lon <= 180 and -90 < lat < 90):
+                rule = "must be a longitude in [-180, 180] and a latitude in (-90, 90)"
+                raise InputError([f"anchor {rule}, got {anchor}"])
+            return cls(crs_about((lon, lat)), 0.0, 0.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pyproj warns of deprecated notations, which it still understands
+            try:
+                crs = parsed_crs(projection)
+            except CRSError:
+                fault = f"{what}: projParameter of location must be a projection that PROJ knows, got {projection!r}"
+                raise InputError([fault]) from None
+        faults = [f"{what}: projParameter of location: {fault}" for fault in crs_faults(crs)]
+        written = location.get("netOffset", "0,0")
+        offset = [_number(part) for part in written.split(",")]
+        if len(offset) != 2 or not all(map(math.isfinite, offset)):
+            faults.append(f"{what}: netOffset of location must be two numbers of metres, got {written!r}")
+        if faults:
+            raise InputError(faults)
+        code = crs.to_epsg()
+        return cls(crs if code is None else pyproj.CRS.from_epsg(code), offset[0], offset[1])
+
+    def to_city(self, xy: ArrayLike) -> NDArray[np.float64]:
+        """Convert SUMO's coordinates to the city's.
+
+        Parameters
+        ----------
+        xy
+            Metres in the SUMO network, shape (..., 2).
+
+        Returns
+        -------
+        ndarray
+            Metres in ``crs``, float64, same shape.
+        """
+        return np.subtract(xy, (self.offset_x, self.offset_y), dtype=np.float64)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
 
 SHOWN = 20
 
@@ -143,7 +247,7 @@ def read_sumo_net(
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read, is not a SUMO network, has an edge or a junction that cannot be used (named by
         line), or has no edge for the vehicle class.
     """
@@ -158,7 +262,7 @@ def read_sumo_net(
     if not links:
         types = ", ".join(sorted({name for edge in edges for name in _few_classes(edge)})) or "no edge at all"
         rule = f"of its {counted(len(edges), 'edge')}, none has a lane for class {vehicle_class!r}"
-        raise RoadsError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
+        raise InputError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
     graph = _graph(net.nodes, links, frame, vehicle_class, capacity_vph)
     loss, part = _outside(graph, keep)
     network = RoadNetwork.from_graph(part)
@@ -207,12 +311,11 @@ def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None
     faults = []
     if vehicle_class not in known:
         faults.append(f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}; got {vehicle_class!r}")
-    if not 0 < capacity_vph < np.inf:
-        faults.append(f"capacity_vph must be a finite number above 0, got {capacity_vph!r}")
+    faults += positive_faults(capacity_vph=capacity_vph)
     if keep not in {"all", "strong"}:
         faults.append(f'keep must be "all" or "strong", got {keep!r}')
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
 
 def _graph(
@@ -264,7 +367,7 @@ def _outside(graph: nx.MultiDiGraph[Any], keep: str) -> tuple[Loss, nx.MultiDiGr
     """Return the loss outside the largest strongly connected part, and the part of the graph to keep."""
     try:
         part, loss = largest_strong_component(graph)
-    except RoadsError:
+    except InputError:
         if keep == "strong":
             raise
         length_m = float(sum(data["length_m"] for *_, data in graph.edges(data=True)))

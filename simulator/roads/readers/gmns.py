@@ -1,37 +1,197 @@
-"""Reader of roads from a GMNS folder."""
+"""Reader of roads in the General Modeling Network Specification (GMNS), and of the units in its config table."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 import numpy as np
+import pyproj
 import shapely
 
+from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted, rows_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips, lost_zones
-from simulator.roads.errors import RoadsError
-from simulator.roads.gmns import links as link_rows
-from simulator.roads.gmns import nodes as node_rows
-from simulator.roads.gmns.config import GmnsConfig, are_no_degrees, plane_about, said_of_plane
-from simulator.roads.gmns.geometries import Geometries
-from simulator.roads.gmns.links import GmnsLinks, LinkNumbers
-from simulator.roads.gmns.nodes import GmnsNodes
-from simulator.roads.gmns.tables import SUFFIXES, find_table, open_table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import coordinates_swapped, length_doubts, shape_doubts
-from simulator.roads.projection import Projection, known_crs
-from simulator.roads.read_report import ReadReport, parallel_remarks
+from simulator.roads.projection import WGS84, Projection, crs_about, known_crs
+from simulator.roads.read_report import LinkValues, ReadReport, parallel_remarks
+from simulator.roads.readers.gmns_links import LINK_COLUMNS, LINK_OPTIONAL, GmnsLinks, link_values
+from simulator.roads.readers.gmns_tables import (
+    NODE_COLUMNS,
+    NODE_OPTIONAL,
+    OWN_PREFIX,
+    SUFFIXES,
+    Geometries,
+    GmnsNodes,
+    find_table,
+    open_table,
+)
 from simulator.roads.schema import MOST_LANES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from simulator.roads.table import Table
+    from simulator.files.tables import Table
+
+METRES: Mapping[str, float] = (
+    dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0)
+    | dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1000.0)
+    | dict.fromkeys(("ft", "foot", "feet"), 0.3048)
+    | dict.fromkeys(("mi", "mile", "miles"), 1609.344)
+)
+"""Metres of each unit that ``long_length`` may name."""
+METRES_PER_SECOND: Mapping[str, float] = (
+    dict.fromkeys(("mps", "m/s"), 1.0)
+    | dict.fromkeys(("kph", "kmh", "kmph", "km/h", "km/hr"), 1000 / 3600)
+    | dict.fromkeys(("mph", "mi/h", "mi/hr"), 1609.344 / 3600)
+)
+"""Metres per second of each unit that ``speed`` may name."""
+KEEP = f"{OWN_PREFIX}keep"
+"""Column that this project adds: "all" in a folder that was written to be read completely."""
+_FIELDS = ("long_length", "speed", "crs", KEEP)
+
+
+@dataclass(frozen=True)
+class GmnsConfig:
+    """Units and coordinate system of a folder.
+
+    Parameters
+    ----------
+    length_m
+        Length of one unit of ``length`` in metres.
+    speed_mps
+        One unit of ``free_speed`` in metres per second.
+    crs
+        The system of the coordinates.
+    crs_named
+        Whether the caller or the config table names that system.
+    keep_all
+        Whether the table requests that nodes and links which routes cannot reach are kept.
+    remarks
+        Remarks on units for which the config table contradicts the caller, or which neither of them states.
+    """
+
+    length_m: float
+    speed_mps: float
+    crs: object
+    crs_named: bool
+    keep_all: bool
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def from_folder(cls, folder: Path, *, length_m: float | None, speed_mps: float | None, crs: object) -> GmnsConfig:
+        """Use the caller's values, else those of the config table, else metres, km/h and WGS84.
+
+        Parameters
+        ----------
+        folder
+            The folder of the network; its config table is optional.
+        length_m, speed_mps, crs
+            The caller's values; None for those of the table.
+
+        Returns
+        -------
+        GmnsConfig
+            A configuration in which every unit is known.
+
+        Raises
+        ------
+        InputError
+            If the table has more than one row, or names an unknown unit that the caller does not give.
+        """
+        said: dict[str, str] = {}
+        file = find_table(folder, "config")
+        if file is not None:
+            table = open_table(file, required=(), optional=_FIELDS)
+            if len(table) != 1:
+                raise InputError([f"{file}: a config table must have one row, got {len(table):,}"])
+            said = {name: text for name in _FIELDS if (text := table.texts(name)[0]) is not None}
+        faults, remarks, units = [], [], []
+        for name, given, known, default, column, words in (
+            ("long_length", length_m, METRES, 1.0, "length", "metres"),
+            ("speed", speed_mps, METRES_PER_SECOND, 1000 / 3600, "free_speed", "km/h"),
+        ):
+            named = known.get(said.get(name, "").lower())
+            if given is None and named is None and name in said:
+                faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {said[name]!r}")
+            if given is None and name not in said:
+                rule = f"neither the scenario nor a config table says the unit of {column}"
+                remarks.append(f"{folder}: {rule}: taken as {words}")
+            if given is not None and named is not None and given != named:
+                remarks.append(f"{file}: {name} is {said[name]}, and is taken as the scenario has it")
+            units.append(given if given is not None else named if named is not None else default)
+        if faults:
+            raise InputError(faults)
+        system = _crs(crs, said.get("crs"))
+        return cls(
+            length_m=units[0],
+            speed_mps=units[1],
+            crs=WGS84 if system is None else system,
+            crs_named=system is not None,
+            keep_all=said.get(KEEP) == "all",
+            remarks=tuple(remarks),
+        )
+
+
+def _crs(given: object, said: str | None) -> object:
+    if given is not None or said is None:
+        return given
+    return int(said) if said.isdecimal() and len(said) <= 9 else said
+
+
+MOST_DEGREES = 360.0
+
+
+def are_no_degrees(xy: NDArray[np.float64]) -> bool:
+    """Return whether most coordinates are too large for degrees; a few too large ones are mistakes of the file.
+
+    Parameters
+    ----------
+    xy
+        Coordinates as in the file, shape (n, 2), n ≥ 1.
+    """
+    return bool(np.median(np.abs(xy).max(axis=1)) > MOST_DEGREES)
+
+
+def plane_about(xy: NDArray[np.float64], unit_m: float) -> tuple[pyproj.CRS, pyproj.CRS]:
+    """Make systems for planar coordinates: a plane whose middle touches the globe at longitude 0, latitude 0.
+
+    Parameters
+    ----------
+    xy
+        Coordinates as in the file, finite, shape (n, 2), n ≥ 1.
+    unit_m
+        Length of one unit of the coordinates in metres.
+
+    Returns
+    -------
+    source, target : pyproj.CRS
+        Systems with the same origin, in the unit of the file and in metres: a coordinate in `target` is that of the
+        file times `unit_m`.
+    """
+    east_m, north_m = ((xy.min(axis=0) + xy.max(axis=0)) / 2 * unit_m).tolist()
+    metric = crs_about((0.0, 0.0), at_m=(east_m, north_m))
+    parts = metric.to_json_dict()
+    unit = {"type": "LinearUnit", "name": "unit of the file", "conversion_factor": unit_m}
+    for axis in parts["coordinate_system"]["axis"]:
+        axis["unit"] = unit
+    return pyproj.CRS.from_json_dict(parts), metric
+
+
+def said_of_plane(file: str) -> str:
+    """Return a sentence that states how planar coordinates were placed, and how to set their system."""
+    return (
+        f"{file}: the coordinates are not degrees and no crs is given, so the map is placed at longitude 0, latitude 0 "
+        'and measured in the unit of length; set roads.crs: name it, as in crs = "EPSG:32618"'
+    )
+
 
 MODES = ("auto", "a", "all", "car", "c")
 _FAR_M = 1000.0
@@ -54,7 +214,7 @@ def read_gmns(
 
     An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
     a link becomes ``class``. Links from a node to itself are dropped and reported; links parallel to another are kept.
-    See :class:`~simulator.roads.gmns.links.LinkNumbers` for the values that replace missing ones.
+    See :func:`~simulator.roads.readers.gmns_links.link_values` for the values that replace missing ones.
 
     Parameters
     ----------
@@ -87,7 +247,7 @@ def read_gmns(
 
     Raises
     ------
-    RoadsError
+    InputError
         If arguments or files are faulty; it lists every fault with file, rows, rule and value.
     """
     folder = Path(folder)
@@ -121,13 +281,13 @@ def read_gmns(
     length = np.nan_to_num(links.numbers["length"])
     if source.is_geographic and coordinates_swapped(nodes.xy, links.from_row, links.to_row, length):
         rule = "x_coord must be longitude and y_coord latitude; the links' lengths fit far better with the two swapped"
-        raise RoadsError([f"{node_table.file}: {rows_in_words(np.ones(len(node_table), dtype=np.bool_))}: {rule}"])
+        raise InputError([f"{node_table.file}: {rows_in_words(np.ones(len(node_table), dtype=np.bool_))}: {rule}"])
     node_xy = projection.metres(nodes.xy)
     lines, far = _oriented(links, shapes.projected(projection), node_xy)
     across = node_xy[links.to_row] - node_xy[links.from_row]
     straight_m = np.hypot(across[:, 0], across[:, 1])
     shape_m = np.array([np.nan if line is None else line.length for line in lines])
-    numbers = LinkNumbers.from_links(
+    numbers = link_values(
         links,
         shape_m=shape_m[links.usable],
         straight_m=straight_m[links.usable],
@@ -172,11 +332,7 @@ def read_gmns(
 
 
 def _check_arguments(lanes: int, modes: Sequence[str], keep: str | None, **values: float | None) -> None:
-    faults = [
-        f"{name} must be a finite number above 0, got {value!r}"
-        for name, value in values.items()
-        if value is not None and not (value > 0 and math.isfinite(value))
-    ]
+    faults = positive_faults(**values)
     if not (1 <= lanes <= MOST_LANES and float(lanes).is_integer()):
         faults.append(f"default_lanes must be a whole number, 1 … {MOST_LANES:,}, got {lanes!r}")
     if not modes:
@@ -184,27 +340,25 @@ def _check_arguments(lanes: int, modes: Sequence[str], keep: str | None, **value
     if keep not in {None, "all", "strong"}:
         faults.append(f'keep must be "all" or "strong", got {keep!r}')
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
 
 def _open(folder: Path) -> tuple[Table, Table]:
     """Open both tables that a network must have, and raise the faults of both together."""
     if not folder.is_dir():
-        raise RoadsError([f"{folder}: no such folder"])
-    tables, faults = [], []
-    for name, rows in (("node", node_rows), ("link", link_rows)):
-        try:
-            file = find_table(folder, name)
-            if file is None:
-                kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
-                faults.append(f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}")
-            else:
-                tables.append(open_table(file, required=rows.COLUMNS, optional=rows.OPTIONAL))
-        except RoadsError as error:
-            faults += error.faults
-    if faults:
-        raise RoadsError(faults)
-    return tables[0], tables[1]
+        raise InputError([f"{folder}: no such folder"])
+    return both(
+        lambda: _required_table(folder, "node", NODE_COLUMNS, NODE_OPTIONAL),
+        lambda: _required_table(folder, "link", LINK_COLUMNS, LINK_OPTIONAL),
+    )
+
+
+def _required_table(folder: Path, name: str, required: Sequence[str], optional: Sequence[str]) -> Table:
+    file = find_table(folder, name)
+    if file is None:
+        kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
+        raise InputError([f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}"])
+    return open_table(file, required=required, optional=optional)
 
 
 def _oriented(links: GmnsLinks, shapes: Geometries, node_xy: NDArray[np.float64]) -> tuple[NDArray[np.object_], int]:
@@ -233,7 +387,7 @@ def _graph(
     links: GmnsLinks,
     node_xy: NDArray[np.float64],
     lines: NDArray[np.object_],
-    numbers: LinkNumbers,
+    numbers: LinkValues,
     projection: Projection,
 ) -> nx.MultiDiGraph[Any]:
     """Build the graph from nodes and links."""
@@ -241,19 +395,18 @@ def _graph(
     for key, (x, y), data in zip(nodes.keys, node_xy.tolist(), nodes.data, strict=True):
         graph.add_node(key, **(data | {"x": x, "y": y}))
     taken: dict[tuple[Any, Any, Any], int] = {}
-    for position, row in enumerate(np.flatnonzero(links.usable).tolist()):
+    kept = np.flatnonzero(links.usable).tolist()
+    for row, values in zip(kept, numbers.edges([links.classes[row] for row in kept]), strict=True):
         start, end = nodes.keys[links.from_row[row]], nodes.keys[links.to_row[row]]
         own = dict(links.own[row])
         key, exact_mps = own.pop("key", None), own.pop("speed_mps", None)
-        data = numbers.data(position) | own
+        data = values | own
         if isinstance(exact_mps, float) and math.isclose(exact_mps, data["speed_mps"], rel_tol=1e-12):
             data["speed_mps"] = exact_mps
-        if links.classes[row] is not None and "class" not in own:
-            data["class"] = links.classes[row]
         line = lines[row]
         if key is not None and (start, end, key) in taken:
             rule = f"crowdveil_key must be another than that of row {taken[start, end, key]}, which leads the same way"
-            raise RoadsError([f"{links.table.file}: row {row + 1}: {rule}, got {key!r}"])
+            raise InputError([f"{links.table.file}: row {row + 1}: {rule}, got {key!r}"])
         key = graph.add_edge(start, end, key, **(data if line is None else data | {"geometry": line}))
         taken[start, end, key] = row + 1
         if links.two_way[row]:

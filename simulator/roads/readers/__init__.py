@@ -1,0 +1,1 @@
+"""Readers of road networks: tables, GMNS, OpenStreetMap, SUMO and TNTP."""

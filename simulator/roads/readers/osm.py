@@ -1,0 +1,386 @@
+"""Reader of roads from OpenStreetMap: extracts in XML or PBF, and street graphs that OSMnx saved as GraphML."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import shapely
+from pyproj.exceptions import CRSError
+
+from simulator.files.errors import InputError, positive_faults
+from simulator.files.messages import Doubt, counted
+from simulator.files.xml_elements import elements_of
+from simulator.roads.class_defaults import filled_in_words
+from simulator.roads.connectivity import largest_strong_component
+from simulator.roads.network import RoadNetwork
+from simulator.roads.plausibility import speed_doubts
+from simulator.roads.projection import WGS84, parsed_crs
+from simulator.roads.readers.osm_files import OsmWays, read_pbf_ways, read_xml_ways
+from simulator.roads.readers.osm_streets import (
+    WAY_TAGS,
+    Street,
+    directions,
+    guesses_of,
+    import_osmnx,
+    is_reversible,
+    link_of,
+    open_to_cars,
+    project,
+    simplified,
+    split_loops,
+)
+from simulator.roads.schema import EDGE_NUMBERS, crs_faults
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import networkx as nx
+
+    from simulator.roads.connectivity import Loss
+
+
+@dataclass(frozen=True)
+class OsmReport:
+    """Report on reading an OpenStreetMap file: data left out, changed and filled in.
+
+    Parameters
+    ----------
+    file
+        The file's name.
+    left_out
+        Data left out or corrected before edges were joined to links, one sentence each.
+    loss
+        Nodes and edges outside the largest strongly connected part, counted before edges were joined to links.
+    points
+        Number of nodes that have become points of a link's geometry.
+    loops
+        Number of roads from a junction to itself that were cut in two.
+    filled
+        The defaults used where tags state no value, one sentence per attribute.
+    nodes, links
+        Numbers of nodes and links that were kept.
+    doubts
+        Indications that speeds are wrong, one sentence each.
+    """
+
+    file: str
+    left_out: tuple[str, ...]
+    loss: Loss
+    points: int
+    loops: int
+    filled: tuple[str, ...]
+    nodes: int
+    links: int
+    doubts: tuple[Doubt, ...] = ()
+
+    def notes(self) -> list[str]:
+        """Return the differences between file and network in plain words.
+
+        Returns
+        -------
+        list of str
+            One sentence each.
+        """
+        notes: list[str] = [*self.doubts]
+        notes += [f"{self.file}: {said}" for said in self.left_out]
+        if self.loss.nodes:
+            kept = f"kept the largest part {self.loss.part}"
+            notes.append(f"{self.file}: {kept}; left out {self.loss.km_words} of streets")
+        if self.points:
+            points = counted(self.points, "node between them is a point", "nodes between them are points")
+            notes.append(f"{self.file}: links lead from junction to junction; {points} of their geometry")
+        if self.loops:
+            notes.append(f"{self.file}: cut {counted(self.loops, 'link')} from a junction to itself in two")
+        return notes + [f"{self.file}: {said}" for said in self.filled]
+
+
+MOST_FAULTS = 20
+
+
+def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
+    """Load a graph with OSMnx, and check what OSMnx does not check.
+
+    Parameters
+    ----------
+    path
+        A file ``.graphml``.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes with finite ``x`` and ``y`` in the graph's ``crs``; edges as in the file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is not a directed graph with a coordinate system, or the coordinates of a node are
+        not finite or out of range.
+    """
+    _check_xml(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # networkx warns of keys without a type; those that matter are checked below
+        try:
+            graph = import_osmnx().load_graphml(path)
+        except InputError:
+            raise
+        except Exception as error:  # OSMnx converts attributes by name, and each conversion has its own errors
+            said = f"{type(error).__name__}: {error}"
+            raise InputError([f"{path}: OSMnx cannot read it as its GraphML: {said}"]) from error
+    if not isinstance(graph, nx.MultiDiGraph):
+        raise InputError([f"{path}: its edges must be directed"])
+    try:
+        crs = parsed_crs(graph.graph.get("crs"))
+    except CRSError:
+        said = repr(graph.graph.get("crs"))
+        raise InputError([f"{path}: the graph must have a crs that PROJ knows, got {said}"]) from None
+    limits = {"x": 180.0, "y": 90.0} if crs.is_geographic else {"x": math.inf, "y": math.inf}
+    faults = [
+        f"{path}: node {node!r}: {name} must be a finite number, in degrees at most {limit:g}, got {data.get(name)!r}"
+        for node, data in graph.nodes(data=True)
+        for name, limit in limits.items()
+        if not (isinstance(data.get(name), float) and math.isfinite(data[name]) and abs(data[name]) <= limit)
+    ]
+    if faults:
+        raise InputError(faults[:MOST_FAULTS])
+    return graph
+
+
+def _check_xml(path: Path) -> None:
+    """Parse the file once before networkx, which expands entities and does not name the line of an error."""
+    for number, element in enumerate(elements_of(path)):
+        if number == 0 and element.local_name != "graphml":
+            rule = f"a GraphML file begins with <graphml>, this one with <{element.name}>"
+            raise InputError([f"{path}: line {element.line}: {rule}"])
+
+
+def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int]:
+    """Build the street graph from the tags of a loaded and projected graph's edges.
+
+    Parameters
+    ----------
+    graph
+        A graph as returned by :func:`read_graphml`, projected to metres.
+    capacity_vph
+        As for :meth:`Street.from_tags`.
+
+    Returns
+    -------
+    streets : networkx.MultiDiGraph
+        The edges that are open to cars; each with ``length_m``, ``streets`` and optionally ``geometry``.
+    closed, unusable : int
+        Numbers of edges left out because they are not open to cars, and because their length is not above 0.
+    """
+    streets: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=graph.graph["crs"])
+    streets.add_nodes_from((node, {"x": data["x"], "y": data["y"]}) for node, data in graph.nodes(data=True))
+    closed = unusable = 0
+    for start, end, data in graph.edges(data=True):
+        tags = {tag: _tag_text(data[tag]) for tag in WAY_TAGS if tag in data}
+        if "highway" in tags and not open_to_cars(tags):
+            closed += 1
+            continue
+        line = data.get("geometry")
+        if not isinstance(line, shapely.LineString) or line.is_empty:
+            line = None
+        length_m = data.get("length")
+        if not isinstance(length_m, float):
+            across = [graph.nodes[end][name] - graph.nodes[start][name] for name in ("x", "y")]
+            length_m = math.hypot(*across) if line is None else line.length
+        if not 0 < length_m < math.inf:
+            unusable += 1
+            continue
+        street = Street.from_tags(
+            tags,
+            way=_tag_text(data.get("osmid", "")),
+            length_m=length_m,
+            along=_tag_text(data.get("reversed", False)) != "True",
+            capacity_vph=capacity_vph,
+        )
+        geometry = {} if line is None else {"geometry": line}
+        streets.add_edge(start, end, length_m=length_m, streets=(street,), **geometry)
+    streets.remove_nodes_from([node for node, degree in list(streets.degree()) if degree == 0])
+    return streets, closed, unusable
+
+
+def _tag_text(value: Any) -> str:
+    """Return the text of a tag; of several values of joined ways, all if they are numbers, else the first."""
+    if isinstance(value, list):
+        parts = [str(part) for part in value]
+        numbers = all(part[:1].isdigit() for part in parts)
+        return ";".join(parts) if numbers else parts[0] if parts else ""
+    return str(value)
+
+
+SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".osm.pbf", ".graphml")
+
+
+def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> tuple[RoadNetwork, OsmReport]:
+    """Read the streets of an OpenStreetMap file, without access to the internet.
+
+    Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
+    closed to cars (see :func:`~simulator.roads.readers.osm_streets.open_to_cars`). Of these, the largest strongly
+    connected part is kept and joined to links between junctions. Turn restrictions are not read.
+
+    Parameters
+    ----------
+    path
+        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.osm.pbf`` (read with pyrosm), or ``.graphml`` as saved by OSMnx.
+    crs
+        The projected system of the network, in metres; the UTM zone of the network's middle if None.
+    capacity_vph
+        Vehicles per hour and lane of links whose class has no default.
+
+    Returns
+    -------
+    network : RoadNetwork
+        Nodes are keyed by OpenStreetMap's ids. Edges have the attribute ``osm_ways``, the ids of their ways.
+    report : OsmReport
+        What was left out and filled in.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, contains data that cannot be used, or contains no street.
+    """
+    path = Path(path)
+    name = path.name.lower()
+    faults = [] if crs is None else crs_faults(crs)
+    faults += positive_faults(capacity_vph=capacity_vph)
+    if not name.endswith(SUFFIXES):
+        faults.append(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
+    if faults:
+        raise InputError(faults)
+    if name.endswith(".graphml"):
+        graph, left_out = _from_graphml(path, crs, capacity_vph)
+    else:
+        graph, left_out = _from_ways(path, crs, capacity_vph)
+    try:
+        return _network(path, graph, left_out)
+    except InputError as error:
+        raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
+
+
+def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, OsmReport]:
+    """Join the streets of the largest strongly connected part to links, and compile the network."""
+    part, loss = largest_strong_component(graph)
+    joined = part if part.graph.pop("simplified", False) else simplified(part)
+    points = part.number_of_nodes() - joined.number_of_nodes()
+    filled = _make_links(joined)
+    known = {(data["x"], data["y"]): node for node, data in part.nodes(data=True)}
+    cut, dropped = split_loops(joined, known)
+    if dropped:
+        left_out.append(f"left out {counted(dropped, 'edge')} from a node to itself")
+    network = RoadNetwork.from_graph(joined)
+    report = OsmReport(
+        file=path.name,
+        left_out=tuple(left_out),
+        loss=loss,
+        points=points,
+        loops=cut,
+        filled=tuple(filled),
+        nodes=len(network.node_names),
+        links=len(network.links),
+        doubts=tuple(speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name)),
+    )
+    return network, report
+
+
+def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
+    """Read streets from a graph that OSMnx saved."""
+    loaded = read_graphml(path)
+    if not loaded:
+        raise InputError([f"{path}: the road network is empty: the graph has no nodes"])
+    project(loaded, crs, what=str(path))
+    graph, closed, unusable = lay_streets(loaded, capacity_vph=capacity_vph)
+    left_out = []
+    if closed:
+        left_out.append(f"left out {counted(closed, 'edge that is', 'edges that are')} not open to cars")
+    if unusable:
+        left_out.append(f"left out {counted(unusable, 'edge')} whose length is not above 0")
+    if graph.number_of_edges() == 0:
+        said = "; ".join(left_out) or "the graph has no edges"
+        raise InputError([f"{path}: the road network is empty: {said}"])
+    graph.graph["simplified"] = bool(loaded.graph.get("simplified"))
+    return graph, left_out
+
+
+def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
+    """Read streets from an XML or PBF file of ways and nodes."""
+    ways = read_pbf_ways(path) if path.suffix.lower() == ".pbf" else read_xml_ways(path)
+    if not ways.ways:
+        unfit = f"of its {counted(ways.others, 'way')}, none is a street open to cars"
+        said = unfit if ways.others else "it holds no street"
+        raise InputError([f"{path}: the road network is empty: {said}"])
+    left_out = []
+    if ways.others:
+        left_out.append(f"left out {ways.others:,} of {ways.others + len(ways.ways):,} ways, no streets open to cars")
+    missing, merged = ways.missing(), ways.merge_places()
+    if missing:
+        left_out.append(f"streets name {counted(missing, 'node')} that the file does not hold, and are cut there")
+    if merged:
+        left_out.append(f"took {counted(merged, 'node')} at the same place as the neighbour along a way for that one")
+    reversible = sum(is_reversible(way.tags) for way in ways.ways)
+    if reversible:
+        left_out.append(f"took {counted(reversible, 'way')} whose direction changes with the hour as open both ways")
+    graph = ways_graph(ways, capacity_vph=capacity_vph)
+    if graph.number_of_edges() == 0:
+        raise InputError([f"{path}: the road network is empty: {'; '.join(left_out) or 'no way leads anywhere'}"])
+    project(graph, crs, what=str(path))
+    return graph, left_out
+
+
+def _make_links(graph: nx.MultiDiGraph[Any]) -> list[str]:
+    """Convert streets to links of the schema, in place; return sentences on the defaults used."""
+    guessed: dict[str, list[tuple[str | None, str]]] = {name: [] for name in EDGE_NUMBERS}
+    for *_, data in graph.edges(data=True):
+        streets = data.pop("streets")
+        data.update(link_of(streets))
+        for name, guess in guesses_of(streets).items():
+            guessed[name].append(guess)
+    links = graph.number_of_edges()
+    said = (filled_in_words(name, filled, links=links) for name, filled in guessed.items())
+    return [sentence for sentence in said if sentence is not None]
+
+
+def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
+    """Build a graph of ways, with an edge from node to node for each direction in which a way may be driven.
+
+    Parameters
+    ----------
+    ways
+        The ways, after :meth:`~simulator.roads.readers.osm_files.OsmWays.merge_places`.
+    capacity_vph
+        As for :meth:`Street.from_tags`.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes with ``x`` and ``y`` (degrees), edges with ``length_m`` (great-circle, as OSMnx computes it) and
+        ``streets``, one :class:`Street`.
+    """
+    segments = [list(ways.segments(way)) for way in ways.ways]
+    ends = np.array(list(chain.from_iterable(segments)), dtype=np.int64).reshape(-1, 2)
+    places = np.array([ways.nodes[node] for node in ends.ravel().tolist()]).reshape(-1, 4)
+    lon, lat, to_lon, to_lat = places.T
+    lengths = iter(import_osmnx().distance.great_circle(lat, lon, to_lat, to_lon).tolist())
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=WGS84)
+    graph.add_nodes_from(
+        (node, {"x": ways.nodes[node][0], "y": ways.nodes[node][1]}) for node in dict.fromkeys(ends.ravel().tolist())
+    )
+    for way, pairs in zip(ways.ways, segments, strict=True):
+        driven = {
+            along: Street.from_tags(way.tags, way=str(way.way), length_m=0.0, along=along, capacity_vph=capacity_vph)
+            for along, leads in zip((True, False), directions(way.tags), strict=True)
+            if leads
+        }
+        for (start, end), length_m in zip(pairs, lengths, strict=False):  # the next way continues the same iterator
+            for along, street in driven.items():
+                here, there = (start, end) if along else (end, start)
+                graph.add_edge(here, there, length_m=length_m, streets=(street._replace(length_m=length_m),))
+    return graph

@@ -1,0 +1,342 @@
+"""Reader of roads from a table of nodes and a table of edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import pyproj
+
+from simulator.files.errors import InputError, both, positive_faults
+from simulator.files.tables import Table, duplicated
+from simulator.roads.connectivity import largest_strong_component
+from simulator.roads.network import RoadNetwork
+from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
+from simulator.roads.projection import WGS84, Projection, utm_about
+from simulator.roads.read_report import DroppedRows, FilledDefault, LinkValues, ReadReport, usable_rows
+from simulator.roads.schema import crs_faults, node_ids, node_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from simulator.files.tables import Table
+
+MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
+
+
+def edge_values(
+    table: Table,
+    *,
+    from_row: NDArray[np.int64],
+    to_row: NDArray[np.int64],
+    node_xy: NDArray[np.float64],
+    default_speed_mps: float,
+    default_lanes: int,
+    capacity_vph: float,
+) -> tuple[LinkValues, NDArray[np.bool_], tuple[DroppedRows, ...]]:
+    """Select the usable rows of an edge table and convert their values.
+
+    Parameters
+    ----------
+    table
+        A table with ``from``, ``to`` and any of the other edge columns.
+    from_row, to_row
+        The node row of each end, -1 where the node is not known, shape (rows,).
+    node_xy
+        Positions of the nodes, in metres, shape (nodes, 2).
+    default_speed_mps, default_lanes, capacity_vph
+        Defaults for rows without a usable value.
+
+    Returns
+    -------
+    values : LinkValues
+        ``length_m``, ``speed_mps``, ``lanes`` and ``capacity_vph`` of at least one edge.
+    usable : ndarray
+        The rows of these edges, bool, shape (rows,).
+    dropped : tuple of DroppedRows
+        All other rows, by reason.
+
+    Raises
+    ------
+    InputError
+        If no row can be used; it states the reasons.
+    """
+    length_m = _lengths(table, from_row, to_row, node_xy)
+    speeds = {name: table.numbers(name) for name in MPS_PER_UNIT if table.has(name)}
+    negative = np.zeros(len(table), dtype=np.bool_)
+    for speed in speeds.values():
+        negative |= speed < 0
+    no_length = (
+        "length_m is not a number above 0"
+        if table.has("length_m")
+        else "its two ends are at the same place and no length is given"
+    )
+    reasons = {
+        "from or to is not in the node file": (from_row < 0) | (to_row < 0),
+        "it leads from a node to itself": from_row == to_row,
+        no_length: ~((length_m > 0) & np.isfinite(length_m)),
+        "its speed is negative": negative,
+    }
+    usable, dropped = usable_rows(reasons, file=table.file, what="edge")
+
+    speed_mps = np.full(len(table), np.nan)
+    for name, values in reversed(speeds.items()):
+        given = (values > 0) & np.isfinite(values)
+        speed_mps[given] = values[given] * MPS_PER_UNIT[name]
+    numbers_by_name = {"length_m": length_m[usable]}
+    defaults = []
+    for name, values, default, unit in (
+        ("speed_mps", speed_mps, default_speed_mps, "m/s"),
+        ("lanes", _whole(table.numbers("lanes")), default_lanes, ""),
+        ("capacity_vph", table.numbers("capacity_vph"), capacity_vph, "vehicles/h/lane"),
+    ):
+        kept = values[usable]
+        missing = ~((kept > 0) & np.isfinite(kept))
+        numbers_by_name[name] = np.where(missing, float(default), kept)
+        mapped = bool(speeds) if name == "speed_mps" else table.has(name)
+        if mapped and missing.any():
+            defaults.append(FilledDefault(name, f"{default:g} {unit}".rstrip(), int(missing.sum())))
+    doubts = speed_doubts(speed_mps[usable], length_m[usable], file=table.file)
+    return LinkValues(numbers_by_name, tuple(defaults), (), tuple(doubts)), usable, dropped
+
+
+def _lengths(
+    table: Table, from_row: NDArray[np.int64], to_row: NDArray[np.int64], node_xy: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return lengths as given, or straight distances; these are meaningless where an end is not known."""
+    if table.has("length_m"):
+        return table.numbers("length_m")
+    across = node_xy[to_row] - node_xy[from_row]
+    return np.hypot(across[:, 0], across[:, 1])
+
+
+def _whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the values that are whole numbers, NaN for all others."""
+    return np.where(values == np.floor(values), values, np.nan)
+
+
+def unique_ids(table: Table, name: str) -> list[str]:
+    """Read a column of identifiers, and note rows without one, or with that of another row.
+
+    Parameters
+    ----------
+    table
+        The table.
+    name
+        Our name of the column.
+
+    Returns
+    -------
+    list of str
+        As :func:`~simulator.roads.schema.node_ids` returns them, and "" for a missing one.
+    """
+    ids = node_ids(table.values(name))
+    table.refuse(name, np.array([identifier is None for identifier in ids]), "an identifier")
+    table.refuse(name, duplicated(ids), "an identifier no other row has")
+    return [identifier or "" for identifier in ids]
+
+
+def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], pyproj.CRS]:
+    """Check and project the places of a node table.
+
+    Parameters
+    ----------
+    table
+        A table with ``lon`` and ``lat``, or ``x`` and ``y``.
+    crs
+        System of ``x`` and ``y``, or the one to which ``lon`` and ``lat`` are projected; None for their UTM zone.
+
+    Returns
+    -------
+    xy : ndarray
+        Metres, float64, shape (nodes, 2).
+    crs : pyproj.CRS
+        The projected system of ``xy``.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite or out of range; with the faults that were noted before.
+    """
+    named = ("lon", "lat") if table.has("lon") else ("x", "y")
+    first, second = (table.numbers(name) for name in named)
+    for name, values in zip(named, (first, second), strict=True):
+        finite = np.isfinite(values)
+        table.refuse(name, ~finite, "a finite number")
+        limit = {"lon": 180.0, "lat": 90.0}.get(name, np.inf)
+        table.refuse(name, finite & (np.abs(values) > limit), f"degrees from {-limit:g} to {limit:g}")
+    table.check()
+    if named == ("x", "y"):
+        return np.column_stack((first, second)), pyproj.CRS.from_user_input(crs)
+    projected = utm_about(first, second, what=table.file) if crs is None else pyproj.CRS.from_user_input(crs)
+    xy = np.column_stack(pyproj.Transformer.from_crs(WGS84, projected, always_xy=True).transform(first, second))
+    table.refuse("lon", ~np.isfinite(xy).all(axis=1), f"within reach of {projected.name}")
+    table.check()
+    return xy, projected
+
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
+NODE_COLUMNS = ("node", "lon", "lat", "x", "y")
+EDGE_COLUMNS = (
+    "from",
+    "to",
+    "length_m",
+    "speed_mps",
+    "speed_mph",
+    "speed_kph",
+    "lanes",
+    "capacity_vph",
+    "class",
+)
+
+
+def read_tables(
+    *,
+    nodes: str | Path,
+    edges: str | Path,
+    columns: Mapping[str, str],
+    crs: object = None,
+    default_speed_mps: float = 13.9,
+    default_lanes: int = 1,
+    capacity_vph: float = 1800.0,
+) -> tuple[RoadNetwork, ReadReport]:
+    """Read a node table and an edge table.
+
+    Rows of edges that cannot be used are dropped and reported by number. A row is dropped if an end is not a known
+    node, if the edge leads from a node to itself, if a mapped length is not a number above 0 (blank included), if
+    lengths are not mapped and both ends have the same position, or if a speed is negative. The largest strongly
+    connected part is kept.
+
+    Parameters
+    ----------
+    nodes, edges
+        Files in CSV (``.csv``, ``.csv.gz``) or Parquet (``.parquet``).
+    columns
+        The project's column names to those of the files. In the node file: ``node`` with ``lon`` and ``lat`` (degrees,
+        WGS84) or ``x`` and ``y`` (metres). In the edge file: ``from``, ``to`` and, optionally, ``length_m``
+        (straight distance if not mapped), ``speed_mps``, ``speed_mph`` and ``speed_kph`` (of these, the first with a
+        number above 0 is used in each row), ``lanes``, ``capacity_vph`` (per lane), ``class``.
+    crs
+        The projected system, in metres, of ``x`` and ``y``; required with them. With ``lon`` and ``lat``, the
+        system to which they are projected; the UTM zone of the network's middle if None.
+    default_speed_mps, default_lanes, capacity_vph
+        Defaults for rows without a usable value; capacity in vehicles per hour and lane.
+
+    Returns
+    -------
+    network : RoadNetwork
+        Node keys are whole numbers if all identifiers are, else text.
+    report : ReadReport
+        What was dropped, filled in and lost.
+
+    Raises
+    ------
+    InputError
+        If the mapping or a default is faulty, a file cannot be read, coordinates or identifiers of nodes are faulty,
+        or nothing is left of the network; it lists all faults found.
+    """
+    _check_arguments(columns, crs, default_speed_mps, default_lanes, capacity_vph)
+    node_table, edge_table = both(
+        lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"]),
+        lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"]),
+    )
+    names = unique_ids(node_table, "node")
+    node_xy, projected = _places(node_table, crs)
+    ids = {name: row for row, name in enumerate(names)}
+    from_row, to_row = (_rows_of(edge_table, name, ids) for name in ("from", "to"))
+    values, usable, dropped = edge_values(
+        edge_table,
+        from_row=from_row,
+        to_row=to_row,
+        node_xy=node_xy,
+        default_speed_mps=default_speed_mps,
+        default_lanes=default_lanes,
+        capacity_vph=capacity_vph,
+    )
+    from_row, to_row = from_row[usable], to_row[usable]
+    across = node_xy[to_row] - node_xy[from_row]
+    doubts = Projection(projected, projected).doubts(node_xy, file=node_table.file)
+    if edge_table.has("length_m"):
+        _check_axes(node_table, from_row, to_row, values.columns["length_m"])
+        straight_m = np.hypot(across[:, 0], across[:, 1])
+        doubts += length_doubts(values.columns["length_m"], straight_m, file=edge_table.file)
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projected)
+    keys = node_keys(names)
+    graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, node_xy.tolist(), strict=True))
+    classes = edge_table.texts("class")
+    edges_data = values.edges([classes[row] for row in np.flatnonzero(usable).tolist()])
+    graph.add_edges_from(
+        (keys[start], keys[end], data)
+        for start, end, data in zip(from_row.tolist(), to_row.tolist(), edges_data, strict=True)
+    )
+    part, loss = largest_strong_component(graph)
+    network = RoadNetwork.from_graph(part)
+    report = ReadReport(
+        links_file=str(edges),
+        node_rows=len(node_table),
+        link_rows=len(edge_table),
+        row="row",
+        dropped=dropped,
+        defaults=values.defaults,
+        loss=loss,
+        nodes=len(network.node_names),
+        links=len(network.links),
+        doubts=(*doubts, *values.doubts),
+    )
+    return network, report
+
+
+def _check_axes(
+    nodes: Table, from_row: NDArray[np.int64], to_row: NDArray[np.int64], length_m: NDArray[np.float64]
+) -> None:
+    """Raise if positions fit the lengths of the edges far better with latitude and longitude swapped.
+
+    Raises
+    ------
+    InputError
+        If so.
+    """
+    if not nodes.has("lon"):
+        return
+    lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
+    if coordinates_swapped(lonlat, from_row, to_row, length_m):
+        rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
+        raise InputError([f"{nodes.file}: {nodes.rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
+
+
+def _check_arguments(
+    columns: Mapping[str, str], crs: object, speed_mps: float, lanes: int, capacity_vph: float
+) -> None:
+    """Raise all faults of the caller's arguments before a file is opened."""
+    faults = [
+        f"columns: unknown name {name!r}; known are {', '.join(NODE_COLUMNS + EDGE_COLUMNS)}"
+        for name in columns
+        if name not in NODE_COLUMNS + EDGE_COLUMNS
+    ]
+    faults += [f"columns: {name} is missing" for name in ("node", "from", "to") if name not in columns]
+    named = {name for name in ("lon", "lat", "x", "y") if name in columns}
+    if named not in ({"lon", "lat"}, {"x", "y"}):
+        faults.append(f"columns: must map either lon and lat, or x and y, got {', '.join(sorted(named)) or 'none'}")
+    if crs is not None or "x" in named:
+        faults += crs_faults(crs)
+    faults += positive_faults(default_speed_mps=speed_mps, capacity_vph=capacity_vph)
+    if not (lanes >= 1 and float(lanes).is_integer()):
+        faults.append(f"default_lanes must be a whole number, 1 or more, got {lanes!r}")
+    if faults:
+        raise InputError(faults)
+
+
+def _read(file: str | Path, columns: Mapping[str, str], known: Sequence[str], *, ids: Sequence[str]) -> Table:
+    if not str(file).lower().endswith(SUFFIXES):
+        raise InputError([f"{file}: the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"])
+    return Table.from_file(file, columns={name: columns[name] for name in known if name in columns}, text=ids)
+
+
+def _rows_of(table: Table, name: str, rows: Mapping[str, int]) -> NDArray[np.int64]:
+    """Look up the node row of each identifier in a column; -1 where there is none."""
+    ids = node_ids(table.values(name))
+    return np.array([rows.get(identifier or "", -1) for identifier in ids], dtype=np.int64)

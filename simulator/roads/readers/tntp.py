@@ -1,0 +1,423 @@
+"""Reader of roads in the format of the Transportation Networks test problems (TNTP)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+
+from simulator.files.errors import InputError, both, positive_faults
+from simulator.files.messages import counted
+from simulator.roads.connectivity import largest_part_for_trips, lost_zones
+from simulator.roads.network import RoadNetwork
+from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
+from simulator.roads.projection import WGS84, Projection
+from simulator.roads.read_report import FilledDefault, LinkValues, ReadReport, parallel_remarks
+from simulator.roads.readers.tntp_files import (
+    Faults,
+    Line,
+    Metadata,
+    TntpNodes,
+    finite_number,
+    lines_of,
+    read_metadata,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from simulator.roads.readers.tntp_files import Line, Metadata
+
+FIELDS = ("init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power", "speed", "toll", "link_type")
+_WHOLE = ("init_node", "term_node")
+_NOT_NEGATIVE = ("capacity", "length", "free_flow_time", "b", "power")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TntpLinks:
+    """The links of a network file, in the units of the file.
+
+    Parameters
+    ----------
+    file
+        Path as the user gave it.
+    zones
+        Number of zones; zones are the nodes 1 … zones.
+    nodes
+        Number of nodes; nodes are numbered 1 … nodes.
+    first_through
+        Routes may pass through this node and those after it; at those before it, trips only begin or end.
+    line
+        Line number of each row, int64, shape (links,).
+    columns
+        Fields of the rows by name, float64, each of shape (links,), ``link_type`` left out.
+    link_type
+        Link type of each row, as in the file.
+    """
+
+    file: str
+    zones: int
+    nodes: int
+    first_through: int
+    line: NDArray[np.int64]
+    columns: dict[str, NDArray[np.float64]]
+    link_type: list[str]
+
+    @classmethod
+    def from_file(cls, file: str | Path) -> TntpLinks:
+        """Read a network file.
+
+        Parameters
+        ----------
+        file
+            Plain or gzipped text.
+
+        Returns
+        -------
+        TntpLinks
+            As many links as the file's metadata state.
+
+        Raises
+        ------
+        InputError
+            If metadata are missing, a row does not have ten fields, a value is not a number, a node is out of range, a
+            link leads from a node to itself, or the number of rows is not ``NUMBER OF LINKS``; it names file, line,
+            rule and value.
+        """
+        name = str(file)
+        lines = lines_of(file)
+        metadata = read_metadata(lines, file=name)
+        nodes = metadata.whole("NUMBER OF NODES", at_least=2)
+        faults = Faults(name)
+        numbers, rows, types = [], [], []
+        for line, fields in _rows(lines, faults):
+            values = _values(line, fields, nodes, faults)
+            numbers.append(line.number)
+            rows.append(values)
+            types.append(fields[-1])
+        _check_header(metadata, len(rows), faults)
+        faults.check()
+        table = np.array(rows, dtype=np.float64).reshape(len(rows), len(FIELDS) - 1)
+        return cls(
+            file=name,
+            zones=metadata.whole("NUMBER OF ZONES"),
+            nodes=nodes,
+            first_through=metadata.whole("FIRST THRU NODE", at_least=1),
+            line=np.array(numbers, dtype=np.int64),
+            columns={field: table[:, position].copy() for position, field in enumerate(FIELDS[:-1])},
+            link_type=types,
+        )
+
+    def __len__(self) -> int:
+        """Count the links."""
+        return len(self.line)
+
+
+def _rows(lines: Iterator[Line], faults: Faults) -> Iterator[tuple[Line, list[str]]]:
+    """Split rows into fields; a missing semicolon is a fault if others end in one, since the row may be truncated."""
+    ends = None
+    for line in lines:
+        ended = line.text.endswith(";")
+        ends = ended if ends is None else ends
+        fields = line.text.removesuffix(";").split()
+        if len(fields) != len(FIELDS):
+            rule = f"a link must have {len(FIELDS)} fields ({' '.join(FIELDS)}), separated by blanks or tabs"
+            faults.add(f"line {line.number}", f"{rule}; got {len(fields)}: {shown(line.text)}")
+            continue
+        if ended != ends:
+            rule = "rows must end in ';' if the first does, and else not (is the row cut short?)"
+            faults.add(f"line {line.number}", f"{rule}; got {shown(line.text)}")
+        yield line, fields
+
+
+def _values(line: Line, fields: list[str], nodes: int, faults: Faults) -> list[float]:
+    """Read the numbers of a row, NaN for each value that is not a number."""
+    values = []
+    for name, text in zip(FIELDS[:-1], fields, strict=False):
+        number = finite_number(text)
+        place, got = f"line {line.number}", f"got {shown(text)}"
+        if number is None:
+            faults.add(place, f"{name} must be a finite number, {got}")
+        elif name in _WHOLE and not (number.is_integer() and 1 <= number <= nodes):
+            faults.add(place, f"{name} must be a node, 1 … {nodes:,} (<NUMBER OF NODES>), {got}")
+        elif name in _NOT_NEGATIVE and number < 0:
+            faults.add(place, f"{name} must not be negative, {got}")
+        values.append(np.nan if number is None else number)
+    if values[0] == values[1]:
+        faults.add(f"line {line.number}", f"a link must not lead from a node to itself, got {fields[0]} {fields[1]}")
+    return values
+
+
+def _check_header(metadata: Metadata, rows: int, faults: Faults) -> None:
+    """Compare the metadata of a file with its rows."""
+    nodes, links = metadata.whole("NUMBER OF NODES", at_least=2), metadata.whole("NUMBER OF LINKS")
+    zones, first = metadata.whole("NUMBER OF ZONES"), metadata.whole("FIRST THRU NODE", at_least=1)
+    place = {name: f"line {line.number}" for name, line in metadata.values.items()}
+    if rows != links:
+        faults.add(
+            place["NUMBER OF LINKS"],
+            f"<NUMBER OF LINKS> is {links:,}, and {counted(rows, 'usable row follows', 'usable rows follow')}",
+        )
+    if rows == 0:
+        faults.add(place["NUMBER OF LINKS"], "the road network is empty: the file holds no usable link")
+    if zones > nodes:
+        faults.add(place["NUMBER OF ZONES"], f"<NUMBER OF ZONES> is {zones:,}, more than the {nodes:,} nodes")
+    if first > nodes + 1:
+        faults.add(place["FIRST THRU NODE"], f"<FIRST THRU NODE> is {first:,}, and there are {nodes:,} nodes")
+
+
+SHORTEST_M = 1.0
+"""Length of a link that has no length and whose nodes have the same position."""
+MOST_LANES = 1000
+"""Largest number of lanes guessed for a link; a larger capacity means that the link is practically unlimited."""
+LEAST_LIKELY_VPH = 100.0
+"""Vehicles per hour of a whole link; if most links have less, the values are probably not capacities for the period
+given."""
+
+
+def link_values(
+    links: TntpLinks,
+    *,
+    straight_m: NDArray[np.float64],
+    length_m: float,
+    time_s: float,
+    capacity_hours: float,
+    lane_capacity_vph: float,
+    default_speed_mps: float,
+) -> LinkValues:
+    """Convert a file's numbers to the units of the schema and fill in missing ones.
+
+    A length of 0 is replaced by the straight distance between the nodes, or by 1 m if they have the same position.
+    Speed is length divided by free-flow time, or a default if that time is 0. The file gives the capacity of a whole
+    link: lanes = max(1, round(capacity / lane capacity)), at most 1,000, and the capacity of each lane is the link's
+    capacity divided by the number of lanes. A capacity of 0 is replaced by one lane with the lane capacity.
+
+    Parameters
+    ----------
+    links
+        The links as read.
+    straight_m
+        Metres between the nodes of each link, shape (links,).
+    length_m, time_s, capacity_hours, lane_capacity_vph, default_speed_mps
+        As in :func:`~simulator.roads.readers.tntp.read_tntp`.
+
+    Returns
+    -------
+    LinkValues
+        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), all above 0 and finite, and, as in the
+        file, ``capacity_total_vph``, ``free_flow_s``, ``bpr_b``, ``bpr_power`` and ``toll``.
+
+    Raises
+    ------
+    InputError
+        If a number is too large or too small to be represented in the units of the schema.
+    """
+    with np.errstate(over="ignore"):  # numbers that overflow are reported as faults below
+        given_m, free_flow_s = links.columns["length"] * length_m, links.columns["free_flow_time"] * time_s
+        total_vph = links.columns["capacity"] / capacity_hours
+    no_length, no_time, no_capacity = given_m == 0, free_flow_s == 0, total_vph == 0
+    at_one_place = no_length & (straight_m < SHORTEST_M)
+    metres = np.where(no_length, np.where(at_one_place, SHORTEST_M, straight_m), given_m)
+    with np.errstate(divide="ignore", over="ignore"):
+        speed = np.where(no_time, default_speed_mps, metres / free_flow_s)
+        guessed = np.rint(total_vph / lane_capacity_vph)
+    lanes = np.clip(guessed, 1, MOST_LANES)
+    lane_vph = np.where(no_capacity, lane_capacity_vph, total_vph / lanes)
+    columns = {
+        "length_m": metres,
+        "speed_mps": speed,
+        "lanes": lanes,
+        "capacity_vph": lane_vph,
+        "capacity_total_vph": total_vph,
+        "free_flow_s": free_flow_s,
+    }
+    _check(links, columns)
+    columns |= {"bpr_b": links.columns["b"], "bpr_power": links.columns["power"], "toll": links.columns["toll"]}
+    filled = (
+        ("length_m (0 in the file)", "the straight distance between its nodes", no_length & ~at_one_place),
+        ("length_m (0 in the file, nodes at one place)", f"{SHORTEST_M:g} m", at_one_place),
+        ("speed_mps (free-flow time 0 in the file)", f"{default_speed_mps:g} m/s", no_time),
+        ("capacity_vph (capacity 0 in the file)", f"{lane_capacity_vph:g} vehicles/h", no_capacity),
+        ("lanes (a capacity beyond any road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
+    )
+    words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
+    given_mps = np.where(no_time | no_length, np.nan, speed)
+    doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.file)]
+    if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
+        said = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
+        doubts.append(f"{links.file}: {said}: check capacity_hours, and whether these are capacities at all")
+    return LinkValues(
+        columns=columns,
+        defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
+        remarks=(f"{links.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
+        doubts=tuple(doubts),
+    )
+
+
+def _check(links: TntpLinks, columns: dict[str, NDArray[np.float64]]) -> None:
+    """Check that numbers are still finite, and above 0 where required, after conversion to the schema's units."""
+    faults = Faults(links.file)
+    for name, values in columns.items():
+        above_zero = name not in ("capacity_total_vph", "free_flow_s")
+        wrong = ~np.isfinite(values) | ((values <= 0) if above_zero else (values < 0))
+        for row in np.flatnonzero(wrong).tolist():
+            rule = f"{name} must be a finite number{' above 0' if above_zero else ''}"
+            faults.add(f"line {links.line[row]}", f"{rule}, and comes out as {values[row]:g}")
+    faults.check()
+
+
+SHOWN_NODES = 10
+
+
+def read_tntp(
+    *,
+    network: str | Path,
+    nodes: str | Path,
+    length_m: float,
+    time_s: float,
+    crs: object = WGS84,
+    project_to: object = None,
+    capacity_hours: float = 1.0,
+    lane_capacity_vph: float = 1800.0,
+    default_speed_mps: float = 13.9,
+) -> tuple[RoadNetwork, ReadReport]:
+    """Read a network of the Transportation Networks test problems.
+
+    Node ``n`` of the file is node ``n`` of the graph. Nodes 1 … zones have ``zone``; those before the first through
+    node have ``through = False``. In addition to the attributes of :mod:`simulator.roads.schema`, edges have the
+    attributes from which a published equilibrium is computed: ``bpr_b``, ``bpr_power``, ``capacity_total_vph``,
+    ``free_flow_s`` and ``toll``, as in the file; ``class`` is the link type. See
+    :func:`~simulator.roads.readers.tntp.link_values` for the conversion of lengths, times and capacities.
+
+    Parameters
+    ----------
+    network
+        Network file, plain or gzipped.
+    nodes
+        Node file: TNTP text or GeoJSON points.
+    length_m, time_s
+        One unit of the file's lengths in metres, and one of its free-flow times in seconds.
+    crs
+        The system of the node coordinates, in any units; east (or longitude) first.
+    project_to
+        A projected system in metres; the UTM zone of the network's middle if None.
+    capacity_hours
+        Hours to which the file's capacities refer.
+    lane_capacity_vph
+        Vehicles per hour and lane from which lanes are guessed, since capacities are those of whole links.
+    default_speed_mps
+        Free-flow speed of links whose free-flow time is 0.
+
+    Returns
+    -------
+    network : RoadNetwork
+        The largest part in which routes connect all nodes
+        (:func:`~simulator.roads.connectivity.largest_part_for_trips`).
+    report : ReadReport
+        What was filled in, lost and doubted.
+
+    Raises
+    ------
+    InputError
+        If arguments or files are faulty; it lists every fault with file, line, rule and value.
+    """
+    faults = positive_faults(
+        length_m=length_m,
+        time_s=time_s,
+        capacity_hours=capacity_hours,
+        lane_capacity_vph=lane_capacity_vph,
+        default_speed_mps=default_speed_mps,
+    )
+    if faults:
+        raise InputError(faults)
+    links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
+    _check_nodes(links, places)
+    order = np.argsort(places.node)
+    xy = places.xy[order]
+    projection = Projection.choose(places.xy, crs=crs, project_to=project_to, file=places.file, where=places.where)
+    from_row = links.columns["init_node"].astype(np.int64) - 1
+    to_row = links.columns["term_node"].astype(np.int64) - 1
+    length = links.columns["length"]
+    if projection.source.is_geographic and coordinates_swapped(xy, from_row, to_row, length):
+        rule = "longitude must come before latitude; the links' lengths fit far better with the two swapped"
+        raise InputError([f"{places.file}: {places.where(np.ones(len(places), dtype=np.bool_))}: {rule}"])
+    node_xy = projection.metres(xy)
+    across = node_xy[to_row] - node_xy[from_row]
+    straight_m = np.hypot(across[:, 0], across[:, 1])
+    numbers = link_values(
+        links,
+        straight_m=straight_m,
+        length_m=length_m,
+        time_s=time_s,
+        capacity_hours=capacity_hours,
+        lane_capacity_vph=lane_capacity_vph,
+        default_speed_mps=default_speed_mps,
+    )
+    graph = _graph(links, node_xy, numbers, projection)
+    part, loss = largest_part_for_trips(graph)
+    built = RoadNetwork.from_graph(part)
+    report = ReadReport(
+        links_file=links.file,
+        node_rows=len(places),
+        link_rows=len(links),
+        remarks=(*numbers.remarks, *parallel_remarks(links.file, graph)),
+        dropped=(),
+        defaults=numbers.defaults,
+        loss=loss,
+        lost_zones=lost_zones(graph, part),
+        doubts=(
+            *projection.doubts(xy, file=places.file),
+            *length_doubts(length * length_m, straight_m, file=links.file),
+            *numbers.doubts,
+        ),
+        nodes=len(built.node_names),
+        links=len(built.links),
+    )
+    return built, report
+
+
+def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
+    """Check that the node file has the nodes declared, without allocating memory by either number."""
+    beyond = places.node > links.nodes
+    faults = []
+    if beyond.any():
+        first = int(places.node[np.flatnonzero(beyond)[0]])
+        rule = f"nodes must be 1 … {links.nodes:,}, as <NUMBER OF NODES> of {links.file} says, got {first}"
+        faults.append(f"{places.file}: {places.where(beyond)}: {rule}")
+    elif len(places) != links.nodes:
+        absent = []
+        present = set(places.node.tolist())
+        for node in range(1, links.nodes + 1):
+            if node not in present:
+                absent.append(node)
+            if len(absent) > SHOWN_NODES:
+                break
+        shown = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
+        says = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
+        faults.append(f"{places.file}: it holds {counted(len(places), 'node')}, and {says}; without a place: {shown}")
+    if faults:
+        raise InputError(faults)
+
+
+def _graph(
+    links: TntpLinks, node_xy: NDArray[np.float64], numbers: LinkValues, projection: Projection
+) -> nx.MultiDiGraph[Any]:
+    """Build the graph from nodes and links."""
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
+    for node, (x, y) in enumerate(node_xy.tolist(), start=1):
+        data: dict[str, Any] = {"x": x, "y": y}
+        if node <= links.zones:
+            data["zone"] = node
+        if node < links.first_through:
+            data["through"] = False
+        graph.add_node(node, **data)
+    starts, ends = (links.columns[name].astype(np.int64).tolist() for name in ("init_node", "term_node"))
+    for start, end, data in zip(starts, ends, numbers.edges(links.link_type), strict=True):
+        graph.add_edge(start, end, **data)
+    return graph
