@@ -11,7 +11,7 @@ from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.sensing.report_recorder import RecordedReports
-from simulator.traffic.vehicle_states import Totals
+from simulator.traffic.engine import Totals
 
 
 @dataclass(frozen=True, eq=False)

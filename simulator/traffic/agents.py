@@ -10,12 +10,12 @@ import simpy
 
 from simulator.roads.links import Links
 from simulator.traffic.clock import Clock, PriorityEvent
+from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import FRACTION_BITS, LinkPhysics
 from simulator.traffic.queue_engine import OwnEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import State, Totals
 
 _BEFORE_ALL, _FIRST_LINK = 0, 16
 """Priorities within a tick: re-routing, SimPy's own events (0 and 1) with the tick's departures, link 0, link 1 …"""

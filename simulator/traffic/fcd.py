@@ -16,8 +16,7 @@ import simpy
 from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import Engine
-from simulator.traffic.vehicle_states import State, VehicleStates
+from simulator.traffic.engine import Engine, State, VehicleStates
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,12 +9,12 @@ import simpy
 from simulator.roads.links import Links
 from simulator.traffic import kernel
 from simulator.traffic.clock import Clock, after_traffic
+from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.queue_engine import OwnEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import State, Totals
 
 BEAT_TICKS = 256
 

@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from simulator.roads.links import Links
 from simulator.traffic.clock import Clock
+from simulator.traffic.engine import Totals, VehicleStates, speeds_from_entries
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import Totals, VehicleStates, speeds_from_entries
 
 
 class OwnEngine(ABC):

@@ -9,9 +9,9 @@ import pytest
 import simpy
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net, plain_run, tool
 
+from simulator.traffic.engine import State
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.vehicle_states import State
 
 MOMENTS = (0, 1, 30, 77, 150, 299)
 

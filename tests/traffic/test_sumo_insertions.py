@@ -11,7 +11,7 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.traffic.demand.sumo_file import SumoFlow
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.sumo.insertions import Insertions
+from simulator.traffic.sumo.inputs import Insertions
 
 
 def most_of(path, text, *, begin_s=0.0, end_s=1000.0, step_s=1.0, scale=1.0):

@@ -12,13 +12,13 @@ import simpy
 
 from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock, after_traffic
+from simulator.traffic.engine import State
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.trace import Matching, Recording, Replay, Trace
 from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import State
 
 CLOCK = Clock(1.0)
 JUNCTION_M = 30.0

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock, after_traffic
+from simulator.traffic.engine import State
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace import Recording, Replay, Trace
-from simulator.traffic.vehicle_states import State
 
 CRS = "EPSG:32632"
 FIXES = pd.DataFrame(

@@ -10,7 +10,7 @@ from simulator.roads.errors import RoadsError
 from simulator.roads.tntp.flows import read_flows
 from simulator.roads.tntp.links import TntpLinks
 from simulator.roads.tntp.nodes import TntpNodes
-from simulator.traffic.demand.tntp_trips import read_tntp_trips
+from simulator.traffic.demand.trip_files import read_tntp_trips
 from simulator.traffic.errors import TrafficError
 
 

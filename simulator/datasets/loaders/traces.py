@@ -7,7 +7,7 @@ import pandas as pd
 
 from simulator.datasets.errors import DatasetError
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.trace.read_trace import read_trace
+from simulator.traffic.trace.trace import read_trace
 
 NEW_YORK = (-74.2589, 40.4774, -73.7004, 40.9176)
 """Western, southern, eastern and northern limit of New York City, degrees."""
@@ -21,7 +21,7 @@ def read_traces(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Parameters
     ----------
     file
-        Any format of `simulator.traffic.trace.read_trace.read_trace`.
+        Any format of `simulator.traffic.trace.trace.read_trace`.
 
     Returns
     -------

@@ -14,10 +14,10 @@ from simulator.roads.sumo.net_coordinates import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_route_definitions import sumo_link_ids
+from simulator.traffic.demand.sumo_file import sumo_link_ids
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
-from simulator.traffic.sumo.insertions import refuse_connection
+from simulator.traffic.sumo.inputs import refuse_connection
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_file import SumoFile
-from simulator.traffic.demand.sumo_route_definitions import Course, CourseLinks
+from simulator.traffic.demand.sumo_file import Course, CourseLinks, SumoFile
 from simulator.traffic.demand.trip_sampling import whole_vehicles
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths

@@ -9,8 +9,7 @@ import numpy.typing as npt
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.departures import Departures, draw_departures
-from simulator.traffic.demand.synthetic import Demand
+from simulator.traffic.demand.synthetic import Demand, Departures, draw_departures
 from simulator.traffic.demand.trip_table import SHOWN, TripTable, Zones, capped
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths

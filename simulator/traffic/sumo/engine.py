@@ -14,13 +14,11 @@ import simpy
 from simulator.files.messages import counted
 from simulator.roads.sumo.net_coordinates import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
+from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.sumo.inputs import SumoInputs
-from simulator.traffic.sumo.insertions import UNKNOWN, Edges, Insertions
-from simulator.traffic.sumo.requests import Events, Wire
-from simulator.traffic.sumo.server import SumoServer
+from simulator.traffic.sumo.inputs import UNKNOWN, Edges, Insertions, SumoInputs
+from simulator.traffic.sumo.server import Events, SumoServer, Wire
 from simulator.traffic.sumo.vehicle_registry import Roster
-from simulator.traffic.vehicle_states import State, Totals, VehicleStates
 
 BEAT_TICKS = 64
 _MOST_WARNINGS = 5

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.files.messages import counted
+from simulator.traffic.engine import State
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.sumo.insertions import UNKNOWN
-from simulator.traffic.vehicle_states import State
+from simulator.traffic.sumo.inputs import UNKNOWN
 
 _NEARLY = 1e-9
 
