@@ -10,7 +10,7 @@ from simulator.files.messages import doubts_of
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static import FileFormat, OwnerOptions, Owners
 from simulator.traffic.trace import read_trace
-from simulator.traffic.trace.fixes import Times, moment_of
+from simulator.traffic.trace.times import Times, moment_of
 
 ZONES = {
     "": 0, "Z": 0, "z": 0, "+00": 0, "+01": 60, "+1": 60, "-8": -480, "+5:30": 330,

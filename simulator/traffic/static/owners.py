@@ -20,7 +20,7 @@ from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import FileFormat, OwnerRows, counts_of, expanded, without_duplicates
 from simulator.traffic.static.sites import SiteRows, Sites
-from simulator.traffic.trace.fixes import MIXED_ZONES, NAIVE, Times, moment_of
+from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from leuvenmapmatching.map.inmem import InMemMap
 from simulator.extras import import_extra
 from simulator.roads import RoadNetwork
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.trace.fixes import Tracks
+from simulator.traffic.trace.matching import Tracks
 
 FloatArray = npt.NDArray[np.float64]
 LinkArray = npt.NDArray[np.int32]

@@ -1,13 +1,11 @@
-"""Map matching: the link of each fix, by distance and direction, and the paths between fixes.
+"""Map matching: the tracks of vehicles, the link of each fix by distance and direction, and the paths between fixes."""
 
-Path interpolation: the route of a vehicle between matched fixes.
-"""
-
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import shapely
 
 from mechanisms.kernel import compiled
@@ -15,17 +13,76 @@ from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
-from simulator.traffic.trace.fixes import Tracks
 from simulator.traffic.trips import Trips
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 LinkArray = npt.NDArray[np.int32]
 
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tracks:
+    """Tracks of vehicles: one leg between consecutive waypoints. A waypoint is a fix, or the end of a link on a path.
+
+    Attributes
+    ----------
+    first
+        (vehicles + 1,) int64: vehicle v owns the waypoints first[v]:first[v + 1].
+    time_s
+        (waypoints,) float64, seconds of the run, ascending within a vehicle.
+    xy
+        (waypoints, 2) float64, metres.
+    known
+        (waypoints,) bool: whether the leg from here is known; false if the next fix is too late, and at the last one.
+    recorded_mps
+        (waypoints,) float32: recorded speed, NaN where no speed was recorded.
+    going_mps
+        (waypoints,) float32: distance divided by time of the leg from here, 0 where the leg is not known.
+    link
+        (waypoints,) int32: link of the leg, -1 for a straight line; None if the tracks are not matched.
+    leaves_at, comes_to
+        (waypoints,) float64: fractions of that link at which the leg begins and ends; None if `link` is None.
+    """
+
+    first: npt.NDArray[np.int64]
+    time_s: FloatArray
+    xy: FloatArray
+    known: npt.NDArray[np.bool_]
+    recorded_mps: npt.NDArray[np.float32]
+    going_mps: npt.NDArray[np.float32]
+    link: npt.NDArray[np.int32] | None = None
+    leaves_at: FloatArray | None = None
+    comes_to: FloatArray | None = None
+
+    @classmethod
+    def straight(
+        cls, first: npt.NDArray[np.int64], time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
+    ) -> "Tracks":
+        """Join consecutive fixes by straight lines if they are at most `gap_s` apart in time."""
+        follows = np.ones(len(time_s), dtype=bool)
+        follows[first[1:] - 1] = False
+        lasts_s = np.append(np.diff(time_s), np.inf)
+        known = follows & (lasts_s <= gap_s)
+        metres = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
+        going = np.zeros(len(time_s))
+        going[known] = metres[known] / lasts_s[known]
+        return cls(first, time_s, xy, known, speed_mps.astype(np.float32), going.astype(np.float32))
+
+    @property
+    def vehicles(self) -> int:
+        """Number of vehicles."""
+        return len(self.first) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(held.nbytes for field in fields(self) if (held := getattr(self, field.name)) is not None)
+
+
 DETOUR = 3.0
 """A path is plausible if it is no longer than this factor times the straight line plus four matching distances."""
 
-_STRAIGHT, _ALONG, _WAY, _JUMP = 0, 1, 2, 3
+_STRAIGHT, _ALONG, _PATH, _JUMP = 0, 1, 2, 3
 
 
 def lay_ways(
@@ -55,7 +112,7 @@ def lay_ways(
     on = link >= 0
     xy = tracks.xy.copy()
     xy[on] = roads.locate(link[on], fraction[on])
-    legs = _Legs.sort(tracks, roads, xy, link, fraction, most_m=most_m)
+    kind, metres, route, routes = _sort_legs(tracks, roads, xy, link, fraction, most_m=most_m)
     first, time_s, at, place, on_link, leaves, comes, known, going = _lay(
         tracks.first,
         tracks.time_s,
@@ -63,10 +120,10 @@ def lay_ways(
         tracks.going_mps,
         link,
         fraction,
-        legs.kind,
-        legs.route,
-        (legs.routes.offsets, legs.routes.links),
-        legs.metres,
+        kind,
+        route,
+        (routes.offsets, routes.links),
+        metres,
         roads.links.length_m,
     )
     places = xy[place]
@@ -74,71 +131,55 @@ def lay_ways(
     places[placed] = roads.locate(on_link[placed], leaves[placed])
     recorded = _recorded(tracks, time_s, at)
     laid = Tracks(first, time_s, places, known, recorded, going, on_link, leaves, comes)
-    return laid, int(np.count_nonzero(legs.kind == _JUMP))
+    return laid, int(np.count_nonzero(kind == _JUMP))
 
 
-@dataclass(frozen=True, eq=False)
-class _Legs:
-    """Leg from each fix: its kind, its row in `routes`, and the length of its path in metres."""
+def _sort_legs(
+    tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: LinkArray, fraction: FloatArray, *, most_m: float
+) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, Routes]:
+    """Return the leg from each fix: its kind, the length of its path in metres, and its row in the routes; and those.
 
-    kind: npt.NDArray[np.int8]
-    route: IntArray
-    routes: Routes
-    metres: FloatArray
-
-    @classmethod
-    def sort(
-        cls,
-        tracks: Tracks,
-        roads: RoadNetwork,
-        xy: FloatArray,
-        link: LinkArray,
-        fraction: FloatArray,
-        *,
-        most_m: float,
-    ) -> "_Legs":
-        links, length = roads.links, roads.links.length_m
-        follow = np.append(link[1:], -1)
-        later = np.append(fraction[1:], 0.0)
-        straight = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
-        kind = np.full(len(link), _STRAIGHT, dtype=np.int8)
-        both = tracks.known & (link >= 0) & (follow >= 0)
-        kind[tracks.known & ((link >= 0) != (follow >= 0))] = _JUMP
-        ahead = (later - fraction) * np.where(both, length[link], 0.0)
-        along = both & (link == follow) & (ahead >= -most_m)
-        kind[along] = _ALONG
-        metres = np.where(along, np.abs(ahead), straight)
-        over = np.flatnonzero(both & ~along)
-        origin, destination = links.to_node[link[over]], links.from_node[follow[over]]
-        pairs, which = np.unique(np.stack([origin, destination], axis=1), axis=0, return_inverse=True)
-        routes, row, route_m = _routes(roads, pairs)
-        which = which.reshape(-1)
-        way = (1.0 - fraction[over]) * length[link[over]] + route_m[which] + later[over] * length[follow[over]]
-        likely = way <= DETOUR * straight[over] + 4.0 * most_m
-        kind[over] = np.where(likely, _WAY, _JUMP)
-        metres[over] = np.where(likely, way, straight[over])
-        route = np.full(len(link), -1, dtype=np.int64)
-        route[over] = row[which]
-        return cls(kind, route, routes, metres)
+    A leg within one link, and one between fixes that are not matched, has row -1.
+    """
+    links, length = roads.links, roads.links.length_m
+    follow = np.append(link[1:], -1)
+    later = np.append(fraction[1:], 0.0)
+    straight = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
+    kind = np.full(len(link), _STRAIGHT, dtype=np.int8)
+    both = tracks.known & (link >= 0) & (follow >= 0)
+    kind[tracks.known & ((link >= 0) != (follow >= 0))] = _JUMP
+    ahead = (later - fraction) * np.where(both, length[link], 0.0)
+    along = both & (link == follow) & (ahead >= -most_m)
+    kind[along] = _ALONG
+    metres = np.where(along, np.abs(ahead), straight)
+    over = np.flatnonzero(both & ~along)
+    ends = np.stack([links.to_node[link[over]], links.from_node[follow[over]]], axis=1)
+    pairs, which = np.unique(ends, axis=0, return_inverse=True)
+    routes, row, route_m = _routes(roads, pairs)
+    which = which.reshape(-1)
+    path_m = (1.0 - fraction[over]) * length[link[over]] + route_m[which] + later[over] * length[follow[over]]
+    likely = path_m <= DETOUR * straight[over] + 4.0 * most_m
+    kind[over] = np.where(likely, _PATH, _JUMP)
+    metres[over] = np.where(likely, path_m, straight[over])
+    route = np.full(len(link), -1, dtype=np.int64)
+    route[over] = row[which]
+    return kind, metres, route, routes
 
 
 def _routes(roads: RoadNetwork, pairs: npt.NDArray[np.int32]) -> tuple[Routes, IntArray, FloatArray]:
     """Return routes between pairs of nodes, each pair's row (-1: no route needed), and metres (inf: no path)."""
-    metres = np.zeros(len(pairs))
+    apart = pairs[:, 0] != pairs[:, 1]
+    metres = np.where(apart, np.inf, 0.0)
     row = np.full(len(pairs), -1, dtype=np.int64)
-    apart = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
     paths = ShortestPaths(roads.links, through=roads.through)
-    for block in paths.blocks(pairs[apart, 0]):
-        mine = apart[np.isin(pairs[apart, 0], block)]
-        times = paths.times(block)
-        metres[mine] = np.where(np.isfinite(times[np.searchsorted(block, pairs[mine, 0]), pairs[mine, 1]]), 0.0, np.inf)
-    wanted = apart[np.isfinite(metres[apart])]
-    origin, destination = (np.ascontiguousarray(pairs[wanted, end]) for end in (0, 1))
+    origin, destination = np.ascontiguousarray(pairs.T)
+    apart[apart] = paths.reached(origin[apart], destination[apart])
     routes = Routes(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
-    if len(wanted):
-        routes = paths.routes(Trips(origin, destination, np.zeros(len(wanted), dtype=np.int32)))
-        row[wanted] = np.arange(len(wanted))
-        metres[wanted] = np.add.reduceat(roads.links.length_m[routes.links], routes.offsets[:-1])
+    if apart.any():
+        at_once = np.zeros(np.count_nonzero(apart), dtype=np.int32)
+        routes = paths.routes(Trips(origin[apart], destination[apart], at_once))
+        row[apart] = np.arange(len(routes))
+        metres[apart] = np.add.reduceat(roads.links.length_m[routes.links], routes.offsets[:-1])
     return routes, row, metres
 
 
@@ -251,7 +292,7 @@ def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple
         Tracks with straight legs.
     roads
         Roads, in the coordinate system of the tracks.
-        most_m
+    most_m
         No link further away is matched.
 
     Returns
@@ -294,21 +335,11 @@ def _courses(tracks: Tracks) -> tuple[FloatArray, FloatArray]:
     step[:-1] = np.diff(tracks.xy, axis=0)
     metres = np.hypot(step[:, 0], step[:, 1])
     moved = tracks.known & (metres > _MOVED_M)
-    unit = np.where(moved[:, None], step / np.where(moved, metres, 1.0)[:, None], 0.0)
     vehicle = np.repeat(np.arange(tracks.vehicles), np.diff(tracks.first))
-    position = np.arange(len(step))
-    last = np.maximum.accumulate(np.where(moved, position, -1))
-    came = np.concatenate(([-1], last[:-1]))
-    leaves = np.where(moved, position, len(step))
-    leaves = np.minimum.accumulate(leaves[::-1])[::-1]
-    return _of_same(unit, came, vehicle), _of_same(unit, leaves, vehicle)
-
-
-def _of_same(unit: FloatArray, at: npt.NDArray[np.int64], vehicle: npt.NDArray[np.int64]) -> FloatArray:
-    inside = (at >= 0) & (at < len(unit))
-    safe = np.where(inside, at, 0)
-    same = inside & (vehicle[safe] == vehicle)
-    return np.where(same[:, None], unit[safe], 0.0)
+    unit = pd.DataFrame(np.where(moved[:, None], step / np.where(moved, metres, 1.0)[:, None], np.nan))
+    before = unit.groupby(vehicle).ffill().groupby(vehicle).shift()
+    after = unit.groupby(vehicle).bfill()
+    return before.fillna(0.0).to_numpy(), after.fillna(0.0).to_numpy()
 
 
 def _direction(lines: npt.NDArray[np.object_], along: FloatArray) -> FloatArray:

@@ -1,7 +1,4 @@
-"""Recording: a trace in the coordinates of a city and the time of a run.
-
-Engine `trace`: replays recorded vehicles.
-"""
+"""Engine `trace`: a recording in the coordinates of a city and the time of a run, and the replay of its vehicles."""
 
 from dataclasses import dataclass
 
@@ -17,8 +14,9 @@ from simulator.roads.projection import utm_about
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.errors import TrafficError
-from simulator.traffic.trace.fixes import Tracks, in_words, moment_of
-from simulator.traffic.trace.matching import Matching, match_trace
+from simulator.traffic.trace.fixes import transformed
+from simulator.traffic.trace.matching import Matching, Tracks, match_trace
+from simulator.traffic.trace.times import in_words, moment_of
 from simulator.traffic.trace.trace import Trace
 
 FloatArray = npt.NDArray[np.float64]
@@ -104,7 +102,7 @@ class Recording:
                 raise TrafficError(["match needs roads to match to, and there are none"])
             tracks, said = match_trace(tracks, roads, matching)
             notes += said
-        (x_min, y_min), (x_max, y_max) = xy.min(axis=0).tolist(), xy.max(axis=0).tolist()
+        (x_min, y_min), (x_max, y_max) = np.nanmin(xy, axis=0).tolist(), np.nanmax(xy, axis=0).tolist()
         return cls(crs, (x_min, y_min, x_max, y_max), tracks, time_s, tuple(notes))
 
     def notes(self) -> list[str]:
@@ -143,7 +141,7 @@ def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, Flo
         crs = utm_about(trace.lon, trace.lat, what="the trace") if roads is None else roads.crs
     except RoadsError as error:
         raise TrafficError(error.faults) from None
-    xy = _project(trace.lon, trace.lat, crs)
+    xy = transformed(trace.lon, trace.lat, "EPSG:4326", crs)
     if roads is None:
         far = ~np.isfinite(xy).all(axis=1)
         if far.any():
@@ -151,27 +149,18 @@ def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, Flo
             fixes = counted(int(np.count_nonzero(far)), "fix is", "fixes are")
             raise TrafficError([f"the trace: {fixes} too far from the others, as at {where}"])
     elif not _within(xy, roads.bounds).any():
-        swapped = _within(_project(trace.lat, trace.lon, crs), roads.bounds).any()
+        swapped = _within(transformed(trace.lat, trace.lon, "EPSG:4326", crs), roads.bounds).any()
         hint = "; longitude and latitude look swapped" if swapped else ""
         where = f"longitude {np.median(trace.lon):.5f}, latitude {np.median(trace.lat):.5f}"
         raise TrafficError([f"the trace: no fix is where the roads are; its middle is at {where}{hint}"])
     return crs, xy
 
 
-def _project(lon: FloatArray, lat: FloatArray, crs: pyproj.CRS) -> FloatArray:
-    """Return projected places, (n, 2) metres; infinite outside the area of the coordinate system."""
-    transformer = pyproj.Transformer.from_crs("EPSG:4326", crs, always_xy=True)
-    # One place is sent twice: pyproj treats an array of one number as a scalar, which numpy has deprecated.
-    x, y = transformer.transform(np.append(lon, lon[:1]), np.append(lat, lat[:1]))
-    return np.column_stack((x, y))[:-1]
-
-
 def _within(xy: FloatArray, bounds: tuple[float, float, float, float]) -> npt.NDArray[np.bool_]:
     x_min, y_min, x_max, y_max = bounds
     padding = _PADDING * max(x_max - x_min, y_max - y_min) + 1000.0
     low, high = np.array([x_min, y_min]) - padding, np.array([x_max, y_max]) + padding
-    inside: npt.NDArray[np.bool_] = np.all((xy >= low) & (xy <= high), axis=1)
-    return inside
+    return np.asarray(((xy >= low) & (xy <= high)).all(axis=1))
 
 
 IntArray = npt.NDArray[np.int64]
@@ -232,13 +221,10 @@ class Replay:
     def start(self, env: simpy.Environment) -> None:
         """Use the clock of `env`; a recording needs no process."""
         self._env = env
-        self._look()
+        self.advance()
 
     def advance(self) -> None:
         """Move every vehicle to `env.now`."""
-        self._look()
-
-    def _look(self) -> None:
         if self._env is None:
             raise RuntimeError("start must be called before advance")
         now_s = self._clock.seconds(self._env.now)

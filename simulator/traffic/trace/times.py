@@ -1,0 +1,137 @@
+"""Times of a recording: text or numbers, converted to seconds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from simulator.files.text_table import numbers_in
+
+CALENDAR_FROM_S = 1e8
+"""Numbers from this value on are seconds since 1970 (3 March 1973 and later); smaller numbers are relative."""
+
+_BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
+"""Smallest numbers that are read as nano-, micro- or milliseconds since 1970, with the unit in seconds."""
+
+LATEST_S = 253_402_300_800.0
+"""The end of the year 9999: later values are not times."""
+
+MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
+NAIVE = "times without a time zone are taken as UTC"
+TIME_RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
+
+DIGITS = "%Y%m%d%H%M%S"
+"""Format of numbers of fourteen digits from 1900 on: as milliseconds they would be in the year 2572 or later."""
+
+_DIGITS_FROM, _DIGITS_TO = 1.9e13, 2.2e13
+_ZONE = r"[T\s]\s*\d.*(?:Z|[+-]\d\d?(?:\d\d|:\d\d?)?)$"
+"""Pattern of a time zone after a time of day, so that the last two digits of a date alone are not a zone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """Times of fixes.
+
+    Attributes
+    ----------
+    seconds
+        (n,) float64: seconds since 1970 in UTC, or relative; NaN where there is no time.
+    calendar
+        Whether the times are dates.
+    naive
+        Whether the times were text or timestamps without a time zone, taken as UTC.
+    zoned
+        (n,) bool: which times name a time zone, if each may differ; None if all do or none can.
+    """
+
+    seconds: npt.NDArray[np.float64]
+    calendar: bool
+    naive: bool = False
+    zoned: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def without_zone(self) -> npt.NDArray[np.bool_]:
+        """(n,) bool: times without a time zone, if other times name one."""
+        none = np.zeros(len(self.seconds), dtype=bool)
+        return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
+
+    @classmethod
+    def from_column(
+        cls, column: "pd.Series[Any]", *, unit_s: float | None = None, written: str | None = None
+    ) -> "Times":
+        """Read a column of times.
+
+        Parameters
+        ----------
+        column
+            Timestamps, numbers, or either as text.
+        unit_s
+            Seconds per unit of numbers. None recognises seconds, milliseconds, microseconds and nanoseconds since 1970
+            by their size and fourteen digits as a date and time, and reads all other numbers as seconds.
+        written
+            Format of text, as for `strptime`; None for ISO 8601.
+        """
+        if column.dtype.kind == "M":
+            naive = not isinstance(column.dtype, pd.DatetimeTZDtype)
+            return cls(_seconds(pd.to_datetime(column, utc=True)), calendar=True, naive=naive)
+        if written is not None:
+            return cls._from_written(column, written)
+        numbers = numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan)
+        if column.dtype.kind in "iuf" or np.isfinite(numbers).sum() * 2 >= column.notna().sum() > 0:
+            if unit_s is None and _DIGITS_FROM <= _middle(numbers) < _DIGITS_TO:
+                return cls._from_written(pd.Series(np.floor(numbers)), DIGITS)
+            return cls.from_numbers(numbers, unit_s=unit_s)
+        text = column.astype("str").str.strip().str.replace(r"^(\d{4})/(\d\d?)/", r"\1-\2-", regex=True)
+        return cls.from_text(text)
+
+    @classmethod
+    def from_text(cls, text: "pd.Series[Any]") -> "Times":
+        """Read ISO 8601 text, the letters T and Z in either case; a zone is Z, +01, +0100 or +01:00."""
+        plain = text.str.strip().str.upper()
+        stamps = pd.to_datetime(plain, format="ISO8601", utc=True, errors="coerce")
+        zoned = (stamps.notna() & plain.str.contains(_ZONE, regex=True, na=False)).to_numpy(dtype=np.bool_)
+        return cls(_seconds(stamps), calendar=True, naive=not zoned.any(), zoned=zoned)
+
+    @classmethod
+    def from_numbers(cls, numbers: npt.NDArray[np.float64], *, unit_s: float | None = None) -> "Times":
+        """Convert numeric times, in a unit that is given or derived from their size."""
+        middle = _middle(numbers)
+        if unit_s is None:
+            unit_s = next((unit for least, unit in _BY_SIZE if middle >= least), 1.0)
+        seconds = numbers * unit_s if unit_s != 1.0 else numbers
+        return cls(np.where(np.isfinite(seconds), seconds, np.nan), calendar=middle * unit_s >= CALENDAR_FROM_S)
+
+    @classmethod
+    def _from_written(cls, column: "pd.Series[Any]", written: str) -> "Times":
+        whole = column.dtype.kind == "f" and (column.dropna() % 1 == 0).all()  # with empty values, integers are floats
+        text = (column.astype("Int64") if whole else column).astype("string").str.strip()
+        stamps = pd.to_datetime(text, format=written, utc=True, errors="coerce")
+        return cls(_seconds(stamps), calendar=True, naive="%z" not in written.lower())
+
+
+def moment_of(text: str) -> float | None:
+    """Return seconds since 1970 of ISO 8601 text, UTC if it names no zone; None for any other text."""
+    seconds = float(Times.from_text(pd.Series([text])).seconds[0])
+    return seconds if np.isfinite(seconds) else None
+
+
+def in_words(seconds: float, *, calendar: bool) -> str:
+    """Format a recorded time as it would be written in a file."""
+    if not calendar:
+        return f"{seconds:.12g} s"
+    return f"{str(np.datetime64(int(seconds), 's')).replace('T', ' ')} UTC"
+
+
+def _middle(numbers: npt.NDArray[np.float64]) -> float:
+    """Return the median size of the finite numbers; 0 if there are none."""
+    finite = numbers[np.isfinite(numbers)]
+    return float(np.median(np.abs(finite))) if len(finite) else 0.0
+
+
+def _seconds(stamps: "pd.Series[pd.Timestamp]") -> npt.NDArray[np.float64]:
+    plain = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    seconds = plain.astype(np.int64) / 1e6
+    seconds[np.isnat(plain)] = np.nan
+    return np.asarray(seconds, dtype=np.float64)
