@@ -379,14 +379,14 @@ def main() -> None:
 def _user_errors() -> tuple[type[ValueError], ...]:
     """Return the errors that are a user's to mend; asked for only once something went wrong."""
     from mechanisms.parameter import ParameterError  # noqa: PLC0415
-    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.experiment.run_directory import DirectoryError  # noqa: PLC0415
+    from simulator.files.errors import InputError  # noqa: PLC0415
     from simulator.reporting import UnfinishedRunError  # noqa: PLC0415
     from simulator.reproduction.errors import ReproductionError  # noqa: PLC0415
 
     return (
         ScenarioError,
-        DatasetError,
+        InputError,
         DirectoryError,
         MechanismError,
         UnfinishedRunError,

@@ -48,8 +48,8 @@ def check_data(
     Exit code 0 if every listed file that is there is right, 2 if one differs, or nothing of a data set named is there.
     """
     from simulator.datasets.check import check_data_set  # noqa: PLC0415
-    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415
+    from simulator.files.errors import InputError  # noqa: PLC0415
 
     manifest = read_manifest()
     asked = [manifest.data_set(folder) for folder in dict.fromkeys(folders or ())]
@@ -73,7 +73,7 @@ def check_data(
         if not _any_there(every[known.folder])
     ]
     if faults:
-        raise DatasetError(faults)
+        raise InputError(faults)
 
 
 @data_app.command("fetch")
@@ -90,8 +90,8 @@ def fetch_data(
     A file that is there and right is kept, one that differs too unless --overwrite is given. Exit code 0 if in the end
     every file asked for is there and right, 2 if not.
     """
-    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415
+    from simulator.files.errors import InputError  # noqa: PLC0415
 
     manifest = read_manifest()
     asked: dict[str, tuple[DataSet, list[DataFile]]] = {}
@@ -107,7 +107,7 @@ def fetch_data(
         typer.echo(f"{known.folder}: {known.title}\n  licence: {known.licence}\n  cite: {known.citation}", err=True)
         faults += _fetch(known, files, root, overwrite=overwrite, dead=dead)
     if faults:
-        raise DatasetError(faults)
+        raise InputError(faults)
 
 
 def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwrite: bool, dead: set[str]) -> list[str]:
@@ -116,9 +116,9 @@ def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwri
     `dead` are the servers that could not be reached: none is tried twice.
     """
     from simulator.datasets.check import check_file  # noqa: PLC0415
-    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.datasets.fetch import UnreachableError, fetch_file, server_of  # noqa: PLC0415
     from simulator.datasets.manifest import folder_of  # noqa: PLC0415
+    from simulator.files.errors import InputError  # noqa: PLC0415
 
     folder = folder_of(known.folder, root)
     faults: list[str] = []
@@ -135,7 +135,7 @@ def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwri
                 dead.add(server_of(file.url))
                 faults += error.faults
                 continue
-            except DatasetError as error:
+            except InputError as error:
                 faults += error.faults
                 continue
             faults += [] if check.state == "ok" else [str(check)]
@@ -171,12 +171,12 @@ class _Meter:
 def _row(known: "DataSet") -> dict[str, Any]:
     """Describe a data set and what of it is there, as `data list` prints it."""
     from simulator.datasets.check import check_data_set  # noqa: PLC0415
-    from simulator.datasets.errors import DatasetError  # noqa: PLC0415
     from simulator.datasets.manifest import data_root  # noqa: PLC0415
+    from simulator.files.errors import InputError  # noqa: PLC0415
 
     try:
         root: Path | None = data_root()
-    except DatasetError:
+    except InputError:
         root = None
     checks = check_data_set(known, root) if root is not None or known.folder == "samples" else []
     states = {check.name: check.state for check in checks}

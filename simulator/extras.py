@@ -4,7 +4,7 @@ import importlib
 from contextvars import ContextVar
 from typing import Any
 
-from simulator.files.errors import FaultsError
+from simulator.files.errors import InputError
 
 _taking_part: ContextVar[set[str] | None] = ContextVar("_taking_part", default=None)
 
@@ -23,7 +23,12 @@ def record_extra(package: str) -> None:
         names.add(package)
 
 
-def import_extra(module: str, *, needed: str, extra: str, error: type[FaultsError]) -> Any:
+def import_extra(
+    module: str,
+    *,
+    needed: str,
+    extra: str,
+) -> Any:
     """Import a module that may not be installed.
 
     Parameters
@@ -34,8 +39,6 @@ def import_extra(module: str, *, needed: str, extra: str, error: type[FaultsErro
         Beginning of the error message: what needs which package, such as "reading GPX needs gpxpy".
     extra
         The extra of this project that installs the package.
-    error
-        The exception class to raise: that of the calling subpackage.
 
     Returns
     -------
@@ -44,12 +47,12 @@ def import_extra(module: str, *, needed: str, extra: str, error: type[FaultsErro
 
     Raises
     ------
-    FaultsError
-        Of class `error`, if the module is not installed; the message gives the command that installs it.
+    InputError
+        If the module is not installed; the message gives the command that installs it.
     """
     try:
         imported = importlib.import_module(module)
     except ImportError:
-        raise error([f"{needed}: pip install 'crowdveil[{extra}]'"]) from None
+        raise InputError([f"{needed}: pip install 'crowdveil[{extra}]'"]) from None
     record_extra(module.partition(".")[0])
     return imported

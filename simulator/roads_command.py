@@ -63,7 +63,8 @@ def export_roads(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files of the same names there.")] = False,
 ) -> None:
     """Write a scenario's roads: all files, or none."""
-    from simulator.roads import RoadsError, writers  # noqa: PLC0415  # imports wait until needed: `--help` is at once
+    from simulator.files.errors import InputError  # noqa: PLC0415  # imports wait until needed: `--help` is at once
+    from simulator.roads import writers  # noqa: PLC0415  # as above
 
     roads, notes = _build(_load(scenario, set_))
     write = {
@@ -76,7 +77,7 @@ def export_roads(
         typer.echo(f"note: {note}", err=True)
     try:
         write(roads, path, overwrite=overwrite)
-    except RoadsError as error:
+    except InputError as error:
         typer.echo(f"crowdveil: {error}", err=True)
         raise typer.Exit(2) from None
     typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_.value}")
@@ -102,11 +103,11 @@ def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[str]]":
     """
     from scenarios import Fault, ScenarioError  # noqa: PLC0415  # imports wait until needed
     from simulator.experiment.build.roads import build_roads  # noqa: PLC0415
-    from simulator.roads import RoadsError  # noqa: PLC0415
+    from simulator.files.errors import InputError  # noqa: PLC0415
 
     try:
         roads, notes = build_roads(scenario.roads)
-    except RoadsError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     if roads is None:
         raise ScenarioError(scenario.name, [Fault("roads.source", "must be a source of roads", "none")])

@@ -1,7 +1,6 @@
 """Partitions of the city into cells."""
 
 from simulator.cells.coarsening import Coarsened, between_levels
-from simulator.cells.errors import CellsError
 from simulator.cells.geographic import GeographicGrid, GlobalSquare
 from simulator.cells.h3 import HexagonGrid
 from simulator.cells.named_places import NamedPlaces
@@ -10,7 +9,6 @@ from simulator.cells.road_segments import RoadSegments
 from simulator.cells.square import SquareGrid
 
 __all__ = [
-    "CellsError",
     "Coarsened",
     "GeographicGrid",
     "GlobalSquare",

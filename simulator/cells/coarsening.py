@@ -10,7 +10,7 @@ import geopandas as gpd
 import numpy as np
 import shapely
 
-from simulator.cells.errors import CellsError
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +38,11 @@ def between_levels(cells: Partition, *, finer: int, coarser: int) -> NDArray[np.
 
     Raises
     ------
-    CellsError
+    InputError
         If a level is negative, or the finer one is coarser than the other.
     """
     if finer > coarser:
-        raise CellsError([f"finer must be at most coarser, got {finer} and {coarser}"])
+        raise InputError([f"finer must be at most coarser, got {finer} and {coarser}"])
     from_, to = cells.coarsened(finer), cells.coarsened(coarser)
     mapped = np.zeros(int(from_.max()) + 1, dtype=np.int64)
     mapped[from_] = to
@@ -78,9 +78,9 @@ def pieces(length: float, size: float) -> int:
 
 
 def check_level(level: int) -> int:
-    """Return how many times the side of a cell is doubled; raise `CellsError` unless it is 0 or more."""
+    """Return how many times the side of a cell is doubled; raise `InputError` unless it is 0 or more."""
     if level < 0:
-        raise CellsError([f"level must be at least 0, got {level!r}"])
+        raise InputError([f"level must be at least 0, got {level!r}"])
     return min(level, _LARGEST_LEVEL)
 
 
@@ -96,7 +96,7 @@ class Coarsened:
 
     Raises
     ------
-    CellsError
+    InputError
         If the level is negative.
     """
 
@@ -206,7 +206,7 @@ def blocks_of(
 
     Raises
     ------
-    CellsError
+    InputError
         If the level is negative.
     """
     level = check_level(level)

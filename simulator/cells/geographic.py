@@ -13,8 +13,8 @@ import pyproj
 import shapely
 
 from simulator.cells.coarsening import check_level, pieces
-from simulator.cells.errors import CellsError
 from simulator.cells.partition import LARGEST_COUNT, points_of
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -44,7 +44,7 @@ class GlobalSquare:
 
     Raises
     ------
-    CellsError
+    InputError
         If the size is not above 0, the origin is not on Earth, or identifiers would need more than 32 bits.
 
     References
@@ -71,7 +71,7 @@ class GlobalSquare:
                 f"can tell apart, {LARGEST_TOTAL:,}"
             )
         if faults:
-            raise CellsError(faults)
+            raise InputError(faults)
 
     @cached_property
     def side(self) -> int:
@@ -234,12 +234,12 @@ class GeographicGrid:
 
         Raises
         ------
-        CellsError
+        InputError
             If a part of the rectangle lies outside the square, or an argument is out of range.
         """
         square = GlobalSquare(size_miles=float(size_miles), origin=(float(origin[0]), float(origin[1])))
         if not np.isfinite(bounds).all() or bounds[0] > bounds[2] or bounds[1] > bounds[3]:
-            raise CellsError([f"bounds must be finite, x_min ≤ x_max and y_min ≤ y_max, got {bounds}"])
+            raise InputError([f"bounds must be finite, x_min ≤ x_max and y_min ≤ y_max, got {bounds}"])
         projected = pyproj.CRS.from_user_input(crs)
         x, y = _rim(bounds, step_m=size_miles * MILE_M / _SAMPLES_PER_CELL)
         lon, lat = _wgs84_from(projected).transform(x, y)
@@ -247,7 +247,7 @@ class GeographicGrid:
         if outside.any():
             where = int(np.flatnonzero(outside)[0])
             reach = f"longitude {lon[where]:.4f}, latitude {lat[where]:.4f}"
-            raise CellsError([f"the city reaches {reach}, outside the square of {_set_origin(square)}"])
+            raise InputError([f"the city reaches {reach}, outside the square of {_set_origin(square)}"])
         rows, columns = _cells_along(square, lon, lat)
         first_row = int(rows.min())
         count = int(rows.max()) - first_row + 1
@@ -256,10 +256,10 @@ class GeographicGrid:
         np.maximum.at(last, rows - first_row, columns)
         offset = np.concatenate(([0], np.cumsum(last - first + 1)))
         if (last - first).max() > square.side // 2:
-            raise CellsError([f"the city lies across the far side of the square of {_set_origin(square)}"])
+            raise InputError([f"the city lies across the far side of the square of {_set_origin(square)}"])
         if offset[-1] > LARGEST_COUNT:
             fault = f"size_miles = {size_miles:g} makes {offset[-1]:,} cells, more than {LARGEST_COUNT:,}"
-            raise CellsError([fault])
+            raise InputError([fault])
         return cls(crs=projected, square=square, first_row=first_row, first_column=first, offset=offset)
 
     @property
@@ -344,7 +344,7 @@ class GeographicGrid:
 
         Raises
         ------
-        CellsError
+        InputError
             If the level is negative.
         """
         level = check_level(level)

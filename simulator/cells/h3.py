@@ -13,9 +13,9 @@ import pyproj
 import shapely
 
 from simulator.cells.coarsening import check_level
-from simulator.cells.errors import CellsError
 from simulator.cells.partition import points_of
 from simulator.extras import import_extra
+from simulator.files.errors import InputError
 from simulator.files.memory import shortage
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class HexagonGrid:
 
         Raises
         ------
-        CellsError
+        InputError
             If h3 is not installed, an argument is out of range, or memory does not suffice for the cells.
         """
         faults = []
@@ -99,7 +99,7 @@ class HexagonGrid:
             elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
                 faults.append(f"within must meet the roads, which lie in {bounds}, got {within}")
         if faults:
-            raise CellsError(faults)
+            raise InputError(faults)
         h3 = _h3()
         window = bounds if within is None else within
         projected = pyproj.CRS.from_user_input(crs)
@@ -109,12 +109,12 @@ class HexagonGrid:
         # A rectangle intersects the cells of its area and those along its boundary.
         about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
         if said := shortage(about * _CELL_NBYTES, to=f"list about {about:,.0f} cells of resolution = {resolution}"):
-            raise CellsError([f"{said}; or take a coarser one, or a part of the city with bounds"])
+            raise InputError([f"{said}; or take a coarser one, or a part of the city with bounds"])
         lon, lat = _wgs84_from(projected).transform(*_rim(window))
         if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
-            raise CellsError(["the city reaches where its coordinate system does not: H3 needs longitude and latitude"])
+            raise InputError(["the city reaches where its coordinate system does not: H3 needs longitude and latitude"])
         if np.ptp(lon) > 180:
-            raise CellsError(["the city lies across the antimeridian, where H3 cells cannot be chosen"])
+            raise InputError(["the city lies across the antimeridian, where H3 cells cannot be chosen"])
         shape = h3.LatLngPoly(list(zip(lat.tolist(), lon.tolist(), strict=True)))
         found = h3.h3shape_to_cells_experimental(shape, resolution, contain="overlap")
         identifiers = np.unique(np.asarray(found, dtype=np.uint64))
@@ -182,7 +182,7 @@ class HexagonGrid:
 
         Raises
         ------
-        CellsError
+        InputError
             If the level is negative.
         """
         level = check_level(level)
@@ -222,7 +222,7 @@ class HexagonGrid:
 
 
 def _h3() -> Any:
-    return import_extra("h3.api.numpy_int", needed='kind = "h3" needs the package h3', extra="h3", error=CellsError)
+    return import_extra("h3.api.numpy_int", needed='kind = "h3" needs the package h3', extra="h3")
 
 
 def _wgs84_from(crs: pyproj.CRS) -> pyproj.Transformer:

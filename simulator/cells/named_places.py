@@ -12,8 +12,8 @@ import pandas as pd
 import shapely
 
 from simulator.cells.coarsening import blocks_of, spacing_of
-from simulator.cells.errors import CellsError
 from simulator.cells.partition import points_of
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ class NamedPlaces:
 
         Raises
         ------
-        CellsError
+        InputError
             If there is no place, a coordinate is missing, names repeat, a label is for an unknown place, or the radius
             is not a finite number above 0.
         """
@@ -110,7 +110,7 @@ class NamedPlaces:
         if not 0 < radius_m < np.inf:
             faults.append(f"radius_m must be a finite number above 0, got {radius_m!r}")
         if faults:
-            raise CellsError(faults)
+            raise InputError(faults)
         names = [(labels or {}).get(key, key) for key in keys]
         return cls(kind, crs, list(keys), names, np.asarray(xy, dtype=np.float64), float(radius_m), side_m)
 
@@ -177,7 +177,7 @@ class NamedPlaces:
 
         Raises
         ------
-        CellsError
+        InputError
             If the level is negative.
         """
         if self.side_m is not None:

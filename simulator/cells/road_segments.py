@@ -12,8 +12,8 @@ import pyproj
 import shapely
 
 from simulator.cells.coarsening import blocks_of, spacing_of
-from simulator.cells.errors import CellsError
 from simulator.cells.partition import points_of
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,14 +83,14 @@ class RoadSegments:
 
         Raises
         ------
-        CellsError
+        InputError
             If no link is a cell, or the distance is not above 0.
         """
         faults = [] if 0 < within_m < np.inf else [f"within_m must be a finite number above 0, got {within_m!r}"]
         if not cell_of_links.any():
             faults.append("no road is a cell")
         if faults:
-            raise CellsError(faults)
+            raise InputError(faults)
         order = np.argsort(cell_of_links, kind="stable")[np.count_nonzero(cell_of_links == 0) :]
         groups = np.split(geometries[order], np.flatnonzero(np.diff(cell_of_links[order])) + 1)
         lines = np.empty(len(groups), dtype=object)
@@ -149,7 +149,7 @@ class RoadSegments:
 
         Raises
         ------
-        CellsError
+        InputError
             If the level is negative.
         """
         west, south = self._middles.min(axis=0).tolist()

@@ -14,8 +14,8 @@ import shapely
 
 from mechanisms.kernel import compiled
 from simulator.cells.coarsening import check_level, pieces
-from simulator.cells.errors import CellsError
 from simulator.cells.partition import LARGEST_COUNT, points_of
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -83,7 +83,7 @@ class SquareGrid:
 
         Raises
         ------
-        CellsError
+        InputError
             If a number is out of range, the window does not intersect the bounds, or there are more than 2³¹ - 1
             squares.
         """
@@ -92,7 +92,7 @@ class SquareGrid:
         columns, rows = pieces(x_max - x_min, size_m), pieces(y_max - y_min, size_m)
         count = columns * rows
         if count > LARGEST_COUNT:
-            raise CellsError([f"size_m = {size_m:g} makes {count:,} cells, more than {LARGEST_COUNT:,}"])
+            raise InputError([f"size_m = {size_m:g} makes {count:,} cells, more than {LARGEST_COUNT:,}"])
         if within is not None:
             west, south, extent = x_min, y_min, within
         else:
@@ -162,7 +162,7 @@ class SquareGrid:
 
         Raises
         ------
-        CellsError
+        InputError
             If the level is negative.
         """
         level = check_level(level)
@@ -207,7 +207,7 @@ def _check(
         elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
             faults.append(f"within must meet the roads, which lie in {bounds}, got {within}")
     if faults:
-        raise CellsError(faults)
+        raise InputError(faults)
 
 
 def _edges(start: float, size_m: float, count: int, first: float, last: float) -> NDArray[np.float64]:

@@ -1,6 +1,5 @@
 """Data sets: their manifest, their files, and loaders that return tables."""
 
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.loader import load
 
-__all__ = ["DatasetError", "load"]
+__all__ = ["load"]

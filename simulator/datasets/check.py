@@ -56,7 +56,7 @@ def check_data_set(known: DataSet, root: Path | None = None) -> list[FileCheck]:
 
     Raises
     ------
-    DatasetError
+    InputError
         If there is no folder of data sets.
     """
     folder = folder_of(known.folder, root)

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.manifest import DataSet, Manifest, read_manifest
+from simulator.files.errors import InputError
 
 BEGIN, END = "<!-- from the manifest: begin -->", "<!-- from the manifest: end -->"
 
@@ -61,13 +61,13 @@ def renewed(page: str, manifest: Manifest) -> str:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the page does not have both, in this order.
     """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise DatasetError([f"the page must have a line {BEGIN}, and after it a line {END}"])
+        raise InputError([f"the page must have a line {BEGIN}, and after it a line {END}"])
     return f"{before}{BEGIN}\n{markdown(manifest)}{END}{after}"
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from simulator.datasets.check import FileCheck, check_file, digest
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.manifest import DataFile, DataSet
 from simulator.extras import import_extra
 from simulator.files.atomic_write import publish, staging_directory
+from simulator.files.errors import InputError
 
 TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 16
@@ -23,7 +23,7 @@ _CONVERTED_AT_MOST = 8  # maximum ratio of a served file's length to its content
 Progress = Callable[[int], None]
 
 
-class UnreachableError(DatasetError):
+class UnreachableError(InputError):
     """A server that cannot be reached at all, so that requests for more of its files would fail as well."""
 
 
@@ -57,7 +57,7 @@ def fetch_file(known: DataSet, file: DataFile, folder: Path, *, overwrite: bool,
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file cannot be downloaded; `UnreachableError` if the server cannot be reached. No partial file is left.
     """
     before = check_file(known, file, folder)
@@ -75,7 +75,7 @@ def fetch_file(known: DataSet, file: DataFile, folder: Path, *, overwrite: bool,
             ready.chmod(0o644)
             publish(ready, target, replace=overwrite)
     except OSError as error:
-        raise DatasetError([f"{target}: cannot be written: {error.strerror or error}"]) from None
+        raise InputError([f"{target}: cannot be written: {error.strerror or error}"]) from None
     return FileCheck(known.folder, file.name, "ok", "fetched")
 
 
@@ -86,7 +86,7 @@ def server_of(url: str) -> str:
 
 def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) -> Path:
     """Download into `room` and check; every error of a server or the network is raised as one sentence."""
-    pooch = import_extra("pooch", needed="fetching needs pooch", extra="data", error=DatasetError)
+    pooch = import_extra("pooch", needed="fetching needs pooch", extra="data")
     import requests  # noqa: PLC0415  comes with it
 
     pooch.get_logger().setLevel("ERROR")  # it logs every file
@@ -112,17 +112,17 @@ def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) ->
     try:
         return Path(pooch.retrieve(file.url, known_hash=f"sha256:{expected}", fname="got", path=room, downloader=get))
     except _TooLongError:
-        raise DatasetError([f"{where} sends more than the {at_most:,} bytes that it should have"]) from None
+        raise InputError([f"{where} sends more than the {at_most:,} bytes that it should have"]) from None
     except requests.exceptions.HTTPError as error:
-        raise DatasetError([f"{where} answered {' '.join(str(error).split())}"]) from None
+        raise InputError([f"{where} answered {' '.join(str(error).split())}"]) from None
     except requests.exceptions.RequestException as error:
         if answered:
-            raise DatasetError([f"{where} broke off: {_root_of(error)}"]) from None
+            raise InputError([f"{where} broke off: {_root_of(error)}"]) from None
         raise UnreachableError([f"{where} cannot be reached: {_root_of(error)}"]) from None
     except ValueError as error:  # raised by pooch if the checksum differs
         if "hash" not in str(error).lower():
             raise
-        raise DatasetError(
+        raise InputError(
             [f"{where} is not the file that the manifest describes: its sha256 is not {expected}"]
         ) from None
 
@@ -140,7 +140,7 @@ def _converted(known: DataSet, file: DataFile, got: Path) -> Path:
     try:
         pyreadr = importlib.import_module("pyreadr")  # not in an extra: only one data set is served in R's format
     except ImportError:
-        raise DatasetError(
+        raise InputError(
             [f"{known.folder}/{file.name}: its owner serves R's format, which needs pyreadr: pip install pyreadr"]
         ) from None
     made = got.with_name("made")
@@ -153,7 +153,7 @@ def _converted(known: DataSet, file: DataFile, got: Path) -> Path:
             f"{known.folder}/{file.name}: converted, its sha256 should be {file.sha256} and is {found} "
             f"({length:,} bytes): other versions of pyreadr or pandas may write numbers otherwise"
         )
-        raise DatasetError([fault])
+        raise InputError([fault])
     return made
 
 

@@ -1,42 +1,20 @@
 """Loader of a data set as one tidy table."""
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from simulator.datasets.check import check_file
-from simulator.datasets.errors import DatasetError
 from simulator.datasets.manifest import DataFile, DataSet, Loader, folder_of, read_manifest
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Read = Callable[[Path], "tuple[pd.DataFrame, list[str]]"]
 
-_ROOM = "simulator.datasets.loaders"
-LOADERS: Mapping[Loader, str] = {
-    "check_ins": "check_ins:read_check_ins",
-    "counts": "counts:read_counts",
-    "drive_edges": "drive_graphs:read_drive_edges",
-    "drive_nodes": "drive_graphs:read_drive_nodes",
-    "five_minutes": "counts:read_five_minutes",
-    "gmns_table": "gmns:read_gmns_table",
-    "osm_roads": "roads:read_osm_roads",
-    "patients": "patients:read_patients",
-    "places": "check_ins:read_places",
-    "sensor_distances": "sensors:read_sensor_distances",
-    "sensors": "sensors:read_sensors",
-    "sumo_links": "roads:read_sumo_links",
-    "sumo_vehicles": "sumo_vehicles:read_sumo_vehicles",
-    "timed_paths": "traces:read_timed_paths",
-    "tntp_flow": "tntp:read_tntp_flow",
-    "tntp_links": "tntp:read_tntp_links",
-    "tntp_nodes": "tntp:read_tntp_nodes",
-    "tntp_trips": "tntp:read_trip_table",
-    "traces": "traces:read_traces",
-}
-"""Module and function of each loader; imported when it is needed."""
+LOADERS: Sequence[Loader] = get_args(Loader)
+"""Names of the loaders; `read_` and the name is a function of one of two modules, imported when it is needed."""
 
 
 def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
@@ -58,7 +36,7 @@ def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
 
     Raises
     ------
-    DatasetError
+    InputError
         If the data set is unknown, its files are missing (the message states how to get them), it has no table, or its
         content is invalid.
     """
@@ -67,9 +45,7 @@ def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
     known = read_manifest().data_set(folder)
     names = [file] if file is not None else list(known.main or known.names[:1])
     if not names:
-        raise DatasetError(
-            [f"{folder}: its files are not listed, so it has no loader. To get it: {known.how_to_obtain}"]
-        )
+        raise InputError([f"{folder}: its files are not listed, so it has no loader. To get it: {known.how_to_obtain}"])
     parts, notes = [], []
     for name in names:
         part, said = _read(known, known.file(name))
@@ -83,15 +59,15 @@ def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
 def _read(known: DataSet, file: DataFile) -> "tuple[pd.DataFrame, list[str]]":
     """Read one file, and add a note if it differs from the manifest."""
     if file.loader is None:
-        raise DatasetError([f"{known.folder}/{file.name}: it has no table: {file.about}"])
+        raise InputError([f"{known.folder}/{file.name}: it has no table: {file.about}"])
     try:
         folder = folder_of(known.folder)
-    except DatasetError as error:
-        raise DatasetError([f"{known.folder}/{file.name}: {error}. To get it: {known.how_to_obtain}"]) from None
+    except InputError as error:
+        raise InputError([f"{known.folder}/{file.name}: {error}. To get it: {known.how_to_obtain}"]) from None
     path = folder / file.name
     check = check_file(known, file, folder)
     if check.state == "missing":
-        raise DatasetError([f"{check} (looked in {folder}). To get it: {known.how_to_obtain}"])
+        raise InputError([f"{check} (looked in {folder}). To get it: {known.how_to_obtain}"])
     frame, notes = reader_of(file.loader)(path)
     return frame, [*notes, *([f"{path}: not the manifest's file: {check.detail}"] if check.state == "differs" else [])]
 
@@ -102,8 +78,10 @@ def reader_of(loader: Loader) -> Read:
     Returns
     -------
     callable
-        Takes a path, and returns a table and notes; raises `DatasetError`.
+        Takes a path, and returns a table and notes; raises `InputError`.
     """
-    module, _, name = LOADERS[loader].partition(":")
-    read: Read = getattr(import_module(f"{_ROOM}.{module}"), name)
+    from simulator.datasets import network_loaders, table_loaders  # noqa: PLC0415  heavy, and needed here only
+
+    name = f"read_{loader}"
+    read: Read = getattr(table_loaders if hasattr(table_loaders, name) else network_loaders, name)
     return read

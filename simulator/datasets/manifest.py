@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from scenarios.manifest import manifest_path, samples_path
-from simulator.datasets.errors import DatasetError
+from simulator.files.errors import InputError
 
 Loader = Literal[
     "check_ins",
@@ -155,13 +155,13 @@ class DataSet(BaseModel):
 
         Raises
         ------
-        DatasetError
+        InputError
             If there is none; the message names the closest match.
         """
         for file in self.files:
             if file.name == name:
                 return file
-        raise DatasetError([f"{self.folder}: there is no file {name!r} in it; {_known(name, self.names)}"])
+        raise InputError([f"{self.folder}: there is no file {name!r} in it; {_known(name, self.names)}"])
 
     @property
     def names(self) -> list[str]:
@@ -193,14 +193,14 @@ class Manifest(BaseModel):
 
         Raises
         ------
-        DatasetError
+        InputError
             If there is none; the message names the closest match.
         """
         for known in self.dataset:
             if known.folder == folder:
                 return known
         folders = [known.folder for known in self.dataset]
-        raise DatasetError([f"there is no data set {folder!r}; {_known(folder, folders)}"])
+        raise InputError([f"there is no data set {folder!r}; {_known(folder, folders)}"])
 
 
 def read_manifest(path: Path | None = None) -> Manifest:
@@ -218,18 +218,18 @@ def read_manifest(path: Path | None = None) -> Manifest:
 
     Raises
     ------
-    DatasetError
+    InputError
         If the file is not a valid manifest; every fault is listed with its place.
     """
     path = manifest_path() if path is None else path
     try:
         return Manifest.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
-        raise DatasetError(
+        raise InputError(
             f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DatasetError([f"{path}: cannot be read as a manifest: {error}"]) from None
+        raise InputError([f"{path}: cannot be read as a manifest: {error}"]) from None
 
 
 def _known(name: str, names: list[str]) -> str:
@@ -246,15 +246,15 @@ def data_root() -> Path:
 
     Raises
     ------
-    DatasetError
+    InputError
         If CROWDVEIL_DATA is not set, or names no folder.
     """
     named = os.environ.get(VARIABLE)
     if not named:
-        raise DatasetError([f"{VARIABLE}, which names the folder of data sets, is not set"])
+        raise InputError([f"{VARIABLE}, which names the folder of data sets, is not set"])
     root = Path(named)
     if not root.is_dir():
-        raise DatasetError([f"{VARIABLE} must name a folder; there is none at {named}"])
+        raise InputError([f"{VARIABLE} must name a folder; there is none at {named}"])
     return root
 
 
@@ -270,7 +270,7 @@ def folder_of(data_set: str, root: Path | None = None) -> Path:
 
     Raises
     ------
-    DatasetError
+    InputError
         If `root` is None, and CROWDVEIL_DATA is not set or names no folder.
     """
     if data_set == SAMPLES:

@@ -22,6 +22,7 @@ from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunResult
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.extras import record_extras
+from simulator.files.errors import InputError
 from simulator.sensing.campaign import Campaign, moments_of
 from simulator.sensing.device_state import Memories
 from simulator.sensing.participants import Schedule
@@ -31,7 +32,6 @@ from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 
@@ -116,7 +116,7 @@ def run_scenario(
         sampler = build.build_sampler(scenario, parts.city, engine)
         check_corrupted(scenario, vehicles=engine.vehicles)
         queries = _simulate(scenario, parts, engine, log, sampler, streams, stopwatch, progress)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, build.traffic_faults(scenario, error)) from error
     finally:
         engine.close()

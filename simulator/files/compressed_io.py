@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from simulator.files.errors import FaultsError
+from simulator.files.errors import InputError
 from simulator.files.memory import NEGLIGIBLE, available_nbytes, in_words, shortage
 
 TABLE_TIMES, XML_TIMES, JSON_TIMES = 8.0, 3.0, 13.0
@@ -19,7 +19,7 @@ TABLE_TIMES, XML_TIMES, JSON_TIMES = 8.0, 3.0, 13.0
 LONGEST_BYTES = 2**24
 """Maximum length of a line of text, or of XML from one tag to the next, bytes; a reader holds all of it in memory."""
 
-_BUFFER_BYTES = 2**20
+BUFFER_BYTES = 2**20
 _CHUNK_BYTES = 2**16
 _MOST_PACKED = 1_032
 """Maximum compression ratio of gzip; the other formats can exceed it, so their files are decompressed to measure."""
@@ -71,9 +71,7 @@ class _Limited(io.RawIOBase):
 
 
 @contextmanager
-def opened(
-    file: Path, *, error: type[FaultsError], lines: bool = False, times: float = 0.0
-) -> Iterator[io.BufferedReader]:
+def opened(file: Path, *, lines: bool = False, times: float = 0.0) -> Iterator[io.BufferedReader]:
     """Open a file for reading bytes, decompressed if necessary.
 
     Every error of reading the file inside the block is raised as one sentence.
@@ -83,8 +81,6 @@ def opened(
     file
         A plain file, or one compressed by gzip, bzip2 or xz. Its name ends in ``.gz``, ``.bz2`` or ``.xz``, or else
         the format is detected from its first bytes.
-    error
-        Type of the error raised.
     lines
         Whether the content is text in lines, of which a reader holds at least one in memory.
     times
@@ -92,7 +88,7 @@ def opened(
 
     Raises
     ------
-    FaultsError
+    InputError
         If the file cannot be read: it does not exist, is not compressed as its name states, or ends early; if its
         content needs more memory than is available; if a line of it is longer than `LONGEST_BYTES`; or if it is read as
         text and is not UTF-8.
@@ -100,25 +96,25 @@ def opened(
     packing = None
     try:
         with file.open("rb") as raw:
-            packing = _packing_of(file, raw.peek(10)[:10], error=error)
+            packing = _packing_of(file, raw.peek(10)[:10])
             if times and (said := _content_shortage(file, packing, times)):
-                raise error([f"{file}: {said}"])
+                raise InputError([f"{file}: {said}"])
             with raw if packing is None else packing.opens(raw) as stream:
                 longest_line = LONGEST_BYTES if lines else math.inf
-                yield io.BufferedReader(_Limited(stream, longest_line=longest_line), _BUFFER_BYTES)
+                yield io.BufferedReader(_Limited(stream, longest_line=longest_line), BUFFER_BYTES)
     except FileNotFoundError:
-        raise error([f"{file}: no such file"]) from None
+        raise InputError([f"{file}: no such file"]) from None
     except _BeyondLimitError as fault:
-        raise error([f"{file}: {fault}"]) from None
+        raise InputError([f"{file}: {fault}"]) from None
     except UnicodeDecodeError as fault:
-        raise error([f"{file}: must be text in UTF-8: {fault.reason}"]) from None
+        raise InputError([f"{file}: must be text in UTF-8: {fault.reason}"]) from None
     except EOFError:
         name = "file" if packing is None else packing.name
-        raise error([f"{file}: cannot be read: it must be whole, and its {name} ends early"]) from None
+        raise InputError([f"{file}: cannot be read: it must be whole, and its {name} ends early"]) from None
     except (OSError, zlib.error, lzma.LZMAError) as fault:
         said = (isinstance(fault, OSError) and fault.strerror) or str(fault)
         damaged = "" if packing is None else f"its {packing.name} is damaged: "
-        raise error([f"{file}: cannot be read: {damaged}{said}"]) from None
+        raise InputError([f"{file}: cannot be read: {damaged}{said}"]) from None
 
 
 def _content_shortage(file: Path, packing: _Packing | None, times: float) -> str | None:
@@ -131,37 +127,37 @@ def _content_shortage(file: Path, packing: _Packing | None, times: float) -> str
         return None
     unpacked = 0
     with file.open("rb") as raw, packing.opens(raw) as stream:
-        while unpacked <= most and (piece := stream.read(_BUFFER_BYTES)):
+        while unpacked <= most and (piece := stream.read(BUFFER_BYTES)):
             unpacked += len(piece)
     more = "" if unpacked <= most else " or more"
     return shortage(times * unpacked, to=f"hold the {in_words(unpacked)}{more} it unpacks to")
 
 
-def chunks_of(file: Path, *, error: type[FaultsError], times: float = 0.0) -> Iterator[bytes]:
+def chunks_of(file: Path, *, times: float = 0.0) -> Iterator[bytes]:
     """Yield the decompressed content of a file, 64 KiB at a time; see `opened`."""
-    with opened(file, error=error, times=times) as stream:
+    with opened(file, times=times) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
             yield chunk
 
 
-def raw_lines(file: Path, *, error: type[FaultsError], times: float = 0.0) -> Iterator[bytes]:
+def raw_lines(file: Path, *, times: float = 0.0) -> Iterator[bytes]:
     """Yield the lines of a decompressed file, none longer than `LONGEST_BYTES`; see `opened`."""
-    with opened(file, error=error, times=times) as stream:
+    with opened(file, times=times) as stream:
         number = 0
         while line := stream.readline(LONGEST_BYTES + 1):
             number += 1
             if len(line) > LONGEST_BYTES:
                 rule = f"a line must not be longer than {LONGEST_BYTES:,} bytes; is this text?"
-                raise error([f"{file}: line {number}: {rule}"])
+                raise InputError([f"{file}: line {number}: {rule}"])
             yield line
 
 
 def begin_of(file: Path) -> bytes:
     """Return the first bytes of a file, for detecting its format: at most 64 KiB, none if it cannot be read."""
     try:
-        with opened(file, error=FaultsError) as stream:
+        with opened(file) as stream:
             return stream.read(_CHUNK_BYTES)
-    except FaultsError:
+    except InputError:
         return b""
 
 
@@ -175,7 +171,7 @@ def _named(file: Path) -> _Packing | None:
     return next((packing for packing in _PACKINGS if file.name.lower().endswith(packing.suffix)), None)
 
 
-def _packing_of(file: Path, begin: bytes, *, error: type[FaultsError]) -> _Packing | None:
+def _packing_of(file: Path, begin: bytes) -> _Packing | None:
     """Return the compression format of a file with these first bytes, or None if it is plain."""
     named = _named(file)
     if named is None:
@@ -183,5 +179,5 @@ def _packing_of(file: Path, begin: bytes, *, error: type[FaultsError]) -> _Packi
         text = found is not None and found.name == "bzip2" and not begin[4:].startswith(_BZIP2_BLOCK)
         return None if text else found
     if begin and not begin.startswith(named.magic):
-        raise error([f"{file}: cannot be read: its name ends in {named.suffix}, and it is no {named.name}"])
+        raise InputError([f"{file}: cannot be read: its name ends in {named.suffix}, and it is no {named.name}"])
     return named

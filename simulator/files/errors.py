@@ -6,24 +6,32 @@ from collections.abc import Iterable
 _LONGEST_WORD, _LONGEST = 240, 2_000
 
 
-class FaultsError(ValueError):
-    """User input that cannot be used; each package has a subclass of its own, and passes it to the readers it calls.
+class InputError(ValueError):
+    """Input of a user that cannot be used: a file, or values that do not fit it or each other.
+
+    Every package below the composition root raises it: for roads, cells, traffic and data sets. The composition root
+    knows which section of the scenario is being read, and reports the faults under its key.
 
     Parameters
     ----------
     faults
         One sentence per fault: file and line or row, or the subject; the rule; the value received.
+    key
+        Path of the scenario's key to which the faults belong, such as "roads.flows"; "" if the caller knows it.
 
     Attributes
     ----------
     faults : list of str
         Every fault found, in the order found, each on one line and cut where a value in it is long; never empty.
+    key : str
+        As given.
     """
 
-    def __init__(self, faults: Iterable[str]) -> None:
+    def __init__(self, faults: Iterable[str], key: str = "") -> None:
         self.faults = [_one_line(fault) for fault in faults]
-        # Pass the constructor's argument, since SimPy makes a new exception from the args of one raised in a process.
-        super().__init__(self.faults)
+        self.key = key
+        # Pass the constructor's arguments, since SimPy makes a new exception from the args of one raised in a process.
+        super().__init__(self.faults, key)
 
     def __str__(self) -> str:
         """Write one fault per line."""

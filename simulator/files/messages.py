@@ -68,7 +68,7 @@ def rows_in_words(chosen: NDArray[np.bool_]) -> str:
     return numbers_in_words(numbers[:SHOWN_ROWS], total=len(numbers))
 
 
-def numbers_in_words(shown: Sequence[int], *, total: int) -> str:
+def numbers_in_words(shown: Sequence[int], *, total: int, unit: str = "row") -> str:
     """Return a list of row numbers as text, from the first numbers and the number of rows.
 
     Parameters
@@ -77,6 +77,8 @@ def numbers_in_words(shown: Sequence[int], *, total: int) -> str:
         The first row numbers, ascending.
     total
         Number of rows in the list.
+    unit
+        What is numbered: "row" or "line".
 
     Returns
     -------
@@ -84,6 +86,6 @@ def numbers_in_words(shown: Sequence[int], *, total: int) -> str:
         As in "row 4", "rows 1, 2" or "rows 1, 2, 3 … (31 in all)".
     """
     if total == 1:
-        return f"row {shown[0]}"
+        return f"{unit} {shown[0]}"
     more = f" … ({total:,} in all)" if total > len(shown) else ""
-    return f"rows {', '.join(map(str, shown))}{more}"
+    return f"{unit}s {', '.join(map(str, shown))}{more}"

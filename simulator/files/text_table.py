@@ -13,7 +13,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from simulator.files.compressed_io import LONGEST_BYTES, TABLE_TIMES, opened, unpacked_name
-from simulator.files.errors import FaultsError
+from simulator.files.errors import InputError
 from simulator.files.memory import shortage
 
 MOST_COLUMNS = 100_000
@@ -38,7 +38,6 @@ def read_frame(
     separator: str | None,
     header: bool,
     wanted: Sequence[str | int],
-    error: type[FaultsError],
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read some columns of a file of rows as text.
 
@@ -53,8 +52,6 @@ def read_frame(
         Whether the first line names the columns; else they are named "1", "2", …
     wanted
         Columns to read, by name or by number from 1.
-    error
-        Type of the error raised.
 
     Returns
     -------
@@ -64,33 +61,31 @@ def read_frame(
 
     Raises
     ------
-    FaultsError
+    InputError
         If the file cannot be read, has no rows, or lacks a column that is wanted.
     """
     path = Path(file)
     kind = "Parquet" if path.suffix.lower() == ".parquet" else "a table"
     try:
         if kind == "Parquet":
-            return _parquet(path, str(file), wanted, error=error)
-        return _text(path, str(file), separator=separator, header=header, wanted=wanted, error=error)
+            return _parquet(path, str(file), wanted)
+        return _text(path, str(file), separator=separator, header=header, wanted=wanted)
     except FileNotFoundError:
-        raise error([f"{file}: no such file"]) from None
-    except FaultsError:
+        raise InputError([f"{file}: no such file"]) from None
+    except InputError:
         raise
     except _UNREADABLE as fault:
         said = " ".join(str(fault).split()) or type(fault).__name__
-        raise error([f"{file}: cannot be read as {kind}: {said}"]) from fault
+        raise InputError([f"{file}: cannot be read as {kind}: {said}"]) from fault
 
 
-def _parquet(
-    path: Path, file: str, wanted: Sequence[str | int], *, error: type[FaultsError]
-) -> tuple[pd.DataFrame, list[str]]:
+def _parquet(path: Path, file: str, wanted: Sequence[str | int]) -> tuple[pd.DataFrame, list[str]]:
     stored = pq.ParquetFile(path)
     names = [str(name) for name in stored.schema_arrow.names]
-    chosen = [names[place] for place in _places(wanted, names, file, error=error)]
+    chosen = [names[place] for place in _places(wanted, names, file)]
     if stored.metadata.num_rows == 0:
-        raise error([f"{file}: it holds no rows"])
-    check_parquet(stored, file, error=error, columns=chosen)
+        raise InputError([f"{file}: it holds no rows"])
+    check_parquet(stored, file, columns=chosen)
     table = stored.read(columns=chosen)
     for place, field in enumerate(table.schema):
         if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
@@ -98,9 +93,7 @@ def _parquet(
     return table.to_pandas(ignore_metadata=True), names
 
 
-def check_parquet(
-    stored: pq.ParquetFile, file: str | Path, *, error: type[FaultsError], columns: Sequence[str] | None = None
-) -> None:
+def check_parquet(stored: pq.ParquetFile, file: str | Path, *, columns: Sequence[str] | None = None) -> None:
     """Compare the memory that a Parquet file's rows need with the memory available; only its metadata are read.
 
     Parameters
@@ -109,14 +102,12 @@ def check_parquet(
         The opened file.
     file
         Name of the file, for the message.
-    error
-        Type of the error raised.
     columns
         Columns to be read; all columns if None.
 
     Raises
     ------
-    FaultsError
+    InputError
         If the rows need more memory than is available.
     """
     rows = stored.metadata.num_rows
@@ -126,7 +117,7 @@ def check_parquet(
     groups = (stored.metadata.row_group(place) for place in range(stored.metadata.num_row_groups))
     needed = rows * each + sum(group.total_byte_size for group in groups)
     if said := shortage(needed, to=f"read its {rows:,} rows"):
-        raise error([f"{file}: {said}"])
+        raise InputError([f"{file}: {said}"])
 
 
 def _text(
@@ -136,30 +127,29 @@ def _text(
     separator: str | None,
     header: bool,
     wanted: Sequence[str | int],
-    error: type[FaultsError],
 ) -> tuple[pd.DataFrame, list[str]]:
     kind = Path(unpacked_name(path)).suffix.lower()
-    with opened(path, error=error, lines=True, times=TABLE_TIMES) as stream:
+    with opened(path, lines=True, times=TABLE_TIMES) as stream:
         names, quote = None, '"'
         body: BinaryIO = stream
         if kind == ".arff":
-            names, quote, header = _arff_header(stream, file, error=error), "'", False
+            names, quote, header = _arff_header(stream, file), "'", False
             body = io.BytesIO(b"".join(line for line in stream if line.strip() and not line.startswith(b"%")))
         between = separator or ("\t" if kind == ".tsv" else ",")
         start = body.readline(LONGEST_BYTES)
         if not start.strip():
-            raise error([f"{file}: it is empty" if names is None else f"{file}: it holds no rows"])
+            raise InputError([f"{file}: it is empty" if names is None else f"{file}: it holds no rows"])
         if len(start) == LONGEST_BYTES or start.count(between.encode()) >= MOST_COLUMNS:
-            raise error([f"{file}: its first row is too long to be one of a table"])
+            raise InputError([f"{file}: its first row is too long to be one of a table"])
         first = next(csv.reader([start.decode("utf-8-sig")], delimiter=between, quotechar=quote))
         if names is None:
             names = [name.strip() for name in first] if header else [str(i) for i in range(1, len(first) + 1)]
         if len(names) == 1 and len(set(wanted)) > 1:
             said = f"all values are in one column, which begins {start.decode('utf-8-sig').strip()[:40]!r}"
-            raise error([f"{file}: {said}: is it separated by {between!r}? Say by what with separator"])
-        chosen = sorted(set(_places(wanted, names, file, error=error)))
+            raise InputError([f"{file}: {said}: is it separated by {between!r}? Say by what with separator"])
+        chosen = sorted(set(_places(wanted, names, file)))
         if header and not body.peek(1):  # type: ignore[attr-defined]  # only ARFF is not buffered, and has no header
-            raise error([f"{file}: it holds no rows"])
+            raise InputError([f"{file}: it holds no rows"])
         table = arrow_csv.read_csv(
             body if header else _Replayed(start.removeprefix(codecs.BOM_UTF8), body),
             read_options=arrow_csv.ReadOptions(column_names=[str(i) for i in range(len(names))], use_threads=False),
@@ -172,7 +162,7 @@ def _text(
             ),
         )
     if not len(table):
-        raise error([f"{file}: it holds no rows"])
+        raise InputError([f"{file}: it holds no rows"])
     return table.rename_columns([names[i] for i in chosen]).to_pandas(), names
 
 
@@ -191,7 +181,7 @@ class _Replayed(io.RawIOBase):
         return start or self._rest.read(size)
 
 
-def _arff_header(stream: BinaryIO, file: str, *, error: type[FaultsError]) -> list[str]:
+def _arff_header(stream: BinaryIO, file: str) -> list[str]:
     """Read the header up to the data, and return the names of the attributes."""
     names: list[str] = []
     while line := stream.readline(LONGEST_BYTES):
@@ -203,10 +193,10 @@ def _arff_header(stream: BinaryIO, file: str, *, error: type[FaultsError]) -> li
             names.append(rest[1 : rest.index(quote, 1)] if quoted else (rest.split() or [""])[0])
         elif words.lower() == "@data" and names:
             return names
-    raise error([f"{file}: it has no @data after @attribute: is it ARFF?"])
+    raise InputError([f"{file}: it has no @data after @attribute: is it ARFF?"])
 
 
-def _places(wanted: Sequence[str | int], names: Sequence[str], file: str, *, error: type[FaultsError]) -> list[int]:
+def _places(wanted: Sequence[str | int], names: Sequence[str], file: str) -> list[int]:
     """Return the indices of the wanted columns, from 0."""
     faults, places = [], []
     for column in wanted:
@@ -222,5 +212,5 @@ def _places(wanted: Sequence[str | int], names: Sequence[str], file: str, *, err
             shown = ", ".join(map(repr, names[:50])) + (" …" if len(names) > 50 else "")
             faults.append(f"{file}: no column {column!r}; its columns are {shown}")
     if faults:
-        raise error(faults)
+        raise InputError(faults)
     return places

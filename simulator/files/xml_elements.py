@@ -6,7 +6,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from simulator.files.compressed_io import LONGEST_BYTES, XML_TIMES, chunks_of
-from simulator.files.errors import FaultsError
+from simulator.files.errors import InputError
 
 MOST_DEPTH = 256
 
@@ -29,7 +29,7 @@ class Element(NamedTuple):
         return self.name.rpartition(":")[2]
 
 
-def elements_of(file: str | Path, *, error: type[FaultsError], times: float = XML_TIMES) -> Iterator[Element]:
+def elements_of(file: str | Path, *, times: float = XML_TIMES) -> Iterator[Element]:
     """Iterate over an XML file, plain or compressed, with little more than one tag of it in memory.
 
     Text between elements is skipped. Documents that declare a document type are refused: entities are never expanded.
@@ -38,8 +38,6 @@ def elements_of(file: str | Path, *, error: type[FaultsError], times: float = XM
     ----------
     file
         The file; see `opened`.
-    error
-        Type of the error raised.
     times
         Bytes of memory per byte of content; see `opened`.
 
@@ -51,13 +49,13 @@ def elements_of(file: str | Path, *, error: type[FaultsError], times: float = XM
 
     Raises
     ------
-    FaultsError
+    InputError
         If the file cannot be read, is empty or not well-formed, declares a document type, nests more than `MOST_DEPTH`
         elements, or has more than `LONGEST_BYTES` without a tag.
     """
-    parsing = _Parsing(str(file), error)
+    parsing = _Parsing(str(file))
     silent = total = 0
-    for chunk in chunks_of(Path(file), error=error, times=times):
+    for chunk in chunks_of(Path(file), times=times):
         fault = parsing.parse(chunk)
         total += len(chunk)
         if fault is None and not parsing.found and silent + len(chunk) > LONGEST_BYTES:
@@ -70,7 +68,7 @@ def elements_of(file: str | Path, *, error: type[FaultsError], times: float = XM
         if fault is not None:
             raise fault
     if total == 0:
-        raise error([f"{file}: it is empty"])
+        raise InputError([f"{file}: it is empty"])
     fault = parsing.parse(b"", last=True)
     yield from parsing.found
     if fault is not None:
@@ -80,40 +78,40 @@ def elements_of(file: str | Path, *, error: type[FaultsError], times: float = XM
 def root_of(file: Path) -> str | None:
     """Return the name of a document's outermost element, without prefix; None if the file is not XML."""
     try:
-        return next((element.local_name for element in elements_of(file, error=FaultsError, times=0)), None)
-    except FaultsError:
+        return next((element.local_name for element in elements_of(file, times=0)), None)
+    except InputError:
         return None
 
 
 class _Parsing:
     """A file being parsed: the elements of its last chunk are in `found`."""
 
-    def __init__(self, file: str, error: type[FaultsError]) -> None:
-        self._file, self._error = file, error
+    def __init__(self, file: str) -> None:
+        self._file = file
         self._depth = 0
         self.found: list[Element] = []
         self._parser = parser = expat.ParserCreate()
         parser.StartElementHandler, parser.EndElementHandler = self._begins, self._ends
         parser.StartDoctypeDeclHandler, parser.EntityDeclHandler = self._refuses, self._refuses
 
-    def fault(self, rule: str) -> FaultsError:
+    def fault(self, rule: str) -> InputError:
         """Return an error about the line that was read last."""
-        return self._error([f"{self._file}: line {self._parser.CurrentLineNumber}: {rule}"])
+        return InputError([f"{self._file}: line {self._parser.CurrentLineNumber}: {rule}"])
 
-    def parse(self, chunk: bytes, *, last: bool = False) -> FaultsError | None:
+    def parse(self, chunk: bytes, *, last: bool = False) -> InputError | None:
         """Parse a chunk, and return its error, if any, so that the elements before it can be yielded first."""
         try:
             self._parser.Parse(chunk, last)
-        except FaultsError as fault:
+        except InputError as fault:
             return fault
         except expat.ExpatError as fault:
             rule = f"not well-formed XML: {expat.ErrorString(fault.code)}"
-            return self._error([f"{self._file}: line {fault.lineno}: {rule}"])
+            return InputError([f"{self._file}: line {fault.lineno}: {rule}"])
         except (LookupError, ValueError) as fault:  # raised by Python's codecs for the encoding that the file declares
-            return self._error([f"{self._file}: line 1: its declared encoding cannot be read: {fault}"])
+            return InputError([f"{self._file}: line 1: its declared encoding cannot be read: {fault}"])
         return None
 
-    def catch_up(self) -> FaultsError | None:
+    def catch_up(self) -> InputError | None:
         """Parse what expat has deferred: from version 2.6 on, it waits for more of a tag that is already long."""
         defer = getattr(self._parser, "SetReparseDeferralEnabled", None)
         if defer is None:

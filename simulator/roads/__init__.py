@@ -1,7 +1,6 @@
 """Road networks: the graph schema, its compiled arrays, readers and generators."""
 
 from simulator.roads.connectivity import Loss, largest_strong_component
-from simulator.roads.errors import RoadsError
 from simulator.roads.grid import build_grid
 from simulator.roads.links import Links
 from simulator.roads.network import RoadNetwork
@@ -15,7 +14,6 @@ __all__ = [
     "Loss",
     "ReadReport",
     "RoadNetwork",
-    "RoadsError",
     "build_grid",
     "largest_strong_component",
     "read_tables",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -65,7 +65,7 @@ def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGra
 
     Raises
     ------
-    RoadsError
+    InputError
         If no two nodes are connected in both directions.
     """
     order = {node: position for position, node in enumerate(graph)}
@@ -77,7 +77,7 @@ def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGra
             f"the road network is empty: of its {counted(graph.number_of_nodes(), 'node')} and "
             f"{counted(graph.number_of_edges(), 'link')}, no path leads both ways between any two nodes"
         )
-        raise RoadsError([fault])
+        raise InputError([fault])
     part = graph.copy()
     part.remove_nodes_from([node for node in graph if node not in kept])
     lengths: list[float] = [
@@ -122,7 +122,7 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
 
     Raises
     ------
-    RoadsError
+    InputError
         If no two nodes are connected by routes in both directions.
     """
     closed = {node for node, data in graph.nodes(data=True) if not data.get("through", True)}
@@ -152,7 +152,7 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
             f"{counted(graph.number_of_edges(), 'link')}, "
             f"no route leads both ways between any two nodes without passing one of {len(closed)} that none may pass"
         )
-        raise RoadsError([fault])
+        raise InputError([fault])
     part = graph.copy()
     part.remove_nodes_from([node for node in graph if node not in kept])
     lengths = [data["length_m"] for start, end, data in graph.edges(data=True) if start not in kept or end not in kept]

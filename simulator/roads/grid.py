@@ -6,7 +6,7 @@ import math
 
 import networkx as nx
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import crs_about
 
@@ -58,7 +58,7 @@ def build_grid(
 
     Raises
     ------
-    RoadsError
+    InputError
         If arguments are out of range; it lists all of them.
     """
     avenue_speed_mps = speed_mps if avenue_speed_mps is None else avenue_speed_mps
@@ -88,7 +88,7 @@ def build_grid(
     if not (-180 <= anchor[0] <= 180 and -90 < anchor[1] < 90):
         faults.append(f"anchor must be a longitude in [-180, 180] and a latitude in (-90, 90), got {anchor}")
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
     graph: nx.MultiDiGraph[tuple[int, int]] = nx.MultiDiGraph(crs=crs_about(anchor))
     for row in range(rows):

@@ -11,7 +11,7 @@ import pyproj
 import shapely
 
 from mechanisms.kernel import compiled
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.links import Links
 from simulator.roads.schema import faults_of
 
@@ -202,12 +202,12 @@ class RoadNetwork:
 
         Raises
         ------
-        RoadsError
+        InputError
             If the graph is faulty; every fault names node or edge, attribute, rule and value received.
         """
         faults = faults_of(graph)
         if faults:
-            raise RoadsError(faults)
+            raise InputError(faults)
         graph = graph.copy()
         index = {node: position for position, node in enumerate(graph)}
         edges = sorted(

@@ -15,7 +15,7 @@ from pyproj.crs.coordinate_operation import TransverseMercatorConversion
 from pyproj.database import query_utm_crs_info
 from pyproj.exceptions import CRSError, ProjError
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def utm_about(lon: NDArray[np.float64], lat: NDArray[np.float64], *, what: str) 
 
     Raises
     ------
-    RoadsError
+    InputError
         If UTM has no zone there, that is near the poles.
     """
     middle_lon = float(np.degrees(np.angle(np.exp(1j * np.radians(lon)).mean())))
@@ -51,7 +51,7 @@ def utm_about(lon: NDArray[np.float64], lat: NDArray[np.float64], *, what: str) 
     zones = query_utm_crs_info(datum_name="WGS 84", area_of_interest=middle)
     if not zones:
         where = f"longitude {middle_lon:.4f}, latitude {middle_lat:.4f}"
-        raise RoadsError([f"{what}: no UTM zone about {where}; set crs to a projected system in metres"])
+        raise InputError([f"{what}: no UTM zone about {where}; set crs to a projected system in metres"])
     return pyproj.CRS.from_authority(zones[0].auth_name, zones[0].code)
 
 
@@ -112,16 +112,16 @@ class Projection:
 
         Raises
         ------
-        RoadsError
+        InputError
             If a point cannot be in `crs`: its degrees are out of range, or it lies farther outside the area for which
             the system is made than that area is wide.
         """
         source = known_crs(crs, "crs")
         if project_to is not None and (faults := crs_faults(project_to)):
-            raise RoadsError([f"project_to: {fault}" for fault in faults])
+            raise InputError([f"project_to: {fault}" for fault in faults])
         faults = _faults(xy, source, file, where)
         if faults:
-            raise RoadsError(faults)
+            raise InputError(faults)
         if project_to is None:
             lon, lat = _transform(source, WGS84, xy).T
             target = utm_about(lon, lat, what=file)
@@ -130,7 +130,7 @@ class Projection:
         chosen = cls(source, target)
         lost = np.asarray(~np.isfinite(chosen.metres(xy)).all(axis=1))
         if lost.any():
-            raise RoadsError([_fault(file, where, lost, f"within reach of {target.name}", xy)])
+            raise InputError([_fault(file, where, lost, f"within reach of {target.name}", xy)])
         return chosen
 
     def metres(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -199,7 +199,7 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
 
     Raises
     ------
-    RoadsError
+    InputError
         If pyproj does not know it.
     """
     with warnings.catch_warnings():
@@ -207,7 +207,7 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
         try:
             return parsed_crs(crs)
         except CRSError as error:
-            raise RoadsError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
+            raise InputError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
 
 
 def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -215,7 +215,7 @@ def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> N
     try:
         transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
     except ProjError as error:
-        raise RoadsError([f"crs: no way leads from {source.name} to another system ({error})"]) from error
+        raise InputError([f"crs: no way leads from {source.name} to another system ({error})"]) from error
     # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single point is passed twice.
     sent = xy if len(xy) != 1 else xy.repeat(2, axis=0)
     east, north = (values[: len(xy)] for values in transformer.transform(sent[:, 0], sent[:, 1]))
@@ -242,7 +242,7 @@ def _faults(
                 return [_fault(file, where, wrong, rule, xy)]
     try:
         lonlat = _transform(crs, WGS84, xy)
-    except RoadsError:
+    except InputError:
         return [f"crs: places in {crs.name!r} cannot be turned into longitude and latitude"]
     wrong = ~np.isfinite(lonlat).all(axis=1)
     if not wrong.any() and (area := crs.area_of_use) is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, Doubt, counted, numbers_in_words
-from simulator.roads.errors import RoadsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -163,7 +163,7 @@ def usable_rows(
 
     Raises
     ------
-    RoadsError
+    InputError
         If no row can be used; it states the reasons.
     """
     usable = np.ones(len(next(iter(reasons.values()))), dtype=np.bool_)
@@ -175,5 +175,5 @@ def usable_rows(
         usable &= ~wrong
     if not usable.any():
         said = "; ".join(map(str, dropped))
-        raise RoadsError([f"{file}: the road network is empty: no {what} can be used ({said})"])
+        raise InputError([f"{file}: the road network is empty: no {what} can be used ({said})"])
     return usable, tuple(dropped)

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 import pyproj
 
+from simulator.files.errors import InputError
 from simulator.files.messages import rows_in_words
+from simulator.files.tables import Table
 from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.node_ids import node_ids, node_keys
 from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
 from simulator.roads.projection import Projection, utm_about
 from simulator.roads.read_report import DroppedRows, FilledDefault, ReadReport, usable_rows
 from simulator.roads.schema import crs_faults
-from simulator.roads.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from simulator.roads.table import Table
+    from simulator.files.tables import Table
 
 MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
 
@@ -92,7 +92,7 @@ class EdgeRows:
 
         Raises
         ------
-        RoadsError
+        InputError
             If no row can be used; it states the reasons.
         """
         length_m = _lengths(table, from_row, to_row, node_xy)
@@ -215,7 +215,7 @@ class NodeRows:
 
         Raises
         ------
-        RoadsError
+        InputError
             If an identifier is missing or occurs twice, or a coordinate is not finite or out of range.
         """
         ids = node_ids(table.values("node"))
@@ -232,7 +232,7 @@ class NodeRows:
             rule = f"degrees from {-limit:g} to {limit:g}"
             faults += table.faults(name, finite & (np.abs(values) > limit), rule)
         if faults:
-            raise RoadsError(faults)
+            raise InputError(faults)
         first, second = (coordinates[name] for name in named)
         if named == ("lon", "lat"):
             projected = utm_about(first, second, what=table.file) if crs is None else pyproj.CRS.from_user_input(crs)
@@ -240,12 +240,13 @@ class NodeRows:
             first, second = project.transform(first, second)
             outside = ~(np.isfinite(first) & np.isfinite(second))
             if outside.any():
-                raise RoadsError(table.faults("lon", outside, f"within reach of {projected.name}"))
+                raise InputError(table.faults("lon", outside, f"within reach of {projected.name}"))
         else:
             projected = pyproj.CRS.from_user_input(crs)
         return cls([str(identifier) for identifier in ids], np.column_stack((first, second)), projected)
 
 
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
 NODE_COLUMNS = ("node", "lon", "lat", "x", "y")
 EDGE_COLUMNS = (
     "from",
@@ -301,7 +302,7 @@ def read_tables(
 
     Raises
     ------
-    RoadsError
+    InputError
         If the mapping or a default is faulty, a file cannot be read, coordinates or identifiers of nodes are faulty,
         or nothing is left of the network; it lists all faults found.
     """
@@ -345,7 +346,7 @@ def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> lis
 
     Raises
     ------
-    RoadsError
+    InputError
         If the positions fit the lengths far better with latitude and longitude swapped.
     """
     doubts = Projection(places.crs, places.crs).doubts(places.xy, file=str(nodes.file))
@@ -356,7 +357,7 @@ def _doubts(nodes: Table, edges: Table, places: NodeRows, rows: EdgeRows) -> lis
         lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
         if coordinates_swapped(lonlat, rows.from_row, rows.to_row, length_m):
             rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
-            raise RoadsError([f"{nodes.file}: {rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
+            raise InputError([f"{nodes.file}: {rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
     across = places.xy[rows.to_row] - places.xy[rows.from_row]
     return doubts + length_doubts(length_m, np.hypot(across[:, 0], across[:, 1]), file=str(edges.file))
 
@@ -382,7 +383,7 @@ def _check_arguments(
     if not (lanes >= 1 and float(lanes).is_integer()):
         faults.append(f"default_lanes must be a whole number, 1 or more, got {lanes!r}")
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
 
 def _read_both(nodes: str | Path, edges: str | Path, columns: Mapping[str, str]) -> tuple[Table, Table]:
@@ -390,12 +391,15 @@ def _read_both(nodes: str | Path, edges: str | Path, columns: Mapping[str, str])
     tables, faults = [], []
     for file, names, ids in ((nodes, NODE_COLUMNS, ["node"]), (edges, EDGE_COLUMNS, ["from", "to"])):
         mapped = {name: columns[name] for name in names if name in columns}
+        if not str(file).lower().endswith(SUFFIXES):
+            faults.append(f"{file}: the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+            continue
         try:
-            tables.append(Table.from_file(file, columns=mapped, ids=ids))
-        except RoadsError as error:
+            tables.append(Table.from_file(file, columns=mapped, text=ids))
+        except InputError as error:
             faults += error.faults
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
     return tables[0], tables[1]
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import brentq
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.links import Links
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.paths import ShortestPaths
@@ -60,17 +60,17 @@ class Bpr:
 
         Raises
         ------
-        RoadsError
+        InputError
             If a link has no BPR function, or its power is above `MOST_POWER`.
         """
         columns = np.full((len(roads.links), len(_ATTRIBUTES)), np.nan)
         for start, end, data in roads.graph.edges(data=True):
             lacking = [name for name in _ATTRIBUTES if name not in data]
             if lacking:
-                raise RoadsError([f"link from {start!r} to {end!r}: {', '.join(lacking)} is missing: no BPR function"])
+                raise InputError([f"link from {start!r} to {end!r}: {', '.join(lacking)} is missing: no BPR function"])
             if data["bpr_power"] > MOST_POWER:
                 rule = f"bpr_power must be at most {MOST_POWER:g}, got {data['bpr_power']:g}"
-                raise RoadsError([f"link from {start!r} to {end!r}: {rule}"])
+                raise InputError([f"link from {start!r} to {end!r}: {rule}"])
             columns[data["link"]] = [data[name] for name in _ATTRIBUTES]
         free_flow_s, capacity_vph, b, power = columns.T
         # A link without a capacity never slows down.
@@ -342,7 +342,7 @@ class PublishedFlows:
 
         Raises
         ------
-        RoadsError
+        InputError
             If a link has no flow, or a flow between two existing nodes has no link.
         """
         index = {name: node for node, name in enumerate(roads.node_names)}
@@ -367,5 +367,5 @@ class PublishedFlows:
             faults.append(f"no flow for the link from node {start} to node {end}")
         if faults:
             more = [f"{file}: … and {len(faults) - _SHOWN:,} more like these"] if len(faults) > _SHOWN else []
-            raise RoadsError([*(f"{file}: {fault}" for fault in faults[:_SHOWN]), *more])
+            raise InputError([*(f"{file}: {fault}" for fault in faults[:_SHOWN]), *more])
         return cls(volume, cost, left_out)

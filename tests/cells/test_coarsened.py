@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.cells import CellsError, GeographicGrid, SquareGrid
+from simulator.cells import GeographicGrid, SquareGrid
+from simulator.files.errors import InputError
 
 CRS = "EPSG:32618"
 MANHATTAN = (583_000.0, 4_506_000.0, 592_000.0, 4_526_000.0)
@@ -75,5 +76,5 @@ def test_a_negative_level_is_refused(build):
         grid = SquareGrid.build_over((0.0, 0.0, 500.0, 300.0), size_m=100.0, crs=CRS)
     else:
         grid = GeographicGrid.build_over(MANHATTAN, crs=CRS)
-    with pytest.raises(CellsError, match="level must be at least 0, got -1"):
+    with pytest.raises(InputError, match="level must be at least 0, got -1"):
         grid.coarsened(-1)

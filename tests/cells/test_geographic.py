@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.cells import CellsError, GeographicGrid, GlobalSquare, Partition
+from simulator.cells import GeographicGrid, GlobalSquare, Partition
+from simulator.files.errors import InputError
 
 EIFFEL_TOWER = (2.2945, 48.8584)
 MANHATTAN = (583_000.0, 4_506_000.0, 592_000.0, 4_526_000.0)
@@ -106,7 +107,7 @@ def test_other_sizes_have_other_sides(size_miles, side):
     ],
 )
 def test_a_square_that_cannot_be_is_refused(arguments, message):
-    with pytest.raises(CellsError, match=message):
+    with pytest.raises(InputError, match=message):
         GlobalSquare(**arguments)
 
 
@@ -187,7 +188,7 @@ def test_polygons_hold_the_places_of_their_cells():
 def test_a_city_outside_the_square_is_told_to_set_the_origin(lon, lat, crs):
     """The second reaches across the square's northern side, 68.74 degrees."""
     bounds = bounds_about(lon, lat, half_m=2_000.0, crs=crs)
-    with pytest.raises(CellsError, match=r"outside the square of 9,500 miles .*: set cells\.origin"):
+    with pytest.raises(InputError, match=r"outside the square of 9,500 miles .*: set cells\.origin"):
         GeographicGrid.build_over(bounds, crs=crs)
     city = GeographicGrid.build_over(bounds, crs=crs, origin=(lon, lat))
     assert city.cell_of([((bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2)])[0] > 0
@@ -196,10 +197,10 @@ def test_a_city_outside_the_square_is_told_to_set_the_origin(lon, lat, crs):
 def test_a_city_behind_the_square_is_refused():
     """At 75 degrees north a turn is shorter than the square: opposite the origin its two sides meet."""
     bounds = bounds_about(180.0, 75.0, half_m=3_000.0, crs="EPSG:3413")
-    with pytest.raises(CellsError, match=r"across the far side of the square .*set cells\.origin"):
+    with pytest.raises(InputError, match=r"across the far side of the square .*set cells\.origin"):
         GeographicGrid.build_over(bounds, crs="EPSG:3413", origin=(0.0, 60.0))
 
 
 def test_bounds_must_be_finite():
-    with pytest.raises(CellsError, match="bounds must be finite"):
+    with pytest.raises(InputError, match="bounds must be finite"):
         GeographicGrid.build_over((0.0, 0.0, math.nan, 1.0), crs="EPSG:32618")

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from partitions_to_try import BOUNDS, CRS, places
 
-from simulator.cells import CellsError, HexagonGrid
+from simulator.cells import HexagonGrid
 from simulator.files import memory
+from simulator.files.errors import InputError
 
 TO_DEGREES = pyproj.Transformer.from_crs(CRS, "EPSG:4326", always_xy=True)
 
@@ -66,7 +67,7 @@ def test_anywhere_a_place_in_the_bounds_has_a_cell(lon, lat, resolution, size):
 
 def test_a_city_across_the_antimeridian_is_refused():
     crs = pyproj.CRS.from_proj4("+proj=tmerc +lon_0=180 +lat_0=-17 +datum=WGS84 +units=m")
-    with pytest.raises(CellsError, match="across the antimeridian"):
+    with pytest.raises(InputError, match="across the antimeridian"):
         HexagonGrid.build_over((-1e4, 0.0, 1e4, 1e4), resolution=7, crs=crs)
 
 
@@ -85,12 +86,12 @@ WRONG = {
 def test_what_cannot_be_divided_is_refused_with_its_reason(words, monkeypatch):
     monkeypatch.setattr(memory, "available_nbytes", lambda: 2e8)
     given_ = {"bounds": BOUNDS, "resolution": 9, **WRONG[words]}
-    with pytest.raises(CellsError) as caught:
+    with pytest.raises(InputError) as caught:
         HexagonGrid.build_over(given_.pop("bounds"), crs=CRS, **given_)
     assert words in caught.value.faults[0]
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "h3.api.numpy_int", None)
-    with pytest.raises(CellsError, match=r"needs the package h3: pip install 'crowdveil\[h3\]'"):
+    with pytest.raises(InputError, match=r"needs the package h3: pip install 'crowdveil\[h3\]'"):
         HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS)

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from partitions_to_try import CRS
 
-from simulator.cells import CellsError, NamedPlaces
+from simulator.cells import NamedPlaces
+from simulator.files.errors import InputError
 
 
 def test_stations_by_hand():
@@ -60,8 +61,8 @@ def test_a_row_of_squares_merges_two_neighbours_at_a_time():
 
 def test_everything_wrong_is_said_at_once():
     xy = np.array([[0.0, 0.0], [np.nan, 0.0]])
-    with pytest.raises(CellsError) as caught:
+    with pytest.raises(InputError) as caught:
         NamedPlaces.build("stations", ["a", "a"], xy, crs=CRS, radius_m=-1.0, labels={"b": "x"})
     assert len(caught.value.faults) == 4
-    with pytest.raises(CellsError, match="there is no place to be a cell"):
+    with pytest.raises(InputError, match="there is no place to be a cell"):
         NamedPlaces.build("stations", [], np.empty((0, 2)), crs=CRS, radius_m=1.0)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from partitions_to_try import EVERY, KINDS, build, places
 
-from simulator.cells import CellsError, Coarsened, Partition, between_levels
+from simulator.cells import Coarsened, Partition, between_levels
+from simulator.files.errors import InputError
 
 LEVELS = 6
 
@@ -62,7 +63,7 @@ def test_blocks_are_dense_and_each_lies_in_one_of_the_next(cells):
         np.testing.assert_array_equal(between_levels(cells, finer=level - 1, coarser=level)[finer], blocks)
         finer = blocks
     assert cells.coarsened(40).max() == 0
-    with pytest.raises(CellsError, match="level must be at least 0, got -1"):
+    with pytest.raises(InputError, match="level must be at least 0, got -1"):
         cells.coarsened(-1)
 
 
@@ -85,5 +86,5 @@ def test_blocks_as_cells_count_what_their_cells_count(kind):
 def test_a_map_between_levels_goes_one_way():
     cells = build("square")
     assert between_levels(cells, finer=2, coarser=2).tolist() == list(range(cells.coarsened(2).max() + 1))
-    with pytest.raises(CellsError, match="finer must be at most coarser, got 2 and 1"):
+    with pytest.raises(InputError, match="finer must be at most coarser, got 2 and 1"):
         between_levels(cells, finer=2, coarser=1)

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from partitions_to_try import CRS, links, places
 
-from simulator.cells import CellsError, RoadSegments
+from simulator.cells import RoadSegments
 from simulator.cells.road_segments import numbered, pairs_of
+from simulator.files.errors import InputError
 
 
 def lines(*ends):
@@ -80,6 +81,6 @@ def test_names_that_come_again_are_numbered():
 
 
 def test_what_is_no_partition_is_refused():
-    with pytest.raises(CellsError) as caught:
+    with pytest.raises(InputError) as caught:
         RoadSegments.build(CROSS, cell_of_links=np.zeros(4, np.int32), names=[], crs=CRS, within_m=0.0)
     assert caught.value.faults == ["within_m must be a finite number above 0, got 0.0", "no road is a cell"]

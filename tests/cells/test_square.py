@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely import Point
 
-from simulator.cells import CellsError, Partition, SquareGrid
+from simulator.cells import Partition, SquareGrid
+from simulator.files.errors import InputError
 
 CRS = "EPSG:32618"
 
@@ -134,14 +135,14 @@ def test_cells_do_not_depend_on_how_places_are_stored():
 
 
 def test_what_cannot_be_divided_is_named_at_once():
-    with pytest.raises(CellsError) as caught:
+    with pytest.raises(InputError) as caught:
         squares((0.0, 0.0, -1.0, math.nan), 0.0, within=(5.0, 0.0, 5.0, 1.0))
     assert [fault.split()[0] for fault in caught.value.faults] == ["size_m", "bounds", "within"]
-    with pytest.raises(CellsError, match=r"within must meet the roads, which lie in \(0.0, 0.0, 9.0, 9.0\)"):
+    with pytest.raises(InputError, match=r"within must meet the roads, which lie in \(0.0, 0.0, 9.0, 9.0\)"):
         squares((0.0, 0.0, 9.0, 9.0), 1.0, within=(10.0, 0.0, 11.0, 9.0))
 
 
 @pytest.mark.parametrize(("size_m", "count"), [(0.001, "100,000,000,000,000"), (1e-300, "")])
 def test_more_cells_than_an_identifier_can_hold_are_refused(size_m, count):
-    with pytest.raises(CellsError, match=rf"size_m = {size_m:g} makes {count}.* cells, more than 2,147,483,647"):
+    with pytest.raises(InputError, match=rf"size_m = {size_m:g} makes {count}.* cells, more than 2,147,483,647"):
         squares((0.0, 0.0, 1e4, 1e4), size_m)

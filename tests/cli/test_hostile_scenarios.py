@@ -12,7 +12,7 @@ import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.sumo.net_coordinates import NetFrame
 
 SCENARIO = """
@@ -333,7 +333,7 @@ def test_the_coordinate_system_of_a_file_names_no_file(folder, crowdveil):
     """Of each format that says it as text."""
     os.mkfifo(folder / "pipe")
     crs = f"+init={folder / 'pipe'}:x"
-    with pytest.raises(RoadsError, match="projParameter"):
+    with pytest.raises(InputError, match="projParameter"):
         NetFrame.from_location({"netOffset": "0,0", "projParameter": crs})
     (folder / "node.csv").write_text("node_id,x_coord,y_coord\n1,0,0\n2,100,0\n")
     (folder / "link.csv").write_text("link_id,from_node_id,to_node_id,directed,length\n1,1,2,1,100\n2,2,1,1,100\n")

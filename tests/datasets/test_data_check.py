@@ -5,9 +5,9 @@ import hashlib
 
 import pytest
 
-from simulator.datasets import DatasetError
 from simulator.datasets.check import check_data_set
 from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of
+from simulator.files.errors import InputError
 
 TEXT = b"a,b\n1,2\n"
 
@@ -114,10 +114,10 @@ def test_extra_files_are_unlisted_and_hidden_ones_are_none_of_our_business(there
 
 def test_the_folder_of_data_sets(monkeypatch, tmp_path):
     monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
-    with pytest.raises(DatasetError, match="is not set"):
+    with pytest.raises(InputError, match="is not set"):
         data_root()
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path / "none"))
-    with pytest.raises(DatasetError, match="must name a folder"):
+    with pytest.raises(InputError, match="must name a folder"):
         folder_of("town")
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
     assert folder_of("town") == tmp_path / "town"

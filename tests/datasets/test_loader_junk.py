@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.datasets import DatasetError
 from simulator.datasets.loader import reader_of
+from simulator.files.errors import InputError
 
 COUNTS = b"""station,district,route,direction,type,hour,lanes,median_flow,avg_flow,sd_flow,median_speed,median_occup,\
 days_observed,abs_pm,latitude,longitude
@@ -75,7 +75,7 @@ def test_only_our_own_error(loader, data, tmp_path):
     path.write_bytes(data.draw(broken(whole)))
     try:
         frame, notes = reader_of(loader)(path)
-    except DatasetError as error:
+    except InputError as error:
         told = all(name in fault for fault in error.faults)
     else:
         told = len(frame.columns) > 1 and all(isinstance(note, str) for note in notes)
@@ -89,12 +89,12 @@ def test_a_gzip_cut_short_or_none(loader, tmp_path):
     packed = gzip.compress(whole)
     for junk in (packed[:-6], packed[: len(packed) // 2], whole, b"", packed[:4]):
         path.write_bytes(junk)
-        with pytest.raises(DatasetError, match=name):
+        with pytest.raises(InputError, match=name):
             reader_of(loader)(path)
 
 
 @pytest.mark.parametrize("loader", FILES)
 def test_a_file_that_is_not_there_or_is_a_folder(loader, tmp_path):
     for path in (tmp_path / FILES[loader][1], tmp_path):
-        with pytest.raises(DatasetError, match=path.name):
+        with pytest.raises(InputError, match=path.name):
             reader_of(loader)(path)

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from scenarios.manifest import data_set
-from simulator.datasets import DatasetError
 from simulator.datasets.loader import LOADERS, reader_of
 from simulator.datasets.manifest import read_manifest
+from simulator.files.errors import InputError
 
 FILE = """
 [[dataset.files]]
@@ -113,9 +113,9 @@ def test_a_small_one(tmp_path):
     known = read(tmp_path, SET + FILE).data_set("town")
     assert known.file("a.csv.gz").rows == 1
     assert known.fetchable == ()
-    with pytest.raises(DatasetError, match="did you mean town"):
+    with pytest.raises(InputError, match="did you mean town"):
         read(tmp_path, SET).data_set("towns")
-    with pytest.raises(DatasetError, match=r"did you mean a\.csv\.gz"):
+    with pytest.raises(InputError, match=r"did you mean a\.csv\.gz"):
         known.file("b.csv.gz")
 
 
@@ -149,12 +149,12 @@ def test_a_small_one(tmp_path):
 def test_what_is_wrong_is_said_with_its_place(tmp_path, old, new, words):
     text = SET + FILE
     assert old in text
-    with pytest.raises(DatasetError) as caught:
+    with pytest.raises(InputError) as caught:
         read(tmp_path, text.replace(old, new, 1))
     assert words in str(caught.value)
     assert str(tmp_path / "manifest.toml") in str(caught.value)
 
 
 def test_a_manifest_that_is_not_there(tmp_path):
-    with pytest.raises(DatasetError, match="cannot be read as a manifest"):
+    with pytest.raises(InputError, match="cannot be read as a manifest"):
         read_manifest(tmp_path / "none.toml")

@@ -11,8 +11,8 @@ import pytest
 
 from simulator.datasets import load
 from simulator.datasets.check import check_file
-from simulator.datasets.loaders.patients import AGES, TUMOR_SIZES
 from simulator.datasets.manifest import folder_of, read_manifest
+from simulator.datasets.table_loaders import AGES, TUMOR_SIZES
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 TABLES = [

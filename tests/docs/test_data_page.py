@@ -7,10 +7,11 @@ import pytest
 
 import scenarios
 from simulator import run
-from simulator.datasets import DatasetError, load
+from simulator.datasets import load
 from simulator.datasets.docs_generator import renewed
 from simulator.datasets.loader import LOADERS
 from simulator.datasets.manifest import read_manifest
+from simulator.files.errors import InputError
 
 FILE = Path(__file__).parents[2] / "docs" / "data.md"
 PAGE = FILE.read_text(encoding="utf-8")
@@ -31,7 +32,7 @@ def test_it_says_what_the_manifest_says():
 
 
 def test_a_page_without_a_place_for_it():
-    with pytest.raises(DatasetError, match="must have a line"):
+    with pytest.raises(InputError, match="must have a line"):
         renewed("# Data\n", read_manifest())
 
 

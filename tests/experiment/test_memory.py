@@ -17,8 +17,8 @@ from simulator.cli import app, main
 from simulator.experiment.components import RunComponents
 from simulator.experiment.memory import estimate
 from simulator.files import memory
-from simulator.files.errors import FaultsError
-from simulator.files.text_table import check_parquet
+from simulator.files.errors import InputError
+from simulator.files.tables import check_parquet
 from simulator.streams import Streams
 
 GB = 10**9
@@ -92,9 +92,9 @@ def test_parquet_of_many_rows_is_refused_by_its_metadata(available, tmp_path):
     pq.write_table(table, path)
     assert path.stat().st_size < 20_000
     available(0.1 * GB)
-    with pytest.raises(FaultsError, match=r"zeros.parquet: memory needed to read its 1,000,000 rows is about 15\d MB"):
-        check_parquet(pq.ParquetFile(path), path, error=FaultsError)
-    check_parquet(pq.ParquetFile(path), path, error=FaultsError, columns=["time"])
+    with pytest.raises(InputError, match=r"zeros.parquet: memory needed to read its 1,000,000 rows is about 15\d MB"):
+        check_parquet(pq.ParquetFile(path), path)
+    check_parquet(pq.ParquetFile(path), path, columns=["time"])
 
 
 def test_available_memory_is_the_least_of_the_limits(tmp_path, monkeypatch):

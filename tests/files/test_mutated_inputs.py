@@ -21,7 +21,7 @@ from simulator.experiment.build import check_demand
 from simulator.experiment.build.sumo_traffic import sumo_inputs, sumo_insertions
 from simulator.experiment.components import RunComponents
 from simulator.experiment.run import run_scenario
-from simulator.files.errors import FaultsError
+from simulator.files.errors import InputError
 from simulator.streams import Streams
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def checked(file: Path) -> scenarios.Scenario:
     if scenario.traffic.engine == "sumo":
         try:
             sumo_insertions(scenario, sumo_inputs(scenario, streams=streams))
-        except FaultsError as error:
+        except InputError as error:
             raise ScenarioError(scenario.name, [scenarios.Fault("traffic", fault) for fault in error.faults]) from error
     return scenario
 

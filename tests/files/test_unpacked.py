@@ -9,29 +9,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.cells import CellsError
-from simulator.datasets.errors import DatasetError
 from simulator.files.compressed_io import begin_of, chunks_of, opened, raw_lines, unpacked_name
-from simulator.files.errors import FaultsError
+from simulator.files.errors import InputError
 from simulator.files.memory import permitting
-from simulator.roads import RoadsError
-from simulator.roads.table import Table
-from simulator.traffic.errors import TrafficError
+from simulator.files.tables import Table
 
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
-class RoomError(FaultsError):
-    """A room's own."""
-
-
 def read(path):
-    with opened(path, error=RoomError) as stream:
+    with opened(path) as stream:
         return stream.read()
 
 
 def fault_of(path, reading=read):
-    with pytest.raises(RoomError) as caught:
+    with pytest.raises(InputError) as caught:
         reading(path)
     (fault,) = caught.value.faults
     assert fault.startswith(f"{path}: ")
@@ -44,8 +36,8 @@ def test_by_its_name_or_by_its_first_bytes(tmp_path, suffix, content):
     named, other = tmp_path / f"t.csv{suffix.upper()}", tmp_path / "t.csv"
     for path in (named, other):
         path.write_bytes(PACKED[suffix](content))
-        assert read(path) == b"".join(chunks_of(path, error=RoomError)) == content
-        assert b"".join(raw_lines(path, error=RoomError)) == content
+        assert read(path) == b"".join(chunks_of(path)) == content
+        assert b"".join(raw_lines(path)) == content
         assert begin_of(path) == content[:65_536]
         assert unpacked_name(path) == "t.csv"
 
@@ -81,7 +73,7 @@ def test_what_is_not_there_is_a_folder_or_no_text(tmp_path):
 
 
 def decoded(path):
-    with opened(path, error=RoomError) as stream:
+    with opened(path) as stream:
         return stream.read().decode()
 
 
@@ -89,7 +81,7 @@ def decoded(path):
 def test_a_bomb_is_refused_by_the_memory_its_content_needs(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(PACKED[suffix](bytes(1 << 22)))
-    with opened(path, error=RoomError, times=8.0) as stream:
+    with opened(path, times=8.0) as stream:
         assert len(stream.read()) == 1 << 22
     monkeypatch.setattr("simulator.files.memory.available_nbytes", lambda: 1e6)
     monkeypatch.setattr("simulator.files.compressed_io.available_nbytes", lambda: 1e6)
@@ -110,7 +102,7 @@ def test_a_bomb_is_refused_by_the_memory_its_content_needs(tmp_path, monkeypatch
 
 
 def read_whole(path, *, times):
-    with opened(path, error=RoomError, times=times) as stream:
+    with opened(path, times=times) as stream:
         return stream.read()
 
 
@@ -118,9 +110,9 @@ def test_a_line_has_a_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("simulator.files.compressed_io.LONGEST_BYTES", 10)
     path = tmp_path / "t"
     path.write_bytes(b"123456789\n123456789\n1234567890")
-    assert len(list(raw_lines(path, error=RoomError))) == 3
+    assert len(list(raw_lines(path))) == 3
     path.write_bytes(b"123456789\n1234567890\n1")
-    fault = fault_of(path, lambda path: list(raw_lines(path, error=RoomError)))
+    fault = fault_of(path, lambda path: list(raw_lines(path)))
     assert fault == "line 2: a line must not be longer than 10 bytes; is this text?"
 
 
@@ -130,15 +122,15 @@ def test_a_reader_of_lines_is_given_none_without_end(tmp_path, monkeypatch, ends
     path = tmp_path / "t.csv"
     for lines in (b"1,2" * 300_000 + ends, b"a,b" + ends):
         path.write_bytes(lines * ((1 << 24) // len(lines)))
-        with opened(path, error=RoomError, lines=True) as stream:
+        with opened(path, lines=True) as stream:
             assert stream.read() == path.read_bytes()
     path.write_bytes(b"a,b" + ends + b"1" * (1 << 22))
     assert len(read(path)) > 1 << 22
-    with pytest.raises(RoomError) as caught, opened(path, error=RoomError, lines=True) as stream:
+    with pytest.raises(InputError) as caught, opened(path, lines=True) as stream:
         stream.read()
     assert caught.value.faults == [f"{path}: a line must not be longer than 2,097,152 bytes; is this text?"]
-    with pytest.raises(RoadsError, match="a line must not be longer than"):
-        Table.from_file(path, columns={"a": "a"}, ids=())
+    with pytest.raises(InputError, match="a line must not be longer than"):
+        Table.from_file(path, columns={"a": "a"}, text=())
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -151,26 +143,26 @@ def test_no_damage_raises_anything_else(tmp_path, data, suffix, named):
     path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
     try:
         assert isinstance(read(path), bytes)
-    except RoomError as error:
+    except InputError as error:
         assert len(error.faults) == 1  # noqa: PT017 - either contents or the room's error
 
 
-@pytest.mark.parametrize("kind", [FaultsError, RoadsError, CellsError, TrafficError, DatasetError])
-def test_errors_say_a_fault_a_line_and_can_be_made_again(kind):
-    error = kind(fault for fault in ("a.csv: row 1: no", "a.csv: row 2: no"))
+@pytest.mark.parametrize("key", ["", "roads.flows"])
+def test_errors_say_a_fault_a_line_and_can_be_made_again(key):
+    error = InputError((fault for fault in ("a.csv: row 1: no", "a.csv: row 2: no")), key)
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     for one in (error, again, type(error)(*error.args)):
         assert (one.faults, str(one)) == (
             ["a.csv: row 1: no", "a.csv: row 2: no"],
             "a.csv: row 1: no\na.csv: row 2: no",
         )
-    assert type(again) is kind
+    assert again.key == key
 
 
 def test_a_fault_is_one_line_of_sensible_length():
-    (fault,) = FaultsError([f"a.csv: row 1: speed must be a number, got '{'x' * 5_000}'\n\x1b[2J and on"]).faults
+    (fault,) = InputError([f"a.csv: row 1: speed must be a number, got '{'x' * 5_000}'\n\x1b[2J and on"]).faults
     assert fault.startswith("a.csv: row 1: speed must be a number, got 'xxx")
     assert fault.endswith("… and on")
     assert len(fault) < 400
-    assert len(str(FaultsError(["a b " * 5_000]))) == 2_000
-    assert str(FaultsError(["one", "two"])) == "one\ntwo"
+    assert len(str(InputError(["a b " * 5_000]))) == 2_000
+    assert str(InputError(["one", "two"])) == "one\ntwo"

@@ -7,14 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.files.errors import FaultsError
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import MOST_DEPTH, Element, elements_of, root_of
 
 WHOLE = '<?xml version="1.0"?>\n<a x="1">\n  <n:b y="2 &amp; 3"/>text<!-- none -->\n  <c><b/></c>\n</a>\n'
-
-
-class RoomError(FaultsError):
-    """A room's own."""
 
 
 @pytest.fixture
@@ -23,12 +19,12 @@ def file(tmp_path):
 
 
 def read(path):
-    return list(elements_of(path, error=RoomError))
+    return list(elements_of(path))
 
 
 def fault_of(path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(RoomError) as caught:
+    with pytest.raises(InputError) as caught:
         read(path)
     (fault,) = caught.value.faults
     assert fault.startswith(f"{path}: ")
@@ -56,7 +52,7 @@ def test_every_begin_and_end_with_its_line(file, packed):
 
 def test_a_long_file_is_as_the_standard_library_reads_it(file):
     file.write_text("<r>\n" + "".join(f'<e i="{i}"><f/></e>\n' for i in range(20_000)) + "</r>")
-    found = [(e.name, dict(e.attributes)) for e in elements_of(file, error=RoomError) if e.attributes is not None]
+    found = [(e.name, dict(e.attributes)) for e in elements_of(file) if e.attributes is not None]
     assert found == [(e.tag, e.attrib) for e in ET.parse(file).iter()]  # noqa: S314 - made above
 
 
@@ -91,9 +87,9 @@ def test_a_tag_has_a_limit_whether_it_is_long_or_there_is_none(file, monkeypatch
 
 def test_what_stands_before_a_fault_is_seen_first(file):
     file.write_text("<a>\n<b/>\n<")
-    elements = elements_of(file, error=RoomError)
+    elements = elements_of(file)
     assert [next(elements).name for _ in range(3)] == ["a", "b", "b"]
-    with pytest.raises(RoomError, match="line 3: not well-formed XML"):
+    with pytest.raises(InputError, match="line 3: not well-formed XML"):
         next(elements)
     assert root_of(file) == "a"
     file.write_text("no XML")
@@ -110,5 +106,5 @@ def test_no_damage_raises_anything_but_the_rooms_error(file, data):
     file.write_bytes(content[: data.draw(st.integers(0, len(content)))])
     try:
         assert read(file)[0].name
-    except RoomError as error:
+    except InputError as error:
         assert len(error.faults) == 1  # noqa: PT017 - either elements or the room's error

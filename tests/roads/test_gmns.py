@@ -8,7 +8,7 @@ import pytest
 import shapely
 from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.gmns import read_gmns
 
 
@@ -73,7 +73,7 @@ def test_units_of_arguments_and_of_the_config_table(tmp_path):
     ],
 )
 def test_config_tables_that_cannot_be(tmp_path, config, said):
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_gmns(write_gmns_text(tmp_path / "g", config=config))
     assert said in str(caught.value)
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.gmns import read_gmns
 
 
@@ -126,7 +126,7 @@ SWAPPED = "node_id,x_coord,y_coord\n1,42.36,-171.10\n2,42.36,-171.09\n3,42.37,-1
     ],
 )
 def test_tables_that_cannot_be(tmp_path, tables, said):
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_gmns(write_gmns_text(tmp_path / "g", **tables))
     assert said in str(caught.value)
 
@@ -147,23 +147,23 @@ def test_swapped_coordinates_that_could_be_are_found_by_the_lengths(tmp_path):
             assert len(read_gmns(folder)[0].links) == 2 * len(rows)
             continue
         with pytest.raises(
-            RoadsError, match=r"node\.csv: rows 1, 2, .*: x_coord must be longitude and y_coord latitude"
+            InputError, match=r"node\.csv: rows 1, 2, .*: x_coord must be longitude and y_coord latitude"
         ):
             read_gmns(folder)
 
 
 def test_two_files_of_one_table(folder):
     (folder / "node.csv.gz").write_bytes(gzip.compress(GMNS_NODES.encode()))
-    with pytest.raises(RoadsError, match=r"must hold one table of node, got node\.csv, node\.csv\.gz"):
+    with pytest.raises(InputError, match=r"must hold one table of node, got node\.csv, node\.csv\.gz"):
         read_gmns(folder)
 
 
 def test_a_gzip_that_is_cut_and_a_folder_that_is_not_there(folder, tmp_path):
     (folder / "link.csv").unlink()
     (folder / "link.csv.gz").write_bytes(gzip.compress(GMNS_LINKS.encode())[:-15])
-    with pytest.raises(RoadsError, match=r"link\.csv\.gz: cannot be read: it must be whole"):
+    with pytest.raises(InputError, match=r"link\.csv\.gz: cannot be read: it must be whole"):
         read_gmns(folder)
-    with pytest.raises(RoadsError, match="no such folder"):
+    with pytest.raises(InputError, match="no such folder"):
         read_gmns(tmp_path / "nowhere")
 
 
@@ -180,7 +180,7 @@ def test_a_gzip_that_is_cut_and_a_folder_that_is_not_there(folder, tmp_path):
     ],
 )
 def test_arguments_that_cannot_be(folder, argument, said):
-    with pytest.raises(RoadsError, match=said):
+    with pytest.raises(InputError, match=said):
         read_gmns(folder, **argument)
 
 
@@ -202,5 +202,5 @@ def test_damaged_tables_raise_only_our_error(data, tmp_path):
     folder = write_gmns_text(tmp_path / "g", nodes=None, links=None)
     for name, text in whole.items():
         (folder / f"{name}.csv").write_bytes(bytes(raw) if name == chosen else text.encode())
-    with contextlib.suppress(RoadsError):
+    with contextlib.suppress(InputError):
         read_gmns(folder)

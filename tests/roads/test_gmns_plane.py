@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_networks import write_gmns_text
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.gmns import read_gmns
 
 NODES = "node_id,x_coord,y_coord\n1,1500000,1000000\n2,1500300,1000000\n3,1500300,1000400\n"
@@ -40,7 +40,7 @@ def test_a_named_system_is_taken_at_its_word(tmp_path):
 
 def test_one_place_among_degrees_is_a_mistake(tmp_path):
     nodes = "node_id,x_coord,y_coord\n1,-84.1,40.7\n2,-84.1,40.71\n3,1500300,1000400\n"
-    with pytest.raises(RoadsError, match=r"node\.csv: row 3: .*in another system\? name it as crs"):
+    with pytest.raises(InputError, match=r"node\.csv: row 3: .*in another system\? name it as crs"):
         read_gmns(write_gmns_text(tmp_path / "g", nodes, LINKS))
 
 

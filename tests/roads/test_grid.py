@@ -6,7 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from simulator.roads import RoadsError, build_grid
+from simulator.files.errors import InputError
+from simulator.roads import build_grid
 
 STREET = {"spacing_x_m": 100.0, "spacing_y_m": 60.0, "speed_mps": 10.0, "lanes": 2}
 
@@ -60,7 +61,7 @@ def test_one_way_avenues_alternate_and_lead_back(rows, columns):
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 5), (5, 1)])
 def test_one_way_needs_a_way_back(rows, columns):
-    with pytest.raises(RoadsError, match="one_way needs rows and columns of 2 or more"):
+    with pytest.raises(InputError, match="one_way needs rows and columns of 2 or more"):
         build_grid(rows=rows, columns=columns, one_way=True, **STREET)
 
 
@@ -74,7 +75,7 @@ def test_the_anchor_is_the_south_west_corner():
 
 
 def test_every_argument_out_of_range_is_named_at_once():
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         build_grid(
             rows=0,
             columns=2.5,
@@ -98,5 +99,5 @@ def test_every_argument_out_of_range_is_named_at_once():
         "avenue_lanes",
         "anchor",
     ]
-    with pytest.raises(RoadsError, match="two crossings"):
+    with pytest.raises(InputError, match="two crossings"):
         build_grid(rows=1, columns=1, **STREET)

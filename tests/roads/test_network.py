@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely import LineString
 
-from simulator.roads import Links, RoadNetwork, RoadsError, build_grid, largest_strong_component
+from simulator.files.errors import InputError
+from simulator.roads import Links, RoadNetwork, build_grid, largest_strong_component
 
 EDGE = {"length_m": 10.0, "speed_mps": 5.0, "lanes": 1, "capacity_vph": 1800.0}
 with np.errstate(invalid="ignore"):
@@ -69,7 +70,7 @@ def test_parallel_edges_ascend_by_key_numbers_before_text():
     ],
 )
 def test_an_edge_out_of_range_is_named(data, message):
-    with pytest.raises(RoadsError, match=message) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         RoadNetwork.from_graph(pair(**data))
     assert len(caught.value.faults) == 1
 
@@ -81,7 +82,7 @@ def test_all_faults_are_reported_at_once():
     del graph.nodes["b"]["y"]
     graph.add_edge("b", "b", **EDGE)
     graph.graph["crs"] = "EPSG:4326"
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         RoadNetwork.from_graph(graph)
     assert caught.value.faults == [
         "crs must be projected, in metres, got 'WGS 84' in units: degree",
@@ -98,14 +99,14 @@ def test_all_faults_are_reported_at_once():
     [(None, "crs is missing"), ("nowhere", "'nowhere'"), ("EPSG:2263", "US survey foot")],
 )
 def test_a_crs_must_be_projected_in_metres(crs, message):
-    with pytest.raises(RoadsError, match=message):
+    with pytest.raises(InputError, match=message):
         RoadNetwork.from_graph(graph_of({0: (0, 0), 1: (1, 0)}, [(0, 1, {})], crs=crs))
 
 
 def test_what_is_no_road_graph_is_refused():
-    with pytest.raises(RoadsError, match=r"must be a networkx\.MultiDiGraph, got DiGraph"):
+    with pytest.raises(InputError, match=r"must be a networkx\.MultiDiGraph, got DiGraph"):
         RoadNetwork.from_graph(nx.DiGraph())
-    with pytest.raises(RoadsError, match="is empty: it has no edge"):
+    with pytest.raises(InputError, match="is empty: it has no edge"):
         RoadNetwork.from_graph(nx.MultiDiGraph(crs="EPSG:32618"))
 
 
@@ -210,5 +211,5 @@ def test_of_two_components_as_large_the_first_is_kept():
 
 def test_roads_that_lead_nowhere_back_are_an_empty_network():
     graph = graph_of({0: (0, 0), 1: (1, 0)}, [(0, 1, {})])
-    with pytest.raises(RoadsError, match="no path leads both ways between any two nodes"):
+    with pytest.raises(InputError, match="no path leads both ways between any two nodes"):
         largest_strong_component(graph)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from osm_town import NODES, WAYS, node_line, write_pbf, xml
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.osm import read_osm
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx and pyrosm")
@@ -31,7 +31,7 @@ def write(tmp_path):
 
 
 def faults_of(path, **more):
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_osm(path, **more)
     return caught.value.faults
 
@@ -243,7 +243,7 @@ def damaged(draw, whole):
 def network_or_fault(path):
     try:
         roads, report = read_osm(path)
-    except RoadsError as error:
+    except InputError as error:
         assert error.faults  # noqa: PT017 - either a network or the room's error
     else:
         assert len(roads.links) == report.links > 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from osm_town import LINKS, NODES, WAYS, write_pbf, xml
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.osm import read_osm
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx and pyrosm")
@@ -114,7 +114,7 @@ def test_a_projected_graph_stays_in_its_system(write, tmp_path):
 def test_a_crs_may_be_chosen_but_must_be_in_metres(write):
     roads, _ = read_osm(write(), crs="EPSG:3067")
     assert roads.crs.to_epsg() == 3067
-    with pytest.raises(RoadsError, match="crs must be projected, in metres"):
+    with pytest.raises(InputError, match="crs must be projected, in metres"):
         read_osm(write(), crs="EPSG:4326")
 
 

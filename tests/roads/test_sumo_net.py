@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.sumo import NetFrame, links_by_sumo_edge, read_sumo_net
 
 sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
@@ -77,7 +77,7 @@ def write(tmp_path):
 
 
 def faults_of(path, **more):
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_sumo_net(path, **more)
     return caught.value.faults
 
@@ -153,13 +153,13 @@ def test_a_frame_refuses_what_is_no_projection_in_metres():
         ("+proj=utm +zone=99", "a projection that PROJ knows"),
         ("rubbish", "a projection that PROJ knows"),
     ):
-        with pytest.raises(RoadsError, match="projParameter of location") as caught:
+        with pytest.raises(InputError, match="projParameter of location") as caught:
             NetFrame.from_location({"projParameter": projection, "netOffset": "0,0"})
         assert said in caught.value.faults[0]
     for offset in ("0", "a,b", "0,inf", ""):
-        with pytest.raises(RoadsError, match="netOffset of location must be two numbers"):
+        with pytest.raises(InputError, match="netOffset of location must be two numbers"):
             NetFrame.from_location({"projParameter": UTM, "netOffset": offset})
-    with pytest.raises(RoadsError, match="anchor must be a longitude"):
+    with pytest.raises(InputError, match="anchor must be a longitude"):
         NetFrame.from_location({"projParameter": "!"}, anchor=(0.0, 90.0))
 
 
@@ -254,7 +254,7 @@ def test_no_mutation_of_a_file_gets_past_the_rooms_error(data, tmp_path_factory)
     path.write_bytes(bytes(content))
     try:
         roads, report = read_sumo_net(path)
-    except RoadsError as error:
+    except InputError as error:
         assert error.faults  # noqa: PT017 - either a network or the room's error
     else:
         assert len(roads.links) == report.links > 0

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simulator.roads import RoadsError, read_tables
+from simulator.files.errors import InputError
+from simulator.roads import read_tables
 from simulator.roads.node_ids import node_ids, node_keys
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
@@ -56,7 +57,7 @@ def read(write, node_table, edge_table, *, columns=None, **more):
 
 
 def faults_of(write, node_table, edge_table, **more):
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read(write, node_table, edge_table, **more)
     return caught.value.faults
 
@@ -101,9 +102,9 @@ def test_metres_need_a_crs(write):
     files = {"nodes": write("n.csv", table), "edges": write("e.csv", edges())}
     roads, _ = read_tables(**files, columns=columns, crs="EPSG:32618")
     np.testing.assert_array_equal(roads.links.length_m, [30.0, 50.0, 40.0])  # straight: none is mapped
-    with pytest.raises(RoadsError, match="crs is missing"):
+    with pytest.raises(InputError, match="crs is missing"):
         read_tables(**files, columns=columns)
-    with pytest.raises(RoadsError, match="crs must be projected, in metres"):
+    with pytest.raises(InputError, match="crs must be projected, in metres"):
         read_tables(**files, columns=columns, crs="EPSG:4326")
 
 
@@ -295,7 +296,7 @@ def test_missing_columns_of_both_files_are_named_together(write):
 
 
 def test_arguments_are_checked_before_files_are_opened():
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_tables(
             nodes="absent.csv",
             edges="absent.csv",
@@ -330,7 +331,7 @@ GZIPPED = gzip.compress(edges().to_csv(index=False).encode(), mtime=0)
         (
             "edges.csv",
             b"src,dst,len\n1,2,3\n2,3,4,5\n",
-            "cannot be read as CSV: .*Expected 3 fields in line 3",
+            "cannot be read as a table: .*Expected 3 fields in line 3",
         ),
         ("edges.csv", b"src,dst,len\n1,2,3,4\n2,3,4,5\n", "its rows hold more values than its header names"),
         ("edges.csv", b"src,dst,len,len\n1,2,3,4\n", "two columns are called 'len': which of them is length_m"),
@@ -343,13 +344,13 @@ GZIPPED = gzip.compress(edges().to_csv(index=False).encode(), mtime=0)
 )
 def test_a_file_that_cannot_be_read_says_why(write, tmp_path, name, content, message):
     path = write(name, content) if name else tmp_path / "absent.csv"
-    with pytest.raises(RoadsError, match=message) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_tables(nodes=write("nodes.csv", nodes()), edges=path, columns=COLUMNS)
     assert all(fault.startswith(str(path)) for fault in caught.value.faults)
 
 
 def test_faults_of_both_files_come_together(tmp_path):
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_tables(nodes=tmp_path / "n.csv", edges=tmp_path / "e.csv", columns=COLUMNS)
     assert [fault.split(": ")[1] for fault in caught.value.faults] == ["no such file"] * 2
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from pyproj import CRS, Transformer
 
-from simulator.roads import RoadsError, read_tables
+from simulator.files.errors import InputError
+from simulator.roads import read_tables
 from simulator.roads.plausibility import length_doubts
 from simulator.roads.projection import Projection
 
@@ -30,7 +31,7 @@ def test_swapped_coordinates_that_could_be_are_found_by_the_lengths(tmp_path):
     edges = pd.DataFrame(ways + [(b, a, m) for a, b, m in ways], columns=["src", "dst", "len"])
     assert read(tmp_path, nodes, edges)[1].notes() == []
     said = r"n\.csv: rows 0|n\.csv: rows 1, 2, .*: lon must be longitude and lat latitude"
-    with pytest.raises(RoadsError, match=said):
+    with pytest.raises(InputError, match=said):
         read(tmp_path, nodes.rename(columns={"lon": "lat", "lat": "lon"}), edges)
 
 

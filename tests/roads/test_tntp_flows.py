@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.tntp import read_flows
 
 ROWS = [(1, 2, 4494.65, 6.0), (1, 3, 8119.0, 4.25)]
@@ -54,6 +54,6 @@ def test_styles(text, tmp_path):
 )
 def test_files_that_are_none(text, said, tmp_path):
     (tmp_path / "flow.tntp").write_text(text, encoding="utf-8")
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_flows(tmp_path / "flow.tntp")
     assert f"flow.tntp: {said}" in str(caught.value)

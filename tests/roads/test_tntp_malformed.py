@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.tntp import read_flows, read_tntp
 
 UNITS = {"length_m": 1000.0, "time_s": 60.0}
@@ -20,7 +20,7 @@ def faults(tmp_path, network=None, nodes=None, **more):
     for name, content, usual in (("net.tntp", network, tntp_network), ("node.tntp", nodes, tntp_nodes)):
         written = usual() if content is None else content
         (tmp_path / name).write_bytes(written if isinstance(written, bytes) else written.encode())
-    with pytest.raises(RoadsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_tntp(network=tmp_path / "net.tntp", nodes=tmp_path / "node.tntp", **(UNITS | more))
     return str(caught.value)
 
@@ -170,9 +170,9 @@ def test_faults_of_both_files_come_together(tmp_path):
 
 
 def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(RoadsError, match="no such file"):
+    with pytest.raises(InputError, match="no such file"):
         read_tntp(network=tmp_path / "a", nodes=tmp_path / "b", **UNITS)
-    with pytest.raises(RoadsError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_flows(tmp_path)
 
 
@@ -202,7 +202,7 @@ def test_damaged_files_raise_only_our_error(data, tmp_path):
     (tmp_path / "net").write_bytes(whole[0])
     (tmp_path / "node").write_bytes(whole[1])
     files = {"network": tmp_path / "net", "nodes": tmp_path / "node"}
-    with contextlib.suppress(RoadsError):
+    with contextlib.suppress(InputError):
         if chosen == 3:
             read_flows(tmp_path / "damaged")
         else:

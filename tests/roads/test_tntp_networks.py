@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
-from simulator.roads import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.connectivity import largest_part_for_trips
 from simulator.roads.tntp import read_tntp
 
@@ -162,7 +162,7 @@ def write(folder, text):
 
 @pytest.mark.parametrize("name", ["length_m", "time_s", "capacity_hours", "lane_capacity_vph", "default_speed_mps"])
 def test_arguments_out_of_range(read, name):
-    with pytest.raises(RoadsError, match=f"{name} must be a finite number above 0"):
+    with pytest.raises(InputError, match=f"{name} must be a finite number above 0"):
         read(**{name: 0.0})
 
 
@@ -201,5 +201,5 @@ class TestLargestPartForTrips:
         assert set(largest_part_for_trips(closed_graph(edges, "abc"))[0]) == {"a", "b", "x"}
 
     def test_nothing_but_centroids(self):
-        with pytest.raises(RoadsError, match="the road network is empty"):
+        with pytest.raises(InputError, match="the road network is empty"):
             largest_part_for_trips(closed_graph([("a", "b"), ("b", "a")], "ab"))

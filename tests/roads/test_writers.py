@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from small_networks import graphs, same_network
 
-from simulator.roads import RoadNetwork, RoadsError, build_grid
+from simulator.files.errors import InputError
+from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.gmns import read_gmns
 from simulator.roads.writers import (
     read_geopackage,
@@ -130,7 +131,7 @@ class TestPlace:
     def test_overwrites_only_when_asked(self, write, path, grid, tmp_path):
         write(grid, tmp_path / "deep" / path)
         before = {file: file.read_bytes() for file in (tmp_path / "deep").rglob("*") if file.is_file()}
-        with pytest.raises(RoadsError, match="overwrite"):
+        with pytest.raises(InputError, match="overwrite"):
             write(grid, tmp_path / "deep" / path)
         assert {file: file.read_bytes() for file in (tmp_path / "deep").rglob("*") if file.is_file()} == before
         write(grid, tmp_path / "deep" / path, overwrite=True)
@@ -145,7 +146,7 @@ class TestPlace:
 
     def test_a_file_in_the_way(self, write, path, grid, tmp_path):
         (tmp_path / "file").write_text("mine", encoding="utf-8")
-        with pytest.raises(RoadsError, match="file"):
+        with pytest.raises(InputError, match="file"):
             write(grid, tmp_path / "file" / path)
         assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -160,13 +161,13 @@ class TestPlace:
             "xml.etree.ElementTree.ElementTree.write",
         ):
             monkeypatch.setattr(method, full_disk)
-        with pytest.raises(RoadsError, match="No space left"):
+        with pytest.raises(InputError, match="No space left"):
             write(grid, tmp_path / path)
         assert list(tmp_path.iterdir()) == []
 
 
 def test_a_geopackage_is_called_one(grid, tmp_path):
-    with pytest.raises(RoadsError, match=r"must end in \.gpkg"):
+    with pytest.raises(InputError, match=r"must end in \.gpkg"):
         write_geopackage(grid, tmp_path / "roads.shp")
 
 
@@ -181,6 +182,6 @@ def test_a_geopackage_is_called_one(grid, tmp_path):
 def test_attributes_that_cannot_be_written(attribute, value, rule, grid, tmp_path):
     graph = grid.graph.copy()
     next(iter(graph.edges(data=True)))[2][attribute] = value
-    with pytest.raises(RoadsError, match=rule):
+    with pytest.raises(InputError, match=rule):
         write_geoparquet(RoadNetwork.from_graph(graph), tmp_path / "r")
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.roads import RoadsError, build_grid
+from simulator.files.errors import InputError
+from simulator.roads import build_grid
 from simulator.roads.writers import read_geopackage, read_geoparquet, write_geopackage, write_geoparquet
 
 
@@ -61,20 +62,20 @@ def changed(written, folder, table, change):
     ],
 )
 def test_tables_that_are_no_network(table, change, said, written, tmp_path):
-    with pytest.raises(RoadsError, match=said):
+    with pytest.raises(InputError, match=said):
         read_geoparquet(changed(written, tmp_path, table, change))
 
 
 def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(RoadsError, match="no such file"):
+    with pytest.raises(InputError, match="no such file"):
         read_geopackage(tmp_path / "roads.gpkg")
-    with pytest.raises(RoadsError, match=r"nodes\.parquet: no such file"):
+    with pytest.raises(InputError, match=r"nodes\.parquet: no such file"):
         read_geoparquet(tmp_path)
 
 
 def test_a_geopackage_of_something_else(tmp_path):
     gpd.GeoDataFrame({"a": [1]}, geometry=gpd.points_from_xy([0], [0]), crs=32618).to_file(tmp_path / "a.gpkg")
-    with pytest.raises(RoadsError, match="layer nodes: cannot be read"):
+    with pytest.raises(InputError, match="layer nodes: cannot be read"):
         read_geopackage(tmp_path / "a.gpkg")
 
 
@@ -83,7 +84,7 @@ def test_a_geopackage_of_something_else(tmp_path):
 )
 def test_a_file_that_is_no_database(content, said, tmp_path):
     (tmp_path / "a.gpkg").write_bytes(content)
-    with pytest.raises(RoadsError, match=f"a.gpkg: .*{said}"):
+    with pytest.raises(InputError, match=f"a.gpkg: .*{said}"):
         read_geopackage(tmp_path / "a.gpkg")
 
 
@@ -91,17 +92,17 @@ def test_layers_of_two_coordinate_systems(written, tmp_path):
     for name, crs in (("nodes", None), ("links", "EPSG:4326")):
         frame = gpd.read_file(written / "roads.gpkg", layer=name)
         (frame if crs is None else frame.to_crs(crs)).to_file(tmp_path / "a.gpkg", layer=name)
-    with pytest.raises(RoadsError, match=r"layer links: crs must be that of .*layer nodes, .*got 'WGS 84'"):
+    with pytest.raises(InputError, match=r"layer links: crs must be that of .*layer nodes, .*got 'WGS 84'"):
         read_geopackage(tmp_path / "a.gpkg")
 
 
 def test_a_plain_parquet_file(tmp_path):
     for name in ("nodes", "links"):
         pd.DataFrame({"node": [1]}).to_parquet(tmp_path / f"{name}.parquet")
-    with pytest.raises(RoadsError, match=r"cannot be read as GeoParquet.*is it a plain Parquet file"):
+    with pytest.raises(InputError, match=r"cannot be read as GeoParquet.*is it a plain Parquet file"):
         read_geoparquet(tmp_path)
     (tmp_path / "nodes.parquet").write_bytes(b"")
-    with pytest.raises(RoadsError, match=r"nodes\.parquet: it is empty"):
+    with pytest.raises(InputError, match=r"nodes\.parquet: it is empty"):
         read_geoparquet(tmp_path)
 
 
@@ -119,5 +120,5 @@ def test_damaged_files_raise_only_our_error(data, written, tmp_path):
     (tmp_path / path.name).write_bytes(raw)
     links = tmp_path / "links.parquet"
     links.write_bytes((written / "roads" / "links.parquet").read_bytes())
-    with contextlib.suppress(RoadsError):
+    with contextlib.suppress(InputError):
         read_geopackage(tmp_path / path.name) if path.suffix == ".gpkg" else read_geoparquet(tmp_path)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.roads import RoadNetwork, RoadsError, build_grid
+from simulator.files.errors import InputError
+from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.assignment import Bpr, Loading, OdPairs, PublishedFlows, find_equilibrium, relative_gap
 from simulator.traffic.paths import NoPathError
 
@@ -112,7 +113,7 @@ def test_no_way_at_all():
 
 def test_roads_without_such_functions():
     roads = build_grid(rows=2, columns=2, spacing_x_m=100, spacing_y_m=100, speed_mps=10, lanes=1, anchor=(0, 0))
-    with pytest.raises(RoadsError, match="no BPR function"):
+    with pytest.raises(InputError, match="no BPR function"):
         Bpr.from_network(roads, hours=1.0)
 
 
@@ -135,7 +136,7 @@ def test_numbers_beyond_reason_stay_numbers():
 
 
 def test_a_power_beyond_reason_is_refused():
-    with pytest.raises(RoadsError, match="link from 1 to 2: bpr_power must be at most 50, got 400"):
+    with pytest.raises(InputError, match="link from 1 to 2: bpr_power must be at most 50, got 400"):
         Bpr.from_network(roads_of((1, 2, 5.0, 10.0, 1.0, 400.0)), hours=1.0)
 
 
@@ -206,7 +207,7 @@ class TestPublishedFlows:
 
     def test_flows_of_another_network(self):
         roads = roads_of(*TWO_WAYS)
-        with pytest.raises(RoadsError) as caught:
+        with pytest.raises(InputError) as caught:
             PublishedFlows.matched(self.table((1, 2, 3.0, 5.0), (1, 2, 3.0, 5.0), (4, 1, 3.0, 5.0)), roads, file="f")
         assert "f: a flow from node 1 to node 2, where no further link leads" in caught.value.faults
         assert "f: a flow from node 4 to node 1, where no further link leads" in caught.value.faults

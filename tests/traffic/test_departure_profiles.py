@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from simulator.files.errors import InputError
 from simulator.traffic.demand import Interval, draw_departures, read_profile, within_run
-from simulator.traffic.errors import TrafficError
 
 LEVEL = 1e-6
 
@@ -71,7 +71,7 @@ def test_departures_by_a_profile(tmp_path):
 )
 def test_faults(tmp_path, text, words):
     file = written(tmp_path, text)
-    with pytest.raises(TrafficError) as told:
+    with pytest.raises(InputError) as told:
         read_profile(file)
     assert words in "\n".join(told.value.faults)
     assert str(file) in told.value.faults[0]

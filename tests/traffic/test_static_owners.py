@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
 from simulator.traffic.static import FileFormat, OwnerOptions, Owners
 
 STATIONS = """station,type,hour,flow,latitude,longitude
@@ -45,7 +45,7 @@ def by_name(owners):
 
 
 def faults(path, columns=COLUMNS, **how):
-    with pytest.raises(TrafficError) as caught:
+    with pytest.raises(InputError) as caught:
         read(path, columns, **how)
     said = caught.value.faults
     assert all(str(path) in fault for fault in said)
@@ -323,7 +323,7 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(data, tmp_path_factory):
     said, owners = [str(path)], None
     try:
         owners = read(path, columns, duplicates="sum", fractions="nearest")
-    except TrafficError as error:
+    except InputError as error:
         said = error.faults
     assert said
     assert all(str(path) in fault for fault in said)
@@ -364,7 +364,7 @@ def test_whatever_a_parquet_file_holds_it_is_read_or_refused(columns, roles, wan
     said = [str(path)]
     try:
         assert len(read(path, mapping, where=where, duplicates="sum", fractions="nearest", crs="EPSG:32618")) > 0
-    except TrafficError as error:
+    except InputError as error:
         said = error.faults
     assert said
     assert all(str(path) in fault for fault in said)

@@ -9,21 +9,12 @@ import numpy.typing as npt
 import shapely
 
 import scenarios
-from simulator.cells import (
-    CellsError,
-    Coarsened,
-    GeographicGrid,
-    HexagonGrid,
-    NamedPlaces,
-    Partition,
-    RoadSegments,
-    SquareGrid,
-)
+from simulator.cells import Coarsened, GeographicGrid, HexagonGrid, NamedPlaces, Partition, RoadSegments, SquareGrid
 from simulator.cells.road_segments import pairs_of
 from simulator.experiment.build.recordings import file_format
 from simulator.experiment.study_area import Ground
+from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.static import Owners, PlaceList, Sites
 
 
@@ -32,7 +23,7 @@ def build_stations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]
 
     Raises
     ------
-    CellsError, TrafficError
+    InputError
         If the table cannot be read, or a requested station is not in it.
     """
     sites, notes = _of_file(section, ground)
@@ -44,7 +35,7 @@ def build_locations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
 
     Raises
     ------
-    CellsError, TrafficError
+    InputError
         If there are no locations, or a requested one is not among them.
     """
     owners = ground.recorded
@@ -53,12 +44,12 @@ def build_locations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
         named = owners.sites.names if isinstance(owners, Owners) else None
         if named is not None and not set(named) & set(sites.names or []):
             words = f"no location has the name of a data owner's place, as {named[0]!r}"
-            raise CellsError([f"{section.file}: {words}; locations are called {_some(sites.names or [])}"])
+            raise InputError([f"{section.file}: {words}; locations are called {_some(sites.names or [])}"])
         return _cells("locations", section, sites, _chosen(section, sites.names or [])), notes
     if not isinstance(owners, Owners):
-        raise CellsError(['file is required: only with engine = "static" are there places without it'])
+        raise InputError(['file is required: only with engine = "static" are there places without it'])
     if owners.sites.names is None:
-        raise CellsError(["the data owners' places have no names: name their column as traffic.columns.place"])
+        raise InputError(["the data owners' places have no names: name their column as traffic.columns.place"])
     names, notes = owners.sites.names, []
     if section.top is None:
         chosen = _chosen(section, names)
@@ -98,7 +89,7 @@ def _chosen(section: Any, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int6
             close = get_close_matches(name, names[:100_000], n=1)
             faults.append(f"names: there is no place {name!r}" + (f"; do you mean {close[0]!r}?" if close else ""))
     if faults:
-        raise CellsError(faults)
+        raise InputError(faults)
     return np.array([place[name] for name in section.names], dtype=np.int64)
 
 
@@ -129,12 +120,12 @@ def build_road_segments(section: Any, ground: Ground) -> tuple[RoadSegments, lis
 
     Raises
     ------
-    CellsError
+    InputError
         If there are no roads, or none of a requested class.
     """
     roads = ground.roads
     if roads is None:
-        raise CellsError(['kind = "roads" needs roads: [roads] source = "none"'])
+        raise InputError(['kind = "roads" needs roads: [roads] source = "none"'])
     edges = [(start, end, data) for start, end, data in roads.graph.edges(data=True)]
     edges.sort(key=lambda edge: edge[2]["link"])
     geometries = _geometries(roads, edges)
@@ -182,7 +173,7 @@ def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> npt.NDArray[np.b
         there = (
             f"there are {', '.join(known[:SHOWN])}{' …' if len(known) > SHOWN else ''}" if known else "no road has one"
         )
-        raise CellsError(f"classes: no road is of class {name!r}; {there}" for name in absent)
+        raise InputError(f"classes: no road is of class {name!r}; {there}" for name in absent)
     return np.isin(texts, wanted)
 
 
@@ -217,13 +208,10 @@ def build_cells(section: Any, ground: Ground) -> Divided:  # a union discriminat
 
     Raises
     ------
-    CellsError
+    InputError
         If the cells cannot be laid over the city.
     """
-    try:
-        cells, notes = _KINDS[section.kind](section, ground)
-    except TrafficError as error:  # of a file of places
-        raise CellsError(error.faults) from error
+    cells, notes = _KINDS[section.kind](section, ground)
     return (Coarsened(cells, section.level) if section.level else cells), notes
 
 

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.cells import CellsError
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.recordings import read_recorded
 from simulator.experiment.build.roads import build_roads
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City, Ground
+from simulator.files.errors import InputError
 from simulator.files.messages import doubts_of
-from simulator.roads import RoadsError
-from simulator.traffic.errors import TrafficError
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -27,11 +25,11 @@ def build_city(scenario: Scenario) -> City:
     """
     try:
         roads, notes = build_roads(scenario.roads)
-    except RoadsError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     try:
         recorded = read_recorded(scenario.traffic, roads)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     if recorded is not None:
         notes += recorded.notes()
@@ -41,7 +39,7 @@ def build_city(scenario: Scenario) -> City:
     ground = Ground(roads, recorded)
     try:
         cells, told = build_cells(scenario.cells, ground)
-    except CellsError as error:
+    except InputError as error:
         faults = [Fault("cells", fault) for fault in error.faults]
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
     city = City(ground, cells, (*notes, *told))

@@ -11,9 +11,10 @@ from scenarios.units import in_seconds
 from simulator.experiment.build.sumo_traffic import last_departure_s, sumo_faults, sumo_inputs, sumo_insertions
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
-from simulator.roads import RoadNetwork, RoadsError
+from simulator.roads import RoadNetwork
 from simulator.roads.tntp import read_flows
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
@@ -22,7 +23,6 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand import is_sumo_routes, read_sumo_routes, read_trip_table
 from simulator.traffic.demand.trip_table import Zones
 from simulator.traffic.engine import Engine
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
@@ -74,7 +74,7 @@ def build_beside(
                 share=inputs.scale,
                 rng=streams.of("beside"),
             )
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, _faults(scenario, error, streams=streams)) from error
     physics = LinkPhysics.build(city.roads.links, clock)
     fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
@@ -83,11 +83,11 @@ def build_beside(
     return Beside(section.beside, fleet, demand.notes)
 
 
-def _faults(scenario: Scenario, error: TrafficError, *, streams: Streams) -> list[Fault]:
+def _faults(scenario: Scenario, error: InputError, *, streams: Streams) -> list[Fault]:
     """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
     if any("can be driven on these roads" in fault for fault in error.faults):
         named = {edge for fault in error.faults for edge in _EDGE.findall(fault)}
-        elements = elements_of(sumo_inputs(scenario, streams=streams).net, error=TrafficError)
+        elements = elements_of(sumo_inputs(scenario, streams=streams).net)
         if named <= {element.attributes["id"] for element in elements if element.name == "edge" and element.attributes}:
             return [Fault("traffic.beside", fault) for fault in error.faults]
     return sumo_faults(scenario, error.faults, otherwise="traffic.beside")
@@ -121,11 +121,11 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         file = scenarios.locate(flows)
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
         bpr = Bpr.from_network(roads, hours=scenario.roads.capacity_hours)
-    except RoadsError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     try:
         pairs, lost = _pairs(trips, section.trip_columns.mapping(), roads)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     notes = []
     if published.left_out:
@@ -155,7 +155,7 @@ def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdP
     table = read_trip_table(scenarios.locate(trips), columns=columns)
     zones = Zones.named_by(table.places, roads)
     if not zones.of_one_node:
-        raise TrafficError([f"{table.file}: roads.flows wants zones of one node each"])
+        raise InputError([f"{table.file}: roads.flows wants zones of one node each"])
     number = zones.find(table.places)
     origin, destination = number[table.origin], number[table.destination]
     there = (origin >= 0) & (destination >= 0)
@@ -163,5 +163,5 @@ def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdP
     joined = ShortestPaths(roads.links, through=roads.through).reached(pairs.origin, pairs.destination)
     lost = float(table.trips[~there].sum()) + float(pairs.trips[~joined].sum())
     if not joined.any():
-        raise TrafficError([f"{table.file}: none of its trips can be driven on these roads"])
+        raise InputError([f"{table.file}: none of its trips can be driven on these roads"])
     return OdPairs(pairs.origin[joined], pairs.destination[joined], pairs.trips[joined]), float(np.round(lost, 6))

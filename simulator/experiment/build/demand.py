@@ -9,6 +9,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment.attack_evaluation.attack_records import check_corrupted
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -27,7 +28,6 @@ from simulator.traffic.demand import (
     read_trip_table,
     within_run,
 )
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 
 
@@ -36,7 +36,7 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
 
     Raises
     ------
-    TrafficError
+    InputError
         If a file cannot be used.
     """
     section, duration_s, rng = scenario.traffic, scenario.scenario.duration_s, streams.of("demand")
@@ -47,7 +47,7 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
             return _sumo(section, files, roads, paths, clock=clock, duration_s=duration_s, streams=streams)
         if len(files) > 1:
             rule = "several files of trips go together only if all are SUMO routes"
-            raise TrafficError([f"{rule}, got {', '.join(file.name for file in files)}"])
+            raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
         table = read_trip_table(files[0], columns=section.trip_columns.mapping())
     elif section.zones is not None:
         masses = ZoneMasses.read(scenarios.locate(section.zones))
@@ -86,7 +86,7 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand 
     paths = ShortestPaths(roads.links, through=roads.through)
     try:
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     check_memory(scenario, city, vehicles=len(planned.trips))
     check_corrupted(scenario, vehicles=len(planned.trips))
@@ -105,7 +105,7 @@ def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
         inside = sum(window.share for window in windows)
         if inside <= 0:
             until_s = section.begin_s + duration_s
-            raise TrafficError([f"{path}: no trip departs within the run, seconds {section.begin_s:g} to {until_s:g}"])
+            raise InputError([f"{path}: no trip departs within the run, seconds {section.begin_s:g} to {until_s:g}"])
         return windows, inside
     departures: Departures = section.departures
     if not isinstance(departures, str):

@@ -10,13 +10,13 @@ from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.recordings import build_static, build_trace
 from simulator.experiment.build.sumo_traffic import build_sumo, sumo_faults
 from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Engine
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import NoPathError, ShortestPaths
@@ -33,7 +33,7 @@ def build_driven(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwat
     ------
     ScenarioError
         If there is no path between the origin and the destination of a trip.
-    TrafficError
+    InputError
         If the file of trips cannot be used.
     """
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
@@ -106,11 +106,11 @@ def build_engine(
     build = partial(build_sumo, end_s=end_s) if sumo else _ENGINES[scenario.traffic.engine]
     try:
         return build(scenario, city, streams=streams, stopwatch=stopwatch)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
 
 
-def traffic_faults(scenario: Scenario, error: TrafficError) -> list[Fault]:
+def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     """Assign the faults of an engine, or of its input, to the keys of the scenario that cause them."""
     if scenario.traffic.engine == "sumo":
         return sumo_faults(scenario, error.faults)

@@ -23,7 +23,7 @@ def read_static(section: Any, roads: RoadNetwork | None) -> Owners:  # a section
 
     Raises
     ------
-    TrafficError
+    InputError
         If it cannot be read as the section specifies.
     """
     reading = OwnerOptions(
@@ -76,7 +76,7 @@ def read_recording(section: Any, roads: RoadNetwork | None) -> Recording:
 
     Raises
     ------
-    TrafficError
+    InputError
         If it cannot be read, no part of it is within the run, or it does not overlap the roads.
     """
     trace = read_trace(
@@ -130,7 +130,7 @@ def read_recorded(
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file cannot be read as the section specifies.
     """
     read = _RECORDED.get(section.engine)

@@ -9,8 +9,9 @@ from typing import Any
 import scenarios
 from scenarios.references import locate_folder
 from scenarios.units import in_metres, in_mps, in_seconds
+from simulator.files.errors import InputError
 from simulator.files.memory import shortage
-from simulator.roads import RoadNetwork, RoadsError, build_grid, read_tables
+from simulator.roads import RoadNetwork, build_grid, read_tables
 from simulator.roads.gmns import read_gmns
 from simulator.roads.osm import read_osm
 from simulator.roads.plausibility import speed_doubts
@@ -62,7 +63,7 @@ def osm_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file holds no usable network.
     """
     roads, report = read_osm(scenarios.locate(section.path), crs=section.crs, capacity_vph=section.capacity_vph)
@@ -81,7 +82,7 @@ def sumo_roads(section: Any) -> tuple[RoadNetwork, list[str]]:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file holds no usable network.
     """
     anchor = section.anchor
@@ -123,7 +124,7 @@ def build_roads(section: Any) -> Built:  # a union discriminated by its source
 
     Raises
     ------
-    RoadsError
+    InputError
         If the files hold no usable network.
     """
     return _SOURCES[section.source](section)
@@ -137,7 +138,7 @@ def _grid(section: Any) -> Built:
     spacing_x_m, spacing_y_m = section.spacings_m
     crossings = section.rows * section.columns
     if said := shortage(crossings * _CROSSING_NBYTES, to=f"lay a grid of {crossings:,} crossings"):
-        raise RoadsError([f"rows × columns: {said}"])
+        raise InputError([f"rows × columns: {said}"])
     roads = build_grid(
         rows=section.rows,
         columns=section.columns,

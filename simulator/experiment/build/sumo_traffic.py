@@ -8,14 +8,13 @@ from typing import Any
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads import RoadsError
 from simulator.roads.sumo.net_coordinates import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import sumo_link_ids
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 from simulator.traffic.sumo.inputs import refuse_connection
 
@@ -36,13 +35,13 @@ def build_sumo(
 
     Raises
     ------
-    TrafficError
+    InputError
         If a file cannot be read, or there is no network or no vehicle.
     """
     inputs = sumo_inputs(scenario, streams=streams)
     clock = Clock(inputs.step_s)
     for file in inputs.others:
-        for element in elements_of(file, error=TrafficError):
+        for element in elements_of(file):
             refuse_connection(element, file)
     with stopwatch.phase("demand"):
         insertions = sumo_insertions(scenario, inputs, end_s=end_s)
@@ -55,7 +54,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the configuration cannot be read.
     ScenarioError
         If there is no network.
@@ -99,7 +98,7 @@ def sumo_insertions(scenario: Scenario, inputs: SumoInputs, *, end_s: float | No
 
     Raises
     ------
-    TrafficError
+    InputError
         If a file cannot be read, or holds no vehicle.
     """
     clock = Clock(inputs.step_s)
@@ -124,7 +123,7 @@ def sumo_faults(scenario: Scenario, faults: Iterable[str], *, otherwise: str = "
     scenario
         A scenario with engine ``sumo``.
     faults
-        Sentences of a `TrafficError`.
+        Sentences of a `InputError`.
     otherwise
         The key used if no file is known to be the cause.
     """
@@ -150,7 +149,7 @@ def _key(fault: str, files: Mapping[str, Path]) -> str | None:
     quoted = set(_QUOTED.findall(fault)) if "SUMO" in fault and not _fileless(fault) else set()
     for key, file in files.items():
         if quoted and key.endswith("]"):
-            elements = elements_of(file, error=TrafficError)
+            elements = elements_of(file)
             if any(element.attributes and element.attributes.get("id") in quoted for element in elements):
                 return key
     return None
@@ -173,12 +172,12 @@ def closing_s(scenario: Scenario) -> float:
 def _frame(scenario: Scenario, net: Path) -> NetFrame:
     """Return the frame of SUMO's coordinates; for a network without a projection, at the roads' anchor."""
     anchor = getattr(scenario.roads, "anchor", None)
-    for element in elements_of(net, error=TrafficError):
+    for element in elements_of(net):
         if element.name == "location" and element.attributes is not None:
             try:
                 return NetFrame.from_location(
                     element.attributes, anchor=None if anchor is None else (anchor.lon, anchor.lat), what=str(net)
                 )
-            except RoadsError as error:
-                raise TrafficError(error.faults) from error
-    raise TrafficError([f"{net}: has no <location>; is it a SUMO network?"])
+            except InputError as error:
+                raise InputError(error.faults) from error
+    raise InputError([f"{net}: has no <location>; is it a SUMO network?"])

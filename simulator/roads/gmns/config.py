@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyproj
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.gmns.tables import OWN_PREFIX, find_table, open_table, texts_of
 from simulator.roads.projection import WGS84, crs_about
 
@@ -81,7 +81,7 @@ class GmnsConfig:
 
         Raises
         ------
-        RoadsError
+        InputError
             If the table has more than one row, or names an unknown unit that the caller does not give.
         """
         said: dict[str, str] = {}
@@ -89,7 +89,7 @@ class GmnsConfig:
         if file is not None:
             table = open_table(file, required=(), optional=_FIELDS)
             if len(table) != 1:
-                raise RoadsError([f"{file}: a config table must have one row, got {len(table):,}"])
+                raise InputError([f"{file}: a config table must have one row, got {len(table):,}"])
             said = {name: text for name in _FIELDS if (text := texts_of(table, name)[0]) is not None}
         faults, remarks, units = [], [], []
         for name, given, known, default, column, words in (
@@ -106,7 +106,7 @@ class GmnsConfig:
                 remarks.append(f"{file}: {name} is {said[name]}, and is taken as the scenario has it")
             units.append(given if given is not None else named if named is not None else default)
         if faults:
-            raise RoadsError(faults)
+            raise InputError(faults)
         system = _crs(crs, said.get("crs"))
         return cls(
             length_m=units[0],

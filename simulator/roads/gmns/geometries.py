@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.gmns.tables import duplicated, find_table, open_table, texts_of
 from simulator.roads.node_ids import node_ids
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from shapely.geometry.base import BaseGeometry
 
+    from simulator.files.tables import Table
     from simulator.roads.projection import Projection
-    from simulator.roads.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ class Geometries:
 
         Raises
         ------
-        RoadsError
+        InputError
             If a geometry is not a line, or a ``geometry_id`` is not in the geometry table or is there twice; it names
             file, rows and value.
         """
@@ -67,7 +67,7 @@ class Geometries:
         if not any(wanted) or (file is None and not table.has("geometry_id")):
             return cls(*_lines(table, values))
         if file is None:
-            raise RoadsError([f"{table.file}: links name a geometry_id, and {folder} has no geometry table"])
+            raise InputError([f"{table.file}: links name a geometry_id, and {folder} has no geometry table"])
         shapes = open_table(file, required=("geometry_id", "geometry"))
         shape_ids = node_ids(texts_of(shapes, "geometry_id"))
         missing = np.array([identifier is None for identifier in shape_ids])
@@ -77,7 +77,7 @@ class Geometries:
         unknown = np.array([need and identifier not in rows for need, identifier in zip(wanted, ids, strict=True)])
         faults += table.faults("geometry_id", unknown, f"one of {file}")
         if faults:
-            raise RoadsError(faults)
+            raise InputError(faults)
         lines, in_parts = _lines(table, values)
         shared, shared_in_parts = _lines(shapes, _values(shapes))
         for link, (need, identifier) in enumerate(zip(wanted, ids, strict=True)):
@@ -140,7 +140,7 @@ def _lines(table: Table, values: Sequence[object]) -> tuple[NDArray[np.object_],
             lines[row] = shapely.LineString(shapely.get_coordinates(shape))
     faults = table.faults("geometry", wrong, "a LINESTRING in well-known text, with finite coordinates")
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
     return lines, in_parts
 
 

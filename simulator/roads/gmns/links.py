@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.class_defaults import class_defaults, filled_in_words
-from simulator.roads.errors import RoadsError
 from simulator.roads.gmns.tables import duplicated, numbers_of, own_values, texts_of
 from simulator.roads.node_ids import node_ids
 from simulator.roads.plausibility import speed_doubts
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from simulator.roads.table import Table
+    from simulator.files.tables import Table
 
 COLUMNS = ("from_node_id", "to_node_id")
 OPTIONAL = (
@@ -104,7 +104,7 @@ class GmnsLinks:
 
         Raises
         ------
-        RoadsError
+        InputError
             If a node is unknown, a ``link_id`` occurs twice, or a value is not allowed in its column, naming file,
             rows, rule and value; or if no link can be used.
         """
@@ -134,7 +134,7 @@ class GmnsLinks:
         faults += table.faults("lanes", odd, f"a whole number, 0 … {MOST_LANES:,}")
         own, own_faults = own_values(table, _RESERVED)
         if faults + own_faults:
-            raise RoadsError(faults + own_faults)
+            raise InputError(faults + own_faults)
         usable, dropped = _usable(table, ends[0] == ends[1], modes)
         return cls(
             table=table,

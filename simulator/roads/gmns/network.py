@@ -10,9 +10,9 @@ import networkx as nx
 import numpy as np
 import shapely
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted, rows_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips, lost_zones
-from simulator.roads.errors import RoadsError
 from simulator.roads.gmns import links as link_rows
 from simulator.roads.gmns import nodes as node_rows
 from simulator.roads.gmns.config import GmnsConfig, are_no_degrees, plane_about, said_of_plane
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from simulator.roads.table import Table
+    from simulator.files.tables import Table
 
 MODES = ("auto", "a", "all", "car", "c")
 _FAR_M = 1000.0
@@ -87,7 +87,7 @@ def read_gmns(
 
     Raises
     ------
-    RoadsError
+    InputError
         If arguments or files are faulty; it lists every fault with file, rows, rule and value.
     """
     folder = Path(folder)
@@ -121,7 +121,7 @@ def read_gmns(
     length = np.nan_to_num(links.numbers["length"])
     if source.is_geographic and coordinates_swapped(nodes.xy, links.from_row, links.to_row, length):
         rule = "x_coord must be longitude and y_coord latitude; the links' lengths fit far better with the two swapped"
-        raise RoadsError([f"{node_table.file}: {rows_in_words(np.ones(len(node_table), dtype=np.bool_))}: {rule}"])
+        raise InputError([f"{node_table.file}: {rows_in_words(np.ones(len(node_table), dtype=np.bool_))}: {rule}"])
     node_xy = projection.metres(nodes.xy)
     lines, far = _oriented(links, shapes.projected(projection), node_xy)
     across = node_xy[links.to_row] - node_xy[links.from_row]
@@ -184,13 +184,13 @@ def _check_arguments(lanes: int, modes: Sequence[str], keep: str | None, **value
     if keep not in {None, "all", "strong"}:
         faults.append(f'keep must be "all" or "strong", got {keep!r}')
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
 
 def _open(folder: Path) -> tuple[Table, Table]:
     """Open both tables that a network must have, and raise the faults of both together."""
     if not folder.is_dir():
-        raise RoadsError([f"{folder}: no such folder"])
+        raise InputError([f"{folder}: no such folder"])
     tables, faults = [], []
     for name, rows in (("node", node_rows), ("link", link_rows)):
         try:
@@ -200,10 +200,10 @@ def _open(folder: Path) -> tuple[Table, Table]:
                 faults.append(f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}")
             else:
                 tables.append(open_table(file, required=rows.COLUMNS, optional=rows.OPTIONAL))
-        except RoadsError as error:
+        except InputError as error:
             faults += error.faults
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
     return tables[0], tables[1]
 
 
@@ -253,7 +253,7 @@ def _graph(
         line = lines[row]
         if key is not None and (start, end, key) in taken:
             rule = f"crowdveil_key must be another than that of row {taken[start, end, key]}, which leads the same way"
-            raise RoadsError([f"{links.table.file}: row {row + 1}: {rule}, got {key!r}"])
+            raise InputError([f"{links.table.file}: row {row + 1}: {rule}, got {key!r}"])
         key = graph.add_edge(start, end, key, **(data if line is None else data | {"geometry": line}))
         taken[start, end, key] = row + 1
         if links.two_way[row]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.gmns.tables import duplicated, own_values, texts_of
 from simulator.roads.node_ids import node_ids, node_keys
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from simulator.roads.table import Table
+    from simulator.files.tables import Table
 
 COLUMNS = ("node_id", "x_coord", "y_coord")
 OPTIONAL = ("zone_id",)
@@ -63,7 +63,7 @@ class GmnsNodes:
 
         Raises
         ------
-        RoadsError
+        InputError
             If an identifier is missing or occurs twice, or a coordinate is not a finite number; it names file, rows
             and value.
         """
@@ -76,7 +76,7 @@ class GmnsNodes:
             faults += table.faults(name, ~np.isfinite(xy[:, axis]), "a finite number")
         own, own_faults = own_values(table, _RESERVED)
         if faults + own_faults:
-            raise RoadsError(faults + own_faults)
+            raise InputError(faults + own_faults)
         known = [str(identifier) for identifier in ids]
         keys = node_keys(known)
         if all("node" in values for values in own) and len({values["node"] for values in own}) == len(own):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
+from simulator.files.tables import Table, column_names
 from simulator.roads.node_ids import tupled
-from simulator.roads.table import Table, column_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,13 +42,13 @@ def find_table(folder: Path, name: str) -> Path | None:
 
     Raises
     ------
-    RoadsError
+    InputError
         If there are several.
     """
     found = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").is_file()]
     if len(found) > 1:
         files = ", ".join(path.name for path in found)
-        raise RoadsError([f"{folder}: a GMNS folder must hold one table of {name}, got {files}"])
+        raise InputError([f"{folder}: a GMNS folder must hold one table of {name}, got {files}"])
     return found[0] if found else None
 
 
@@ -72,7 +72,7 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
 
     Raises
     ------
-    RoadsError
+    InputError
         If it cannot be read, holds no row, or lacks required columns.
     """
     names = column_names(file)
@@ -83,7 +83,7 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
         if given is not None or name in required:
             columns[name] = name if given is None else given
     columns |= {name: name for name in names if name.startswith(OWN_PREFIX)}
-    return Table.from_file(file, columns=columns, ids=list(columns))
+    return Table.from_file(file, columns=columns, text=columns.keys() - {"geometry"})
 
 
 def numbers_of(table: Table, name: str, *, rule: str = "a finite number, 0 or more") -> tuple[Any, list[str]]:
@@ -113,7 +113,7 @@ def numbers_of(table: Table, name: str, *, rule: str = "a finite number, 0 or mo
         if value is None or (isinstance(value, str) and not value.strip()):
             continue
         try:
-            number = float(value)  # type: ignore[arg-type]  # what it cannot take is caught
+            number = float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         numbers[row] = number

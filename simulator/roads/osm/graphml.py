@@ -10,8 +10,8 @@ import networkx as nx
 import shapely
 from pyproj.exceptions import CRSError
 
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads.errors import RoadsError
 from simulator.roads.osm.packages import import_osmnx
 from simulator.roads.osm.tags import WAY_TAGS, Street, open_to_cars
 from simulator.roads.projection import parsed_crs
@@ -37,7 +37,7 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read, is not a directed graph with a coordinate system, or the coordinates of a node are
         not finite or out of range.
     """
@@ -46,18 +46,18 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
         warnings.simplefilter("ignore")  # networkx warns of keys without a type; those that matter are checked below
         try:
             graph = import_osmnx().load_graphml(path)
-        except RoadsError:
+        except InputError:
             raise
         except Exception as error:  # OSMnx converts attributes by name, and each conversion has its own errors
             said = f"{type(error).__name__}: {error}"
-            raise RoadsError([f"{path}: OSMnx cannot read it as its GraphML: {said}"]) from error
+            raise InputError([f"{path}: OSMnx cannot read it as its GraphML: {said}"]) from error
     if not isinstance(graph, nx.MultiDiGraph):
-        raise RoadsError([f"{path}: its edges must be directed"])
+        raise InputError([f"{path}: its edges must be directed"])
     try:
         crs = parsed_crs(graph.graph.get("crs"))
     except CRSError:
         said = repr(graph.graph.get("crs"))
-        raise RoadsError([f"{path}: the graph must have a crs that PROJ knows, got {said}"]) from None
+        raise InputError([f"{path}: the graph must have a crs that PROJ knows, got {said}"]) from None
     limits = {"x": 180.0, "y": 90.0} if crs.is_geographic else {"x": math.inf, "y": math.inf}
     faults = [
         f"{path}: node {node!r}: {name} must be a finite number, in degrees at most {limit:g}, got {data.get(name)!r}"
@@ -66,16 +66,16 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
         if not (isinstance(data.get(name), float) and math.isfinite(data[name]) and abs(data[name]) <= limit)
     ]
     if faults:
-        raise RoadsError(faults[:MOST_FAULTS])
+        raise InputError(faults[:MOST_FAULTS])
     return graph
 
 
 def _check_xml(path: Path) -> None:
     """Parse the file once before networkx, which expands entities and does not name the line of an error."""
-    for number, element in enumerate(elements_of(path, error=RoadsError)):
+    for number, element in enumerate(elements_of(path)):
         if number == 0 and element.local_name != "graphml":
             rule = f"a GraphML file begins with <graphml>, this one with <{element.name}>"
-            raise RoadsError([f"{path}: line {element.line}: {rule}"])
+            raise InputError([f"{path}: line {element.line}: {rule}"])
 
 
 def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.extras import import_extra
-from simulator.roads.errors import RoadsError
 
 
 def import_osmnx() -> Any:
@@ -18,10 +17,10 @@ def import_osmnx() -> Any:
 
     Raises
     ------
-    RoadsError
+    InputError
         If it is not installed.
     """
-    return import_extra("osmnx", needed="reading OpenStreetMap needs osmnx", extra="osm", error=RoadsError)
+    return import_extra("osmnx", needed="reading OpenStreetMap needs osmnx", extra="osm")
 
 
 def import_pyrosm() -> Any:
@@ -34,7 +33,7 @@ def import_pyrosm() -> Any:
 
     Raises
     ------
-    RoadsError
+    InputError
         If it is not installed.
     """
-    return import_extra("pyrosm", needed="reading .osm.pbf needs pyrosm", extra="osm", error=RoadsError)
+    return import_extra("pyrosm", needed="reading .osm.pbf needs pyrosm", extra="osm")

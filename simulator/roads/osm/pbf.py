@@ -14,8 +14,8 @@ import zlib
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.roads.errors import RoadsError
 from simulator.roads.osm.packages import import_pyrosm
 from simulator.roads.osm.tags import WAY_TAGS, open_to_cars
 from simulator.roads.osm.xml import OsmWay, OsmWays
@@ -48,7 +48,7 @@ def check_pbf(path: Path) -> None:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file does not exist, is empty, truncated or not a PBF file of OpenStreetMap, or if its stated or
         decompressed sizes exceed the limits of the format; it names the blob's number and the byte at which it begins.
     """
@@ -59,16 +59,16 @@ def check_pbf(path: Path) -> None:
                 try:
                     following = _blob(file, first=blob == 0)
                 except _BrokenFrameError as error:
-                    raise RoadsError([f"{path}: blob {blob + 1}, at byte {at:,}: {error}"]) from error
+                    raise InputError([f"{path}: blob {blob + 1}, at byte {at:,}: {error}"]) from error
                 if not following:
                     break
                 at, blob = file.tell(), blob + 1
     except FileNotFoundError:
-        raise RoadsError([f"{path}: no such file"]) from None
+        raise InputError([f"{path}: no such file"]) from None
     except OSError as error:
-        raise RoadsError([f"{path}: cannot be read: {error}"]) from error
+        raise InputError([f"{path}: cannot be read: {error}"]) from error
     if blob == 0:
-        raise RoadsError([f"{path}: the file is empty"])
+        raise InputError([f"{path}: the file is empty"])
 
 
 def _blob(file: BinaryIO, *, first: bool) -> bool:
@@ -173,7 +173,7 @@ def read_pbf_ways(path: Path) -> OsmWays:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file does not exist, is damaged or not a PBF file of OpenStreetMap, or has a coordinate out of range.
     """
     check_pbf(path)
@@ -184,7 +184,7 @@ def read_pbf_ways(path: Path) -> OsmWays:
             read = pyrosm.OSM(str(path), progress=False).get_network(network_type="driving", nodes=True)
         except Exception as error:  # its decoder may raise any exception
             said = f"{type(error).__name__}: {error}"
-            raise RoadsError([f"{path}: pyrosm cannot read it: {said}"]) from error
+            raise InputError([f"{path}: pyrosm cannot read it: {said}"]) from error
     nodes, edges = read or (None, None)
     if nodes is None or edges is None or len(edges) == 0:
         return OsmWays({}, [], others=0)
@@ -193,7 +193,7 @@ def read_pbf_ways(path: Path) -> OsmWays:
         if len(outside):
             node, value = outside[["id", name]].iloc[0].tolist()
             rule = f"{name} must be degrees from {-limit:g} to {limit:g}, got {value:g}"
-            raise RoadsError([f"{path}: node {int(node)}: {rule} ({counted(len(outside), 'such node')})"])
+            raise InputError([f"{path}: node {int(node)}: {rule} ({counted(len(outside), 'such node')})"])
     places = dict(
         zip(nodes["id"].tolist(), zip(nodes["lon"].tolist(), nodes["lat"].tolist(), strict=True), strict=True)
     )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.osm.graphml import lay_streets, read_graphml
 from simulator.roads.osm.pbf import read_pbf_ways
@@ -52,7 +52,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read, contains data that cannot be used, or contains no street.
     """
     path = Path(path)
@@ -63,15 +63,15 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     if not name.endswith(SUFFIXES):
         faults.append(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
     if name.endswith(".graphml"):
         graph, left_out = _from_graphml(path, crs, capacity_vph)
     else:
         graph, left_out = _from_ways(path, crs, capacity_vph)
     try:
         return _network(path, graph, left_out)
-    except RoadsError as error:
-        raise RoadsError([f"{path}: {fault}" for fault in error.faults]) from None
+    except InputError as error:
+        raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
 
 
 def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, OsmReport]:
@@ -103,7 +103,7 @@ def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.Mult
     """Read streets from a graph that OSMnx saved."""
     loaded = read_graphml(path)
     if not loaded:
-        raise RoadsError([f"{path}: the road network is empty: the graph has no nodes"])
+        raise InputError([f"{path}: the road network is empty: the graph has no nodes"])
     project(loaded, crs, what=str(path))
     graph, closed, unusable = lay_streets(loaded, capacity_vph=capacity_vph)
     left_out = []
@@ -113,7 +113,7 @@ def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.Mult
         left_out.append(f"left out {counted(unusable, 'edge')} whose length is not above 0")
     if graph.number_of_edges() == 0:
         said = "; ".join(left_out) or "the graph has no edges"
-        raise RoadsError([f"{path}: the road network is empty: {said}"])
+        raise InputError([f"{path}: the road network is empty: {said}"])
     graph.graph["simplified"] = bool(loaded.graph.get("simplified"))
     return graph, left_out
 
@@ -124,7 +124,7 @@ def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDi
     if not ways.ways:
         unfit = f"of its {counted(ways.others, 'way')}, none is a street open to cars"
         said = unfit if ways.others else "it holds no street"
-        raise RoadsError([f"{path}: the road network is empty: {said}"])
+        raise InputError([f"{path}: the road network is empty: {said}"])
     left_out = []
     if ways.others:
         left_out.append(f"left out {ways.others:,} of {ways.others + len(ways.ways):,} ways, no streets open to cars")
@@ -138,7 +138,7 @@ def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDi
         left_out.append(f"took {counted(reversible, 'way')} whose direction changes with the hour as open both ways")
     graph = ways_graph(ways, capacity_vph=capacity_vph)
     if graph.number_of_edges() == 0:
-        raise RoadsError([f"{path}: the road network is empty: {'; '.join(left_out) or 'no way leads anywhere'}"])
+        raise InputError([f"{path}: the road network is empty: {'; '.join(left_out) or 'no way leads anywhere'}"])
     project(graph, crs, what=str(path))
     return graph, left_out
 

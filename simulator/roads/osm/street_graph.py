@@ -10,7 +10,7 @@ import numpy as np
 import pyproj
 import shapely
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.osm.packages import import_osmnx
 from simulator.roads.osm.tags import Street, directions
 from simulator.roads.projection import utm_about
@@ -79,7 +79,7 @@ def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
 
     Raises
     ------
-    RoadsError
+    InputError
         If nodes cannot be projected to the system, or UTM has no zone there.
     """
     own = pyproj.CRS.from_user_input(graph.graph["crs"])
@@ -94,7 +94,7 @@ def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
     far = ~(np.isfinite(x) & np.isfinite(y))
     if far.any():
         node = list(graph)[int(np.flatnonzero(far)[0])]
-        raise RoadsError([f"{what}: node {node!r} is out of reach of {target.name}"])
+        raise InputError([f"{what}: node {node!r} is out of reach of {target.name}"])
     for data, east, north in zip((data for _, data in graph.nodes(data=True)), x.tolist(), y.tolist(), strict=True):
         data["x"], data["y"] = east, north
     for *_, data in graph.edges(data=True):

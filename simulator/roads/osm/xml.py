@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads.errors import RoadsError
 from simulator.roads.osm.tags import WAY_TAGS, open_to_cars
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class _OsmFile:
         self._refs: list[int] = []
 
     def read(self) -> None:
-        for name, attributes, line in elements_of(self.path, error=RoadsError):
+        for name, attributes, line in elements_of(self.path):
             self._line = line
             if attributes is None:
                 self._over(name)
@@ -136,7 +136,7 @@ class _OsmFile:
     def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
         if not self._root and name != "osm":
             rule = f"an OpenStreetMap file begins with <osm>, this one with <{name}>"
-            raise RoadsError([f"{self.path}: line {self._line}: {rule}"])
+            raise InputError([f"{self.path}: line {self._line}: {rule}"])
         self._root = name
         if attrs.get("action") == "delete" or attrs.get("visible") == "false":
             return
@@ -192,7 +192,7 @@ class _OsmFile:
     def _fault(self, rule: str) -> None:
         self.faults.append(f"{self.path}: line {self._line}: {rule}")
         if len(self.faults) == MOST_FAULTS:
-            raise RoadsError([*self.faults, f"{self.path}: and perhaps more: reading stopped here"])
+            raise InputError([*self.faults, f"{self.path}: and perhaps more: reading stopped here"])
 
 
 def read_xml_ways(path: Path) -> OsmWays:
@@ -210,13 +210,13 @@ def read_xml_ways(path: Path) -> OsmWays:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read or is not OpenStreetMap XML; or if an id occurs twice or is not a number, or a
         coordinate is out of range: up to 20 of these faults, each with its line.
     """
     file = _OsmFile(path)
     file.read()
     if file.faults:
-        raise RoadsError(file.faults)
+        raise InputError(file.faults)
     ways = [way for way in file.ways.values() if way is not None]
     return OsmWays(file.nodes, ways, others=len(file.ways) - len(ways))

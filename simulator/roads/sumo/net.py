@@ -10,9 +10,9 @@ import networkx as nx
 import numpy as np
 import shapely
 
+from simulator.files.errors import InputError
 from simulator.files.messages import Doubt, counted
 from simulator.roads.connectivity import Loss, largest_strong_component
-from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import shape_doubts, speed_doubts
 from simulator.roads.sumo.net_coordinates import NOWHERE, NetFrame, vehicle_classes
@@ -143,7 +143,7 @@ def read_sumo_net(
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read, is not a SUMO network, has an edge or a junction that cannot be used (named by
         line), or has no edge for the vehicle class.
     """
@@ -158,7 +158,7 @@ def read_sumo_net(
     if not links:
         types = ", ".join(sorted({name for edge in edges for name in _few_classes(edge)})) or "no edge at all"
         rule = f"of its {counted(len(edges), 'edge')}, none has a lane for class {vehicle_class!r}"
-        raise RoadsError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
+        raise InputError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
     graph = _graph(net.nodes, links, frame, vehicle_class, capacity_vph)
     loss, part = _outside(graph, keep)
     network = RoadNetwork.from_graph(part)
@@ -212,7 +212,7 @@ def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None
     if keep not in {"all", "strong"}:
         faults.append(f'keep must be "all" or "strong", got {keep!r}')
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
 
 def _graph(
@@ -264,7 +264,7 @@ def _outside(graph: nx.MultiDiGraph[Any], keep: str) -> tuple[Loss, nx.MultiDiGr
     """Return the loss outside the largest strongly connected part, and the part of the graph to keep."""
     try:
         part, loss = largest_strong_component(graph)
-    except RoadsError:
+    except InputError:
         if keep == "strong":
             raise
         length_m = float(sum(data["length_m"] for *_, data in graph.edges(data=True)))

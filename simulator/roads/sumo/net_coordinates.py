@@ -12,7 +12,7 @@ import pyproj
 from pyproj.exceptions import CRSError
 
 from simulator.extras import import_extra
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.projection import crs_about, parsed_crs
 from simulator.roads.schema import crs_faults
 
@@ -64,7 +64,7 @@ class NetFrame:
 
         Raises
         ------
-        RoadsError
+        InputError
             If the projection is not one in metres that PROJ knows, the offset is not two numbers, or the anchor
             is out of range.
         """
@@ -73,7 +73,7 @@ class NetFrame:
             lon, lat = anchor or DEFAULT_ANCHOR
             if not (-180 <= lon <= 180 and -90 < lat < 90):
                 rule = "must be a longitude in [-180, 180] and a latitude in (-90, 90)"
-                raise RoadsError([f"anchor {rule}, got {anchor}"])
+                raise InputError([f"anchor {rule}, got {anchor}"])
             return cls(crs_about((lon, lat)), 0.0, 0.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pyproj warns of deprecated notations, which it still understands
@@ -81,14 +81,14 @@ class NetFrame:
                 crs = parsed_crs(projection)
             except CRSError:
                 fault = f"{what}: projParameter of location must be a projection that PROJ knows, got {projection!r}"
-                raise RoadsError([fault]) from None
+                raise InputError([fault]) from None
         faults = [f"{what}: projParameter of location: {fault}" for fault in crs_faults(crs)]
         written = location.get("netOffset", "0,0")
         offset = [_number(part) for part in written.split(",")]
         if len(offset) != 2 or not all(map(math.isfinite, offset)):
             faults.append(f"{what}: netOffset of location must be two numbers of metres, got {written!r}")
         if faults:
-            raise RoadsError(faults)
+            raise InputError(faults)
         code = crs.to_epsg()
         return cls(crs if code is None else pyproj.CRS.from_epsg(code), offset[0], offset[1])
 
@@ -129,10 +129,10 @@ def import_sumolib() -> Any:
 
     Raises
     ------
-    RoadsError
+    InputError
         If it is not installed.
     """
-    return import_extra("sumolib", needed="reading a SUMO network needs sumolib", extra="sumo", error=RoadsError)
+    return import_extra("sumolib", needed="reading a SUMO network needs sumolib", extra="sumo")
 
 
 def vehicle_classes() -> frozenset[str]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads.errors import RoadsError
 from simulator.roads.sumo.net_coordinates import import_sumolib
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class NetFile:
 
         Raises
         ------
-        RoadsError
+        InputError
             If it cannot be read, is not a SUMO network, or an element cannot be used.
         """
-        for name, attributes, line in elements_of(self._path, error=RoadsError):
+        for name, attributes, line in elements_of(self._path):
             self._line = line
             if attributes is None:
                 self._over(name)
@@ -117,7 +117,7 @@ class NetFile:
 
         Raises
         ------
-        RoadsError
+        InputError
             If an edge has no lanes or an end that is not a junction, or a lane has no length, speed or shape; with one
             fault for each.
         """
@@ -143,7 +143,7 @@ class NetFile:
                 if len(lane.getShape()) < 2 or not np.isfinite(lane.getShape()).all()
             ]
         if faults:
-            raise RoadsError(faults)
+            raise InputError(faults)
 
     def _once(self, seen: dict[str, int], kind: str, name: str) -> None:
         """Record the line in which a name is defined; raise if it was defined before."""
@@ -151,9 +151,9 @@ class NetFile:
             raise self._fault(f"{kind} {name!r} is defined twice, first in line {seen[name]}")
         seen[name] = self._line
 
-    def _fault(self, rule: str, value: str | None = None) -> RoadsError:
+    def _fault(self, rule: str, value: str | None = None) -> InputError:
         got = "" if value is None else f", got {value!r}"
-        return RoadsError([f"{self._path}: line {self._line}: {rule}{got}"])
+        return InputError([f"{self._path}: line {self._line}: {rule}{got}"])
 
 
 def read_net_file(path: Path) -> NetFile:
@@ -171,7 +171,7 @@ def read_net_file(path: Path) -> NetFile:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read, is not a SUMO network, or contains data that cannot be used; it names the line.
     """
     file = NetFile(path)

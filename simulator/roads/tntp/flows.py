@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.tntp.metadata import Faults, finite_number, lines_of, read_metadata, shown
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def read_flows(file: str | Path) -> pd.DataFrame:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file has no flow, a row does not have four fields, a node is not a whole number, or a volume or cost is
         not a finite number, 0 or more; it names file, line, rule and value.
     """
@@ -60,7 +60,7 @@ def read_flows(file: str | Path) -> pd.DataFrame:
             rows.append(row)
     faults.check()
     if not rows:
-        raise RoadsError([f"{name}: it holds no flow"])
+        raise InputError([f"{name}: it holds no flow"])
     table = pd.DataFrame(rows, columns=list(NAMES))
     return table.astype({"from": "int64", "to": "int64", "volume": "float64", "cost": "float64"})
 
@@ -70,7 +70,7 @@ def _after_metadata(file: str | Path) -> Iterator[Line]:
     lines = lines_of(file)
     first = next(lines, None)
     if first is None:
-        raise RoadsError([f"{file}: it is empty"])
+        raise InputError([f"{file}: it is empty"])
     if first.text.startswith("<"):
         if "END OF METADATA" not in first.text.upper():
             read_metadata(lines, file=str(file))

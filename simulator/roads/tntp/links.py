@@ -71,7 +71,7 @@ class TntpLinks:
 
         Raises
         ------
-        RoadsError
+        InputError
             If metadata are missing, a row does not have ten fields, a value is not a number, a node is out of range, a
             link leads from a node to itself, or the number of rows is not ``NUMBER OF LINKS``; it names file, line,
             rule and value.
@@ -224,7 +224,7 @@ class LinkNumbers:
 
         Raises
         ------
-        RoadsError
+        InputError
             If a number is too large or too small to be represented in the units of the schema.
         """
         with np.errstate(over="ignore"):  # numbers that overflow are reported as faults below

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simulator.files.compressed_io import JSON_TIMES, TABLE_TIMES, begin_of, opened, raw_lines
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,7 +72,7 @@ class Metadata:
 
         Raises
         ------
-        RoadsError
+        InputError
             If it is missing, not a whole number, or smaller than `at_least`.
         """
         line = self._line(name)
@@ -89,7 +89,7 @@ class Metadata:
 
         Raises
         ------
-        RoadsError
+        InputError
             If it is missing, or not a finite number, 0 or more.
         """
         line = self._line(name)
@@ -101,11 +101,11 @@ class Metadata:
     def _line(self, name: str) -> Line:
         if name not in self.values:
             known = ", ".join(f"<{other}>" for other in self.values) or "none"
-            raise RoadsError([f"{self.file}: <{name}> is missing; its metadata are {known}"])
+            raise InputError([f"{self.file}: <{name}> is missing; its metadata are {known}"])
         return self.values[name]
 
-    def _fault(self, name: str, rule: str, line: Line) -> RoadsError:
-        return RoadsError([f"{self.file}: line {line.number}: <{name}> must be {rule}, got {shown(line.text)}"])
+    def _fault(self, name: str, rule: str, line: Line) -> InputError:
+        return InputError([f"{self.file}: line {line.number}: <{name}> must be {rule}, got {shown(line.text)}"])
 
 
 def lines_of(file: str | Path) -> Iterator[Line]:
@@ -123,12 +123,12 @@ def lines_of(file: str | Path) -> Iterator[Line]:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read within the limits of `simulator.files.compressed_io`, or is not text.
     """
-    for number, raw in enumerate(raw_lines(Path(file), error=RoadsError, times=TABLE_TIMES), start=1):
+    for number, raw in enumerate(raw_lines(Path(file), times=TABLE_TIMES), start=1):
         if b"\0" in raw:
-            raise RoadsError([f"{file}: line {number}: must be text (UTF-8 or ASCII), got a zero byte"])
+            raise InputError([f"{file}: line {number}: must be text (UTF-8 or ASCII), got a zero byte"])
         # Names in comments may be in another encoding; the numbers, which alone are read, are ASCII in all of them.
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
         text = text.partition("~")[0] if not text.lstrip().startswith("<") else text
@@ -152,13 +152,13 @@ def json_of(file: str | Path) -> str | None:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read within the limits of `simulator.files.compressed_io`, or is not UTF-8.
     """
     path = Path(file)
     if not begin_of(path).removeprefix(codecs.BOM_UTF8).lstrip().startswith((b"{", b"[")):
         return None
-    with opened(path, error=RoadsError, times=JSON_TIMES) as stream:
+    with opened(path, times=JSON_TIMES) as stream:
         return stream.read().decode("utf-8-sig")
 
 
@@ -179,7 +179,7 @@ def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file is empty, the end of the metadata is missing, or a line among them has another form or repeats a
         name.
     """
@@ -188,17 +188,17 @@ def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
         tag = _TAG.match(line.text)
         if tag is None:
             rule = f"must have the form <NAME> value, as long as <{_END}> has not come"
-            raise RoadsError([f"{file}: line {line.number}: {rule}; got {shown(line.text)}"])
+            raise InputError([f"{file}: line {line.number}: {rule}; got {shown(line.text)}"])
         name, value = " ".join(tag[1].upper().split()), tag[2].strip()
         if name == _END:
             return Metadata(file, values)
         if name in values:
             rule = f"<{name}> must stand there once; line {values[name].number} has it too"
-            raise RoadsError([f"{file}: line {line.number}: {rule}"])
+            raise InputError([f"{file}: line {line.number}: {rule}"])
         values[name] = Line(line.number, value)
     if not values:
-        raise RoadsError([f"{file}: it is empty"])
-    raise RoadsError([f"{file}: <{_END}> is missing: the file ends within its metadata"])
+        raise InputError([f"{file}: it is empty"])
+    raise InputError([f"{file}: <{_END}> is missing: the file ends within its metadata"])
 
 
 def finite_number(text: str) -> float | None:
@@ -243,7 +243,7 @@ class Faults:
 
         Raises
         ------
-        RoadsError
+        InputError
             With all faults so far, as soon as there are 20: further faults are likely to be of the same kind.
         """
         self._said.append(f"{self.file}: {place}: {rule}")
@@ -256,8 +256,8 @@ class Faults:
 
         Raises
         ------
-        RoadsError
+        InputError
             If there are any.
         """
         if self._said:
-            raise RoadsError(self._said)
+            raise InputError(self._said)

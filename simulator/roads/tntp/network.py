@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.connectivity import largest_part_for_trips, lost_zones
-from simulator.roads.errors import RoadsError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import coordinates_swapped, length_doubts
 from simulator.roads.projection import WGS84, Projection
@@ -75,7 +75,7 @@ def read_tntp(
 
     Raises
     ------
-    RoadsError
+    InputError
         If arguments or files are faulty; it lists every fault with file, line, rule and value.
     """
     _check_arguments(
@@ -95,7 +95,7 @@ def read_tntp(
     length = links.columns["length"]
     if projection.source.is_geographic and coordinates_swapped(xy, from_row, to_row, length):
         rule = "longitude must come before latitude; the links' lengths fit far better with the two swapped"
-        raise RoadsError([f"{places.file}: {places.where(np.ones(len(places), dtype=np.bool_))}: {rule}"])
+        raise InputError([f"{places.file}: {places.where(np.ones(len(places), dtype=np.bool_))}: {rule}"])
     node_xy = projection.metres(xy)
     across = node_xy[to_row] - node_xy[from_row]
     straight_m = np.hypot(across[:, 0], across[:, 1])
@@ -138,7 +138,7 @@ def _check_arguments(**values: float) -> None:
         if not (value > 0 and math.isfinite(value))
     ]
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
 
 def _read_both(network: str | Path, nodes: str | Path) -> tuple[TntpLinks, TntpNodes]:
@@ -147,14 +147,14 @@ def _read_both(network: str | Path, nodes: str | Path) -> tuple[TntpLinks, TntpN
     links = places = None
     try:
         links = TntpLinks.from_file(network)
-    except RoadsError as error:
+    except InputError as error:
         faults += error.faults
     try:
         places = TntpNodes.from_file(nodes)
-    except RoadsError as error:
+    except InputError as error:
         faults += error.faults
     if links is None or places is None or faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
     return links, places
 
 
@@ -178,7 +178,7 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
         says = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
         faults.append(f"{places.file}: it holds {counted(len(places), 'node')}, and {says}; without a place: {shown}")
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
 
 
 def _graph(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.tntp.metadata import Faults, finite_number, json_of, lines_of, shown
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class TntpNodes:
 
         Raises
         ------
-        RoadsError
+        InputError
             If a row does not have three fields, a value is not a number, a node occurs twice, or there is no node; it
             names file, line or feature, rule and value.
         """
@@ -79,7 +79,7 @@ class TntpNodes:
             xy.append((x, y))
         faults.check()
         if not seen:
-            raise RoadsError([f"{name}: it holds no node"])
+            raise InputError([f"{name}: it holds no node"])
         return cls(name, list(seen.values()), np.fromiter(seen, np.int64, len(seen)), np.array(xy, dtype=np.float64))
 
     def where(self, chosen: NDArray[np.bool_]) -> str:
@@ -112,7 +112,7 @@ def _text(file: str | Path, faults: Faults) -> Iterator[_Row]:
     lines = lines_of(file)
     first = next(lines, None)
     if first is None:
-        raise RoadsError([f"{file}: it is empty"])
+        raise InputError([f"{file}: it is empty"])
     if not _HEADER.match(first.text):
         yield from _text_row(first, faults)
     for line in lines:
@@ -135,10 +135,10 @@ def _features(text: str, faults: Faults) -> Iterator[_Row]:
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise RoadsError([f"{faults.file}: cannot be read as GeoJSON: {error}"]) from None
+        raise InputError([f"{faults.file}: cannot be read as GeoJSON: {error}"]) from None
     features = read.get("features") if isinstance(read, dict) else read
     if not isinstance(features, list):
-        raise RoadsError([f'{faults.file}: GeoJSON must have a list of "features"'])
+        raise InputError([f'{faults.file}: GeoJSON must have a list of "features"'])
     for number, feature in enumerate(features, start=1):
         yield from _feature(f"feature {number}", feature, faults)
 

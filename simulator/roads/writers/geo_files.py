@@ -14,8 +14,8 @@ import pyogrio  # type: ignore[import-untyped]  # it has no types
 import shapely
 from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[import-untyped]  # it has no types
 
-from simulator.files.text_table import check_parquet
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
+from simulator.files.tables import check_parquet
 from simulator.roads.writers.layers import LINKS, NODES, Layers, crs_of_both, network_of
 from simulator.roads.writers.staging import write_file, write_folder
 
@@ -42,12 +42,12 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file exists and may not be replaced, it cannot be written, or an attribute cannot be stored as a column.
     """
     path = Path(path)
     if path.suffix.lower() != ".gpkg":
-        raise RoadsError([f"{path}: the name of a GeoPackage must end in .gpkg"])
+        raise InputError([f"{path}: the name of a GeoPackage must end in .gpkg"])
     layers = Layers.from_network(network)
 
     def fill(file: Path) -> None:
@@ -70,7 +70,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
         write_file(path, fill, overwrite=overwrite)
     except (DataSourceError, DataLayerError) as error:
         # SQLite's message repeats the statement that failed, and ends with the reason.
-        raise RoadsError([f"{path}: cannot be written: {str(error).rpartition('failed: ')[2]}"]) from error
+        raise InputError([f"{path}: cannot be written: {str(error).rpartition('failed: ')[2]}"]) from error
 
 
 def read_geopackage(path: str | Path) -> RoadNetwork:
@@ -89,12 +89,12 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the file cannot be read, or contains no road network; it names layer, row and rule.
     """
     path = Path(path)
     if not path.is_file():
-        raise RoadsError([f"{path}: no such file"])
+        raise InputError([f"{path}: no such file"])
     _check_kind(path)
     tables, systems = {}, []
     crs: object = None
@@ -108,7 +108,7 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
             geometry = meta["geometry_name"] or "wkb_geometry"
             lines = shapely.from_wkb([row.pop(geometry, None) for row in rows])
         except _UNREADABLE as error:
-            raise RoadsError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
+            raise InputError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
         tables[name] = (rows, list(lines))
         systems.append(meta.get("crs"))
         crs = crs or (info.get("dataset_metadata") or {}).get(_CRS)
@@ -118,16 +118,16 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
 
 
 def _check_kind(path: Path) -> None:
-    """Raise a `RoadsError` with a clear message if a file is not a GeoPackage."""
+    """Raise a `InputError` with a clear message if a file is not a GeoPackage."""
     try:
         with path.open("rb") as file:
             begins = file.read(len(_MAGIC))
     except OSError as error:
-        raise RoadsError([f"{path}: cannot be read: {error.strerror}"]) from error
+        raise InputError([f"{path}: cannot be read: {error.strerror}"]) from error
     if not begins:
-        raise RoadsError([f"{path}: it is empty"])
+        raise InputError([f"{path}: it is empty"])
     if begins != _MAGIC:
-        raise RoadsError([f"{path}: is no GeoPackage: it does not begin as an SQLite database does"])
+        raise InputError([f"{path}: is no GeoPackage: it does not begin as an SQLite database does"])
 
 
 _GEOPARQUET_UNREADABLE = (
@@ -155,7 +155,7 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
 
     Raises
     ------
-    RoadsError
+    InputError
         If the folder already contains files, it cannot be written to, or an attribute cannot be stored as a column.
     """
     layers = Layers.from_network(network)
@@ -184,7 +184,7 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
 
     Raises
     ------
-    RoadsError
+    InputError
         If a file cannot be read, or the files contain no road network; it names file, row and rule.
     """
     folder = Path(folder)
@@ -193,16 +193,16 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
     for name in (NODES, LINKS):
         file = folder / f"{name}.parquet"
         if not file.is_file():
-            raise RoadsError([f"{file}: no such file"])
+            raise InputError([f"{file}: no such file"])
         if file.stat().st_size == 0:
-            raise RoadsError([f"{file}: it is empty"])
+            raise InputError([f"{file}: it is empty"])
         try:
             tables[name], known = _read(file)
-        except RoadsError:
+        except InputError:
             raise
         except _GEOPARQUET_UNREADABLE as error:
             said = f"{type(error).__name__}: {error}"
-            raise RoadsError([f"{file}: cannot be read as GeoParquet ({said})"]) from error
+            raise InputError([f"{file}: cannot be read as GeoParquet ({said})"]) from error
         systems.append(known)
     files = (str(folder / f"{NODES}.parquet"), str(folder / f"{LINKS}.parquet"))
     crs = crs_of_both(systems[0], systems[1], files=files)
@@ -211,7 +211,7 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
 
 def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
     """Read rows, geometries and the coordinate system; a file that is not GeoParquet raises one of several errors."""
-    check_parquet(pq.ParquetFile(file), file, error=RoadsError)
+    check_parquet(pq.ParquetFile(file), file)
     table = pq.read_table(file)
     told = (table.schema.metadata or {}).get(b"geo")
     if told is None:

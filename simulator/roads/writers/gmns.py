@@ -49,7 +49,7 @@ def write_gmns(network: RoadNetwork, folder: str | Path, *, overwrite: bool = Fa
 
     Raises
     ------
-    RoadsError
+    InputError
         If the folder already contains files, it cannot be written to, or an attribute cannot be written.
     """
     nodes, links = _nodes(network), _links(network)

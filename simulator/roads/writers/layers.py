@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.node_ids import tupled
 from simulator.roads.projection import known_crs
@@ -46,7 +46,7 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
 
     Raises
     ------
-    RoadsError
+    InputError
         If an attribute has the name of a column of the table, names differ only in case, or a value cannot be written
         as JSON.
     """
@@ -62,7 +62,7 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
         if _text(name) and (name.lower() in reserved or lower.count(name.lower()) > 1 or name.lower().endswith(IN_JSON))
     ]
     if faults:
-        raise RoadsError(faults)
+        raise InputError(faults)
     columns = {}
     for name in names:
         values = [row.get(name) for row in rows]
@@ -93,7 +93,7 @@ def from_rows(rows: Sequence[dict[str, Any]], *, file: str) -> list[dict[str, An
 
     Raises
     ------
-    RoadsError
+    InputError
         If a column whose name ends in ``_json`` has a value that is not JSON; it names file and row.
     """
     read: list[dict[str, Any]] = []
@@ -108,7 +108,7 @@ def from_rows(rows: Sequence[dict[str, Any]], *, file: str) -> list[dict[str, An
             try:
                 data[name.removesuffix(IN_JSON)] = tupled(json.loads(value))
             except (TypeError, ValueError, RecursionError):
-                raise RoadsError([f"{file}: row {number}: {name} must be JSON, got {str(value)[:60]!r}"]) from None
+                raise InputError([f"{file}: row {number}: {name} must be JSON, got {str(value)[:60]!r}"]) from None
         read.append(data)
     return read
 
@@ -163,7 +163,7 @@ def in_json(value: object, name: str, what: str) -> str | None:
 
     Raises
     ------
-    RoadsError
+    InputError
         If the value cannot be written as JSON.
     """
     if value is None:
@@ -171,7 +171,7 @@ def in_json(value: object, name: str, what: str) -> str | None:
     try:
         return json.dumps(plain(value), default=_plainly)
     except (TypeError, ValueError) as error:
-        raise RoadsError([f"{what}s: attribute {name!r} cannot be written as JSON, got {value!r}"]) from error
+        raise InputError([f"{what}s: attribute {name!r} cannot be written as JSON, got {value!r}"]) from error
 
 
 NODE_COLUMNS = frozenset({"node", "x", "y", "geometry", "geom", "fid", "ogc_fid"})
@@ -211,7 +211,7 @@ class Layers:
 
         Raises
         ------
-        RoadsError
+        InputError
             If an attribute cannot be stored as a column.
         """
         graph = network.graph
@@ -269,16 +269,16 @@ def network_of(
 
     Raises
     ------
-    RoadsError
+    InputError
         If a column is missing, a node or a link occurs twice, or an end is not a node; or if the graph violates the
         schema. It names file, row and rule.
     """
     for rows, wanted, file in zip((nodes, links), _WANTED, files, strict=True):
         if not rows:
-            raise RoadsError([f"{file}: it holds no rows"])
+            raise InputError([f"{file}: it holds no rows"])
         absent = [name for name in wanted if name not in rows[0] and f"{name}_json" not in rows[0]]
         if absent:
-            raise RoadsError([f"{file}: no column {name!r}; its columns are {', '.join(rows[0])}" for name in absent])
+            raise InputError([f"{file}: no column {name!r}; its columns are {', '.join(rows[0])}" for name in absent])
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs)
     faults: list[str] = []
     places: dict[str, str] = {}
@@ -306,11 +306,11 @@ def network_of(
         edge = (start, end, graph.add_edge(start, end, key, **data))
         places[f"edge {edge!r}"] = f"{files[1]}: row {number}"
     if faults:
-        raise RoadsError(faults[:20])
+        raise InputError(faults[:20])
     try:
         return RoadNetwork.from_graph(graph)
-    except RoadsError as error:
-        raise RoadsError([f"{_place(fault, places, files[1])}: {fault}" for fault in error.faults[:20]]) from None
+    except InputError as error:
+        raise InputError([f"{_place(fault, places, files[1])}: {fault}" for fault in error.faults[:20]]) from None
 
 
 def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> object:
@@ -318,14 +318,14 @@ def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> obje
 
     Raises
     ------
-    RoadsError
+    InputError
         If the systems differ: nodes and shapes would not match.
     """
     if nodes is None or links is None:
         return links if nodes is None else nodes
     if known_crs(nodes, files[0]) != known_crs(links, files[1]):
         names = [known_crs(crs, file).name for crs, file in zip((nodes, links), files, strict=True)]
-        raise RoadsError([f"{files[1]}: crs must be that of {files[0]}, {names[0]!r}, got {names[1]!r}"])
+        raise InputError([f"{files[1]}: crs must be that of {files[0]}, {names[0]!r}, got {names[1]!r}"])
     return nodes
 
 

@@ -1,4 +1,4 @@
-"""Writing of files completely or not at all; failures are raised as `RoadsError`."""
+"""Writing of files completely or not at all; failures are raised as `InputError`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from simulator.files import atomic_write
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,13 +27,13 @@ def write_file(path: Path, fill: Callable[[Path], None], *, overwrite: bool) -> 
 
     Raises
     ------
-    RoadsError
+    InputError
         If the target exists and may not be replaced, or cannot be written.
     """
     if path.is_dir():
-        raise RoadsError([f"{path}: must be a file, and there is a folder"])
+        raise InputError([f"{path}: must be a file, and there is a folder"])
     if path.exists() and not overwrite:
-        raise RoadsError([f"{path}: there is a file already; overwrite it (--overwrite), or name another"])
+        raise InputError([f"{path}: there is a file already; overwrite it (--overwrite), or name another"])
     with _reported(path):
         atomic_write.write_file(path, fill, overwrite=overwrite)
 
@@ -55,13 +55,13 @@ def write_folder(folder: Path, fill: Callable[[Path], None], *, overwrite: bool)
 
     Raises
     ------
-    RoadsError
+    InputError
         If the target exists and may not be replaced, or cannot be written.
     """
     if folder.exists() and not folder.is_dir():
-        raise RoadsError([f"{folder}: must be a folder, and there is a file"])
+        raise InputError([f"{folder}: must be a folder, and there is a file"])
     if folder.is_dir() and any(folder.iterdir()) and not overwrite:
-        raise RoadsError([f"{folder}: this folder holds files already; overwrite them (--overwrite), or name another"])
+        raise InputError([f"{folder}: this folder holds files already; overwrite them (--overwrite), or name another"])
     with _reported(folder), atomic_write.staging_directory(folder) as staging:
         fill(staging)
         if overwrite and folder.exists():
@@ -73,14 +73,14 @@ def write_folder(folder: Path, fill: Callable[[Path], None], *, overwrite: bool)
 
 @contextmanager
 def _reported(path: Path) -> Iterator[None]:
-    """Convert an error of the file system to a `RoadsError`.
+    """Convert an error of the file system to a `InputError`.
 
     Raises
     ------
-    RoadsError
+    InputError
         With the path that cannot be written and the reason.
     """
     try:
         yield
     except OSError as error:
-        raise RoadsError([f"{path}: cannot be written: {error.strerror or error}"]) from error
+        raise InputError([f"{path}: cannot be written: {error.strerror or error}"]) from error

@@ -41,7 +41,7 @@ def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: boo
 
     Raises
     ------
-    RoadsError
+    InputError
         If the folder already contains files, or cannot be written to.
     """
     ids = dict(zip(network.node_names, _ids(network.node_names), strict=True))

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import Element, elements_of
 from simulator.roads.network import RoadNetwork
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, too_many
@@ -86,7 +86,7 @@ class Courses:
 
         Raises
         ------
-        TrafficError
+        InputError
             If it has no edge.
         """
         known = self._known.get((edges, given))
@@ -94,7 +94,7 @@ class Courses:
             return known
         ids = tuple(edges.split()) if isinstance(edges, str) else edges
         if not ids:
-            raise TrafficError([f"{where}: a route must have at least one edge"])
+            raise InputError([f"{where}: a route must have at least one edge"])
         self._known[edges, given] = self.add(Course(ids, given, where))
         return len(self._all) - 1
 
@@ -114,11 +114,11 @@ class Courses:
 
         Raises
         ------
-        TrafficError
+        InputError
             If another course has this name.
         """
         if name in self._named:
-            raise TrafficError([f"{where}: another route has the id {name!r}"])
+            raise InputError([f"{where}: another route has the id {name!r}"])
         self._named[name] = number
 
     def of(self, numbers: IntArray, *, rng: np.random.Generator) -> tuple[list[Course], IntArray]:
@@ -138,7 +138,7 @@ class Courses:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a name is not defined, or names refer to one another in a circle.
         """
         ends = numbers.copy()
@@ -154,12 +154,12 @@ class Courses:
                 these = ends == number
                 ends[these] = self._one_step(self._all[number], int(these.sum()), rng)
         first = self._all[open_ones[0]]
-        raise TrafficError([f"{first.where}: distributions of routes must not refer to one another in a circle"])
+        raise InputError([f"{first.where}: distributions of routes must not refer to one another in a circle"])
 
     def _one_step(self, course: Course | Choice | Named, vehicles: int, rng: np.random.Generator) -> IntArray:
         if isinstance(course, Named):
             if course.name not in self._named:
-                raise TrafficError([f"{course.where}: there is no route with the id {course.name!r}"])
+                raise InputError([f"{course.where}: there is no route with the id {course.name!r}"])
             return np.full(vehicles, self._named[course.name], dtype=np.int32)
         if isinstance(course, Choice):
             share = np.array(course.weights) / sum(course.weights)
@@ -215,7 +215,7 @@ class CourseLinks:
 
         Raises
         ------
-        TrafficError
+        InputError
             If the network's edges carry no SUMO ids.
         """
         link_of = sumo_link_ids(network)
@@ -266,7 +266,7 @@ def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
 
     Raises
     ------
-    TrafficError
+    InputError
         If no edge of the graph carries ``sumo_edge``: the roads did not come from a SUMO network.
     """
     known = {
@@ -275,7 +275,7 @@ def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
         if data.get("sumo_edge") is not None
     }
     if not known:
-        raise TrafficError(["SUMO routes need roads read from SUMO's network: these links have no SUMO edges"])
+        raise InputError(["SUMO routes need roads read from SUMO's network: these links have no SUMO edges"])
     return known
 
 
@@ -397,7 +397,7 @@ class SumoFlow:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a time or rate is not a number or out of range, if there is more than one rate, or if a flow without a
             rate lacks a number of vehicles or an end.
         """
@@ -405,16 +405,16 @@ class SumoFlow:
         end = _read(attributes, "end", math.inf, where, at_least=0.0)
         count = _read(attributes, "number", math.inf, where, at_least=0.0)
         if math.isfinite(count) and not count.is_integer():
-            raise TrafficError([f"{where}: number must be whole, got {attributes['number']!r}"])
+            raise InputError([f"{where}: number must be whole, got {attributes['number']!r}"])
         if end < begin:
-            raise TrafficError([f"{where}: end must not be before begin = {begin:g}, got {attributes['end']!r}"])
+            raise InputError([f"{where}: end must not be before begin = {begin:g}, got {attributes['end']!r}"])
         rates = [key for key in _RATES if key in attributes]
         if len(rates) > 1:
-            raise TrafficError([f"{where}: a flow must have one of {', '.join(_RATES)}, got {' and '.join(rates)}"])
+            raise InputError([f"{where}: a flow must have one of {', '.join(_RATES)}, got {' and '.join(rates)}"])
         if not rates:
             if not (math.isfinite(count) and math.isfinite(end)):
                 rule = f"a flow must have one of {', '.join(_RATES)}, or number and end"
-                raise TrafficError([f"{where}: {rule}, got {', '.join(attributes) or 'nothing'}"])
+                raise InputError([f"{where}: {rule}, got {', '.join(attributes) or 'nothing'}"])
             return cls(name, course, begin, end, count, "even", 0.0, where)
         kind, rate = _rate(rates[0], attributes[rates[0]].strip(), where)
         return cls(name, course, begin, end, count, kind, rate, where)
@@ -431,12 +431,12 @@ class SumoFlow:
 
         Raises
         ------
-        TrafficError
+        InputError
             If neither the flow nor the run has an end, or the flow has too many vehicles.
         """
         end = min(self.end_s, end_s)
         if not math.isfinite(end) and not (self.kind == "period" and math.isfinite(self.count)):
-            raise TrafficError([f"{self.where}: a flow without an end needs a run that ends"])
+            raise InputError([f"{self.where}: a flow without an end needs a run that ends"])
         stretch = max(0.0, end - self.begin_s)
         expected = {
             "even": self.count,
@@ -447,7 +447,7 @@ class SumoFlow:
             "probability": min(self.count, stretch),
         }[self.kind]
         if fault := too_many(expected):
-            raise TrafficError([f"{self.where}: {fault}"])
+            raise InputError([f"{self.where}: {fault}"])
         if self.kind == "even":
             whole = np.arange(int(self.count), dtype=np.float64)
             leave = self.begin_s + whole * ((self.end_s - self.begin_s) / max(self.count, 1.0))
@@ -468,7 +468,7 @@ def _read(attributes: Mapping[str, str], key: str, default: float, where: str, *
         return default
     value = seconds(attributes[key]) if key in {"begin", "end"} else number(attributes[key])
     if value is None or value < at_least:
-        raise TrafficError([f"{where}: {key} must be a number, {at_least:g} or more, got {attributes[key]!r}"])
+        raise InputError([f"{where}: {key} must be a number, {at_least:g} or more, got {attributes[key]!r}"])
     return value
 
 
@@ -479,7 +479,7 @@ def _rate(key: str, text: str, where: str) -> tuple[str, float]:
     most = 1.0 if key == "probability" else math.inf
     if value is None or not 0 < value <= most:
         within = "from above 0 to 1" if key == "probability" else "above 0"
-        raise TrafficError([f"{where}: {key} must be a number {within}, got {text!r}"])
+        raise InputError([f"{where}: {key} must be a number {within}, got {text!r}"])
     if poisson:
         return "poisson", value
     if key in {"vehsPerHour", "perHour"}:
@@ -535,7 +535,7 @@ class SumoFile:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a file cannot be read, is not a route file, uses an id twice, or has an invalid time or route.
         """
         held = cls()
@@ -559,14 +559,14 @@ class _Reading:
 
     def run(self) -> None:
         empty = True
-        for element in elements_of(self._file, error=TrafficError):
+        for element in elements_of(self._file):
             if element.attributes is None:
                 self._open.pop()
                 self._end(element)
                 continue
             if empty and element.name not in _ROOTS:
                 rule = f"the outermost element must be one of {', '.join(_ROOTS)}"
-                raise TrafficError([f"{self._at(element)}: {rule}, got {element.name!r}"])
+                raise InputError([f"{self._at(element)}: {rule}, got {element.name!r}"])
             empty = False
             self._begin(element, element.attributes)
             self._open.append(element.name)
@@ -597,7 +597,7 @@ class _Reading:
         if "edges" not in attributes and "refId" in attributes:
             course = self._held.courses.refer(attributes["refId"], where=where)
         elif "edges" not in attributes:
-            raise TrafficError([f"{where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
+            raise InputError([f"{where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
         else:
             course = self._held.courses.number(attributes["edges"], given=True, where=where)
         if self._options is not None:
@@ -613,7 +613,7 @@ class _Reading:
         weights = attributes.get("probabilities", "").split() or ["1"] * len(names)
         where = self._at(element)
         if len(weights) != len(names):
-            raise TrafficError([f"{where}: probabilities must be as many as routes, {len(names)}, got {len(weights)}"])
+            raise InputError([f"{where}: probabilities must be as many as routes, {len(names)}, got {len(weights)}"])
         if self._options is not None:
             for name, weight in zip(names, weights, strict=True):
                 self._options.append((self._held.courses.refer(name, where=where), self._weight(weight, where)))
@@ -621,7 +621,7 @@ class _Reading:
     def _weight(self, text: str, where: str) -> float:
         weight = number(text)
         if weight is None or weight < 0:
-            raise TrafficError([f"{where}: probability must be a number, 0 or more, got {text!r}"])
+            raise InputError([f"{where}: probability must be a number, 0 or more, got {text!r}"])
         return weight
 
     def _end(self, element: Element) -> None:
@@ -640,7 +640,7 @@ class _Reading:
         where, attributes = self._at(holder), holder.attributes or {}
         self._holder = self._options = None
         if not options or sum(weight for _, weight in options) <= 0:
-            raise TrafficError([f"{where}: a distribution must have a route with a probability above 0"])
+            raise InputError([f"{where}: a distribution must have a route with a probability above 0"])
         last = attributes.get("last")
         if self._vehicle is not None and last is not None and last.isdecimal() and int(last) < len(options):
             self._course = options[int(last)][0]  # a router's alternatives: use the one it chose
@@ -657,9 +657,9 @@ class _Reading:
         where, kind = self._at(element), element.name
         name = attributes.get("id")
         if not name:
-            raise TrafficError([f"{where}: a {kind} must have an id"])
+            raise InputError([f"{where}: a {kind} must have an id"])
         if name in self._known:
-            raise TrafficError([f"{where}: {kind} {name!r}: another vehicle, trip or flow has this id"])
+            raise InputError([f"{where}: {kind} {name!r}: another vehicle, trip or flow has this id"])
         self._known.add(name)
         course = self._course_of(attributes, f"{where}: {kind} {name!r}")
         if course is None:
@@ -676,7 +676,7 @@ class _Reading:
             return
         leaves = _AT_THE_BEGIN if depart == "begin" else seconds(depart)
         if leaves is None or (leaves < 0 and depart != "begin"):
-            raise TrafficError([f"{where}: {kind} {name!r}: depart must be seconds, 0 or more, got {depart!r}"])
+            raise InputError([f"{where}: {kind} {name!r}: depart must be seconds, 0 or more, got {depart!r}"])
         self._held.ids.append(name)
         self._held.depart_s.append(leaves)
         self._held.course.append(course)
@@ -693,4 +693,4 @@ class _Reading:
             if key in attributes:
                 self._held.unhandled[f"goes between {words}"] += 1
                 return None
-        raise TrafficError([f"{where} must have a route, or from and to"])
+        raise InputError([f"{where} must have a route, or from and to"])

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import Course, CourseLinks, SumoFile
 from simulator.traffic.demand.trip_sampling import whole_vehicles
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, too_many
@@ -90,7 +90,7 @@ def read_sumo_routes(
 
     Raises
     ------
-    TrafficError
+    InputError
         If a file cannot be used, the roads carry no SUMO edges, or no vehicle is left.
     """
     listed = list(files)
@@ -103,19 +103,19 @@ def read_sumo_routes(
     named = ", ".join(str(file) for file in listed)
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
     if not fits.any():
-        raise TrafficError([f"{named}: no vehicle of {len(ids):,} can be driven on these roads", *notes])
+        raise InputError([f"{named}: no vehicle of {len(ids):,} can be driven on these roads", *notes])
     order = np.flatnonzero(fits)[np.argsort(depart_s[fits], kind="stable")]
     copies = whole_vehicles(
         np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng
     )
     if not copies.any():
-        raise TrafficError([f"{named}: a share of {share:g} of {counted(len(order), 'vehicle')} leaves none"])
+        raise InputError([f"{named}: a share of {share:g} of {counted(len(order), 'vehicle')} leaves none"])
     if fault := too_many(int(copies.sum()), nodes=len(network.node_names)):
-        raise TrafficError([f"{named}: share × vehicles: {fault}"])
+        raise InputError([f"{named}: share × vehicles: {fault}"])
     chosen = np.repeat(order, copies)
     ticks = np.floor((depart_s[chosen] - begin_s) / clock.step_s)
     if ticks[-1] > np.iinfo(np.int32).max:
-        raise TrafficError([f"{named}: departures must be before tick 2³¹, got second {depart_s[chosen[-1]]:g}"])
+        raise InputError([f"{named}: departures must be before tick 2³¹, got second {depart_s[chosen[-1]]:g}"])
     tick = ticks.astype(np.int32)
     routes = ways.routes_of(course[chosen])
     links = network.links
@@ -137,7 +137,7 @@ def _all_vehicles(
         departures.append(of_flow)
         courses.append(np.full(len(of_flow), flow.course, dtype=np.int32))
         if fault := too_many(len(ids)):
-            raise TrafficError([f"{flow.where}: {fault}"])
+            raise InputError([f"{flow.where}: {fault}"])
     return ids, np.concatenate(departures), np.concatenate(courses)
 
 

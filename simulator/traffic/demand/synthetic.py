@@ -11,11 +11,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
+from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.links import Links
-from simulator.roads.table import Table, column_names
 from simulator.traffic.clock import Clock
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
@@ -95,19 +94,16 @@ def read_profile(file: str | Path) -> tuple[Interval, ...]:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file cannot be read or lacks a column, or a row has an invalid hour or number, or overlaps another row.
     """
     path = Path(file)
-    try:
-        header = {name.strip().lower(): name for name in reversed(column_names(path))}
-        by_hour = "hour" in header or not {"from_s", "to_s"} <= header.keys()
-        share = next((name for name in _SHARES if name in header), "share")
-        columns = {name: header.get(name, name) for name in (("hour",) if by_hour else ("from_s", "to_s"))}
-        columns["share"] = header.get(share, share)
-        return _checked(Table.from_file(path, columns=columns, ids=()), by_hour=by_hour)
-    except RoadsError as error:
-        raise TrafficError(error.faults) from error
+    found = find_columns(
+        column_names(path), {"hour": ("hour",), "from_s": ("from_s",), "to_s": ("to_s",), "share": _SHARES}
+    )
+    by_hour = "hour" in found or not {"from_s", "to_s"} <= found.keys()
+    columns = {name: found.get(name, name) for name in (*(("hour",) if by_hour else ("from_s", "to_s")), "share")}
+    return _checked(Table.from_file(path, columns=columns, text=()), by_hour=by_hour)
 
 
 def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
@@ -124,16 +120,16 @@ def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
         faults += table.faults("from_s", ~(np.isfinite(from_s) & (from_s >= 0)), "a finite number, 0 or more")
         faults += table.faults("to_s", ~(np.isfinite(to_s) & (to_s > from_s)), "a finite number above from_s")
     if faults:
-        raise TrafficError(faults)
+        raise InputError(faults)
     order = np.argsort(from_s, kind="stable")
     again = np.zeros(len(table), dtype=np.bool_)
     again[order[1:]] = from_s[order[1:]] < np.maximum.accumulate(to_s[order])[:-1]
     if again.any():
-        raise TrafficError(table.faults(last, again, "of a time that no other row has"))
+        raise InputError(table.faults(last, again, "of a time that no other row has"))
     with np.errstate(over="ignore"):
         total = float(share.sum())
     if not 0 < total < np.inf:
-        raise TrafficError([f"{table.file}: shares must sum to more than 0, and to a finite number, got {total:g}"])
+        raise InputError([f"{table.file}: shares must sum to more than 0, and to a finite number, got {total:g}"])
     return tuple(
         Interval(float(from_s[row]), float(to_s[row]), float(share[row]) / total)
         for row in order.tolist()

@@ -13,13 +13,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.compressed_io import begin_of
-from simulator.roads.errors import RoadsError
+from simulator.files.errors import InputError
+from simulator.files.tables import Table, column_names
 from simulator.roads.node_ids import node_ids
-from simulator.roads.table import Table, column_names
 from simulator.roads.tntp.metadata import Line, finite_number, lines_of, read_metadata, shown
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
-from simulator.traffic.errors import TrafficError
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "origin": (
@@ -99,16 +98,13 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file cannot be read or lacks a column, or a row has no origin or destination, an invalid or negative
         number of trips, or an invalid time.
     """
     path = Path(file)
-    try:
-        found = columns_of(path, columns or {})
-        return _checked(Table.from_file(path, columns=found, ids=("origin", "destination")))
-    except RoadsError as error:
-        raise TrafficError(error.faults) from error
+    found = columns_of(path, columns or {})
+    return _checked(Table.from_file(path, columns=found, text=("origin", "destination")))
 
 
 def _checked(table: Table) -> TripTable:
@@ -129,7 +125,7 @@ def _checked(table: Table) -> TripTable:
                 faults.append(f"{table.file}: its trips must sum to a finite number")
     from_s, to_s = _times(table, faults)
     if faults:
-        raise TrafficError(faults)
+        raise InputError(faults)
     (origin, origins), (destination, destinations) = ends
     places = list(dict.fromkeys(known for known in [*origins, *destinations] if known is not None))
     at = {place: number for number, place in enumerate(places)}
@@ -155,7 +151,7 @@ def _checked(table: Table) -> TripTable:
     )
     read = set(table.columns.values())
     # pandas gives this name to a nameless column, such as one created by a comma at the end of each line.
-    unread = [str(name) for name in table.frame.columns if name not in read and not str(name).startswith("Unnamed: ")]
+    unread = [str(name) for name in table.names if name not in read and not str(name).startswith("Unnamed: ")]
     if unread:
         more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
         built.notes.append(f"{built.title}: columns not read: {', '.join(map(repr, unread[:SHOWN]))}{more}")
@@ -239,13 +235,10 @@ def read_tntp_trips(file: str | Path) -> TripTable:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file does not have this form, a number is invalid or negative, or the sum differs from the declared one.
     """
-    try:
-        return _Reading(str(file)).run()
-    except RoadsError as error:
-        raise TrafficError(error.faults) from error
+    return _Reading(str(file)).run()
 
 
 class _Reading:
@@ -280,12 +273,12 @@ class _Reading:
             if len(self._faults) >= SHOWN:
                 break
         if self._faults:
-            raise TrafficError(self._faults)
+            raise InputError(self._faults)
         if declared is None and last is not None and ":" in last.text.rpartition(";")[2]:
             rule = "the last pair of the file must be ended by a semicolon, or it may be cut off"
-            raise TrafficError([f"{self._at(last)}: {rule}; got {shown(last.text.rpartition(';')[2].strip())}"])
+            raise InputError([f"{self._at(last)}: {rule}; got {shown(last.text.rpartition(';')[2].strip())}"])
         if not blocks:
-            raise TrafficError([f"{self._file}: it holds no trips: no line begins with Origin"])
+            raise InputError([f"{self._file}: it holds no trips: no line begins with Origin"])
         if declared is not None:
             self._check_total(declared)
         return self._table()
@@ -331,7 +324,7 @@ class _Reading:
         total = math.fsum(self._trips)
         if abs(total - declared) > _SIGMAS * math.sqrt(self._variance) + 1e-9 * max(total, declared):
             rule = f"<{_TOTAL}> must be the sum of the trips, {total:,.10g}, within rounding"
-            raise TrafficError([f"{self._file}: {rule}; got {declared:,.10g}"])
+            raise InputError([f"{self._file}: {rule}; got {declared:,.10g}"])
 
     def _table(self) -> TripTable:
         ends = np.array([self._origin, self._destination], dtype=np.int64).reshape(2, -1)
@@ -379,17 +372,17 @@ def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file has none of these formats, or cannot be used.
     """
     if file.name.lower().endswith(_TABLES):
         return read_od_table(file, columns=columns)
     if columns:
-        raise TrafficError([f"{file}: trip_columns go with a table in CSV or Parquet, which this is not"])
+        raise InputError([f"{file}: trip_columns go with a table in CSV or Parquet, which this is not"])
     begin = _begin(file)
     if begin and not begin.startswith((b"<", b"~")):
         rule = "must be a table (.csv, .csv.gz, .parquet), SUMO routes (XML) or a TNTP trip table, which begins with <"
-        raise TrafficError([f"{file}: {rule}; got {begin[:20].decode(errors='replace')!r}"])
+        raise InputError([f"{file}: {rule}; got {begin[:20].decode(errors='replace')!r}"])
     return read_tntp_trips(file)
 
 

@@ -6,12 +6,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand, Departures, draw_departures
 from simulator.traffic.demand.trip_table import SHOWN, TripTable, Zones, capped
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips, too_many
 
@@ -132,7 +132,7 @@ def draw_table_trips(
 
     Raises
     ------
-    TrafficError
+    InputError
         If trips lead between places that do not exist or that no path joins, unless those are to be left out, with
         file and row; or if no vehicle is left.
     """
@@ -185,14 +185,14 @@ def _placed(
         left_out.append((f"no path leads from one {zones.kind} to the other", apart))
     if faults and taking.undrivable == "refuse":
         faults[-1] += '; undrivable = "leave_out" leaves such trips out and counts them'
-        raise TrafficError(faults)
+        raise InputError(faults)
     for words, which in [*left_out, (f"they begin and end in one {zones.kind}", within)]:
         if which.any():
             trips, pairs = counted(float(table.trips[which].sum()), "trip"), counted(int(which.sum()), "pair")
             notes.append(f"{table.title}: {trips} ({pairs}) not driven: {words}")
     if not joined.any():
         trips = counted(table.total, "trip")
-        raise TrafficError([f"{table.file}: of {trips}, none can be driven on these roads", *notes])
+        raise InputError([f"{table.file}: of {trips}, none can be driven on these roads", *notes])
     return table.kept(joined), zones, origin[joined], destination[joined]
 
 
@@ -248,15 +248,15 @@ def _departing(table: TripTable) -> str:
 def _whole(table: TripTable, trips: FloatArray, taking: SamplingOptions, *, rng: np.random.Generator) -> LongArray:
     total = float(trips.sum())
     if total <= 0:
-        raise TrafficError([f"{table.file}: no trip departs within the run, {_span(taking)}{_departing(table)}"])
+        raise InputError([f"{table.file}: no trip departs within the run, {_span(taking)}{_departing(table)}"])
     if taking.vehicles is not None:
         return whole_vehicles(trips, total=taking.vehicles, rng=rng)
     if fault := too_many(total * taking.share):
-        raise TrafficError([f"{table.file}: share × trips: {fault}"])
+        raise InputError([f"{table.file}: share × trips: {fault}"])
     number = whole_vehicles(trips * taking.share, rng=rng)
     if not number.any():
         trips_in_all = counted(total, "trip")
-        raise TrafficError([f"{table.file}: a share of {taking.share:g} of {trips_in_all} leaves no vehicle"])
+        raise InputError([f"{table.file}: a share of {taking.share:g} of {trips_in_all} leaves no vehicle"])
     return number
 
 

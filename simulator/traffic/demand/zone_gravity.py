@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.errors import InputError
 from simulator.files.memory import shortage
 from simulator.files.messages import counted
-from simulator.roads.errors import RoadsError
+from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import RoadNetwork
 from simulator.roads.node_ids import node_ids
-from simulator.roads.table import Table, column_names
 from simulator.traffic.demand.trip_table import TripTable, Zones, capped
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 
 FloatArray = npt.NDArray[np.float64]
@@ -56,19 +55,13 @@ class ZoneMasses:
 
         Raises
         ------
-        TrafficError
+        InputError
             If the file cannot be read or lacks a column, or a row has no zone, the zone of another row, or invalid
             numbers of trips.
         """
         path = Path(file)
-        try:
-            header = {name.strip().lower(): name for name in reversed(column_names(path))}
-            columns = {
-                ours: next((header[name] for name in known if name in header), ours) for ours, known in _NAMES.items()
-            }
-            table = Table.from_file(path, columns=columns, ids=("zone",))
-        except RoadsError as error:
-            raise TrafficError(error.faults) from error
+        found = find_columns(column_names(path), _NAMES)
+        table = Table.from_file(path, columns={name: found.get(name, name) for name in _NAMES}, text=("zone",))
         names = node_ids(table.values("zone"))
         absent = np.array([name is None for name in names])
         faults = table.faults("zone", absent, "the identifier of a zone")
@@ -85,7 +78,7 @@ class ZoneMasses:
         if said := shortage(_PAIR_NBYTES * len(table) ** 2, to=f"join each of {len(table):,} zones to each"):
             faults.append(f"{file}: {said}")
         if faults:
-            raise TrafficError(faults)
+            raise InputError(faults)
         return cls(str(file), [str(name) for name in names], masses["production"], masses["attraction"])
 
 
@@ -122,7 +115,7 @@ def gravity_table(
 
     Raises
     ------
-    TrafficError
+    InputError
         If a zone does not exist in the network, if a zone that produces (or attracts) trips cannot reach (or be reached
         from) any other, or if no distribution of trips has both sums.
 
@@ -136,7 +129,7 @@ def gravity_table(
     if np.any(number < 0):
         lost = [masses.names[row] for row in np.flatnonzero(number < 0).tolist()]
         words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
-        raise TrafficError(capped([f"{masses.file}: zone {name!r} {words}" for name in lost]))
+        raise InputError(capped([f"{masses.file}: zone {name!r} {words}" for name in lost]))
     times = zones.mean_times(number, paths)
     np.fill_diagonal(times, np.inf)
     notes = []
@@ -182,7 +175,7 @@ def _check_elsewhere(masses: ZoneMasses, attraction: FloatArray) -> None:
             f"attracts {attraction[row]:,.10g} of {counted(total, 'trip')}, and {words}"
             for row in large
         ]
-        raise TrafficError(capped(faults))
+        raise InputError(capped(faults))
 
 
 def _deterrence(times: FloatArray, masses: ZoneMasses, attraction: FloatArray, *, scale_s: float) -> FloatArray:
@@ -199,7 +192,7 @@ def _deterrence(times: FloatArray, masses: ZoneMasses, attraction: FloatArray, *
         for row in np.flatnonzero(bad).tolist()
     ]
     if faults:
-        raise TrafficError(capped(faults))
+        raise InputError(capped(faults))
     # Times are relative to the nearest zone of each row, so that a small scale cannot underflow a whole row to 0.
     relative = times - np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
     return np.exp(-relative / scale_s) * attraction
@@ -222,7 +215,7 @@ def _balanced(weights: FloatArray, masses: ZoneMasses, attraction: FloatArray) -
         f"{masses.names[worst]} produces {produced} and comes to {trips[worst].sum():,.10g}; "
         'take a larger gravity_scale_s, or gravity_constraint = "singly"'
     )
-    raise TrafficError([fault])
+    raise InputError([fault])
 
 
 def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:

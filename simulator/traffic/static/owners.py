@@ -14,10 +14,10 @@ import pandas as pd
 import pyproj
 import simpy
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import FileFormat, OwnerRows, counts_of, expanded, without_duplicates
 from simulator.traffic.static.sites import SiteRows, Sites
 from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
@@ -60,7 +60,7 @@ class Moments:
 
         Raises
         ------
-        TrafficError
+        InputError
             If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
         """
         if not rows.has("time"):
@@ -68,17 +68,17 @@ class Moments:
         at_s, wrong, numeric, naive = _seconds(rows, unit_s)
         if wrong.any():
             rule = "must be a number, as the others are" if numeric else "must be a date and time, as ISO 8601 has them"
-            raise TrafficError([rows.fault("time", wrong, rule)])
+            raise InputError([rows.fault("time", wrong, rule)])
         known = np.isfinite(at_s)
         notes = [f"{rows.file}: {NAIVE}"] if naive else []
         if not known.all():
             untimed = counted(int((~known).sum()), "row")
             notes.append(f"{rows.file}: left out {untimed} without a time: {rows.words(~known)}")
         if not known.any():
-            raise TrafficError([f"{rows.file}: no row is left: none that counts has a time"])
+            raise InputError([f"{rows.file}: no row is left: none that counts has a time"])
         zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
         if naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
-            raise TrafficError([f"{rows.file}: its times name no time zone, so start must name none, got {start!r}"])
+            raise InputError([f"{rows.file}: its times name no time zone, so start must name none, got {start!r}"])
         with np.errstate(invalid="ignore"):
             at_s = at_s - zero
             gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
@@ -87,7 +87,7 @@ class Moments:
             notes.append(f"{rows.file}: left out {over} whose time is over before the run starts")
         keep = known & ~gone
         if not keep.any():
-            raise TrafficError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])
+            raise InputError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])
         return cls(at_s, keep, tuple(notes))
 
 
@@ -96,7 +96,7 @@ def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], n
 
     Raises
     ------
-    TrafficError
+    InputError
         If some rows name a time zone and others do not.
     """
     column = rows.frame["time"]
@@ -109,7 +109,7 @@ def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], n
     text = rows.texts("time")
     read = Times.from_text(text)
     if read.without_zone.any():
-        raise TrafficError([rows.fault("time", read.without_zone, MIXED_ZONES)])
+        raise InputError([rows.fault("time", read.without_zone, MIXED_ZONES)])
     return read.seconds, np.isnan(read.seconds) & text.notna().to_numpy(dtype=bool), False, read.naive
 
 
@@ -118,11 +118,11 @@ def _start(start: str | float, unit_s: float, *, numeric: bool, file: str) -> fl
         try:
             return float(start) * unit_s
         except ValueError:
-            raise TrafficError([f"{file}: its times are numbers, so start must be one, got {start!r}"]) from None
+            raise InputError([f"{file}: its times are numbers, so start must be one, got {start!r}"]) from None
     moment = moment_of(start) if isinstance(start, str) else None
     if moment is None:
         words = f"its times are dates, so start must be one, as ISO 8601 has them, got {start!r}"
-        raise TrafficError([f"{file}: {words}"])
+        raise InputError([f"{file}: {words}"])
     return moment
 
 
@@ -210,7 +210,7 @@ class Owners:
 
         Raises
         ------
-        TrafficError
+        InputError
             For any fault in the file, with file, row, rule and value.
         """
         rows = OwnerRows.from_file(file, columns=reading.columns, format_=reading.format)
@@ -239,7 +239,7 @@ class Owners:
             site = np.repeat(site, number)
             arrive_s = None if arrive_s is None else np.repeat(arrive_s, number)
         if not len(site):
-            raise TrafficError([f"{file}: it holds no data owner: every count is 0"])
+            raise InputError([f"{file}: it holds no data owner: every count is 0"])
         if arrive_s is None:
             return cls(placed.sites, site, remarks=tuple(notes))
         order = np.argsort(arrive_s, kind="stable")
@@ -276,7 +276,7 @@ def _last_of_each(rows: OwnerRows, arrive_s: FloatArray | None, keep: npt.NDArra
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
     owner = rows.texts("owner")
     if owner.isna()[keep].any():
-        raise TrafficError([rows.fault("owner", owner.isna().to_numpy(dtype=bool) & keep, "must say who it is")])
+        raise InputError([rows.fault("owner", owner.isna().to_numpy(dtype=bool) & keep, "must say who it is")])
     code = owner.astype("category").cat.codes.to_numpy()
     place = np.flatnonzero(keep)
     time = np.zeros(len(place)) if arrive_s is None else arrive_s[place]

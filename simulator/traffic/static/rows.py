@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted, numbers_in_words
 from simulator.files.text_table import numbers_in, read_frame
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.trips import too_many
 
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
@@ -78,7 +78,7 @@ class OwnerRows:
 
         Raises
         ------
-        TrafficError
+        InputError
             If the file cannot be read, lacks a column, or holds no row to use.
         """
         filters: dict[str | int, tuple[Any, ...]] = {
@@ -86,18 +86,16 @@ class OwnerRows:
         }
         if not format_.header and (named := [name for name in columns.values() if isinstance(name, str)]):
             words = "columns of a file without header are known by number"
-            raise TrafficError(f"{file}: {words}, not by name, got {name!r}" for name in named)
+            raise InputError(f"{file}: {words}, not by name, got {name!r}" for name in named)
         wanted = [*columns.values(), *filters]
-        read, names = read_frame(
-            file, separator=format_.separator, header=format_.header, wanted=wanted, error=TrafficError
-        )
+        read, names = read_frame(file, separator=format_.separator, header=format_.header, wanted=wanted)
         headings = {ours: _heading(column, names) for ours, column in columns.items()}
         chosen = np.ones(len(read), dtype=bool)
         for column, values in filters.items():
             chosen &= _holds(read[_heading(column, names)], values)
         if not chosen.any():
             wishes = ", ".join(f"{column} = {' or '.join(map(repr, values))}" for column, values in filters.items())
-            raise TrafficError([f"{file}: of its {counted(len(read), 'row')}, none has {wishes}"])
+            raise InputError([f"{file}: of its {counted(len(read), 'row')}, none has {wishes}"])
         frame = pd.DataFrame({ours: read[heading] for ours, heading in headings.items()})
         return cls(str(file), frame, headings, np.arange(1, len(read) + 1), chosen)
 
@@ -161,7 +159,7 @@ class OwnerRows:
 def _number(column: str, file: str) -> int:
     if column.isascii() and column.isdigit() and 0 < int(column[:9]) < 10**8:
         return int(column)
-    raise TrafficError([f"{file}: columns of a file without header are known by number, got {column!r} in where"])
+    raise InputError([f"{file}: columns of a file without header are known by number, got {column!r} in where"])
 
 
 def _heading(column: str | int, names: list[str]) -> str:
@@ -193,7 +191,7 @@ def counts_of(rows: OwnerRows) -> FloatArray:
 
     Raises
     ------
-    TrafficError
+    InputError
         If any row has another value; the message lists the rows.
     """
     count, wrong = rows.numbers("count")
@@ -206,7 +204,7 @@ def counts_of(rows: OwnerRows) -> FloatArray:
         if broken.any():
             faults.append(rows.fault("count", broken, rule))
     if faults:
-        raise TrafficError(faults)
+        raise InputError(faults)
     return count
 
 
@@ -236,7 +234,7 @@ def without_duplicates(
 
     Raises
     ------
-    TrafficError
+    InputError
         If there are duplicates and the rule refuses them.
     """
     everything = np.ones(len(rows), dtype=bool)
@@ -256,7 +254,7 @@ def without_duplicates(
     if rule == "refuse":
         missing = "" if told_apart else "; name the column that tells rows of a place apart as columns.period"
         say = f"{rows.file}: {number}: {rows.words(repeated)}; say what to do with them as duplicates = "
-        raise TrafficError([f'{say}"first", "last", "greatest" or "sum"{missing}'])
+        raise InputError([f'{say}"first", "last", "greatest" or "sum"{missing}'])
     if rule == "sum":
         return everything, [f"{rows.file}: {number}: each counts"]
     if rule == "greatest" and count is not None:
@@ -294,13 +292,13 @@ def expanded(
 
     Raises
     ------
-    TrafficError
+    InputError
         If counts are not whole and `fractions` is "refuse", or there are too many owners.
     """
     total = float(len(rows)) if count is None else float(count.sum())
     if fault := too_many(total):
         hint = "choose rows with where or window, or take a part of them"
-        raise TrafficError([f"{rows.file}: a vehicle is a data owner: {fault}; {hint}"])
+        raise InputError([f"{rows.file}: a vehicle is a data owner: {fault}; {hint}"])
     if count is None:
         return None, []
     broken = np.abs(count - np.rint(count)) > _WHOLE
@@ -308,7 +306,7 @@ def expanded(
         return np.rint(count).astype(np.int64), []
     if fractions == "refuse":
         say = 'must be whole; or take the nearest, fractions = "nearest"'
-        raise TrafficError([rows.fault("count", broken, say)])
+        raise InputError([rows.fault("count", broken, say)])
     keys: list[npt.NDArray[Any]] = [site] if arrive_s is None else [arrive_s, site]
     order = np.lexsort(keys[::-1])
     first = np.ones(len(order), dtype=bool)

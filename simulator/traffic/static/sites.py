@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 import pyproj
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.roads import RoadsError
 from simulator.roads.projection import crs_about, utm_about
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.static.rows import FileFormat, OwnerRows
 
 SIDE_M = 1000.0
@@ -73,15 +72,12 @@ class Sites:
 
         Raises
         ------
-        TrafficError
+        InputError
             If the places are too far apart for one city, or where no city is.
         """
         if crs is None:
             check_one_city(lon, lat, file=file)
-            try:
-                crs = utm_about(lon, lat, what=file)
-            except RoadsError as error:
-                raise TrafficError(error.faults) from error
+            crs = utm_about(lon, lat, what=file)
         return cls(names, transformed(lon, lat, "EPSG:4326", crs), crs)
 
     @classmethod
@@ -130,12 +126,12 @@ def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
 
     Raises
     ------
-    TrafficError
+    InputError
         If all places are in Antarctica, or some are more than a thousand kilometres from their middle.
     """
     if lat.max() < SOUTHERNMOST:
         words = f"{file}: every latitude is beyond {SOUTHERNMOST:g}, as {lat[0]:.4f} at longitude {lon[0]:.4f}"
-        raise TrafficError([f"{words}: are lon and lat swapped?"])
+        raise InputError([f"{words}: are lon and lat swapped?"])
     middle_lon = float(np.degrees(np.angle(np.exp(1j * np.radians(lon)).mean())))
     middle_lat = float(np.median(lat))
     n = len(lon)
@@ -145,7 +141,7 @@ def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
     if away[worst] > FARTHEST_M:
         where = f"longitude {lon[worst]:.4f}, latitude {lat[worst]:.4f}"
         words = f"places must be of one city, within {FARTHEST_M / 1000:,.0f} km of their middle; {where} is "
-        raise TrafficError([f"{file}: {words}{away[worst] / 1000:,.0f} km off: choose rows with window or where"])
+        raise InputError([f"{file}: {words}{away[worst] / 1000:,.0f} km off: choose rows with window or where"])
 
 
 def natural_order(names: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -207,7 +203,7 @@ class SiteRows:
 
         Raises
         ------
-        TrafficError
+        InputError
             If coordinates are not numbers or are out of range, or no row is left.
         """
         notes: list[str] = []
@@ -228,7 +224,7 @@ class SiteRows:
             _left_out(notes, rows, rows.chosen & keep & ~named, "without a place")
             keep &= named
         if not (keep & rows.chosen).any():
-            raise TrafficError([f"{rows.file}: no row is left: none of those that count says where it is{_in(window)}"])
+            raise InputError([f"{rows.file}: no row is left: none of those that count says where it is{_in(window)}"])
         site, first, names = _distinct(name, east, north, keep)
         if not axes:
             sites = Sites.in_a_row(names or [])
@@ -271,7 +267,7 @@ def _coordinates(rows: OwnerRows, axes: tuple[str, str]) -> tuple[FloatArray, Fl
         east[outside & ~rows.chosen], north[outside & ~rows.chosen] = np.nan, np.nan
     faults = [rows.fault(axes[i], wrong[i], rules[i]) for i in (0, 1) if wrong[i].any()]
     if faults:
-        raise TrafficError(faults)
+        raise InputError(faults)
     return east, north
 
 
@@ -357,7 +353,7 @@ class PlaceList:
 
         Raises
         ------
-        TrafficError
+        InputError
             For any fault in the file, with file, row, rule and value.
         """
         ours = {"place" if key == "name" else key: column for key, column in columns.items()}

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyproj
 import simpy
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.sumo.net_coordinates import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo.inputs import UNKNOWN, Edges, Insertions, SumoInputs
 from simulator.traffic.sumo.server import Events, SumoServer, Wire
 from simulator.traffic.sumo.vehicle_registry import Roster
@@ -108,7 +108,7 @@ class Sumo:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO rejects its files, or uses other roads than the city's.
         """
         self._env = env
@@ -134,7 +134,7 @@ class Sumo:
         shared = driven & self._link_of.keys()
         if not shared:
             rule = "SUMO's network must be the one the roads were read from: no edge of it is among them"
-            raise TrafficError([f"{self._inputs.net}: {rule}, as {min(driven, default='none')!r}"])
+            raise InputError([f"{self._inputs.net}: {rule}, as {min(driven, default='none')!r}"])
         self._edges_off_roads = len(driven - shared)
 
     def _drive(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
@@ -148,7 +148,7 @@ class Sumo:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO ends, with its own message, or inserts more vehicles than the maximum read from its files.
         """
         if self._env is None:

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.extras import import_extra, record_extra
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import Element, elements_of
 from simulator.traffic.demand.sumo_file import number, seconds
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 NEEDED = 'engine = "sumo" needs SUMO'
@@ -35,11 +35,11 @@ def sumo_command() -> list[str]:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the package libsumo is not installed.
     """
     if importlib.util.find_spec("libsumo") is None:  # not imported here: it conflicts with pyarrow's library
-        raise TrafficError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
+        raise InputError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
     record_extra("libsumo")
     return [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
 
@@ -49,10 +49,10 @@ def traci_constants() -> Any:
 
     Raises
     ------
-    TrafficError
+    InputError
         If it is not installed.
     """
-    return import_extra("traci.constants", needed=NEEDED, extra="sumo", error=TrafficError)
+    return import_extra("traci.constants", needed=NEEDED, extra="sumo")
 
 
 def sumo_environment() -> Mapping[str, str]:
@@ -132,12 +132,12 @@ class SumoInputs:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a file name contains a comma.
         """
         split = [file for file in (*self.routes, *self.additional) if "," in str(file)]
         if split:
-            raise TrafficError([f"{file}: must have no comma in its path: SUMO ends the path there" for file in split])
+            raise InputError([f"{file}: must have no comma in its path: SUMO ends the path there" for file in split])
 
     @classmethod
     def from_config(
@@ -154,10 +154,10 @@ class SumoInputs:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO cannot read it, with SUMO's message; or it names no network, or another step.
         """
-        for _ in elements_of(config, error=TrafficError):  # rejects entity declarations before SUMO reads it
+        for _ in elements_of(config):  # rejects entity declarations before SUMO reads it
             pass
         options, outputs = _options_of(config)
         faults = []
@@ -167,7 +167,7 @@ class SumoInputs:
         if asked_s is not None and seconds(asked_s) != step_s:
             faults.append(f"{config}: step-length is {asked_s}; set step_s = {asked_s} too, received {step_s:g}")
         if faults:
-            raise TrafficError(faults)
+            raise InputError(faults)
         lists = {name: tuple(map(Path, filter(None, options.pop(name, "").split(",")))) for name in _LISTS}
         begins = options.pop("begin", "0")
         if begin_s is None:
@@ -235,11 +235,11 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
                 env=sumo_environment(),
             )
         except subprocess.TimeoutExpired:
-            raise TrafficError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
+            raise InputError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
         if done.returncode != 0 or not written.is_file():
-            raise TrafficError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
+            raise InputError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
         found, outputs, section = {}, [], ""
-        for e in elements_of(written, error=TrafficError):
+        for e in elements_of(written):
             if e.attributes is None:
                 continue
             if "value" not in e.attributes:
@@ -258,7 +258,7 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
 
 def _known(value: float | None, text: str, config: Path, name: str) -> float:
     if value is None:
-        raise TrafficError([f"{config}: {name} must be a number, received {text!r}"])
+        raise InputError([f"{config}: {name} must be a number, received {text!r}"])
     return value
 
 
@@ -316,7 +316,7 @@ class Insertions:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a file cannot be read, a time or rate in it is invalid, or there are no vehicles or too many.
         """
         reading = _Reading(begin_s, end_s, step_s)
@@ -325,10 +325,10 @@ class Insertions:
         named = ", ".join(map(str, listed))
         if reading.vehicles == 0:
             within = f"from second {begin_s:g} to {math.floor(1000 * end_s) / 1000:.10g} of SUMO's time"
-            raise TrafficError([f"{named}: no vehicle, trip or flow that departs within the run, {within}"])
+            raise InputError([f"{named}: no vehicle, trip or flow that departs within the run, {within}"])
         most = math.ceil(reading.vehicles * math.ceil(scale * reading.type_scale))
         if fault := too_many(most):
-            raise TrafficError([f"{named}: {fault}"])
+            raise InputError([f"{named}: {fault}"])
         return cls(most, frozenset(reading.unscheduled), carriers, tuple(dict.fromkeys(reading.included)))
 
 
@@ -337,7 +337,7 @@ def refuse_connection(element: Element, file: Path) -> None:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the element names such an output.
     """
     attributes = element.attributes or {}
@@ -347,7 +347,7 @@ def refuse_connection(element: Element, file: Path) -> None:
     for name in names:
         if attributes[name].find(":") > 1:
             rule = "must be a file: SUMO takes it for a host and port, and connects"
-            raise TrafficError([f"{file}: line {element.line}: {name} {rule}, got {attributes[name]!r}"])
+            raise InputError([f"{file}: line {element.line}: {name} {rule}, got {attributes[name]!r}"])
 
 
 class _Reading:
@@ -362,10 +362,10 @@ class _Reading:
     def run(self, file: Path, depth: int) -> bool:
         """Read a file and the files it includes; return whether it holds vehicles or routes."""
         if depth > _DEEPEST:
-            raise TrafficError([f"{file}: is included more than {_DEEPEST} files deep"])
+            raise InputError([f"{file}: is included more than {_DEEPEST} files deep"])
         carries, self._persons = False, 1
         interval: Mapping[str, str] = {}
-        for element in elements_of(file, error=TrafficError):
+        for element in elements_of(file):
             if element.attributes is None:
                 if element.name == "interval":
                     interval = {}
@@ -426,14 +426,14 @@ class _Reading:
             counts.append(self._by_period(attributes["period"].strip(), stretch_s, where))
         fewest = min(counts, default=0.0)
         if fault := too_many(fewest):
-            raise TrafficError([f"{where}: {fault}"])
+            raise InputError([f"{where}: {fault}"])
         return math.ceil(fewest)
 
     def _by_period(self, text: str, stretch_s: float, where: str) -> float:
         by_chance = text.startswith("exp(") and text.endswith(")")
         value = number(text[4:-1]) if by_chance else seconds(text)
         if value is None or value <= 0:
-            raise TrafficError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
+            raise InputError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
         if by_chance:
             from scipy import stats  # noqa: PLC0415  slow to import, for this kind of flow only
 
@@ -449,7 +449,7 @@ class _Reading:
         text = attributes[key]
         value = seconds(text) if key in {"begin", "end"} else number(text)
         if value is None or value < 0:
-            raise TrafficError([f"{where}: {key} must be a number, 0 or more, got {text!r}"])
+            raise InputError([f"{where}: {key} must be a number, 0 or more, got {text!r}"])
         return value
 
 

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
 from simulator.traffic.sumo.inputs import SumoInputs, saying, sumo_command, sumo_environment, traci_constants
 
 _EVERYWHERE_M = 1e9
@@ -271,7 +271,7 @@ class SumoServer:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO is not installed, or ends while loading, with its own message.
         """
         command, said = [*sumo_command(), *inputs.arguments()], Said()
@@ -309,8 +309,8 @@ class SumoServer:
         except ConnectionError:
             self._wait(_DYING_S)
             if self._late:
-                raise TrafficError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
-            raise TrafficError([f"SUMO does not start: {saying(self._said.read())}"]) from None
+                raise InputError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
+            raise InputError([f"SUMO does not start: {saying(self._said.read())}"]) from None
         finally:
             self._due_s = math.inf
         self._answered = True
@@ -331,20 +331,20 @@ class SumoServer:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO rejects a request, or has ended, with its own message.
         """
         if self._closed:
-            raise TrafficError([f"{what}: SUMO is closed"])
+            raise InputError([f"{what}: SUMO is closed"])
         self._answered = False
         self._due_s = time.monotonic() + _ANSWER_S
         try:
             yield self._ask
         except SumoError as error:
             self._answered = True
-            raise TrafficError([f"{what}: SUMO says: {error}"]) from None
+            raise InputError([f"{what}: SUMO says: {error}"]) from None
         except ConnectionError:
-            raise TrafficError([f"{what}: {self._exit_message()}"]) from None
+            raise InputError([f"{what}: {self._exit_message()}"]) from None
         finally:
             self._due_s = math.inf
         self._answered = True

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.traffic.engine import State
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.sumo.inputs import UNKNOWN
 
 _NEARLY = 1e-9
@@ -129,7 +129,7 @@ class Roster:
         row = self.departed
         if row == self._most:
             rule = f"its files were taken to hold at most {counted(self._most, 'vehicle')} until the end of the run"
-            raise TrafficError([f"SUMO drives more vehicles than expected: {rule}; it inserted {vehicle!r} beyond"])
+            raise InputError([f"SUMO drives more vehicles than expected: {rule}; it inserted {vehicle!r} beyond"])
         if row == len(self._state):
             self._grow()
         self._row[vehicle] = row

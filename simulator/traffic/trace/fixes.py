@@ -11,8 +11,8 @@ import pandas as pd
 import pyproj
 from pyproj.exceptions import CRSError
 
-from simulator.files.text_table import numbers_in
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
+from simulator.files.tables import numbers_in
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 SHOWN = 20
@@ -148,12 +148,12 @@ class Fixes:
 
         Raises
         ------
-        TrafficError
+        InputError
             If columns are missing or not recognised, or any value in them is invalid, with every broken rule.
         """
         by_role, unused = _find_columns(frame.columns, options, source)
         if frame.empty:
-            raise TrafficError([f"{source}: it holds no rows"])
+            raise InputError([f"{source}: it holds no rows"])
         codes, names = np.zeros(len(frame), dtype=np.int32), [vehicle]
         if not options.one_vehicle_a_file:
             codes, names = _vehicles_of(frame[by_role["vehicle"]])
@@ -177,7 +177,7 @@ class Fixes:
             (*notes, *unused),
         )
         if faults := list(fixes._faults(stamps, axes)):
-            raise TrafficError(faults)
+            raise InputError(faults)
         return fixes
 
     def __len__(self) -> int:
@@ -218,13 +218,13 @@ def system_of(crs: object | None) -> pyproj.CRS | None:
 
     Raises
     ------
-    TrafficError
+    InputError
         If it names no coordinate system.
     """
     try:
         return None if crs is None else pyproj.CRS.from_user_input(crs)
     except CRSError as error:
-        raise TrafficError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
+        raise InputError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
 
 
 def numbers_of(column: "pd.Series[Any]") -> FloatArray:
@@ -253,7 +253,7 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
 
     Raises
     ------
-    TrafficError
+    InputError
         With one message per column that does not exist or is not recognised.
     """
     seen = [str(name) for name in columns]
@@ -278,7 +278,7 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
             rule = f"{many}; its columns are {_listed(seen)}; say which one in traffic.columns{_hint(role, seen)}"
             faults.append(f"{source}: {role}: {rule}")
     if faults:
-        raise TrafficError(faults)
+        raise InputError(faults)
     unit = [name for name in seen if plain_name(name) in {"speed", "velocity"} and name not in found.values()]
     if not unit or not found.keys().isdisjoint(METRES_PER_SECOND):
         return found, []

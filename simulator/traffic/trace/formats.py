@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simulator.extras import import_extra
-from simulator.files.compressed_io import JSON_TIMES, TABLE_TIMES, opened, unpacked_name
+from simulator.files.compressed_io import JSON_TIMES, opened, unpacked_name
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.text_table import check_parquet
+from simulator.files.tables import Table, check_parquet
 from simulator.files.xml_elements import Element, elements_of, root_of
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, plain_name
 from simulator.traffic.trace.times import Times
 
@@ -45,7 +44,7 @@ def format_of(file: Path) -> str:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the format is not recognised.
     """
     name = unpacked_name(file).lower()
@@ -67,7 +66,7 @@ def format_of(file: Path) -> str:
     if name.endswith((".csv", ".tsv", ".txt")):
         return "csv"
     rule = f"its format cannot be told from its name or from {first[:60]!r}: say it in traffic.format"
-    raise TrafficError([f"{file}: {rule}"])
+    raise InputError([f"{file}: {rule}"])
 
 
 def _first_line(file: Path, *, most_nbytes: int = 1 << 16) -> str:
@@ -75,14 +74,14 @@ def _first_line(file: Path, *, most_nbytes: int = 1 << 16) -> str:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file cannot be read or has no such line.
     """
-    with opened(file, error=TrafficError) as stream:
+    with opened(file) as stream:
         text = stream.read(most_nbytes).decode("utf-8-sig", errors="replace")
     line = next((line for line in text.splitlines() if line.strip()), None)
     if line is None:
-        raise TrafficError([f"{file}: it is empty"])
+        raise InputError([f"{file}: it is empty"])
     return line
 
 
@@ -112,11 +111,12 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
     names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
-        raise TrafficError([f"{file}: line 1: columns must differ in name, and {twice[0]!r} is there twice"])
+        raise InputError([f"{file}: line 1: columns must differ in name, and {twice[0]!r} is there twice"])
     text = [name.strip().strip('"') for name in header.split(separator)]
-    frame = _read_rows(file, separator=separator, dtype={name: "str" for name in text if _may_name_a_vehicle(name)})
+    text = [name for name in text if _may_name_a_vehicle(name)]
+    table = Table.from_file(file, separator=separator, text=text, keep_blank=True)
     # The header is the first line that is not blank; a quoted field that spans several lines counts as one line.
-    frame.index += 2
+    frame = table.frame.set_axis(table.number + 1).dropna(how="all")
     if not options.columns and _holds_taxi_trips(frame):
         return _fixes_of_taxi_trips(frame, options, source=str(file))
     return _fixes_of_table(frame, options, file, place_word="line")
@@ -125,7 +125,7 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
 def read_tdrive(file: Path, options: TraceOptions) -> Fixes:
     """Read the T-Drive format: vehicle, time, longitude, latitude, separated by commas, without a header."""
     own = replace(options, columns={name: name for name in T_DRIVE}, crs=None, one_vehicle_a_file=False)
-    return _fixes_without_header(file, own, ",", T_DRIVE, vehicle=_stem(file))
+    return _fixes_without_header(file, own, ",", T_DRIVE, text=["vehicle"])
 
 
 def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
@@ -135,40 +135,17 @@ def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
     """
     columns = {"time": "time", "lon": "lon", "lat": "lat"}
     own = TraceOptions(columns, time_unit_s=options.time_unit_s, one_vehicle_a_file=True)
-    return _fixes_without_header(file, own, " ", CABSPOTTING, vehicle=_stem(file).removeprefix("new_"))
+    return _fixes_without_header(file, own, " ", CABSPOTTING)
 
 
 def _fixes_without_header(
-    file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, vehicle: str
+    file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, text: Sequence[str] = ()
 ) -> Fixes:
-    frame = _read_rows(file, separator=separator, header=None, names=list(names), dtype={"vehicle": "str"})
-    frame.index += 1
-    return Fixes.from_frame(frame, options, source=str(file), vehicle=vehicle, place_word="line")
-
-
-def _read_rows(file: Path, *, separator: str, **how: Any) -> pd.DataFrame:
-    """Read rows with pandas; blank lines are left out, and the index still counts them."""
-    try:
-        with opened(file, error=TrafficError, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                stream,
-                sep=separator,
-                index_col=False,
-                skip_blank_lines=False,
-                encoding="utf-8-sig",
-                low_memory=False,
-                **how,
-            )
-    except pd.errors.EmptyDataError:
-        raise TrafficError([f"{file}: it is empty"]) from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error, ValueError, OverflowError) as error:
-        if isinstance(error, TrafficError):
-            raise
-        why = " ".join(str(error).split())
-        raise TrafficError([f"{file}: cannot be read as a table separated by {separator!r}: {why}"]) from None
-    rows: pd.DataFrame = frame.dropna(how="all")
-    return rows
+    table = Table.from_file(file, separator=separator, header=names, text=text, keep_blank=True)
+    frame = table.frame.set_axis(table.number).dropna(how="all")
+    return Fixes.from_frame(
+        frame, options, source=str(file), vehicle=_stem(file).removeprefix("new_"), place_word="line"
+    )
 
 
 def _may_name_a_vehicle(column: str) -> bool:
@@ -184,20 +161,20 @@ def read_parquet(file: Path, options: TraceOptions) -> Fixes:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file is not Parquet, or its columns are invalid.
     """
     try:
         stored = pq.ParquetFile(file)
-        check_parquet(stored, file, error=TrafficError)
+        check_parquet(stored, file)
         frame = _points(file) if b"geo" in (stored.schema_arrow.metadata or {}) else pd.read_parquet(file)
     except FileNotFoundError:
-        raise TrafficError([f"{file}: no such file"]) from None
-    except TrafficError:
+        raise InputError([f"{file}: no such file"]) from None
+    except InputError:
         raise
     except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
-        raise TrafficError([f"{file}: cannot be read as Parquet: {why}"]) from None
+        raise InputError([f"{file}: cannot be read as Parquet: {why}"]) from None
     if frame.index.names != [None]:
         frame = frame.reset_index()
     return _fixes_of_table(frame.set_axis(range(1, len(frame) + 1)), options, file, place_word="row")
@@ -238,7 +215,7 @@ def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: 
 
     Raises
     ------
-    TrafficError
+    InputError
         If columns or values are invalid.
     """
     by_plain = {plain_name(name): name for name in frame.columns}
@@ -249,7 +226,7 @@ def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: 
     moments = [named(f"{end}datetime", f"tpep{end}datetime", f"lpep{end}datetime") for end in _ENDS]
     if frame.empty or None in moments:
         why = "it holds no rows" if frame.empty else "pickup_datetime and dropoff_datetime must be columns"
-        raise TrafficError([f"{source}: {why}"])
+        raise InputError([f"{source}: {why}"])
     taxi = named("medallion", "taxiid", "vehicleid")
     trip = taxi or named("id", "tripid")
     vehicle = frame.index.map("line {}".format) if trip is None else frame[trip]
@@ -283,7 +260,7 @@ def _fixes_of_sumo(
 
     Raises
     ------
-    TrafficError
+    InputError
         If columns or values are invalid.
     """
     named = "vehicle_" if "vehicle_id" in frame.columns else ""
@@ -293,14 +270,14 @@ def _fixes_of_sumo(
     columns["time"] = "timestep_time" if "timestep_time" in frame.columns else "time"
     faults = [f"{source}: no column {name!r}" for name in columns.values() if name not in frame.columns]
     if faults:
-        raise TrafficError(faults)
+        raise InputError(faults)
     x, y = (numbers_of(frame[columns[role]]) for role in "xy")
     empty = frame[columns["vehicle"]].isna().to_numpy() & np.isnan(x) & np.isnan(y)
     if empty.all():
-        raise TrafficError([f"{source}: it holds no vehicle"])
+        raise InputError([f"{source}: it holds no vehicle"])
     if options.crs is None:
         if (np.abs(x[~empty]) > 180).any() and (np.abs(y[~empty]) > 90).any():
-            raise TrafficError([f"{source}: {WITHOUT_GEO}"])
+            raise InputError([f"{source}: {WITHOUT_GEO}"])
         columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, crs=options.crs, time_unit_s=options.time_unit_s or 1.0)
     there = frame[~empty]
@@ -317,14 +294,14 @@ def read_sumo_fcd(file: Path, options: TraceOptions) -> Fixes:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file is not such a document, or its times go back.
     """
     unit_s = options.time_unit_s or 1.0
     rows: list[tuple[str, float, float, float, float]] = []
     lines: list[int] = []
     time, others, root = math.nan, 0, ""
-    for element in elements_of(file, error=TrafficError):
+    for element in elements_of(file):
         if element.ends:
             continue
         name = element.local_name
@@ -364,8 +341,8 @@ def _sumo_number(file: Path, element: Element, name: str) -> float:
     return float(text)
 
 
-def _sumo_fault(file: Path, element: Element, rule: str) -> TrafficError:
-    return TrafficError([f"{file}: line {element.line}: {rule}"])
+def _sumo_fault(file: Path, element: Element, rule: str) -> InputError:
+    return InputError([f"{file}: line {element.line}: {rule}"])
 
 
 def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GPX file needs no options
@@ -375,21 +352,21 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GP
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file is not GPX, or a point of a track has no time.
     """
-    gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces", error=TrafficError)
-    elements = elements_of(file, error=TrafficError)
+    gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces")
+    elements = elements_of(file)
     lines = [element.line for element in elements if element.local_name == "trkpt" and not element.ends]
-    with opened(file, error=TrafficError) as stream:
+    with opened(file) as stream:
         content = stream.read()
     try:
         tracks = gpxpy.parse(content).tracks
     except (gpxpy.gpx.GPXException, ValueError, TypeError, AttributeError, LookupError) as error:
-        raise TrafficError([f"{file}: cannot be read as GPX: {error}"]) from None
+        raise InputError([f"{file}: cannot be read as GPX: {error}"]) from None
     points = [(number, point) for number, track in enumerate(tracks, 1) for s in track.segments for point in s.points]
     if not points:
-        raise TrafficError([f"{file}: it holds no point of a track"])
+        raise InputError([f"{file}: it holds no point of a track"])
     several = len({number for number, _ in points}) > 1
     frame = pd.DataFrame(
         {
@@ -418,23 +395,23 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file is not JSON of these forms; messages give a path's number, from 1.
     """
     try:
-        with opened(file, error=TrafficError, times=JSON_TIMES) as stream:
+        with opened(file, times=JSON_TIMES) as stream:
             content = json.load(stream)
-    except TrafficError:
+    except InputError:
         raise
     except (ValueError, RecursionError) as error:
         why = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
         if isinstance(error, json.JSONDecodeError):
             why = f"line {error.lineno}: {error.msg}"
-        raise TrafficError([f"{file}: must be JSON: {why}"]) from None
+        raise InputError([f"{file}: must be JSON: {why}"]) from None
     kepler = isinstance(content, dict)
     items = content.get("features") if kepler else content
     if not isinstance(items, list) or not items:
-        raise TrafficError([f"{file}: must be a list of paths with timestamps, or a GeoJSON FeatureCollection"])
+        raise InputError([f"{file}: must be a list of paths with timestamps, or a GeoJSON FeatureCollection"])
     rows: list[tuple[int, str, float, float, float]] = []
     for number, item in enumerate(items, 1):
         try:
@@ -443,9 +420,9 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
                 for vehicle, at, moment in (_kepler(number, item) if kepler else _deck(number, item))
             ]
         except (_BrokenError, OverflowError) as error:
-            raise TrafficError([f"{file}: path {number}: {error}"]) from None
+            raise InputError([f"{file}: path {number}: {error}"]) from None
     if not rows:
-        raise TrafficError([f"{file}: it holds no point of a path"])
+        raise InputError([f"{file}: it holds no point of a path"])
     frame = pd.DataFrame(rows, columns=["path", *T_DRIVE]).set_index("path")
     own = TraceOptions({name: name for name in T_DRIVE}, time_unit_s=options.time_unit_s)
     return Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)

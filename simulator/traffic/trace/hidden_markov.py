@@ -9,7 +9,6 @@ from leuvenmapmatching.map.inmem import InMemMap
 
 from simulator.extras import import_extra
 from simulator.roads import RoadNetwork
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.matching import Tracks
 
 FloatArray = npt.NDArray[np.float64]
@@ -43,12 +42,12 @@ def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: flo
 
     Raises
     ------
-    TrafficError
+    InputError
         If leuvenmapmatching is not installed.
     """
     needed = 'match = "hmm" needs leuvenmapmatching'
     matching = "leuvenmapmatching.matcher.distance"
-    distance = import_extra(matching, needed=needed, extra="traces", error=TrafficError)
+    distance = import_extra(matching, needed=needed, extra="traces")
 
     roads_map = SegmentMap(roads)
     link = np.full(len(tracks.xy), -1, dtype=np.int32)

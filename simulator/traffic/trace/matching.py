@@ -390,7 +390,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
 
     Raises
     ------
-    TrafficError
+    InputError
         If the library for map matching is not installed.
     """
     if matching.method == "nearest":

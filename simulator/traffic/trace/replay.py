@@ -8,12 +8,12 @@ import pyproj
 import simpy
 
 from mechanisms.kernel import compiled
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.roads import RoadNetwork, RoadsError
+from simulator.roads import RoadNetwork
 from simulator.roads.projection import utm_about
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace.fixes import transformed
 from simulator.traffic.trace.matching import Matching, Tracks, match_trace
 from simulator.traffic.trace.times import in_words, moment_of
@@ -73,14 +73,14 @@ class Recording:
 
         Raises
         ------
-        TrafficError
+        InputError
             If nothing was recorded from `start` on or in the area of the roads, or there are no roads to match to.
         """
         start_s = _start(trace, start)
         time_s = trace.time_s - start_s
         kept = (time_s >= 0.0) | _leads_into_run(trace.first, time_s, gap_s)
         if not kept.any():
-            raise TrafficError(
+            raise InputError(
                 [f"start must be before the last fix, got {start!r}; the fixes are from {trace.span_words}"]
             )
         early = int(np.count_nonzero(~kept))
@@ -99,7 +99,7 @@ class Recording:
             notes.append(f"trace: {counted(early, 'fix is', 'fixes are')} before second 0 and left out")
         if matching is not None:
             if roads is None:
-                raise TrafficError(["match needs roads to match to, and there are none"])
+                raise InputError(["match needs roads to match to, and there are none"])
             tracks, said = match_trace(tracks, roads, matching)
             notes += said
         (x_min, y_min), (x_max, y_max) = np.nanmin(xy, axis=0).tolist(), np.nanmax(xy, axis=0).tolist()
@@ -120,9 +120,9 @@ def _start(trace: Trace, start: str | float | None) -> float:
         return float(start)
     moment = moment_of(start)
     if moment is None:
-        raise TrafficError([f"start must be ISO 8601 text or a number as recorded, got {start!r}"])
+        raise InputError([f"start must be ISO 8601 text or a number as recorded, got {start!r}"])
     if not trace.calendar:
-        raise TrafficError(
+        raise InputError(
             [f"start must be a number of seconds, as the recorded times are ({trace.span_words}), got {start!r}"]
         )
     return moment
@@ -137,22 +137,19 @@ def _leads_into_run(first: npt.NDArray[np.int64], time_s: FloatArray, gap_s: flo
 
 
 def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, FloatArray]:
-    try:
-        crs = utm_about(trace.lon, trace.lat, what="the trace") if roads is None else roads.crs
-    except RoadsError as error:
-        raise TrafficError(error.faults) from None
+    crs = utm_about(trace.lon, trace.lat, what="the trace") if roads is None else roads.crs
     xy = transformed(trace.lon, trace.lat, "EPSG:4326", crs)
     if roads is None:
         far = ~np.isfinite(xy).all(axis=1)
         if far.any():
             where = f"longitude {trace.lon[far][0]:g}, latitude {trace.lat[far][0]:g}"
             fixes = counted(int(np.count_nonzero(far)), "fix is", "fixes are")
-            raise TrafficError([f"the trace: {fixes} too far from the others, as at {where}"])
+            raise InputError([f"the trace: {fixes} too far from the others, as at {where}"])
     elif not _within(xy, roads.bounds).any():
         swapped = _within(transformed(trace.lat, trace.lon, "EPSG:4326", crs), roads.bounds).any()
         hint = "; longitude and latitude look swapped" if swapped else ""
         where = f"longitude {np.median(trace.lon):.5f}, latitude {np.median(trace.lat):.5f}"
-        raise TrafficError([f"the trace: no fix is where the roads are; its middle is at {where}{hint}"])
+        raise InputError([f"the trace: no fix is where the roads are; its middle is at {where}{hint}"])
     return crs, xy
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.files.text_table import numbers_in
+from simulator.files.tables import numbers_in
 
 CALENDAR_FROM_S = 1e8
 """Numbers from this value on are seconds since 1970 (3 March 1973 and later); smaller numbers are relative."""

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.errors import InputError
 from simulator.files.messages import Doubt, counted
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
 from simulator.traffic.trace.times import NAIVE, in_words
@@ -71,7 +71,7 @@ class Trace:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a vehicle's times violate the order, dates are mixed with relative times, or no fix is left.
         """
         faults = [fault for part in parts for fault in _turns(part, order)] if parts else ["it has no files"]
@@ -82,7 +82,7 @@ class Trace:
                 f"{other}: its times are relative, and those of {dated} are dates: they cannot be put together"
             )
         if faults:
-            raise TrafficError(faults)
+            raise InputError(faults)
         names = list(dict.fromkeys(name for part in parts for name in part.names))
         number = dict(zip(names, range(len(names)), strict=True))
         fixes = pd.concat(
@@ -181,24 +181,24 @@ class Trace:
 
         Raises
         ------
-        TrafficError
+        InputError
             If geometries are not points, the coordinate system is unknown, or a column is missing.
         """
         source = "the GeoDataFrame"
         if frame.crs is None:
-            raise TrafficError([f"{source}: its coordinate system (crs) must be known"])
+            raise InputError([f"{source}: its coordinate system (crs) must be known"])
         empty = frame.geometry.isna() | frame.geometry.is_empty
         if not (frame.geometry[~empty].geom_type == "Point").all():
-            raise TrafficError([f"{source}: its geometry must be points"])
+            raise InputError([f"{source}: its geometry must be points"])
         wanted = {"vehicle": vehicle, "speed_mps": speed_mps, "time": time}
         named = {role: column for role, column in wanted.items() if column is not None}
         faults = [f"{source}: no column {column!r} for {role}" for role, column in named.items() if column not in frame]
         if faults:
-            raise TrafficError(faults)
+            raise InputError(faults)
         degrees = frame.geometry.to_crs("EPSG:4326")
         plain = pd.DataFrame({role: frame[column].to_numpy() for role, column in named.items()})
         if time is None and isinstance(frame.index, pd.RangeIndex):
-            raise TrafficError([f"{source}: its index numbers rows, and holds no times: name their column as time"])
+            raise InputError([f"{source}: its index numbers rows, and holds no times: name their column as time"])
         plain["time"] = frame.index if time is None else frame[time].reset_index(drop=True)
         plain["lon"], plain["lat"] = degrees.x.to_numpy(), degrees.y.to_numpy()
         return cls.from_frame(plain, columns={name: name for name in plain.columns}, order=order, source=source)
@@ -208,7 +208,7 @@ class Trace:
         """Build a trace from a MovingPandas TrajectoryCollection: one vehicle per trajectory, named by its id."""
         trajectories = list(collection.trajectories)
         if not trajectories:
-            raise TrafficError(["the collection: it holds no trajectory"])
+            raise InputError(["the collection: it holds no trajectory"])
         together = pd.concat([one.df[[one.df.geometry.name]].assign(vehicle=str(one.id)) for one in trajectories])
         return cls.from_geodataframe(together, vehicle="vehicle", order=order)
 
@@ -358,11 +358,11 @@ def read_trace(
 
     Raises
     ------
-    TrafficError
+    InputError
         For every file that cannot be read, with file, line or row, rule and value received.
     """
     if format not in FORMATS:
-        raise TrafficError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
+        raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
     options = TraceOptions(dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format)
     parts: list[Fixes] = []
     faults: list[str] = []
@@ -371,7 +371,7 @@ def read_trace(
         try:
             kind = formats.format_of(file) if format == "auto" else format
             part = _READERS[kind](file, options)
-        except TrafficError as error:
+        except InputError as error:
             faults += error.faults
             continue
         parts.append(part)
@@ -382,7 +382,7 @@ def read_trace(
                 if owner.setdefault(name, file) != file
             ]
     if faults:
-        raise TrafficError(faults)
+        raise InputError(faults)
     return Trace.from_fixes(parts, order=order)
 
 
@@ -393,5 +393,5 @@ def _files(paths: Sequence[str | Path]) -> Iterator[Path]:
             continue
         inside = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith((".", "_"))]
         if not inside:
-            raise TrafficError([f"{path}: the folder holds no file"])
+            raise InputError([f"{path}: the folder holds no file"])
         yield from inside

@@ -1,1 +1,0 @@
-"""Loaders: each reads one kind of file into a tidy table, with notes on what was left out."""

@@ -1,0 +1,524 @@
+"""Reader of tables: delimited text, ARFF and Parquet, plain or compressed, with the columns mapped to our names.
+
+A caller reads a table, reads its columns with the rules that their values must satisfy, and then calls `Table.check`,
+which raises all faults found so far at once, each with file, rows, column, rule and first value.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from simulator.files.compressed_io import BUFFER_BYTES, LONGEST_BYTES, TABLE_TIMES, opened, unpacked_name
+from simulator.files.errors import InputError
+from simulator.files.memory import shortage
+from simulator.files.messages import SHOWN_ROWS, numbers_in_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_COLUMNS = 100_000
+LONGEST_NUMBER = 400
+"""Number of digits from which every number is infinite as a double."""
+MOST_EXACT = 2**53
+"""Doubles hold every whole number up to this one."""
+_VALUE, _OBJECT = 32, 120
+"""Bytes of memory per value of a Parquet file, including intermediate copies: of a number, and of text or a list."""
+_SHOWN_COLUMNS = 50
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError, OverflowError, pa.ArrowException)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Rows of a file whose columns are accessed by our names.
+
+    Attributes
+    ----------
+    file
+        Path as the user gave it; used in messages.
+    frame
+        The mapped columns, under the file's own names.
+    columns
+        Map from our name of each column to the file's.
+    names
+        Names of all columns of the file.
+    number
+        Number of each row in the file, from 1, a header not counted; int64, shape (rows,).
+    unit
+        What `number` counts: "row" or "line".
+    renamed
+        Whether messages name the file's column beside ours.
+    broken
+        Faults of the columns read so far, which `check` raises.
+    """
+
+    file: str
+    frame: pd.DataFrame
+    columns: Mapping[str, str]
+    names: Sequence[str]
+    number: NDArray[np.int64]
+    unit: str = "row"
+    renamed: bool = True
+    broken: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_file(
+        cls,
+        file: str | Path,
+        *,
+        columns: Mapping[str, str | int] | Sequence[str] | None = None,
+        text: Collection[str] | None = None,
+        separator: str | None = None,
+        header: bool | Sequence[str] = True,
+        missing: Sequence[str] | None = None,
+        quoted: bool = True,
+        keep_blank: bool = False,
+    ) -> Table:
+        """Read a file.
+
+        Parameters
+        ----------
+        file
+            The file. Its suffix gives its format: ``.parquet``, ``.arff``, and delimited text for any other. Text may
+            be compressed by gzip, bzip2 or xz, and may begin with a byte order mark.
+        columns
+            Map from our name of each column to the file's name, or to its number from 1. Or the names of columns that
+            are accessed by their own names; if None, all columns of the file.
+        text
+            Our names of the columns of a text file that are read as text, such as identifiers, so that none loses a
+            digit; in all others, numbers and truth values are recognized. None if all columns are read as text.
+            In a Parquet file, binary values of the columns named here become text.
+        separator
+            Character between columns; if None, a tab where the suffix is ``.tsv``, else a comma.
+        header
+            Whether the first line names the columns; if not, they are named "1", "2", … Or the names of the columns
+            of a file without such a line.
+        missing
+            Texts that stand for a missing value; if None, those of pandas, such as "", "NA", "nan" and "null".
+        quoted
+            Whether quotation marks enclose fields; if not, they are ordinary characters.
+        keep_blank
+            Whether blank lines are rows without values; if not, they are skipped and not counted.
+
+        Returns
+        -------
+        Table
+            At least one row.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, needs more memory than is available, holds no row, has a row with more values
+            than columns, or lacks mapped columns (all of these are named).
+        """
+        path = Path(file)
+        renamed = isinstance(columns, Mapping)
+        if columns is not None and not isinstance(columns, Mapping):
+            columns = {name: name for name in columns}
+        kind = "Parquet" if path.suffix.lower() == ".parquet" else "a table"
+        try:
+            if kind == "Parquet":
+                frame, names, found = _read_parquet(path, columns)
+                for name in text or ():
+                    frame[found[name]] = frame[found[name]].map(_decoded, na_action="ignore")
+            else:
+                how: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE}
+                how |= {} if missing is None else {"na_values": list(missing), "keep_default_na": False}
+                how["skip_blank_lines"] = not keep_blank
+                frame, names, found = _read_text(path, columns, text, separator, how, header=header)
+        except FileNotFoundError:
+            raise InputError([f"{file}: no such file"]) from None
+        except InputError:
+            raise
+        except pd.errors.EmptyDataError:
+            raise InputError([f"{file}: it is empty"]) from None
+        except _UNREADABLE as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise InputError([f"{file}: cannot be read as {kind}: {reason}"]) from None
+        if frame.empty:
+            raise InputError([f"{file}: it holds no rows"])
+        return cls(str(file), frame, found, names, np.arange(1, len(frame) + 1, dtype=np.int64), renamed=renamed)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+    def has(self, name: str) -> bool:
+        """Return whether a column of this name is mapped."""
+        return name in self.columns
+
+    def kept(self, keep: NDArray[np.bool_]) -> Table:
+        """Return the rows selected by `keep`, bool, shape (rows,); they keep their numbers in the file."""
+        return self if keep.all() else replace(self, frame=self.frame[keep], number=self.number[keep])
+
+    def column(self, name: str) -> pd.Series[Any]:
+        """Return a mapped column as it was read, shape (rows,)."""
+        return self.frame[self.columns[name]]
+
+    def values(self, name: str) -> list[Any]:
+        """Return a column as a list of scalars.
+
+        Returns
+        -------
+        list
+            One item per row: None where the file has no value, text for a value that is not a scalar (a list of
+            lanes).
+        """
+        return [_scalar(value) for value in self.column(name).to_list()]
+
+    def texts(self, name: str) -> list[str | None]:
+        """Return a column as text without surrounding blanks; None where a value is missing or blank.
+
+        Returns
+        -------
+        list of str or None
+            One item per row; all None if the column is not mapped.
+        """
+        if not self.has(name):
+            return [None] * len(self)
+        return [None if value is None else str(value).strip() or None for value in self.values(name)]
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column as numbers, which may be infinite.
+
+        Returns
+        -------
+        ndarray
+            float64, shape (rows,); NaN where there is no number, and everywhere if the column is not mapped.
+        """
+        if not self.has(name):
+            return np.full(len(self), np.nan)
+        column = self.column(name)
+        if column.dtype.kind in "bmM":  # truth values, durations and dates
+            return np.full(len(self), np.nan)
+        if column.dtype == "object":
+            column = pd.Series(self.values(name), dtype="object")
+        return numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def checked_numbers(
+        self,
+        name: str,
+        *,
+        at_least: float = -np.inf,
+        at_most: float = np.inf,
+        whole: bool = False,
+        optional: bool = False,
+    ) -> NDArray[np.float64]:
+        """Return a column as numbers, and note the rows in which it breaks a rule.
+
+        Parameters
+        ----------
+        name
+            Our name of the column.
+        at_least, at_most
+            Bounds, inclusive.
+        whole
+            Whether the numbers must be whole.
+        optional
+            Whether values may be missing.
+
+        Returns
+        -------
+        ndarray
+            float64, shape (rows,); NaN where a value is missing or no finite number.
+        """
+        numbers = self.numbers(name)
+        wrong = ~np.isfinite(numbers)
+        numbers = np.where(wrong, np.nan, numbers)
+        if optional and not self.has(name):
+            return numbers
+        if optional:
+            given = self.column(name)[wrong]
+            wrong[wrong] = (given.notna() & (given.astype("str").str.strip() != "")).to_numpy(dtype=np.bool_)
+        kind = "a whole number" if whole else "a finite number"
+        bounds = f", {at_least:g} to {at_most:g}" if at_most < np.inf else f", {at_least:g} or more"
+        bounds = bounds if at_least > -np.inf else ""
+        wrong |= (numbers < at_least) | (numbers > at_most) | (whole & (numbers % 1 != 0) & ~np.isnan(numbers))
+        self.refuse(name, wrong, kind + bounds)
+        return numbers
+
+    def integers(self, name: str, *, at_least: int = 0, at_most: int = MOST_EXACT) -> NDArray[np.int64]:
+        """Return a column as whole numbers, int64, shape (rows,), and note rows with any other value, for which 0."""
+        numbers = self.checked_numbers(name, at_least=at_least, at_most=at_most, whole=True)
+        return np.nan_to_num(numbers).astype(np.int64)
+
+    def checked_texts(self, name: str) -> pd.Series[Any]:
+        """Return a column as it is in the file, and note rows without a value."""
+        column = self.column(name)
+        self.refuse(name, column.isna().to_numpy(dtype=np.bool_), "text")
+        return column
+
+    def times(self, name: str, *, form: str, utc: bool = False) -> pd.Series[Any]:
+        """Return a column as times, and note rows with any other value, which are NaT.
+
+        Parameters
+        ----------
+        name
+            Our name of the column.
+        form
+            Format as for `pandas.to_datetime`, or "ISO8601".
+        utc
+            Whether times have a zone; they are converted to UTC.
+        """
+        times = pd.to_datetime(self.column(name), format=form, errors="coerce", utc=utc)
+        rule = "a time, as 2010-10-12T00:21:28Z" if form == "ISO8601" else f"a time in the form {form}"
+        self.refuse(name, times.isna().to_numpy(), rule)
+        return times
+
+    def faults(self, name: str, wrong: NDArray[np.bool_], rule: str) -> list[str]:
+        """Return a fault that names the rows in which a column breaks a rule.
+
+        Parameters
+        ----------
+        name
+            Our name of a mapped column.
+        wrong
+            The rows that break the rule, bool, shape (rows,).
+        rule
+            What values of the column must be.
+
+        Returns
+        -------
+        list of str
+            Empty, or one sentence that names file, rows, rule and the first value received.
+        """
+        if not wrong.any():
+            return []
+        value = _scalar(self.column(name).iloc[int(np.flatnonzero(wrong)[0])])
+        received = "NaN or nothing" if value is None else repr(str(value))
+        column = f" (column {self.columns[name]!r})" if self.renamed else ""
+        return [f"{self.file}: {self.rows_in_words(wrong)}: {name}{column} must be {rule}, got {received}"]
+
+    def refuse(self, name: str, wrong: NDArray[np.bool_], rule: str) -> None:
+        """Note the fault of the rows in which a column breaks a rule, if there are any; see `faults`."""
+        self.broken.extend(self.faults(name, wrong, rule))
+
+    def check(self) -> None:
+        """Raise the faults noted so far.
+
+        Raises
+        ------
+        InputError
+            If there are any.
+        """
+        if self.broken:
+            raise InputError(self.broken)
+
+    def rows_in_words(self, chosen: NDArray[np.bool_]) -> str:
+        """Return rows, at least one, by their numbers in the file, with at most the first 20."""
+        numbers = self.number[chosen]
+        return numbers_in_words(numbers[:SHOWN_ROWS].tolist(), total=len(numbers), unit=self.unit)
+
+
+def column_names(file: Path, *, separator: str | None = None) -> list[str]:
+    """Return the names of a table's columns; none if the file cannot be read, which `Table.from_file` reports.
+
+    Parameters
+    ----------
+    file, separator
+        As for `Table.from_file`.
+    """
+    try:
+        if file.suffix.lower() == ".parquet":
+            return _parquet_names(pq.read_schema(file))
+        with opened(file, lines=True) as stream:
+            _check_first_line(stream, file, separator := separator or _separator(file))
+            return [str(name) for name in pd.read_csv(stream, sep=separator, nrows=0, index_col=False).columns]
+    except _UNREADABLE:
+        return []
+
+
+def find_columns(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Find columns by their common names.
+
+    Parameters
+    ----------
+    names
+        Names of the columns of a file; case and surrounding blanks are ignored.
+    known
+        Map from our name of each column to its names in files, in lower case, the most likely first.
+
+    Returns
+    -------
+    dict
+        Map from our name to the file's, for the columns found; a column of the file is used once.
+    """
+    header = {name.strip().lower(): name for name in reversed(names)}
+    found: dict[str, str] = {}
+    for ours, common in known.items():
+        name = next((header[other] for other in common if other in header), None)
+        if name is not None and name not in found.values():
+            found[ours] = name
+    return found
+
+
+def numbers_in(column: pd.Series) -> pd.Series:
+    """Return a column's numbers: NaN where a value is not a number, infinity where it is too large for a double."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:
+        return pd.to_numeric(column.astype("str").str.slice(0, LONGEST_NUMBER), errors="coerce")
+
+
+def duplicated(values: Sequence[object]) -> NDArray[np.bool_]:
+    """Return which values occur more than once, bool, shape (n,); None does not count as a value."""
+    column = pd.Series(list(values), dtype="object")
+    return np.asarray(column.duplicated(keep=False).to_numpy(dtype=np.bool_) & column.notna().to_numpy(dtype=np.bool_))
+
+
+def check_parquet(stored: pq.ParquetFile, file: str | Path, *, columns: Collection[str] | None = None) -> None:
+    """Compare the memory that a Parquet file's rows need with the memory available; only its metadata are read.
+
+    Parameters
+    ----------
+    stored
+        The opened file.
+    file
+        Name of the file, for the message.
+    columns
+        Columns to be read; all columns if None.
+
+    Raises
+    ------
+    InputError
+        If the rows need more memory than is available.
+    """
+    rows = stored.metadata.num_rows
+    fields = [field for field in stored.schema_arrow if columns is None or field.name in columns]
+    each = sum(_VALUE if pa.types.is_primitive(field.type) else _OBJECT for field in fields)
+    # The metadata give the size of strings and lists, except of those that are encoded by a dictionary.
+    groups = (stored.metadata.row_group(place) for place in range(stored.metadata.num_row_groups))
+    needed = rows * each + sum(group.total_byte_size for group in groups)
+    if reason := shortage(needed, to=f"read its {rows:,} rows"):
+        raise InputError([f"{file}: {reason}"])
+
+
+_Columns = Mapping[str, str | int] | None
+_Read = tuple[pd.DataFrame, list[str], dict[str, str]]
+"""The mapped columns, the names of all columns of the file, and the file's name of each mapped one."""
+
+
+def _read_parquet(file: Path, columns: _Columns) -> _Read:
+    stored = pq.ParquetFile(file)
+    names = _parquet_names(stored.schema_arrow)
+    found = _headings(columns, names, file, ",")
+    check_parquet(stored, file, columns=found.values())
+    stored_names = set(stored.schema_arrow.names)
+    frame = pd.read_parquet(file, columns=[name for name in dict.fromkeys(found.values()) if name in stored_names])
+    return (frame if frame.index.names == [None] else frame.reset_index()), names, found
+
+
+def _parquet_names(schema: pa.Schema) -> list[str]:
+    """Return the names of a file's columns, and of a pandas index that is stored as a range and not as a column."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    ranges = [level["name"] for level in index if isinstance(level, dict) and level.get("name")]
+    return [str(name) for name in (*schema.names, *ranges)]
+
+
+def _read_text(
+    file: Path,
+    columns: _Columns,
+    text: Collection[str] | None,
+    separator: str | None,
+    how: dict[str, Any],
+    *,
+    header: bool | Sequence[str],
+) -> _Read:
+    """Read delimited text or ARFF by pandas, with the options `how`."""
+    separator = separator or _separator(file)
+    how |= {"header": 0 if header is True else None, "names": None if isinstance(header, bool) else list(header)}
+    how["dtype"] = "str" if text is None else {(columns or {}).get(name, name): "str" for name in text}
+    with opened(file, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        body: BinaryIO = stream
+        if Path(unpacked_name(file)).suffix.lower() == ".arff":
+            names = _arff_names(stream, file)
+            how |= {"header": None, "names": how["names"] or names, "quotechar": "'", "skipinitialspace": True}
+            how |= {"na_values": ["", "?"], "keep_default_na": False}
+            body = io.BytesIO(b"".join(line for line in stream if line.strip() and not line.startswith(b"%")))
+        else:
+            _check_first_line(stream, file, separator)
+        try:
+            frame = pd.read_csv(body, sep=separator, index_col=False, encoding="utf-8-sig", low_memory=False, **how)
+        except pd.errors.ParserWarning:
+            raise InputError(
+                [f"{file}: cannot be read as a table: its rows hold more values than its header names"]
+            ) from None
+    names = [str(name + 1 if header is False else name) for name in frame.columns]
+    frame.columns = pd.Index(names)
+    found = _headings(columns, names, file, separator)
+    return frame[list(dict.fromkeys(found.values()))], names, found
+
+
+def _separator(file: Path) -> str:
+    return "\t" if Path(unpacked_name(file)).suffix.lower() == ".tsv" else ","
+
+
+def _check_first_line(stream: io.BufferedReader, file: Path, separator: str) -> None:
+    """Refuse a first line with too many columns before memory is allocated for each."""
+    begin = stream.peek()
+    line = re.split(rb"[\r\n]", begin, maxsplit=1)[0]
+    if len(line) >= BUFFER_BYTES or line.count(separator.encode()) >= MOST_COLUMNS:
+        raise InputError([f"{file}: its first row is too long to be one of a table"])
+
+
+def _arff_names(stream: BinaryIO, file: Path) -> list[str]:
+    """Read the header up to the data, and return the names of the attributes."""
+    names: list[str] = []
+    while line := stream.readline(LONGEST_BYTES):
+        words = line.decode("utf-8-sig").strip()
+        if words.lower().startswith("@attribute"):
+            rest = words[len("@attribute") :].strip()
+            quote = rest[:1]
+            quoted = quote in ("'", '"') and quote in rest[1:]
+            names.append(rest[1 : rest.index(quote, 1)] if quoted else (rest.split() or [""])[0])
+        elif words.lower() == "@data":
+            return names
+    raise InputError([f"{file}: it has no line @data: is it ARFF?"])
+
+
+def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: str) -> dict[str, str]:
+    """Return the file's name of each mapped column, and report all columns that are absent or ambiguous."""
+    if columns is None:
+        return {name: name for name in names}
+    found, faults = {}, []
+    listed = ", ".join(map(repr, names[:_SHOWN_COLUMNS])) + (" …" if len(names) > _SHOWN_COLUMNS else "")
+    hint = f"; is it separated by {'commas' if separator == ',' else repr(separator)}?" if len(names) == 1 else ""
+    for ours, column in columns.items():
+        if isinstance(column, int):
+            if column > len(names):
+                faults.append(f"{file}: no column {column} for {ours}; it has {len(names)}")
+            else:
+                found[ours] = names[column - 1]
+        elif column not in names:
+            faults.append(f"{file}: no column {column!r} for {ours}; its columns are {listed}{hint}")
+        # If two columns have the same name, pandas renames the second to "name.1".
+        elif names.count(column) > 1 or f"{column}.1" in names:
+            faults.append(f"{file}: two columns are called {column!r}: which of them is {ours}?")
+        else:
+            found[ours] = column
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _scalar(value: Any) -> Any:
+    """Return a scalar as it is, None for a missing one, and any other value as text."""
+    if not pd.api.types.is_scalar(value):
+        return str(value)
+    return None if pd.isna(value) else value
+
+
+def _decoded(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
