@@ -15,7 +15,7 @@ from simulator.experiment.build.recordings import file_format
 from simulator.experiment.study_area import Ground
 from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
-from simulator.traffic.static import Owners, PlaceList, Sites
+from simulator.traffic.static import Owners, Sites, read_places
 
 
 def build_stations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
@@ -68,14 +68,13 @@ def build_locations(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
 
 
 def _of_file(section: Any, ground: Ground) -> tuple[Sites, list[str]]:
-    places = PlaceList.from_file(
+    return read_places(
         scenarios.locate(section.file),
         columns=section.columns.mapping(),
         format_=file_format(section),
         given=section.crs,
         crs=ground.crs,
     )
-    return places.sites, list(places.notes)
 
 
 def _chosen(section: Any, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int64]]":

@@ -2,6 +2,6 @@
 
 from simulator.traffic.static.owners import OwnerOptions, Owners, Static
 from simulator.traffic.static.rows import FileFormat, OwnerRows
-from simulator.traffic.static.sites import PlaceList, Sites
+from simulator.traffic.static.sites import Sites, read_places
 
-__all__ = ["FileFormat", "OwnerOptions", "OwnerRows", "Owners", "PlaceList", "Sites", "Static"]
+__all__ = ["FileFormat", "OwnerOptions", "OwnerRows", "Owners", "Sites", "Static", "read_places"]

@@ -18,77 +18,61 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
-from simulator.traffic.static.rows import FileFormat, OwnerRows, counts_of, expanded, without_duplicates
-from simulator.traffic.static.sites import SiteRows, Sites
+from simulator.traffic.static.rows import (
+    BoolArray,
+    FileFormat,
+    FloatArray,
+    OwnerRows,
+    counts_of,
+    expanded,
+    without_duplicates,
+)
+from simulator.traffic.static.sites import Sites, place_rows
 from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Times from which the owners in the rows of a table are present.
+def _arrivals(
+    rows: OwnerRows, *, start: str | float | None, unit_s: float, dwell_s: float | None
+) -> tuple[FloatArray | None, BoolArray, list[str]]:
+    """Read the times from which the owners in the rows of a table are present.
 
-    Attributes
-    ----------
-    arrive_s
-        (rows,) float64: seconds of the run, below 0 for owners present before it starts; None if the table has no
-        times.
-    keep
-        (rows,) bool: rows whose time is known and not over before the run starts.
-    notes
-        What was left out, one sentence each.
+    Returns
+    -------
+    tuple
+        (rows,) float64: seconds of the run, below 0 for owners present before it starts, None if the table has no
+        times; (rows,) bool: rows whose time is known and not over before the run starts; notes on what was left out.
+
+    Raises
+    ------
+    InputError
+        If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
     """
-
-    arrive_s: npt.NDArray[np.float64] | None
-    keep: npt.NDArray[np.bool_]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def from_rows(cls, rows: OwnerRows, *, start: str | float | None, unit_s: float, dwell_s: float | None) -> Self:
-        """Read the times of rows.
-
-        Parameters
-        ----------
-        rows
-            Rows to use.
-        start
-            The file's time at second 0 of the run, written as in the file; None for the earliest.
-        unit_s
-            Seconds per unit of time, if times are numbers.
-        dwell_s
-            Duration of an owner's stay; None if owners never leave. An owner that came before the start is present from
-            second 0 on, unless it has left by then.
-
-        Raises
-        ------
-        InputError
-            If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
-        """
-        if not rows.has("time"):
-            return cls(None, np.ones(len(rows), dtype=bool), ())
-        at_s, wrong, numeric, naive = _seconds(rows, unit_s)
-        if wrong.any():
-            rule = "must be a number, as the others are" if numeric else "must be a date and time, as ISO 8601 has them"
-            raise InputError([rows.fault("time", wrong, rule)])
-        known = np.isfinite(at_s)
-        notes = [f"{rows.file}: {NAIVE}"] if naive else []
-        if not known.all():
-            untimed = counted(int((~known).sum()), "row")
-            notes.append(f"{rows.file}: left out {untimed} without a time: {rows.words(~known)}")
-        if not known.any():
-            raise InputError([f"{rows.file}: no row is left: none that counts has a time"])
-        zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
-        if naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
-            raise InputError([f"{rows.file}: its times name no time zone, so start must name none, got {start!r}"])
-        with np.errstate(invalid="ignore"):
-            at_s = at_s - zero
-            gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
-        if gone.any():
-            over = counted(int(gone.sum()), "row")
-            notes.append(f"{rows.file}: left out {over} whose time is over before the run starts")
-        keep = known & ~gone
-        if not keep.any():
-            raise InputError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])
-        return cls(at_s, keep, tuple(notes))
+    if not rows.has("time"):
+        return None, np.ones(len(rows), dtype=bool), []
+    at_s, wrong, numeric, naive = _seconds(rows, unit_s)
+    rule = "a number, as the others are" if numeric else "a date and time, as ISO 8601 has them"
+    rows.table.refuse("time", wrong, rule)
+    rows.table.check()
+    known = np.isfinite(at_s)
+    notes = [f"{rows.file}: {NAIVE}"] if naive else []
+    if not known.all():
+        untimed = counted(int((~known).sum()), "row")
+        notes.append(f"{rows.file}: left out {untimed} without a time: {rows.words(~known)}")
+    if not known.any():
+        raise InputError([f"{rows.file}: no row is left: none that counts has a time"])
+    zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
+    if naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
+        raise InputError([f"{rows.file}: its times name no time zone, so start must name none, got {start!r}"])
+    with np.errstate(invalid="ignore"):
+        at_s = at_s - zero
+        gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
+    if gone.any():
+        over = counted(int(gone.sum()), "row")
+        notes.append(f"{rows.file}: left out {over} whose time is over before the run starts")
+    keep = known & ~gone
+    if not keep.any():
+        raise InputError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])
+    return at_s, keep, notes
 
 
 def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool, bool]:
@@ -99,7 +83,7 @@ def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], n
     InputError
         If some rows name a time zone and others do not.
     """
-    column = rows.frame["time"]
+    column = rows.table.column("time")
     if pd.api.types.is_datetime64_any_dtype(column):
         stamps = Times.from_column(column)
         return stamps.seconds, np.zeros(len(rows), dtype=bool), False, stamps.naive
@@ -108,8 +92,8 @@ def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], n
         return numbers * unit_s, odd, True, False
     text = rows.texts("time")
     read = Times.from_text(text)
-    if read.without_zone.any():
-        raise InputError([rows.fault("time", read.without_zone, MIXED_ZONES)])
+    rows.table.refuse("time", read.without_zone, f"like the others: {MIXED_ZONES}")
+    rows.table.check()
     return read.seconds, np.isnan(read.seconds) & text.notna().to_numpy(dtype=bool), False, read.naive
 
 
@@ -127,7 +111,6 @@ def _start(start: str | float, unit_s: float, *, numeric: bool, file: str) -> fl
 
 
 Duplicates = Literal["refuse", "first", "last", "greatest", "sum"]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -202,7 +185,7 @@ class Owners:
         Parameters
         ----------
         file
-            One row per owner, or one row per place with a count; see `read_frame` for the file formats.
+            One row per owner, or one row per place with a count; see `Table.from_file` for the file formats.
         reading
             Options for reading the file.
         crs
@@ -214,38 +197,31 @@ class Owners:
             For any fault in the file, with file, row, rule and value.
         """
         rows = OwnerRows.from_file(file, columns=reading.columns, format_=reading.format)
-        placed = SiteRows.from_rows(rows, crs=crs, given=reading.crs, window=reading.window)
-        notes, rows, site = list(placed.notes), placed.rows, placed.site
+        rows, site, sites, notes = place_rows(rows, crs=crs, given=reading.crs, window=reading.window)
         count = counts_of(rows) if rows.has("count") else None
-        moments = Moments.from_rows(rows, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s)
-        notes += moments.notes
-        keep = moments.keep
-        arrive_s = None if moments.arrive_s is None else moments.arrive_s[keep]
-        rows, site = rows.kept(keep), site[keep]
-        count = None if count is None else count[keep]
-        keep, told = without_duplicates(rows, site, arrive_s, count, rule=reading.duplicates)
-        notes += told
+        arrive_s, keep, more = _arrivals(rows, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s)
+        rows, site, arrive_s, count = rows.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
+        keep, again = without_duplicates(rows, site, arrive_s, count, rule=reading.duplicates)
+        notes += more + again
         if reading.one_per == "owner":
             last = _last_of_each(rows, arrive_s, keep)
             owners, of_rows = counted(int(last.sum()), "owner"), counted(int(keep.sum()), "row")
             notes.append(f"{rows.file}: {owners}, each where it was last in {of_rows}")
             keep = last
-        arrive_s = None if arrive_s is None else arrive_s[keep]
-        count = None if count is None else count[keep]
-        rows, site = rows.kept(keep), site[keep]
-        number, told = expanded(rows, site, arrive_s, count, fractions=reading.fractions)
-        notes += told
+        rows, site, arrive_s, count = rows.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
+        number, rounded = expanded(rows, site, arrive_s, count, fractions=reading.fractions)
+        notes += rounded
         if number is not None:
             site = np.repeat(site, number)
             arrive_s = None if arrive_s is None else np.repeat(arrive_s, number)
         if not len(site):
             raise InputError([f"{file}: it holds no data owner: every count is 0"])
         if arrive_s is None:
-            return cls(placed.sites, site, remarks=tuple(notes))
+            return cls(sites, site, remarks=tuple(notes))
         order = np.argsort(arrive_s, kind="stable")
         arrive_s = arrive_s[order]
         leave_s = np.full(len(order), np.inf) if reading.dwell_s is None else arrive_s + reading.dwell_s
-        return cls(placed.sites, site[order], arrive_s, leave_s, tuple(notes))
+        return cls(sites, site[order], arrive_s, leave_s, tuple(notes))
 
     @property
     def crs(self) -> pyproj.CRS:
@@ -272,11 +248,15 @@ class Owners:
         return f"<Owners: {len(self):,} at {len(self.sites):,} places>"
 
 
-def _last_of_each(rows: OwnerRows, arrive_s: FloatArray | None, keep: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _taken(column: FloatArray | None, keep: BoolArray) -> FloatArray | None:
+    return None if column is None else column[keep]
+
+
+def _last_of_each(rows: OwnerRows, arrive_s: FloatArray | None, keep: BoolArray) -> BoolArray:
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
     owner = rows.texts("owner")
-    if owner.isna()[keep].any():
-        raise InputError([rows.fault("owner", owner.isna().to_numpy(dtype=bool) & keep, "must say who it is")])
+    rows.table.refuse("owner", owner.isna().to_numpy(dtype=bool) & keep, "the name of an owner")
+    rows.table.check()
     code = owner.astype("category").cat.codes.to_numpy()
     place = np.flatnonzero(keep)
     time = np.zeros(len(place)) if arrive_s is None else arrive_s[place]
