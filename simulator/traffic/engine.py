@@ -13,8 +13,6 @@ import pyproj
 import simpy
 
 from simulator.files.messages import Doubt, counted
-from simulator.roads.links import Links
-from simulator.traffic.physics import LinkPhysics
 
 FORCED_SHARE = 0.01
 """Maximum share of link crossings that are forced, before gridlock is reported.
@@ -77,74 +75,8 @@ class VehicleStates:
         links = np.full(len(state), -1, dtype=np.int32) if link is None else link
         return cls(state, links, np.zeros(len(state)), xy)
 
-    @classmethod
-    def from_entries(
-        cls,
-        state: npt.NDArray[np.uint8],
-        link: npt.NDArray[np.int32],
-        entry_tick: npt.NDArray[np.int32],
-        *,
-        tick: float,
-        step_s: float,
-        free_flow_s: npt.NDArray[np.float64],
-    ) -> "VehicleStates":
-        """Compute fractions at moment `tick` from the ticks at which the vehicles entered their links."""
-        elapsed_s = (tick - entry_tick) * step_s
-        fraction = np.asarray(elapsed_s / free_flow_s[link], dtype=np.float64)
-        np.minimum(fraction, 1.0, out=fraction)
-        fraction[state == State.WAITING] = 0.0
-        fraction[state == State.ARRIVED] = 1.0
-        return cls(state, link, fraction)
-
     def __len__(self) -> int:
         return len(self.state)
-
-
-def speeds_from_entries(
-    state: npt.NDArray[np.uint8],
-    link: npt.NDArray[np.int32],
-    entry_tick: npt.NDArray[np.int32],
-    *,
-    tick: float,
-    step_s: float,
-    links: Links,
-    physics: LinkPhysics,
-) -> npt.NDArray[np.float64]:
-    """Compute how fast every departed vehicle goes at moment `tick`.
-
-    The spatial queue only knows when a vehicle entered its link, so speed is derived from that. It is the free-flow
-    speed until the free-flow ticks are over. From then on the vehicle stands in the queue at the link's end, and its
-    speed is its average since it entered, length / (t − entry), which falls the longer it stands. It is 0 while the
-    vehicle waits to enter, and once it has arrived.
-
-    Parameters
-    ----------
-    state
-        (departed,) uint8, a `State`.
-    link
-        (departed,) int32.
-    entry_tick
-        (departed,) int32, valid for vehicles on the road.
-    tick
-        The moment, whole or not.
-    step_s
-        Seconds per tick.
-    links, physics
-        The network and its queue model.
-
-    Returns
-    -------
-    numpy.ndarray
-        (departed,) float64, metres per second; at most the link's free-flow speed.
-    """
-    speed: npt.NDArray[np.float64] = links.speed_mps[link]
-    elapsed = tick - entry_tick
-    queued = elapsed >= physics.free_ticks[link]
-    # By rounding, a link of exactly n ticks may take slightly more than n: cap its average at the free-flow speed.
-    average = links.length_m[link[queued]] / (elapsed[queued] * step_s)
-    speed[queued] = np.minimum(average, speed[queued])
-    speed[state != State.ON_ROAD] = 0.0
-    return speed
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sumo_by_hand import Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
 from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.sumo.server import Said, SumoServer
+from simulator.traffic.sumo.server import SumoLog, SumoServer
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_a_configuration_that_sumo_does_not_read_in_time_is_told(net, monkeypatc
 
 
 def test_warnings_are_counted_by_kind_from_the_first_to_the_last():
-    said = Said()
+    said = SumoLog()
     said.file.write(b"Warning: ignoring 'e'!\n")
     for number in range(30_000):
         said.file.write(f"Warning: Teleporting vehicle 'f.{number}'; waited too long, time={number}.00.\n".encode())
@@ -101,7 +101,7 @@ def test_warnings_are_counted_by_kind_from_the_first_to_the_last():
         )
         assert len(said.read()) <= 1 << 20
         said.close()
-    many = Said()
+    many = SumoLog()
     many.file.writelines(b"Warning: " + b"x" * number + b"\n" for number in range(1, 151))
     many.file.flush()
     assert [one.times for one in many.warned()] == [1] * 100 + [50]

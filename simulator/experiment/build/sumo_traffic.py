@@ -14,7 +14,7 @@ from simulator.roads.sumo.net_coordinates import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_file import sumo_link_ids
+from simulator.traffic.demand.sumo_routes import sumo_link_ids
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 from simulator.traffic.sumo.inputs import refuse_connection
 

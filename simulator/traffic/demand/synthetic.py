@@ -107,25 +107,19 @@ def read_profile(file: str | Path) -> tuple[Interval, ...]:
 
 
 def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
-    faults = []
-    share = table.numbers("share")
-    faults += table.faults("share", ~(np.isfinite(share) & (share >= 0)), "a finite number, 0 or more")
+    share = table.checked_numbers("share", at_least=0)
     if by_hour:
-        hour = table.numbers("hour")
-        fine = np.isin(hour, np.arange(24.0))
-        faults += table.faults("hour", ~fine, "a whole number from 0 to 23")
+        hour = table.checked_numbers("hour", at_least=0, at_most=23, whole=True)
         from_s, to_s, last = hour * _HOUR_S, (hour + 1.0) * _HOUR_S, "hour"
     else:
-        from_s, to_s, last = table.numbers("from_s"), table.numbers("to_s"), "to_s"
-        faults += table.faults("from_s", ~(np.isfinite(from_s) & (from_s >= 0)), "a finite number, 0 or more")
-        faults += table.faults("to_s", ~(np.isfinite(to_s) & (to_s > from_s)), "a finite number above from_s")
-    if faults:
-        raise InputError(faults)
+        from_s, to_s, last = table.checked_numbers("from_s", at_least=0), table.numbers("to_s"), "to_s"
+        table.refuse("to_s", ~(np.isfinite(to_s) & (to_s > from_s)), "a finite number above from_s")
+    table.check()
     order = np.argsort(from_s, kind="stable")
     again = np.zeros(len(table), dtype=np.bool_)
     again[order[1:]] = from_s[order[1:]] < np.maximum.accumulate(to_s[order])[:-1]
-    if again.any():
-        raise InputError(table.faults(last, again, "of a time that no other row has"))
+    table.refuse(last, again, "of a time that no other row has")
+    table.check()
     with np.errstate(over="ignore"):
         total = float(share.sum())
     if not 0 < total < np.inf:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import pandas as pd
 
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
-from simulator.files.tables import Table, column_names
+from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.node_ids import node_ids
 from simulator.roads.tntp.metadata import Line, finite_number, lines_of, read_metadata, shown
 from simulator.traffic.demand.sumo_file import seconds
@@ -53,13 +54,8 @@ def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
         Map from our name to the file's, for the given columns and those recognized by name. ``from_s`` and ``to_s``
         occur both or not at all, and not together with ``departure_s``, unless they were given.
     """
-    header = {name.strip().lower(): name for name in reversed(column_names(file))}
-    found = dict(given)
-    for name, known in NAMES.items():
-        if name not in found:
-            match = next((header[other] for other in known if other in header), None)
-            if match is not None and match not in found.values():
-                found[name] = match
+    recognized = find_columns(column_names(file), {name: known for name, known in NAMES.items() if name not in given})
+    found = {**given, **{name: column for name, column in recognized.items() if column not in given.values()}}
     windows = {"from_s", "to_s"}
     if ("departure_s" in found and not windows & given.keys()) or not windows <= found.keys() | given.keys():
         for name in windows - given.keys():
@@ -74,6 +70,7 @@ def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
+_ENDS = ("origin", "destination")
 _HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")
 _TIME = "seconds, HH:MM or HH:MM:SS, 0 or more"
 
@@ -108,100 +105,62 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
 
 
 def _checked(table: Table) -> TripTable:
-    faults: list[str] = []
-    ends = [_codes(table, name) for name in ("origin", "destination")]
-    for name, (code, ids) in zip(("origin", "destination"), ends, strict=True):
-        absent = np.array([known is None for known in [*ids, None]])[code]
-        faults += table.faults(name, absent, "the identifier of a zone or node")
+    code, values = pd.factorize(pd.concat([_objects(table, name) for name in _ENDS], ignore_index=True))
+    ids = node_ids(values.tolist())
+    places = list(dict.fromkeys(known for known in ids if known is not None))
+    at = {place: number for number, place in enumerate(places)}
+    place = np.array([*(at.get(known or "", -1) for known in ids), -1], dtype=np.int32)[code]
+    origin, destination = place.reshape(2, -1)
+    for name, end in zip(_ENDS, (origin, destination), strict=True):
+        table.refuse(name, end < 0, "the identifier of a zone or node")
     trips = np.ones(len(table))
     if table.has("trips"):
-        trips = table.numbers("trips")
-        fine = np.isfinite(trips) & (trips >= 0) & _is_number(table, "trips")
-        faults += table.faults("trips", ~fine, "a finite number, 0 or more")
-        if fine.all() and not trips.any():
-            faults.append(f"{table.file}: it holds no trips: all of its rows have 0")
+        trips = table.checked_numbers("trips", at_least=0)
         with np.errstate(over="ignore"):
-            if fine.all() and not np.isfinite(trips.sum()):
-                faults.append(f"{table.file}: its trips must sum to a finite number")
-    from_s, to_s = _times(table, faults)
-    if faults:
-        raise InputError(faults)
-    (origin, origins), (destination, destinations) = ends
-    places = list(dict.fromkeys(known for known in [*origins, *destinations] if known is not None))
-    at = {place: number for number, place in enumerate(places)}
-    origin, destination = (
-        np.array([at.get(known or "", -1) for known in ids], dtype=np.int32)[code]
-        for code, ids in ((origin, origins), (destination, destinations))
-    )
-    driven = trips > 0
-    row = np.arange(1, len(table) + 1, dtype=np.int64)
-    if from_s is not None and to_s is not None:
-        from_s, to_s = from_s[driven], to_s[driven]
-    build = TripTable.summed if table.has("trips") else TripTable.sorted
-    built = build(
-        table.file,
-        places,
-        origin[driven],
-        destination[driven],
-        trips[driven],
-        row[driven],
-        unit="row",
-        from_s=from_s,
-        to_s=to_s,
-    )
+            total = trips.sum()
+        if (trips >= 0).all() and not total:
+            table.broken.append(f"{table.file}: it holds no trips: all of its rows have 0")
+        elif (trips >= 0).all() and not np.isfinite(total):
+            table.broken.append(f"{table.file}: its trips must sum to a finite number")
+    from_s, to_s = _times(table)
+    table.check()
+    trip_table = TripTable(table.file, places, origin, destination, trips, table.number, from_s=from_s, to_s=to_s)
+    driven = trip_table.kept(trips > 0)
+    built = driven.summed() if table.has("trips") else driven.sorted()
     read = set(table.columns.values())
     # pandas gives this name to a nameless column, such as one created by a comma at the end of each line.
-    unread = [str(name) for name in table.names if name not in read and not str(name).startswith("Unnamed: ")]
+    unread = [name for name in table.names if name not in read and not name.startswith("Unnamed: ")]
     if unread:
         more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
         built.notes.append(f"{built.title}: columns not read: {', '.join(map(repr, unread[:SHOWN]))}{more}")
     return built
 
 
-def _codes(table: Table, name: str) -> tuple[IntArray, list[str | None]]:
-    """Return the index of each row's identifier, −1 where there is none, and the identifiers."""
-    code, values = _factorized(table, name)
-    return code.astype(np.int32), node_ids(values.tolist())
+def _objects(table: Table, name: str) -> "pd.Series[Any]":
+    """Return a column as Python objects; lists, which Parquet may hold, as their text."""
+    column = table.column(name)
+    return pd.Series(table.values(name), dtype="object") if column.dtype == "object" else column.astype("object")
 
 
-def _factorized(table: Table, name: str) -> tuple[npt.NDArray[np.intp], pd.Index]:
-    """Return the index of each row's value, −1 where there is none, and the values."""
-    column = table.frame[table.columns[name]]
-    try:
-        code, values = pd.factorize(column)
-    except TypeError:  # lists, which Parquet may hold: use their text
-        code, values = pd.factorize(pd.Series(table.values(name), dtype="object"))
-    return code, pd.Index(values)
-
-
-def _is_number(table: Table, name: str) -> npt.NDArray[np.bool_]:
-    """Return, for each row, whether the column's type can hold numbers: dates and booleans are not numbers."""
-    kind = table.frame[table.columns[name]].dtype
-    fine = not (pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_bool_dtype(kind))
-    return np.full(len(table), fine and not pd.api.types.is_timedelta64_dtype(kind))
-
-
-def _times(table: Table, faults: list[str]) -> tuple[FloatArray | None, FloatArray | None]:
+def _times(table: Table) -> tuple[FloatArray | None, FloatArray | None]:
     if table.has("departure_s"):
-        leave = _seconds(table, "departure_s", faults)
+        leave = _seconds(table, "departure_s")
         return leave, leave
     if not table.has("from_s") or not table.has("to_s"):
         return None, None
-    from_s, to_s = (_seconds(table, name, faults) for name in ("from_s", "to_s"))
-    faults += table.faults("to_s", to_s <= from_s, "after from_s")
+    from_s, to_s = (_seconds(table, name) for name in ("from_s", "to_s"))
+    table.refuse("to_s", to_s <= from_s, "after from_s")
     return from_s, to_s
 
 
-def _seconds(table: Table, name: str, faults: list[str]) -> FloatArray:
+def _seconds(table: Table, name: str) -> FloatArray:
     """Read a column of times; NaN where there is no time."""
-    column = table.frame[table.columns[name]]
-    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
-        read = table.numbers(name)
-    else:
-        code, values = _factorized(table, name)
-        read = np.array([*(_one_time(value) for value in values), np.nan])[code]
+    read = table.numbers(name)
+    if table.column(name).dtype.kind not in "iuf":
+        code, values = pd.factorize(_objects(table, name))
+        read = np.array([*map(_one_time, values), np.nan])[code]
     fine = np.isfinite(read) & (read >= 0)
-    faults += table.faults(name, ~fine, _TIME)
+    table.refuse(name, ~fine, _TIME)
     return np.where(fine, read, np.nan)
 
 
@@ -245,10 +204,7 @@ class _Reading:
     def __init__(self, file: str) -> None:
         self._file = file
         self._faults: list[str] = []
-        self._origin: list[int] = []
-        self._destination: list[int] = []
-        self._trips: list[float] = []
-        self._line: list[int] = []
+        self._pairs: list[tuple[int, int, float, int]] = []
         # Variance of the rounding error of the sum, if each number was rounded to its last digit.
         self._variance = 0.0
 
@@ -269,7 +225,7 @@ class _Reading:
             elif blocks == 0:
                 self._faults.append(f"{self._at(line)}: must be the Origin of a block, got {shown(line.text)}")
             else:
-                self._pairs(line, origin, zones)
+                self._read_pairs(line, origin, zones)
             if len(self._faults) >= SHOWN:
                 break
         if self._faults:
@@ -297,7 +253,7 @@ class _Reading:
             return None
         return zone
 
-    def _pairs(self, line: Line, origin: int | None, zones: int | None) -> None:
+    def _read_pairs(self, line: Line, origin: int | None, zones: int | None) -> None:
         for pair in line.text.split(";"):
             if not pair.strip():
                 continue
@@ -315,30 +271,24 @@ class _Reading:
             elif origin is not None and destination is not None:
                 self._variance += 100.0 ** -_decimals(amount) / 12.0
                 if trips > 0:
-                    self._origin.append(origin)
-                    self._destination.append(destination)
-                    self._trips.append(trips)
-                    self._line.append(line.number)
+                    self._pairs.append((origin, destination, trips, line.number))
 
     def _check_total(self, declared: float) -> None:
-        total = math.fsum(self._trips)
+        total = math.fsum(trips for _, _, trips, _ in self._pairs)
         if abs(total - declared) > _SIGMAS * math.sqrt(self._variance) + 1e-9 * max(total, declared):
             rule = f"<{_TOTAL}> must be the sum of the trips, {total:,.10g}, within rounding"
             raise InputError([f"{self._file}: {rule}; got {declared:,.10g}"])
 
     def _table(self) -> TripTable:
-        ends = np.array([self._origin, self._destination], dtype=np.int64).reshape(2, -1)
-        zones, codes = np.unique(ends, return_inverse=True)
-        origin, destination = codes.reshape(2, -1).astype(np.int32)
-        return TripTable.summed(
-            self._file,
-            [str(zone) for zone in zones.tolist()],
-            origin,
-            destination,
-            np.array(self._trips, dtype=np.float64),
-            np.array(self._line, dtype=np.int64),
-            unit="line",
+        ends = np.array([pair[:2] for pair in self._pairs], dtype=np.int64).reshape(-1, 2)
+        trips, lines = (
+            np.array([pair[i] for pair in self._pairs], dtype=kind) for i, kind in ((2, float), (3, np.int64))
         )
+        zones, codes = np.unique(ends.T, return_inverse=True)
+        origin, destination = codes.reshape(2, -1).astype(np.int32)
+        return TripTable(
+            self._file, [str(zone) for zone in zones.tolist()], origin, destination, trips, lines, unit="line"
+        ).summed()
 
 
 def _decimals(written: str) -> int:

@@ -64,21 +64,20 @@ class ZoneMasses:
         table = Table.from_file(path, columns={name: found.get(name, name) for name in _NAMES}, text=("zone",))
         names = node_ids(table.values("zone"))
         absent = np.array([name is None for name in names])
-        faults = table.faults("zone", absent, "the identifier of a zone")
+        table.refuse("zone", absent, "the identifier of a zone")
         twice = pd.Series(names, dtype="object").duplicated().to_numpy(dtype=np.bool_) & ~absent
-        faults += table.faults("zone", twice, "a zone that no earlier row has")
-        masses = {name: table.numbers(name) for name in ("production", "attraction")}
+        table.refuse("zone", twice, "a zone that no earlier row has")
+        masses = {name: table.checked_numbers(name, at_least=0) for name in ("production", "attraction")}
         for name, values in masses.items():
-            fine = np.isfinite(values) & (values >= 0)
-            faults += table.faults(name, ~fine, "a finite number of trips, 0 or more")
             with np.errstate(over="ignore"):
                 total = values.sum()
-            if fine.all() and not 0 < total < np.inf:
-                faults.append(f"{file}: the {name}s must sum to more than 0, and to a finite number, got {total:g}")
-        if said := shortage(_PAIR_NBYTES * len(table) ** 2, to=f"join each of {len(table):,} zones to each"):
-            faults.append(f"{file}: {said}")
-        if faults:
-            raise InputError(faults)
+            if (values >= 0).all() and not 0 < total < np.inf:
+                table.broken.append(
+                    f"{file}: the {name}s must sum to more than 0, and to a finite number, got {total:g}"
+                )
+        if reason := shortage(_PAIR_NBYTES * len(table) ** 2, to=f"join each of {len(table):,} zones to each"):
+            table.broken.append(f"{file}: {reason}")
+        table.check()
         return cls(str(file), [str(name) for name in names], masses["production"], masses["attraction"])
 
 
@@ -146,11 +145,9 @@ def gravity_table(
     if constraint == "doubly":
         trips = _balanced(weights, masses, attraction)
     else:
+        sent = masses.production > 0
         trips = (
-            weights
-            * np.divide(masses.production, weights.sum(axis=1), out=np.zeros(len(number)), where=masses.production > 0)[
-                :, None
-            ]
+            weights * np.divide(masses.production, weights.sum(axis=1), out=np.zeros(len(number)), where=sent)[:, None]
         )
     origin, destination = np.nonzero(trips > 0)
     return TripTable(

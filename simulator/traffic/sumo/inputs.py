@@ -1,7 +1,4 @@
-"""SUMO's input files and options, and where SUMO is installed.
-
-Upper bound on the vehicles that SUMO's files insert, and the edges that they depart from and arrive at.
-"""
+"""SUMO's input files and options, where SUMO is installed, and how many vehicles its files insert at most."""
 
 import importlib.util
 import math
@@ -10,19 +7,16 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
-import numpy.typing as npt
-
 from simulator.extras import import_extra, record_extra
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import Element, elements_of
-from simulator.traffic.demand.sumo_file import number, seconds
+from simulator.traffic.demand.sumo_file import number, read_number, seconds
 from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 NEEDED = 'engine = "sumo" needs SUMO'
@@ -394,7 +388,7 @@ class _Reading:
             case "personTrip":
                 self.vehicles += self._persons
             case "vType" if "scale" in attributes:
-                self.type_scale = max(self.type_scale, self._read(attributes, "scale", 1.0, where))
+                self.type_scale = max(self.type_scale, read_number(attributes, "scale", 1.0, where))
             case _:
                 pass
 
@@ -408,19 +402,19 @@ class _Reading:
             self.vehicles += 1
 
     def _of_flow(self, attributes: Mapping[str, str], where: str) -> int:
-        begin_s = max(self._begin_s, self._read(attributes, "begin", self._begin_s, where))
-        end_s = min(self._end_s, self._read(attributes, "end", self._end_s, where))
+        begin_s = max(self._begin_s, read_number(attributes, "begin", self._begin_s, where))
+        end_s = min(self._end_s, read_number(attributes, "end", self._end_s, where))
         stretch_s = max(0.0, end_s - begin_s)
         counts = []
         if "number" in attributes:
-            counts.append(self._read(attributes, "number", 0.0, where))
+            counts.append(read_number(attributes, "number", 0.0, where))
         counts += [
-            stretch_s * self._read(attributes, key, 0.0, where) / _HOUR_S + 2
+            stretch_s * read_number(attributes, key, 0.0, where) / _HOUR_S + 2
             for key in ("vehsPerHour", "perHour")
             if key in attributes
         ]
         if "probability" in attributes:
-            self._read(attributes, "probability", 0.0, where)
+            read_number(attributes, "probability", 0.0, where)
             counts.append(stretch_s / min(self._step_s, 1.0) + 2)
         if "period" in attributes:
             counts.append(self._by_period(attributes["period"].strip(), stretch_s, where))
@@ -441,68 +435,3 @@ class _Reading:
             # One more for a vehicle that departs as the flow begins; scipy has no quantiles for extremely large means.
             return mean if mean > MOST_VEHICLES else float(stats.poisson.isf(_NEVER_MORE, mean)) + 1
         return stretch_s / value + 2
-
-    @staticmethod
-    def _read(attributes: Mapping[str, str], key: str, default: float, where: str) -> float:
-        if key not in attributes:
-            return default
-        text = attributes[key]
-        value = seconds(text) if key in {"begin", "end"} else number(text)
-        if value is None or value < 0:
-            raise InputError([f"{where}: {key} must be a number, 0 or more, got {text!r}"])
-        return value
-
-
-UNKNOWN = -1
-Ends = Callable[[str], tuple[tuple[float, float], tuple[float, float]]]
-"""Function from an edge to its start and end points, in SUMO's coordinates."""
-
-
-class Edges:
-    """Numbering of the edges that trips name, with their links and end points.
-
-    Parameters
-    ----------
-    driven
-        The network's edges, by SUMO's id.
-    link_of
-        The city's link of each edge that is part of the city.
-    """
-
-    def __init__(self, driven: Collection[str], link_of: Mapping[str, int]) -> None:
-        self._driven, self._link_of = driven, link_of
-        self._number: dict[str, int] = {}
-        self._ends: list[tuple[float, float, float, float]] = []
-        self._links: list[int] = []
-
-    def number(self, edge: str, ends: Ends) -> int:
-        """Return the edge's number, -1 if the network has no such edge; `ends` is called the first time."""
-        known = self._number.get(edge)
-        if known is None:
-            if edge not in self._driven:
-                return UNKNOWN
-            (x0, y0), (x1, y1) = ends(edge)
-            known = self._number[edge] = len(self._ends)
-            self._ends.append((x0, y0, x1, y1))
-            self._links.append(self.link(edge))
-        return known
-
-    def link(self, edge: str) -> int:
-        """Return the city's link of an edge; -1 if it is not part of the city, or is within a junction."""
-        return self._link_of.get(edge, -1)
-
-    def starts(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return the links and start points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
-        return self._take(numbers, slice(0, 2))
-
-    def finishes(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return the links and end points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
-        return self._take(numbers, slice(2, 4))
-
-    def _take(
-        self, numbers: npt.NDArray[np.int32], which: slice
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        # Number -1 selects the last row, which holds NaN.
-        ends = np.array([*self._ends, (np.nan,) * 4], dtype=np.float64)
-        links = np.array([*self._links, -1], dtype=np.int32)
-        return links[numbers], ends[numbers, which]

@@ -1,7 +1,4 @@
-"""Requests to a running SUMO, combined into a few large ones.
-
-SUMO in a child process: requests to it, and the errors and warnings it writes.
-"""
+"""SUMO in a child process: requests to it, combined into a few large ones, and the messages it writes."""
 
 import contextlib
 import json
@@ -84,13 +81,13 @@ class ObservedVehicles(NamedTuple):
     speed_mps: npt.NDArray[np.float64]
 
 
-class Wire:
+class SumoClient:
     """Requests to SUMO by the functions of its library; `SumoServer.asking` converts their exceptions to our errors.
 
     Parameters
     ----------
     ask
-        Function from `SumoServer.asking`. It is valid for a few requests only, so each group needs a new `Wire`.
+        Function from `SumoServer.asking`. It is valid for a few requests only, so each group needs a new `SumoClient`.
     """
 
     def __init__(self, ask: Callable[..., Any]) -> None:
@@ -153,12 +150,12 @@ class Wire:
         around = (middle, numbers.CMD_GET_VEHICLE_VARIABLE, _EVERYWHERE_M)
         # SUMO answers a subscription at once; it is cancelled before the next step would answer it again.
         ask("junction.subscribeContext", *around, [numbers.VAR_POSITION, numbers.VAR_SPEED, numbers.VAR_ROAD_ID])
-        told = ask("junction.getContextSubscriptionResults", middle)
+        found = ask("junction.getContextSubscriptionResults", middle)
         ask("junction.unsubscribeContext", *around)
         road, position, speed = map(self._key, ("VAR_ROAD_ID", "VAR_POSITION", "VAR_SPEED"))
-        rows = [(vehicle, said[road], *said[position][:2], said[speed]) for vehicle, said in told.items()]
+        rows = [(vehicle, values[road], *values[position][:2], values[speed]) for vehicle, values in found.items()]
         # Vehicles parked beside the road are in no lane, so the circle does not contain them.
-        for vehicle in sorted(set(ask("vehicle.getIDList")) - told.keys()):
+        for vehicle in sorted(set(ask("vehicle.getIDList")) - found.keys()):
             place = ask("vehicle.getPosition", vehicle)
             rows.append((vehicle, ask("vehicle.getRoadID", vehicle), *place[:2], ask("vehicle.getSpeed", vehicle)))
         xyv = np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 3)
@@ -182,12 +179,12 @@ class Warned(NamedTuple):
     first: str
 
 
-class Said:
+class SumoLog:
     """File for SUMO's messages, readable even after it is closed, and a folder for `outputs`, which is deleted."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        self._path = Path(self._folder.name) / "said"
+        self._path = Path(self._folder.name) / "log"
         self.outputs = Path(self._folder.name) / "outputs"
         self.outputs.mkdir()
         self.file: IO[bytes] = self._path.open("wb")
@@ -258,8 +255,8 @@ class SumoServer:
     by itself when this process ends.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]", said: Said) -> None:
-        self._process, self._said = process, said
+    def __init__(self, process: "subprocess.Popen[bytes]", log: SumoLog) -> None:
+        self._process, self._log = process, log
         self._closed = self._late = False
         self._answered = True
         self._due_s = math.inf
@@ -274,10 +271,10 @@ class SumoServer:
         InputError
             If SUMO is not installed, or ends while loading, with its own message.
         """
-        command, said = [*sumo_command(), *inputs.arguments()], Said()
+        command, log = [*sumo_command(), *inputs.arguments()], SumoLog()
         # SUMO inserts the prefix after the folder of every output file named in its files, so all outputs go to our
         # temporary folder. In a folder that is too deep the path does not exist, and SUMO ends.
-        outputs = said.outputs.resolve()
+        outputs = log.outputs.resolve()
         prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
         command += ["--output-prefix", prefix]
         try:
@@ -285,14 +282,14 @@ class SumoServer:
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said.file,
+                stderr=log.file,
                 env=sumo_environment(),
                 start_new_session=True,  # Ctrl-C must only reach this process, which ends SUMO
             )
         except BaseException:
-            said.close()
+            log.close()
             raise
-        server = cls(process, said)
+        server = cls(process, log)
         threading.Thread(target=server._end_when_late, daemon=True).start()
         try:
             server._load()
@@ -310,7 +307,7 @@ class SumoServer:
             self._wait(_DYING_S)
             if self._late:
                 raise InputError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
-            raise InputError([f"SUMO does not start: {saying(self._said.read())}"]) from None
+            raise InputError([f"SUMO does not start: {saying(self._log.read())}"]) from None
         finally:
             self._due_s = math.inf
         self._answered = True
@@ -375,7 +372,7 @@ class SumoServer:
 
     def warned(self) -> tuple[Warned, ...]:
         """Return SUMO's warnings so far."""
-        return self._said.warned()
+        return self._log.warned()
 
     def _exit_message(self) -> str:
         self._wait(_DYING_S)
@@ -383,7 +380,7 @@ class SumoServer:
             return f"SUMO has not answered for {_ANSWER_S:g} s"
         code = self._process.returncode
         how = "" if code is None else f", killed by signal {-code}" if code < 0 else f", with exit code {code}"
-        return f"SUMO ended the connection{how}: {saying(_errors_of(self._said.read()))}"
+        return f"SUMO ended the connection{how}: {saying(_errors_of(self._log.read()))}"
 
     def _wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -403,7 +400,7 @@ class SumoServer:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
-        self._said.close()
+        self._log.close()
 
 
 def _errors_of(words: str) -> str:
