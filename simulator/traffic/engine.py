@@ -89,11 +89,11 @@ class Totals:
     """
 
     departed: int
-    waiting: int
-    on_road: int
-    arrived: int
-    stuck_released: int
-    link_crossings: int
+    waiting: int = 0
+    on_road: int = 0
+    arrived: int = 0
+    stuck_released: int = 0
+    link_crossings: int = 0
     absent: int = 0
     trip_time_s: float = 0.0
     due: int | None = None

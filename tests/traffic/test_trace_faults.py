@@ -134,7 +134,7 @@ BROKEN = {
         "points must be .longitude, latitude, altitude, time",
     ),
     "no parquet": ("f.parquet", b"PAR1" + b"\xff" * 40 + b"PAR1", "f.parquet: cannot be read as Parquet"),
-    "prose": ("readme.md", "# A folder of things\n", "its format cannot be told"),
+    "prose": ("readme.md", "# A folder of things\n", "its format cannot be recognised"),
 }
 
 

@@ -1,6 +1,6 @@
 """Demand: origins, destinations and departure times of vehicles, randomly drawn or read from files."""
 
-from simulator.traffic.demand.sumo_routes import SumoRoutes, read_sumo_routes
+from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import (
     Demand,
     Departures,
@@ -14,7 +14,7 @@ from simulator.traffic.demand.synthetic import (
 )
 from simulator.traffic.demand.trip_files import is_sumo_routes, read_od_table, read_tntp_trips, read_trip_table
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips, whole_vehicles
-from simulator.traffic.demand.trip_table import TripTable, Zones
+from simulator.traffic.demand.trip_table import Zones
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 
 __all__ = [
@@ -22,8 +22,6 @@ __all__ = [
     "Departures",
     "Interval",
     "SamplingOptions",
-    "SumoRoutes",
-    "TripTable",
     "ZoneMasses",
     "Zones",
     "draw_departures",

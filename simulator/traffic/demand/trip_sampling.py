@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
@@ -198,27 +199,33 @@ def _placed(
 
 def _unknown(table: TripTable, origin: IntArray, destination: IntArray, zones: Zones) -> list[str]:
     """List each place that does not exist, and where it occurs first."""
-    first: dict[int, int] = {}
-    for ends, found in ((table.origin, origin), (table.destination, destination)):
-        lost = np.flatnonzero(found < 0)
-        places, at = np.unique(ends[lost], return_index=True)
-        for place, entry in zip(places.tolist(), lost[at].tolist(), strict=True):
-            if place not in first or table.row[entry] < table.row[first[place]]:
-                first[place] = entry
-    told = sorted(first.items(), key=lambda item: int(table.row[item[1]]))
+    ends = pd.DataFrame(
+        {
+            "place": np.concatenate([table.origin, table.destination]),
+            "entry": np.tile(np.arange(len(table)), 2),
+            "row": np.tile(table.row, 2),
+        }
+    )
+    lost = ends[np.concatenate([origin, destination]) < 0]
+    first = lost.sort_values("row", kind="stable").drop_duplicates("place")
     words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
     if zones.kind == "zone":
         words += ", and no node"
-    return capped([f"{table.name(entry)}: {table.places[place]!r} {words}" for place, entry in told])
+    return capped(
+        [
+            f"{table.name(entry)}: {table.places[place]!r} {words}"
+            for place, entry in first[["place", "entry"]].to_numpy().tolist()
+        ]
+    )
 
 
 def _apart(table: TripTable, apart: BoolArray, kind: str) -> list[str]:
     entries = np.flatnonzero(apart)
-    told = entries[np.argsort(table.row[entries], kind="stable")][:SHOWN].tolist()
+    first = entries[np.argsort(table.row[entries], kind="stable")][:SHOWN].tolist()
     faults = [
         f"{table.name(entry)}: {kind} {table.places[table.destination[entry]]} cannot be reached from {kind} "
         f"{table.places[table.origin[entry]]}: no path"
-        for entry in told
+        for entry in first
     ]
     return capped(faults, total=len(entries))
 

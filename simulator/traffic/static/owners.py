@@ -328,22 +328,19 @@ class Static:
             stayed_s = float((leave_s[:departed][gone] - arrive_s[:departed][gone]).sum())
         return Totals(
             departed=departed,
-            waiting=0,
             on_road=departed - arrived,
             arrived=arrived,
-            stuck_released=0,
-            link_crossings=0,
             trip_time_s=stayed_s,
         )
 
     def notes(self) -> list[str]:
         """Return notes that owners do not move, and on owners that come after the end of the run."""
-        told = ["the data owners of a table, at their places: nobody moves, so nothing depends on roads or speeds"]
+        notes = ["the data owners of a table, at their places: none moves, so nothing depends on roads or speeds"]
         missing = self.vehicles - self._come(self._now_s)
         if missing:
             of_all = counted(self.vehicles, "data owner comes", "data owners come")
-            told.append(f"{missing:,} of {of_all} after the end of the run")
-        return told
+            notes.append(f"{missing:,} of {of_all} after the end of the run")
+        return notes
 
     def close(self) -> None:
         """Do nothing: the engine holds no resources outside this process."""

@@ -206,21 +206,21 @@ def without_duplicates(
         If there are duplicates and the rule refuses them.
     """
     everything = np.ones(len(rows), dtype=bool)
-    told_apart = [name for name in ("period", "time", "owner") if rows.has(name)]
-    if count is None and not told_apart:
+    distinct_by = [name for name in ("period", "time", "owner") if rows.has(name)]
+    if count is None and not distinct_by:
         return everything, []  # only the owners' places are known
     keys: dict[str, object] = {"site": site}
-    for name in told_apart:
+    for name in distinct_by:
         keys[name] = arrive_s if name == "time" else pd.factorize(rows.texts(name))[0]
     frame = pd.DataFrame(keys)
     repeated = frame.duplicated(keep="first").to_numpy()
     if not repeated.any():
         return everything, []
-    alike = " and ".join(["place", *told_apart])
+    alike = " and ".join(["place", *distinct_by])
     rule = rule or ("sum" if count is None else "refuse")
     number = f"{counted(int(repeated.sum()), 'row')} of the same {alike} as an earlier one"
     if rule == "refuse":
-        missing = "" if told_apart else "; name the column that tells rows of a place apart as columns.period"
+        missing = "" if distinct_by else "; name the column that tells rows of a place apart as columns.period"
         say = f"{rows.file}: {number}: {rows.words(repeated)}; say what to do with them as duplicates = "
         raise InputError([f'{say}"first", "last", "greatest" or "sum"{missing}'])
     if rule == "sum":

@@ -260,7 +260,6 @@ class Sumo:
             on_road=registry.count(State.ON_ROAD),
             arrived=registry.count(State.ARRIVED),
             stuck_released=self._counted["teleport"],
-            link_crossings=0,
             absent=registry.count(State.ABSENT),
             trip_time_s=registry.trip_time_s,
         )

@@ -62,11 +62,11 @@ def saying(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_BESIDE_THE_POINT)]
     first = next((place for place, line in enumerate(lines) if line.startswith("Error:")), None)
-    told = lines[-3:] if first is None else [line for line in lines[first:] if not line.startswith("Warning:")]
-    said = " ".join(line.removeprefix("Error:").strip() for line in told)
-    if not said:
+    reasons = lines[-3:] if first is None else [line for line in lines[first:] if not line.startswith("Warning:")]
+    reason = " ".join(line.removeprefix("Error:").strip() for line in reasons)
+    if not reason:
         return "SUMO gave no reason"
-    return said if len(said) <= LONGEST_SAYING else f"{said[: LONGEST_SAYING - 1]}…"
+    return reason if len(reason) <= LONGEST_SAYING else f"{reason[: LONGEST_SAYING - 1]}…"
 
 
 _PATIENCE_S = 60.0

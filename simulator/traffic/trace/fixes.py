@@ -282,7 +282,7 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
     unit = [name for name in seen if plain_name(name) in {"speed", "velocity"} and name not in found.values()]
     if not unit or not found.keys().isdisjoint(METRES_PER_SECOND):
         return found, []
-    rule = "says no unit of speed and is left out: name it as speed_mps, speed_kph or speed_mph"
+    rule = "states no unit of speed and is left out: name it as speed_mps, speed_kph or speed_mph"
     return found, [f"{source}: column {unit[0]!r} {rule}"]
 
 

@@ -65,7 +65,7 @@ def format_of(file: Path) -> str:
         return "tdrive"
     if name.endswith((".csv", ".tsv", ".txt")):
         return "csv"
-    rule = f"its format cannot be told from its name or from {first[:60]!r}: say it in traffic.format"
+    rule = f"its format cannot be recognised by its name or by {first[:60]!r}: state it in traffic.format"
     raise InputError([f"{file}: {rule}"])
 
 

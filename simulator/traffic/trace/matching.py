@@ -85,7 +85,7 @@ DETOUR = 3.0
 _STRAIGHT, _ALONG, _PATH, _JUMP = 0, 1, 2, 3
 
 
-def lay_ways(
+def interpolate_paths(
     tracks: Tracks, roads: RoadNetwork, link: LinkArray, fraction: FloatArray, *, most_m: float
 ) -> tuple[Tracks, int]:
     """Join matched fixes by paths that are shortest in free-flow time, driven at constant speed.
@@ -112,7 +112,7 @@ def lay_ways(
     on = link >= 0
     xy = tracks.xy.copy()
     xy[on] = roads.locate(link[on], fraction[on])
-    kind, metres, route, routes = _sort_legs(tracks, roads, xy, link, fraction, most_m=most_m)
+    kind, metres, route, routes = _classify_legs(tracks, roads, xy, link, fraction, most_m=most_m)
     first, time_s, at, place, on_link, leaves, comes, known, going = _lay(
         tracks.first,
         tracks.time_s,
@@ -134,7 +134,7 @@ def lay_ways(
     return laid, int(np.count_nonzero(kind == _JUMP))
 
 
-def _sort_legs(
+def _classify_legs(
     tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: LinkArray, fraction: FloatArray, *, most_m: float
 ) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, Routes]:
     """Return the leg from each fix: its kind, the length of its path in metres, and its row in the routes; and those.
@@ -399,7 +399,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
         from simulator.traffic.trace.hidden_markov import match_hmm  # noqa: PLC0415 - its library is an extra
 
         link, fraction = match_hmm(tracks, roads, most_m=matching.most_m, noise_m=matching.noise_m)
-    laid, joined = lay_ways(tracks, roads, link, fraction, most_m=matching.most_m)
+    laid, joined = interpolate_paths(tracks, roads, link, fraction, most_m=matching.most_m)
     lost = int(np.count_nonzero(link < 0))
     of_all = counted(len(link), "fix is", "fixes are")
     matched = (

@@ -100,8 +100,8 @@ class Recording:
         if matching is not None:
             if roads is None:
                 raise InputError(["match needs roads to match to, and there are none"])
-            tracks, said = match_trace(tracks, roads, matching)
-            notes += said
+            tracks, matched = match_trace(tracks, roads, matching)
+            notes += matched
         (x_min, y_min), (x_max, y_max) = np.nanmin(xy, axis=0).tolist(), np.nanmax(xy, axis=0).tolist()
         return cls(crs, (x_min, y_min, x_max, y_max), tracks, time_s, tuple(notes))
 
@@ -271,11 +271,8 @@ class Replay:
         gone = np.flatnonzero(self._state == State.ARRIVED)
         return Totals(
             departed=self._departed,
-            waiting=0,
             on_road=int(count[State.ON_ROAD]),
             arrived=int(count[State.ARRIVED]),
-            stuck_released=0,
-            link_crossings=0,
             absent=int(count[State.ABSENT]),
             trip_time_s=float((self._leaves_s[gone] - self._hold_s - self._appears_s[gone]).sum()),
         )
