@@ -1,7 +1,4 @@
-"""Interfaces of traffic engines, and of recorded traffic whose positions are known before a run.
-
-Vehicle states: position, link and state of every vehicle at one moment.
-"""
+"""Interface of traffic engines and of recorded traffic, and the states of the vehicles that an engine returns."""
 
 from dataclasses import dataclass
 from enum import IntEnum

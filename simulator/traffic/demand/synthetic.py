@@ -1,7 +1,4 @@
-"""Departure times of trips, and profiles: the share of the trips in each hour of the day.
-
-Synthetic demand: uniform or gravity trips derived from the road network alone.
-"""
+"""Synthetic demand: uniform or gravity trips on a road network, and departure times, drawn or from a daily profile."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

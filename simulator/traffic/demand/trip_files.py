@@ -1,7 +1,4 @@
-"""Origin-destination tables in CSV or Parquet, one row per pair or per trip, with common column names.
-
-Reader of TNTP trip tables, and recognition of trip file formats.
-"""
+"""Readers of trip tables: origin-destination tables in CSV or Parquet, and TNTP trip tables."""
 
 import math
 import re

@@ -1,7 +1,4 @@
-"""Data owners read from a table: place and time of each.
-
-Engine for stationary data owners.
-"""
+"""Engine `static`: stationary data owners, read from a table with the place and time of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
