@@ -10,8 +10,8 @@ from simulator.files.xml_elements import elements_of
 from simulator.roads.network import RoadNetwork
 from simulator.roads.readers.tntp import TntpLinks
 from simulator.roads.readers.tntp_files import TntpNodes, read_flows
-from simulator.traffic.demand.tntp_trips import read_tntp_trips as read_trip_table
-from simulator.traffic.trace.read_trace import read_trace
+from simulator.traffic.demand.trip_files import read_tntp_trips as read_trip_table
+from simulator.traffic.trace import read_trace
 
 
 def read_osm_roads(file: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -242,7 +242,7 @@ def read_traces(file: Path) -> tuple[pd.DataFrame, list[str]]:
     Parameters
     ----------
     file
-        Any format of `simulator.traffic.trace.read_trace.read_trace`.
+        Any format of `simulator.traffic.trace.read_trace`.
 
     Returns
     -------

@@ -21,6 +21,7 @@ from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunOutcome, RunResult
 from simulator.experiment.run_record import FlowCheckRecord
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
+from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
 from simulator.sensing.campaign import Campaign, SensingContext, moments_of
 from simulator.sensing.query import Memories, Query
@@ -28,7 +29,6 @@ from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 
@@ -112,7 +112,7 @@ def run_scenario(
         sampler = build.build_sampler(scenario, city, engine)
         build.check_corrupted(scenario, vehicles=engine.vehicles)
         queries = _simulate(parts, engine, log, sampler, stopwatch, progress)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, build.traffic_faults(scenario, error)) from error
     finally:
         engine.close()

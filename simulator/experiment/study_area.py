@@ -10,9 +10,8 @@ import pyproj
 from simulator.cells import LinkCells, NameCells, Partition
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL
-from simulator.traffic.engine import RecordedTraffic
+from simulator.traffic.engine import RecordedTraffic, VehicleStates
 from simulator.traffic.static import Owners
-from simulator.traffic.vehicle_states import VehicleStates
 
 
 @dataclass(frozen=True, eq=False)

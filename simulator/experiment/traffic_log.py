@@ -9,8 +9,7 @@ import simpy
 from simulator.experiment.run_record import TrafficRecord
 from simulator.files.messages import Doubt
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import Engine
-from simulator.traffic.vehicle_states import FEWEST_VEHICLES, Totals
+from simulator.traffic.engine import FEWEST_VEHICLES, Engine, Totals
 
 
 @dataclass

@@ -19,8 +19,7 @@ from simulator.sensing.survey import Draws, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import Engine
-from simulator.traffic.vehicle_states import State, VehicleStates
+from simulator.traffic.engine import Engine, State, VehicleStates
 
 TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated, the moment of truth: that of round two (papers.md, item 7)."""

@@ -13,7 +13,7 @@ from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams
-from simulator.traffic.vehicle_states import Totals
+from simulator.traffic.engine import Totals
 
 Answers = Literal["auto", "reports", "counts"]
 """How answers are simulated: "reports", every device one by one; "counts", all through `sample_counts`; "auto",

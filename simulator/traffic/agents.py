@@ -1,21 +1,18 @@
 """Engine `agents`: one SimPy process per vehicle; the readable reference implementation of the queue model."""
 
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import simpy
 
-from simulator.roads.network import Links
-from simulator.traffic.clock import Clock, PriorityEvent
-from simulator.traffic.physics import FRACTION_BITS, LinkPhysics
-from simulator.traffic.queue_engine import OwnEngine
+from simulator.traffic.clock import PriorityEvent
+from simulator.traffic.engine import State, Totals
+from simulator.traffic.physics import FRACTION_BITS
+from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
-from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import State, Totals
 
 _BEFORE_ALL, _FIRST_LINK = 0, 16
 """Priorities within a tick: re-routing, SimPy's own events (0 and 1) with the tick's departures, link 0, link 1 …"""
@@ -75,33 +72,15 @@ class _Link:
         self.blocked_since = -1
 
 
-class Agents(OwnEngine):
+class Agents(QueueEngine):
     """Engine that moves `trips` along `routes` with one process per vehicle, by the same rules as `Fleet` in each tick.
 
     It is fast enough for about 10⁵ vehicles. It serves reading and teaching, and is the reference the kernel is tested
     against. The priority of the events sets the order within a tick (links ascending, then origin queues).
-
-    Parameters
-    ----------
-    links, physics, trips, routes, clock, reactive, notes
-        As for `Fleet`; a `ReactiveRouting` object serves one engine only.
-    record_entries
-        Keep every (vehicle, link, tick) entry.
     """
 
-    def __init__(
-        self,
-        links: Links,
-        physics: LinkPhysics,
-        trips: Trips,
-        routes: Routes,
-        *,
-        clock: Clock,
-        reactive: ReactiveRouting | None = None,
-        notes: Sequence[str] = (),
-        record_entries: bool = False,
-    ) -> None:
-        super().__init__(links, physics, trips, routes, clock=clock, reactive=reactive, notes=notes)
+    def _prepare(self, *, record_entries: bool) -> None:
+        physics = self._physics
         self._links = [
             _Link(number, *numbers)
             for number, numbers in enumerate(

@@ -1,5 +1,7 @@
-"""Interfaces of traffic engines, and of recorded traffic whose positions are known before a run."""
+"""Interface of traffic engines and of recorded traffic, and the states of the vehicles that an engine returns."""
 
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
@@ -7,7 +9,154 @@ import numpy.typing as npt
 import pyproj
 import simpy
 
-from simulator.traffic.vehicle_states import Totals, VehicleStates
+from simulator.files.messages import Doubt, counted
+
+FORCED_SHARE = 0.01
+"""Maximum share of link crossings that are forced, before gridlock is reported.
+
+On generated and real grids, once between 0.25 % and 1.5 % of the crossings are forced, the number of vehicles that
+arrive within a run falls as demand grows. With a trip of about thirty links, 1 % is one trip in four."""
+FORCED_PER_VEHICLE = 0.1
+"""Maximum forced crossings per vehicle where link crossings are not counted, assuming ten links per trip."""
+DUE_SHARE = 0.75
+"""Minimum share of arrivals among the vehicles that would have arrived at half of free-flow speed.
+
+In free-flowing traffic arrivals exceed that number, and cities lose at most about half of the free-flow speed in their
+worst hours."""
+WAITING_SHARE = 1 / 3
+"""Maximum share of departed vehicles that wait: above it, places show where trips start, not where vehicles drive."""
+FEWEST_VEHICLES = 20
+
+
+class State(IntEnum):
+    """State of a departed vehicle."""
+
+    WAITING = 1
+    ON_ROAD = 2
+    ARRIVED = 3
+    ABSENT = 4
+    """Observed before and perhaps later, but at an unknown place now: never queried, even where parked vehicles are."""
+
+
+@dataclass(frozen=True, eq=False)
+class VehicleStates:
+    """Place of every departed vehicle: on a link, at coordinates, or both; vehicles not yet departed do not appear.
+
+    Attributes
+    ----------
+    state
+        (departed,) uint8, a `State`.
+    link
+        (departed,) int32: the link it is on, waits to enter, or ended its trip on; -1 where the link is unknown.
+    fraction
+        (departed,) float64: min(1, (t − entry) / free-flow time) of its link while on the road, 0 while waiting to
+        enter, 1 once arrived.
+    xy
+        (departed, 2) float64, metres in the city's coordinate system, NaN where unknown; only from engines that know
+        coordinates. None where links and fractions are sufficient.
+    site
+        (departed,) int32: index of the recording's site it is at; only from engines whose vehicles are at known sites.
+    """
+
+    state: npt.NDArray[np.uint8]
+    link: npt.NDArray[np.int32]
+    fraction: npt.NDArray[np.float64]
+    xy: npt.NDArray[np.float64] | None = None
+    site: npt.NDArray[np.int32] | None = None
+
+    @classmethod
+    def from_coordinates(
+        cls, state: npt.NDArray[np.uint8], xy: npt.NDArray[np.float64], link: npt.NDArray[np.int32] | None = None
+    ) -> "VehicleStates":
+        """Build states from coordinates; without `link`, vehicles are on no known link."""
+        links = np.full(len(state), -1, dtype=np.int32) if link is None else link
+        return cls(state, links, np.zeros(len(state)), xy)
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Number of vehicles in each state; always departed = waiting + on_road + arrived + absent.
+
+    `due` is the number of vehicles that would have arrived by then at half of free-flow speed on their first routes;
+    None if the engine does not know it. `trip_time_s` is the sum of the times from departure to arrival of the arrived
+    vehicles, including the time waiting to enter.
+    """
+
+    departed: int
+    waiting: int = 0
+    on_road: int = 0
+    arrived: int = 0
+    stuck_released: int = 0
+    link_crossings: int = 0
+    absent: int = 0
+    trip_time_s: float = 0.0
+    due: int | None = None
+
+    @property
+    def mean_trip_s(self) -> float:
+        """Mean time from departure to arrival of the arrived vehicles, seconds; NaN if none has arrived."""
+        return self.trip_time_s / self.arrived if self.arrived else float("nan")
+
+    @property
+    def crowding(self) -> float:
+        """Largest ratio of a value to its limit in `gridlock`, broken above 1; with fewer than 20 due, none is late."""
+        moves = self.link_crossings * FORCED_SHARE or self.departed * FORCED_PER_VEHICLE
+        late = 1 - self.arrived / self.due if self.due and self.due >= FEWEST_VEHICLES else 0.0
+        shares = (self.stuck_released / moves, self.waiting / (WAITING_SHARE * self.departed), late / (1 - DUE_SHARE))
+        return max(shares)
+
+    def gridlock(self, *, planned: int, when: str = "") -> list[Doubt]:
+        """Report whether the roads were too full for the result to be meaningful.
+
+        Parameters
+        ----------
+        planned
+            Number of vehicles of the whole run.
+        when
+            The moment in words, if it is not the end of the run.
+
+        Returns
+        -------
+        list of Doubt
+            One sentence with the broken rules, if vehicles were forced on, beyond the storage of a link or by a
+            teleport, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings are not
+            counted); if fewer than three quarters of `due` have arrived; or if more than a third of the departed
+            vehicles wait to enter. Otherwise, and with fewer than 20 departed vehicles, empty.
+        """
+        if self.departed < FEWEST_VEHICLES:
+            return []
+        moves, limit, of_what = self.link_crossings, FORCED_SHARE, "link crossings"
+        if not moves:
+            moves, limit, of_what = self.departed, FORCED_PER_VEHICLE, "vehicles departed"
+        forced = f"blocked vehicles were forced past full links {counted(self.stuck_released, 'time')}"
+        broken = []
+        if self.stuck_released > limit * moves:
+            broken.append(
+                f"{forced} ({100 * self.stuck_released / moves:.2f} % of {of_what}; the limit is {100 * limit:g} %)"
+            )
+        if self.due is not None and self.arrived < DUE_SHARE * self.due:
+            share = (
+                f"{100 * self.arrived / self.due:.2f} % of the {self.due:,} that would have at half of free-flow speed"
+            )
+            broken.append(f"only {self.arrived:,} vehicles arrived ({share}; the limit is {100 * DUE_SHARE:g} %)")
+        if self.waiting > WAITING_SHARE * self.departed:
+            share = f"{100 * self.waiting / self.departed:.2f} % of vehicles departed"
+            broken.append(
+                f"{self.waiting:,} vehicles wait to enter ({share}; the limit is {100 * WAITING_SHARE:.2f} %)"
+            )
+        if not broken:
+            return []
+        also = "" if broken[0].startswith(forced) else f" and {forced}"
+        return [
+            Doubt(
+                f"gridlock{when}: {'; '.join(broken)}; of {self.departed:,} vehicles departed, of {planned:,} planned, "
+                f"{self.arrived:,} arrived and {self.waiting:,} still wait to enter{also}. Check the number of "
+                "vehicles, capacities and lanes, and the length of the run"
+            )
+        ]
 
 
 class Engine(Protocol):

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,123 +17,79 @@ import simpy
 from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import Engine
-from simulator.traffic.vehicle_states import State, VehicleStates
+from simulator.traffic.engine import Engine, State, VehicleStates
+from simulator.traffic.trace.fixes import transformed
 
 FloatArray = npt.NDArray[np.float64]
 
 _MOVED_M = 0.01
+_LOOK = {
+    "vehicle": "int32",
+    "x": "float64",
+    "y": "float64",
+    "along_x": "float32",
+    "along_y": "float32",
+    "speed_mps": "float32",
+    "link": "int32",
+    "along_m": "float32",
+}
+"""Columns of the vehicles seen at one moment: places, directions of their links, speeds, and positions on the links."""
+_NO_LOOK = pd.DataFrame(columns=list(_LOOK)).astype(_LOOK)
+_COLUMNS = ["moment", "vehicle", "lon", "lat", "speed_mps", "angle", "link", "along_m"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """Positions, one row per moment and vehicle, sorted by moment, then by vehicle.
+    """Positions of vehicles at regular moments.
 
     Attributes
     ----------
     moments_s
         (moments,) float64, ascending: the sampled moments, including those without vehicles.
-    moment
-        (rows,) int32, index into `moments_s`.
-    vehicle
-        (rows,) int32: the vehicle's number in the run.
-    lon, lat
-        (rows,) float64, WGS84 degrees.
-    speed_mps
-        (rows,) float32.
-    angle
-        (rows,) float32: course in degrees clockwise from grid north, as in SUMO.
-    link
-        (rows,) int32, -1 where no link is known.
-    along_m
-        (rows,) float32: metres from the link's start, NaN where unknown.
+    table
+        One row per moment and vehicle, sorted by moment, then by vehicle: `moment` (int32, index into `moments_s`),
+        `vehicle` (int32, its number in the run), `lon` and `lat` (float64, WGS84 degrees), `speed_mps` (float32),
+        `angle` (float32, course in degrees clockwise from grid north, as in SUMO), `link` (int32, -1 where no link is
+        known), `along_m` (float32, metres from the link's start, NaN where unknown).
     """
 
     moments_s: FloatArray
-    moment: npt.NDArray[np.int32]
-    vehicle: npt.NDArray[np.int32]
-    lon: FloatArray
-    lat: FloatArray
-    speed_mps: npt.NDArray[np.float32]
-    angle: npt.NDArray[np.float32]
-    link: npt.NDArray[np.int32]
-    along_m: npt.NDArray[np.float32]
+    table: pd.DataFrame
 
     @classmethod
-    def gather(cls, moments_s: Sequence[float], looks: "Sequence[Look]", crs: pyproj.CRS) -> "Samples":
-        """Combine the looks into one table; there is one look per moment."""
-        counts = np.array([len(after_traffic.vehicle) for after_traffic in looks], dtype=np.int64)
-        moment = np.repeat(np.arange(len(looks), dtype=np.int32), counts)
-        if len(moment) == 0:
-            none = np.empty(0)
-            whole, short = none.astype(np.int32), none.astype(np.float32)
-            return cls(np.array(moments_s), moment, whole, none, none, short, short, whole, short)
-        vehicle = np.concatenate([after_traffic.vehicle for after_traffic in looks])
-        xy = np.concatenate([after_traffic.xy for after_traffic in looks])
-        tangent = np.concatenate([after_traffic.tangent for after_traffic in looks])
-        angle = _angles(vehicle, moment, xy, tangent)
-        transformer = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
-        # One place is sent twice: pyproj treats an array of one number as a scalar, which numpy has deprecated.
-        lon, lat = transformer.transform(np.append(xy[:, 0], xy[0, 0]), np.append(xy[:, 1], xy[0, 1]))
-        return cls(
-            np.array(moments_s),
-            moment,
-            vehicle,
-            lon[:-1],
-            lat[:-1],
-            np.concatenate([after_traffic.speed_mps for after_traffic in looks]),
-            angle.astype(np.float32),
-            np.concatenate([after_traffic.link for after_traffic in looks]),
-            np.concatenate([after_traffic.along_m for after_traffic in looks]),
-        )
+    def gather(cls, moments_s: Sequence[float], looks: Sequence[pd.DataFrame], crs: pyproj.CRS) -> "Samples":
+        """Combine the tables of the moments, which `Sampler` makes, into one; there is one per moment."""
+        rows = pd.concat([_NO_LOOK, *looks], ignore_index=True)
+        counts = [len(look) for look in looks]
+        rows.insert(0, "moment", np.repeat(np.arange(len(looks), dtype=np.int32), counts))
+        rows["lon"], rows["lat"] = transformed(rows["x"].to_numpy(), rows["y"].to_numpy(), crs, "EPSG:4326").T
+        rows["angle"] = _angles(rows).astype(np.float32)
+        return cls(np.array(moments_s), rows[_COLUMNS])
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.vehicle)
+        return len(self.table)
 
     @property
     def time_s(self) -> FloatArray:
         """(rows,) float64: seconds of the run."""
-        return self.moments_s[self.moment]
+        return self.moments_s[self.table["moment"]]
 
     def frame(self) -> pd.DataFrame:
         """Return the table written to `fcd.parquet`; `link` and `along_m` are null where unknown."""
-        return pd.DataFrame(
-            {
-                "time_s": self.time_s,
-                "vehicle": self.vehicle,
-                "lon": self.lon,
-                "lat": self.lat,
-                "speed_mps": self.speed_mps,
-                "angle": self.angle,
-                "link": pd.arrays.IntegerArray(self.link.copy(), self.link < 0),
-                "along_m": self.along_m,
-            }
-        )
+        link = self.table["link"].to_numpy()
+        frame = self.table.assign(link=pd.arrays.IntegerArray(link.copy(), link < 0)).drop(columns="moment")
+        frame.insert(0, "time_s", self.time_s)
+        return frame
 
     def __repr__(self) -> str:
         return f"<Samples: {len(self):,} places at {len(self.moments_s):,} moments>"
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
-    """Sample of one moment: vehicles, (n,); places, (n, 2) metres; and link directions, (n, 2), 0 where unknown."""
-
-    vehicle: npt.NDArray[np.int32]
-    xy: FloatArray
-    tangent: npt.NDArray[np.float32]
-    speed_mps: npt.NDArray[np.float32]
-    link: npt.NDArray[np.int32]
-    along_m: npt.NDArray[np.float32]
-
-
-def _angles(
-    vehicle: npt.NDArray[np.int32],
-    moment: npt.NDArray[np.int32],
-    xy: FloatArray,
-    tangent: npt.NDArray[np.float32],
-) -> FloatArray:
+def _angles(rows: pd.DataFrame) -> FloatArray:
     """Return courses, (rows,) degrees: along the link, else by the previous move, else by the next move, else 0."""
+    vehicle, moment = rows["vehicle"].to_numpy(), rows["moment"].to_numpy()
+    xy, tangent = rows[["x", "y"]].to_numpy(), rows[["along_x", "along_y"]].to_numpy()
     order = np.lexsort((moment, vehicle))
     step = np.diff(xy[order], axis=0)
     follows = vehicle[order][1:] == vehicle[order][:-1]
@@ -193,7 +150,7 @@ class Sampler:
         self._engine, self._clock, self._crs, self._roads, self._parked = engine, clock, crs, roads, parked
         count = int(np.floor((to_s - from_s) / every_s * (1 + _NEARLY_WHOLE) + _NEARLY_WHOLE)) + 1
         self._moments_s = [from_s + number * every_s for number in range(max(count, 0))]
-        self._looks: list[Look] = []
+        self._looks: list[pd.DataFrame] = []
 
     def start(self, env: simpy.Environment, stopwatch: Stopwatch) -> None:
         """Add the sampler to `env`; its computing time counts towards the phase "fcd"."""
@@ -210,7 +167,8 @@ class Sampler:
             with stopwatch.phase("fcd"):
                 self._looks.append(self._look(self._engine.places(), self._engine.speeds()))
 
-    def _look(self, places: VehicleStates, speeds: npt.NDArray[np.float64]) -> Look:
+    def _look(self, places: VehicleStates, speeds: npt.NDArray[np.float64]) -> pd.DataFrame:
+        """Return the vehicles seen at one moment: places in metres, and directions of their links, 0 where unknown."""
         seen = (places.state == State.ON_ROAD) | (places.state == State.WAITING)
         if self._parked:
             seen |= places.state == State.ARRIVED
@@ -231,14 +189,8 @@ class Sampler:
             along = fraction * self._roads.links.length_m[link]
         else:
             raise ValueError("an engine without coordinates needs roads")
-        return Look(
-            np.flatnonzero(seen).astype(np.int32),
-            xy[seen],
-            tangent[seen].astype(np.float32),
-            speeds[seen].astype(np.float32),
-            link[seen].astype(np.int32),
-            along[seen].astype(np.float32),
-        )
+        columns = (np.flatnonzero(seen), *xy[seen].T, *tangent[seen].T, speeds[seen], link[seen], along[seen])
+        return pd.DataFrame(dict(zip(_LOOK, columns, strict=True))).astype(_LOOK)
 
 
 FILES: Mapping[str, str] = {"sumo": "fcd.xml.gz", "kepler": "trips.geojson", "parquet": "fcd.parquet"}
@@ -246,8 +198,6 @@ FILES: Mapping[str, str] = {"sumo": "fcd.xml.gz", "kepler": "trips.geojson", "pa
 
 DIGITS = 8
 """Decimal digits of degrees in text: about a millimetre."""
-
-_BLOCK = 100_000
 
 
 def write_samples(samples: Samples, directory: Path, *, formats: Sequence[str], epoch_s: int) -> None:
@@ -275,7 +225,7 @@ def write_samples(samples: Samples, directory: Path, *, formats: Sequence[str], 
 
 def write_sumo(samples: Samples, file: Path) -> None:
     """Write the format of ``sumo --fcd-output --fcd-output.geo``; lanes are named LINK_0, as no lanes are simulated."""
-    bounds = np.searchsorted(samples.moment, np.arange(len(samples.moments_s) + 1))
+    bounds = np.searchsorted(samples.table["moment"], np.arange(len(samples.moments_s) + 1)).tolist()
     # The gzip header has no time stamp, so that a run written twice gives the same bytes.
     with file.open("wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
         text = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
@@ -285,7 +235,7 @@ def write_sumo(samples: Samples, file: Path) -> None:
         )
         for moment, time_s in enumerate(samples.moments_s.tolist()):
             text.write(f'    <timestep time="{_seconds(time_s)}">\n')
-            text.writelines(_vehicles(samples, slice(int(bounds[moment]), int(bounds[moment + 1]))))
+            text.writelines(_vehicles(samples.table.iloc[bounds[moment] : bounds[moment + 1]]))
             text.write("    </timestep>\n")
         text.write("</fcd-export>\n")
         text.flush()
@@ -297,17 +247,16 @@ def write_kepler(samples: Samples, file: Path, *, epoch_s: int) -> None:
 
     A vehicle that was sampled only once between two absences has no line for that period.
     """
-    order = np.lexsort((samples.moment, samples.vehicle))
-    vehicle, moment = samples.vehicle[order], samples.moment[order]
+    rows = samples.table.sort_values(["vehicle", "moment"])
+    vehicle, moment = rows["vehicle"].to_numpy(), rows["moment"].to_numpy()
     breaks = np.flatnonzero((vehicle[1:] != vehicle[:-1]) | (moment[1:] != moment[:-1] + 1)) + 1
-    starts = np.concatenate(([0], breaks)) if len(order) else np.empty(0, dtype=np.int64)
-    ends = np.append(breaks, len(order)) if len(order) else starts
+    bounds = np.concatenate(([0], breaks, [len(rows)])).tolist()
     stamps = epoch_s + np.rint(samples.moments_s[moment]).astype(np.int64)
-    lon, lat = np.round(samples.lon[order], DIGITS), np.round(samples.lat[order], DIGITS)
+    lon, lat = (rows[axis].round(DIGITS).to_numpy() for axis in ("lon", "lat"))
     with file.open("w", encoding="utf-8", newline="\n") as text:
         text.write('{"type": "FeatureCollection", "features": [')
         first = True
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        for start, end in pairwise(bounds):
             if end - start < 2:
                 continue
             mine = slice(start, end)
@@ -325,16 +274,9 @@ def write_kepler(samples: Samples, file: Path, *, epoch_s: int) -> None:
         text.write("\n]}\n")
 
 
-def _vehicles(samples: Samples, rows: slice) -> Iterator[str]:
-    columns = (
-        samples.vehicle[rows].tolist(),
-        samples.lon[rows].tolist(),
-        samples.lat[rows].tolist(),
-        samples.angle[rows].tolist(),
-        samples.speed_mps[rows].tolist(),
-        samples.link[rows].tolist(),
-        np.nan_to_num(samples.along_m[rows]).tolist(),
-    )
+def _vehicles(rows: pd.DataFrame) -> Iterator[str]:
+    columns = [rows[name].tolist() for name in ("vehicle", "lon", "lat", "angle", "speed_mps", "link")]
+    columns.append(rows["along_m"].fillna(0.0).tolist())
     for vehicle, lon, lat, angle, speed, link, along in zip(*columns, strict=True):
         lane = f' pos="{along:.2f}" lane="{link}_0"' if link >= 0 else ' pos="0.00" lane=""'
         yield (

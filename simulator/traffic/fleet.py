@@ -1,6 +1,6 @@
 """Engine `fleet`: all vehicles in arrays, moved by the compiled kernel; the default engine."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
 import numpy as np
 import numpy.typing as npt
@@ -8,63 +8,27 @@ import simpy
 
 from simulator.roads.network import Links
 from simulator.traffic import kernel
-from simulator.traffic.clock import Clock, after_traffic
+from simulator.traffic.clock import after_traffic
+from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.queue_engine import OwnEngine
+from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
-from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import State, Totals
 
 BEAT_TICKS = 256
 
 
-class Fleet(OwnEngine):
-    """Engine that moves `trips` along `routes` by the spatial queue of `LinkPhysics`.
+class Fleet(QueueEngine):
+    """Engine that moves `trips` along `routes` by the spatial queue of `LinkPhysics`, in arrays of the whole fleet."""
 
-    Parameters
-    ----------
-    links
-        The compiled network.
-    physics
-        Its queue model.
-    trips, routes
-        One row per vehicle, in the order of departure.
-    clock
-        Conversion between ticks and seconds.
-    reactive
-        Re-routes vehicles as traffic changes; by default, all vehicles keep their first routes.
-    notes
-        Notes on what the demand left out, one sentence each.
-    record_entries
-        Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes per link driven.
-
-    Raises
-    ------
-    ValueError
-        If trips and routes differ in length or a route cannot be driven.
-    """
-
-    def __init__(
-        self,
-        links: Links,
-        physics: LinkPhysics,
-        trips: Trips,
-        routes: Routes,
-        *,
-        clock: Clock,
-        reactive: ReactiveRouting | None = None,
-        notes: Sequence[str] = (),
-        record_entries: bool = False,
-    ) -> None:
-        super().__init__(links, physics, trips, routes, clock=clock, reactive=reactive, notes=notes)
-        self._links = _link_records(links, physics)
-        self._vehicles = np.zeros(len(trips), dtype=kernel.VEHICLE)
-        self._cursor = np.zeros(len(trips), dtype=np.int32)
-        self._ring, self._origins = kernel.empty_calendar(len(physics))
+    def _prepare(self, *, record_entries: bool) -> None:
+        vehicles = len(self._trips)
+        self._links = _link_records(self._road_links, self._physics)
+        self._vehicles = np.zeros(vehicles, dtype=kernel.VEHICLE)
+        self._cursor = np.zeros(vehicles, dtype=np.int32)
+        self._ring, self._origins = kernel.empty_calendar(len(self._physics))
         self._counts = np.zeros(1, dtype=kernel.COUNTS)
-        self._log = np.zeros((len(routes.links) if record_entries else 0, 3), dtype=np.int32)
-        self._bits = kernel.turn_bits(int(np.diff(links.first_out).max()))
+        self._log = np.zeros((self._book.live if record_entries else 0, 3), dtype=np.int32)
+        self._bits = kernel.turn_bits(int(np.diff(self._road_links.first_out).max()))
         self._next_tick = 0
         self._env: simpy.Environment | None = None
 

@@ -21,6 +21,7 @@ _KEEP_CELLS = 1 << 25
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
+LongArray = npt.NDArray[np.int64]
 
 
 class NoPathError(ValueError):
@@ -94,14 +95,14 @@ class ShortestPaths:
         parts, _ = connected_components(self._graph, connection="strong")
         return bool(parts == 1)
 
-    def blocks(self, origins: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
+    def blocks(self, origins: IntArray) -> Iterator[IntArray]:
         """Split the distinct `origins` into blocks whose distance matrices fit into memory."""
         distinct = np.unique(origins)
         rows = max(1, _BLOCK_CELLS // self._nodes)
         for start in range(0, len(distinct), rows):
             yield distinct[start : start + rows]
 
-    def times(self, origins: npt.NDArray[np.int32]) -> FloatArray:
+    def times(self, origins: IntArray) -> FloatArray:
         """Return shortest times in seconds, (origins, nodes) float64; inf where there is no path."""
         times, before = self._grow(origins)
         if (len(self._kept) + len(origins)) * self._nodes <= _KEEP_CELLS:
@@ -111,23 +112,25 @@ class ShortestPaths:
     def reached(self, origin: IntArray, destination: IntArray) -> npt.NDArray[np.bool_]:
         """Return whether a path leads from each origin to the destination of the same index, (trips,) bool."""
         found = np.empty(len(origin), dtype=np.bool_)
-        by_origin = np.argsort(origin, kind="stable")
-        sorted_origin = origin[by_origin]
-        for block in self.blocks(origin):
-            chosen = by_origin[
-                np.searchsorted(sorted_origin, block[0]) : np.searchsorted(sorted_origin, block[-1], "right")
-            ]
-            row = np.searchsorted(block, origin[chosen])
+        for block, chosen, row in self._by_block(origin):
             found[chosen] = np.isfinite(self.times(block)[row, destination[chosen]])
         return found
 
-    def _before(self, origins: npt.NDArray[np.int32]) -> IntArray:
+    def _by_block(self, origin: IntArray) -> Iterator[tuple[IntArray, LongArray, LongArray]]:
+        """Yield each block of origins, the trips from it, and the row of each of those trips in the block."""
+        by_origin = np.argsort(origin, kind="stable")
+        for block in self.blocks(origin):
+            begin = np.searchsorted(origin, block[0], sorter=by_origin)
+            chosen = by_origin[begin : np.searchsorted(origin, block[-1], "right", sorter=by_origin)]
+            yield block, chosen, np.searchsorted(block, origin[chosen]).astype(np.int64)
+
+    def _before(self, origins: IntArray) -> IntArray:
         """Return predecessors, (origins, nodes) int32, from the cache where possible."""
         if all(origin in self._kept for origin in origins.tolist()):
             return np.stack([self._kept[origin] for origin in origins.tolist()])
         return self._grow(origins)[1]
 
-    def _grow(self, origins: npt.NDArray[np.int32]) -> tuple[FloatArray, IntArray]:
+    def _grow(self, origins: IntArray) -> tuple[FloatArray, IntArray]:
         """Return times and predecessors, (origins, nodes) each, without the twins."""
         times, before = dijkstra(self._graph, indices=self._start[origins], return_predecessors=True)
         times, before = times[:, : self._nodes], before[:, : self._nodes].astype(np.int32, copy=False)
@@ -151,28 +154,16 @@ class ShortestPaths:
         if len(nowhere):
             raise ValueError(f"destination must differ from origin, received trip {nowhere[0]} that goes nowhere")
         lengths = np.zeros(len(trips), dtype=np.int64)
-        by_origin = np.argsort(trips.origin, kind="stable")
-        sorted_origin = trips.origin[by_origin]
-        parts: list[tuple[npt.NDArray[np.int64], IntArray]] = []
-        for block in self.blocks(trips.origin):
-            chosen = by_origin[
-                np.searchsorted(sorted_origin, block[0]) : np.searchsorted(sorted_origin, block[-1], "right")
-            ]
-            row = np.searchsorted(block, trips.origin[chosen]).astype(np.int64)
-            before = self._before(block)
-            count = _count_links(before, row, trips.origin[chosen], trips.destination[chosen])
+        parts: list[tuple[LongArray, IntArray]] = []
+        for block, chosen, row in self._by_block(trips.origin):
+            before, destination = self._before(block), trips.destination[chosen]
+            count = _count_links(before, row, trips.origin[chosen], destination)
             if np.any(count < 0):
                 lost = int(chosen[np.flatnonzero(count < 0)[0]])
                 raise NoPathError(int(trips.origin[lost]), int(trips.destination[lost]))
             lengths[chosen] = count
-            parts.append(
-                (
-                    chosen,
-                    _trace_back(
-                        before, row, trips.destination[chosen], count, self._row_start, self._to, self._quickest
-                    ),
-                )
-            )
+            traced = _trace_back(before, row, destination, count, self._row_start, self._to, self._quickest)
+            parts.append((chosen, traced))
         offsets = np.zeros(len(trips) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         links = np.empty(offsets[-1], dtype=np.int32)
@@ -182,9 +173,7 @@ class ShortestPaths:
 
 
 @compiled
-def _count_links(
-    before: IntArray, row: npt.NDArray[np.int64], origin: IntArray, destination: IntArray
-) -> npt.NDArray[np.int64]:
+def _count_links(before: IntArray, row: LongArray, origin: IntArray, destination: IntArray) -> LongArray:
     count = np.empty(len(row), dtype=np.int64)
     for i in range(len(row)):
         node = destination[i]
@@ -202,9 +191,9 @@ def _count_links(
 @compiled
 def _trace_back(
     before: IntArray,
-    row: npt.NDArray[np.int64],
+    row: LongArray,
     destination: IntArray,
-    count: npt.NDArray[np.int64],
+    count: LongArray,
     row_start: IntArray,
     to: IntArray,
     quickest: IntArray,
@@ -225,7 +214,7 @@ def _trace_back(
 
 
 @compiled
-def _scatter(links: IntArray, offsets: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], traced: IntArray) -> None:
+def _scatter(links: IntArray, offsets: LongArray, chosen: LongArray, traced: IntArray) -> None:
     read = 0
     for vehicle in chosen:
         length = offsets[vehicle + 1] - offsets[vehicle]

@@ -8,20 +8,33 @@ import numpy.typing as npt
 
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import Totals, VehicleStates, speeds_from_entries
 
 
-class OwnEngine(ABC):
+class QueueEngine(ABC):
     """Base class of the spatial queue engines: vehicles with trips and routes on links with `LinkPhysics`.
 
     Parameters
     ----------
-    links, physics, trips, routes, clock, reactive, notes
-        As for `Fleet`.
+    links
+        The compiled network.
+    physics
+        Its queue model.
+    trips, routes
+        One row per vehicle, in the order of departure.
+    clock
+        Conversion between ticks and seconds.
+    reactive
+        Re-routes vehicles as traffic changes; by default, all vehicles keep their first routes. A `ReactiveRouting`
+        object serves one engine only.
+    notes
+        Notes on what the demand left out, one sentence each.
+    record_entries
+        Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes per link driven.
 
     Raises
     ------
@@ -37,8 +50,9 @@ class OwnEngine(ABC):
         routes: Routes,
         *,
         clock: Clock,
-        reactive: ReactiveRouting | None,
-        notes: Sequence[str],
+        reactive: ReactiveRouting | None = None,
+        notes: Sequence[str] = (),
+        record_entries: bool = False,
     ) -> None:
         if len(trips) != len(routes):
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
@@ -48,6 +62,11 @@ class OwnEngine(ABC):
         self._road_links = links
         trip_ticks = np.add.reduceat(physics.free_ticks[routes.links], routes.offsets[:-1], dtype=np.int64)
         self._due_tick = np.sort(trips.departure_tick + 2 * trip_ticks)
+        self._prepare(record_entries=record_entries)
+
+    @abstractmethod
+    def _prepare(self, *, record_entries: bool) -> None:
+        """Create the links and vehicles of the engine, with empty roads."""
 
     @property
     def trips(self) -> Trips:
@@ -83,18 +102,30 @@ class OwnEngine(ABC):
 
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
-        step_s, free_flow_s = self._clock.step_s, self._physics.free_flow_s
-        return VehicleStates.from_entries(*self._entries_now(), tick=self._now, step_s=step_s, free_flow_s=free_flow_s)
+        state, link, entry_tick = self._entries_now()
+        elapsed_s = (self._now - entry_tick) * self._clock.step_s
+        fraction = np.asarray(elapsed_s / self._physics.free_flow_s[link], dtype=np.float64)
+        np.minimum(fraction, 1.0, out=fraction)
+        fraction[state == State.WAITING] = 0.0
+        fraction[state == State.ARRIVED] = 1.0
+        return VehicleStates(state, link, fraction)
 
     def speeds(self) -> npt.NDArray[np.float64]:
-        """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
-        return speeds_from_entries(
-            *self._entries_now(),
-            tick=self._now,
-            step_s=self._clock.step_s,
-            links=self._road_links,
-            physics=self._physics,
-        )
+        """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first.
+
+        The spatial queue only knows when a vehicle entered its link, so speed is derived from that. It is the free-flow
+        speed until the free-flow ticks are over. From then on the vehicle stands in the queue at the link's end, and
+        its speed is its average since it entered, length / (t − entry), which falls the longer it stands.
+        """
+        state, link, entry_tick = self._entries_now()
+        speed: npt.NDArray[np.float64] = self._road_links.speed_mps[link]
+        elapsed = self._now - entry_tick
+        queued = elapsed >= self._physics.free_ticks[link]
+        # By rounding, a link of exactly n ticks may take slightly more than n: cap its average at the free-flow speed.
+        average = self._road_links.length_m[link[queued]] / (elapsed[queued] * self._clock.step_s)
+        speed[queued] = np.minimum(average, speed[queued])
+        speed[state != State.ON_ROAD] = 0.0
+        return speed
 
     @abstractmethod
     def totals(self) -> Totals:

@@ -9,11 +9,11 @@ from simulator.files.messages import counted
 from simulator.roads.network import Links
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import State
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]

@@ -10,7 +10,7 @@ from simulator.aggregation.accumulators import estimate_paired, paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.experiment.refine import Refining, combinations
 from simulator.sensing.query import Answer, Query
-from simulator.traffic.vehicle_states import Totals
+from simulator.traffic.engine import Totals
 
 
 def test_paired_queries_are_weighed_by_the_variance_of_pairs():

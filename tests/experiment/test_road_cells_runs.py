@@ -9,7 +9,7 @@ from simulator import run
 from simulator.experiment.build import build_city, build_engine
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
-from simulator.traffic.vehicle_states import State, VehicleStates
+from simulator.traffic.engine import State, VehicleStates
 
 TEXT = """
 [scenario]

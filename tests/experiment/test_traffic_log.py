@@ -10,11 +10,11 @@ from simulator import run
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
+from simulator.traffic.engine import Totals
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import Totals
 
 SERIES = ("departed", "waiting", "on_road", "arrived", "absent", "mean_trip_s")
 

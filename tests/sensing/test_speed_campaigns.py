@@ -25,10 +25,10 @@ from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import draw_trips
+from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.vehicle_states import State
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
 from roads_by_hand import ENGINES, chain, drive

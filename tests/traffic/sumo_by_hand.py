@@ -97,7 +97,7 @@ class Driven:
 
     def rows(self) -> dict[str, int]:
         """Numbers of all that have not arrived."""
-        return dict(self.sumo._roster._row)
+        return dict(self.sumo._registry._row)
 
 
 def plain_run(given: SumoInputs, *, until_s: float) -> tuple[dict[float, dict[str, Vehicle]], list[dict[str, float]]]:

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from simulator.files.errors import InputError
 from simulator.traffic.demand import Interval, draw_departures, read_profile, within_run
-from simulator.traffic.errors import TrafficError
 
 LEVEL = 1e-6
 
@@ -57,8 +57,8 @@ def test_departures_by_a_profile(tmp_path):
         ("hour,share\n", "it holds no rows"),
         ("time,share\n1,2\n", "no column 'hour' for hour"),
         ("hour,part\n1,2\n", "no column 'share' for share"),
-        ("hour,share\n24,2\n", "row 1: hour (column 'hour') must be a whole number from 0 to 23, got"),
-        ("hour,share\n1.5,2\n", "row 1: hour (column 'hour') must be a whole number from 0 to 23, got"),
+        ("hour,share\n24,2\n", "row 1: hour (column 'hour') must be a whole number, 0 to 23, got"),
+        ("hour,share\n1.5,2\n", "row 1: hour (column 'hour') must be a whole number, 0 to 23, got"),
         ("hour,share\n1,-2\n", "row 1: share (column 'share') must be a finite number, 0 or more"),
         ("hour,share\n1,x\n", "row 1: share (column 'share') must be a finite number, 0 or more"),
         ("hour,share\n1,2\n1,3\n", "row 2: hour (column 'hour') must be of a time that no other row has"),
@@ -71,7 +71,7 @@ def test_departures_by_a_profile(tmp_path):
 )
 def test_faults(tmp_path, text, words):
     file = written(tmp_path, text)
-    with pytest.raises(TrafficError) as told:
+    with pytest.raises(InputError) as told:
         read_profile(file)
     assert words in "\n".join(told.value.faults)
     assert str(file) in told.value.faults[0]

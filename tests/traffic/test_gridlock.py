@@ -7,9 +7,9 @@ from simulator.experiment.traffic_log import drive_alone
 from simulator.files.messages import doubts_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
+from simulator.traffic.engine import Totals
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.vehicle_states import Totals
 
 END = 700
 CITIES = {

@@ -5,8 +5,8 @@ import pytest
 from roads_by_hand import ENGINES, chain, drive, entry_ticks, network
 
 from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.vehicle_states import State
 
 both = pytest.mark.parametrize("engine", ENGINES)
 

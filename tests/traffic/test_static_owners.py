@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
 from simulator.traffic.static import FileFormat, OwnerOptions, Owners
 
 STATIONS = """station,type,hour,flow,latitude,longitude
@@ -45,7 +45,7 @@ def by_name(owners):
 
 
 def faults(path, columns=COLUMNS, **how):
-    with pytest.raises(TrafficError) as caught:
+    with pytest.raises(InputError) as caught:
         read(path, columns, **how)
     said = caught.value.faults
     assert all(str(path) in fault for fault in said)
@@ -106,7 +106,7 @@ def test_arff_is_read_with_its_names_and_quotes(write):
     path = write(text + "'5-9','a'\n% more words\n'0-4','b'\n?,'b'\n'5-9','b'\n", "owners.arff")
     assert by_name(read(path, {"place": "tumor-size"})) == {"0-4": 1, "5-9": 2}
     assert by_name(read(path, {"place": "tumor-size"}, where={"Class": ("b",)})) == {"0-4": 1, "5-9": 1}
-    assert "it has no @data" in faults(write("@relation r\n", "n.arff"), {"place": 1})
+    assert "it has no line @data" in faults(write("@relation r\n", "n.arff"), {"place": 1})
 
 
 def test_places_without_coordinates_stand_in_a_row(write):
@@ -238,19 +238,18 @@ def test_swapped_coordinates_are_guessed_at(write):
 
 BAD = {
     "count (column 'flow') must be a number, got 'many'": STATIONS.replace("ML,7,5", "ML,7,many"),
-    "count (column 'flow') is missing, got nothing": STATIONS.replace("ML,7,5", "ML,7,"),
+    "count (column 'flow') must be a number, got NaN or nothing": STATIONS.replace("ML,7,5", "ML,7,"),
     "count (column 'flow') must be at least 0, got '-5'": STATIONS.replace("ML,7,5", "ML,7,-5"),
     "there must be at most 2,147,483,647 vehicles, got 1e+12": STATIONS.replace("ML,7,5", "ML,7,1e12"),
     "lat (column 'latitude') must be a number of degrees, got 'north'": STATIONS.replace("37.81", "north"),
     "lon (column 'longitude') must be within -180 and 180, got '-1122.41'": STATIONS.replace("-122.41", "-1122.41"),
     "it is empty": "",
     "it holds no rows": STATIONS.splitlines()[0] + "\n",
-    "no column 'flow'; its columns are 'station', 'type', 'hour', 'flows'": STATIONS.replace("flow", "flows"),
-    "all values are in one column": STATIONS.replace(",", ";"),
-    "Expected 6 columns, got 9": STATIONS.replace("10,ML,7", "10,ML,7,7,7,7"),
-    "Expected 6 columns, got 3": STATIONS + "11,ML,9\n",
-    "2 columns are called 'hour': say which by its number": STATIONS.replace("type", "hour"),
-    "cannot be read as a table": STATIONS.encode() + b"\xff\xfe\x00\x81",
+    "no column 'flow' for count; its columns are 'station', 'type', 'hour', 'flows'": STATIONS.replace("flow", "flows"),
+    "; is it separated by commas?": STATIONS.replace(",", ";"),
+    "its rows hold more values than its header names": STATIONS.replace("10,ML,7", "10,ML,7,7,7,7"),
+    "two columns are called 'hour': which of them is period?": STATIONS.replace("type", "hour"),
+    "must be text in UTF-8": STATIONS.encode() + b"\xff\xfe\x00\x81",
     "it holds no data owner: every count is 0": "station,hour,flow,latitude,longitude\n1,1,0,37,-122\n",
     "no row is left": "station,hour,flow,latitude,longitude\n1,1,5,,\n,1,4,37,-122\n",
 }
@@ -259,6 +258,12 @@ BAD = {
 @pytest.mark.parametrize("words", BAD)
 def test_what_is_wrong_is_named(write, words):
     assert words in faults(write(BAD[words]))
+
+
+def test_a_row_that_is_cut_short_has_no_place(write):
+    owners = read(write(STATIONS + "11,ML,9\n"))
+    assert by_name(owners) == by_name(read(write(STATIONS)))
+    assert "left out 2 rows without lon and lat: rows 5, 7" in owners.notes()[0]
 
 
 def test_more_owners_than_memory_holds(write, monkeypatch):
@@ -287,7 +292,7 @@ def test_columns_without_a_header_are_numbers(write):
     path = write("a,1\n")
     said = faults(path, {"place": "name"}, header=False)
     assert "columns of a file without header are known by number, not by name, got 'name'" in said
-    assert "no column 3; it has 2" in faults(path, {"place": 3}, header=False)
+    assert "no column 3 for place; it has 2" in faults(path, {"place": 3}, header=False)
     assert "got 'type' in where" in faults(path, {"place": 1}, header=False, where={"type": (1,)})
 
 
@@ -323,7 +328,7 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(data, tmp_path_factory):
     said, owners = [str(path)], None
     try:
         owners = read(path, columns, duplicates="sum", fractions="nearest")
-    except TrafficError as error:
+    except InputError as error:
         said = error.faults
     assert said
     assert all(str(path) in fault for fault in said)
@@ -364,7 +369,7 @@ def test_whatever_a_parquet_file_holds_it_is_read_or_refused(columns, roles, wan
     said = [str(path)]
     try:
         assert len(read(path, mapping, where=where, duplicates="sum", fractions="nearest", crs="EPSG:32618")) > 0
-    except TrafficError as error:
+    except InputError as error:
         said = error.faults
     assert said
     assert all(str(path) in fault for fault in said)

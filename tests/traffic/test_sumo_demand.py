@@ -12,11 +12,11 @@ from roads_by_hand import ENGINES
 from scipy import stats
 from zoned_roads import ring, roads_of
 
+from simulator.files.errors import InputError
 from simulator.roads.readers.sumo import read_sumo_net
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import read_sumo_routes
 from simulator.traffic.demand.sumo_file import seconds
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.physics import LinkPhysics
 
 LEVEL = 1e-6
@@ -262,7 +262,7 @@ def test_real_demand_against_plain_parsing(place, net, files):
 
 
 def test_roads_that_did_not_come_from_sumo(tmp_path):
-    with pytest.raises(TrafficError, match="need roads read from SUMO's network"):
+    with pytest.raises(InputError, match="need roads read from SUMO's network"):
         read(tmp_path, '<vehicle id="v" depart="0"><route edges="ab"/></vehicle>', roads=ring(3))
 
 

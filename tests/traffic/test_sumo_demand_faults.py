@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from zoned_roads import roads_of
 
+from simulator.files.errors import InputError
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import read_sumo_routes
-from simulator.traffic.errors import TrafficError
 
 ROADS = roads_of([("a", "b", {"sumo_edge": "ab"}), ("b", "a", {"sumo_edge": "ba"})])
 VEHICLE = '<vehicle id="v" depart="0"><route edges="ab"/></vehicle>'
@@ -24,7 +24,7 @@ def read(file, **options):
 def faults_of(tmp_path, text, **options):
     file = tmp_path / "demand.rou.xml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(TrafficError) as told:
+    with pytest.raises(InputError) as told:
         read(file, **options)
     assert str(file) in "\n".join(told.value.faults)
     return "\n".join(told.value.faults)
@@ -87,7 +87,7 @@ def test_files_that_are_none(tmp_path, text, words):
 
 
 def test_no_such_file(tmp_path):
-    with pytest.raises(TrafficError, match=r"none\.xml: no such file"):
+    with pytest.raises(InputError, match=r"none\.xml: no such file"):
         read(tmp_path / "none.xml")
 
 
@@ -146,7 +146,7 @@ def test_junk_gives_faults_and_nothing_else(tmp_path, cut, places, packed):
     with contextlib.suppress(NamedFaultsError):
         try:
             read(file, duration_s=100.0)
-        except TrafficError as error:
+        except InputError as error:
             if str(file) in "\n".join(error.faults):
                 raise NamedFaultsError from error
             raise

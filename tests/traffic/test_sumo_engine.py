@@ -9,9 +9,9 @@ import pytest
 import simpy
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net, plain_run, tool
 
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
+from simulator.traffic.engine import State
 from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.vehicle_states import State
 
 MOMENTS = (0, 1, 30, 77, 150, 299)
 
@@ -141,7 +141,7 @@ def test_a_vehicle_has_its_link_on_known_edges_only(own_net):
 
 def test_another_networks_roads_are_refused(own_net):
     with (
-        pytest.raises(TrafficError, match="must be the one the roads were read from"),
+        pytest.raises(InputError, match="must be the one the roads were read from"),
         Driven(engine(inputs(own_net), link_of={"nowhere": 0})),
     ):
         pass
@@ -237,7 +237,7 @@ def test_a_trip_between_zones_starts_and_ends_on_edges_of_the_network(own_net):
 
 
 def test_more_vehicles_than_expected_are_an_error(own_net):
-    with Driven(engine(inputs(own_net), most=3)) as driven, pytest.raises(TrafficError, match="at most 3 vehicles"):
+    with Driven(engine(inputs(own_net), most=3)) as driven, pytest.raises(InputError, match="at most 3 vehicles"):
         driven.to(30)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
 from simulator.traffic.sumo import SumoInputs
 from simulator.traffic.sumo.inputs import LONGEST_SAYING, saying
 from simulator.traffic.sumo.server import SumoServer
@@ -42,10 +42,10 @@ def test_a_killed_sumo_is_an_error_that_says_when_and_how(net):
         process = process_of(driven)
         process.kill()
         process.wait()
-        with pytest.raises(TrafficError, match=r"at 11 s of SUMO's time: SUMO ended.* killed by signal 9"):
+        with pytest.raises(InputError, match=r"at 11 s of SUMO's time: SUMO ended.* killed by signal 9"):
             driven.to(11)
         for ask in (driven.sumo.places, driven.sumo.totals):
-            with pytest.raises(TrafficError):
+            with pytest.raises(InputError):
                 ask()
     assert gone(process)
 
@@ -55,7 +55,7 @@ def test_it_reaches_whoever_runs_the_environment_whole(net):
     with Driven(engine(inputs(net))) as driven:
         driven.to(10)
         process_of(driven).kill()
-        with pytest.raises(TrafficError) as caught:
+        with pytest.raises(InputError) as caught:
             driven.env.run(until=200)
         (fault,) = caught.value.faults
         assert fault.startswith("at 11 s of SUMO's time: SUMO ended")
@@ -75,7 +75,7 @@ def test_it_reaches_whoever_runs_the_environment_whole(net):
     ids=["edge", "to", "type", "gap", "depart", "flow"],
 )
 def test_a_bad_route_file_is_told_in_sumos_own_words(net, routes, words):
-    with pytest.raises(TrafficError) as caught, Driven(engine(inputs(net, routes))) as driven:
+    with pytest.raises(InputError) as caught, Driven(engine(inputs(net, routes))) as driven:
         driven.to(5)
     (fault,) = caught.value.faults
     assert "SUMO" in fault
@@ -89,7 +89,7 @@ def test_a_route_that_fails_while_it_drives_says_so(net):
       <trip id="fine2" depart="600" from="A0B0" to="B0C0"/>
       <vehicle id="late" depart="900"><route edges="A0B0 nowhere"/></vehicle></routes>"""
     with Driven(engine(inputs(net, routes), until_s=1000.0)) as driven:
-        with pytest.raises(TrafficError, match=r"at \d+ s of SUMO's time: .*nowhere"):
+        with pytest.raises(InputError, match=r"at \d+ s of SUMO's time: .*nowhere"):
             driven.to(950)
         process = process_of(driven)
     assert gone(process)
@@ -103,7 +103,7 @@ def test_what_is_no_network_is_told(net, content):
     bad = net.parent / "bad.net.xml"
     bad.write_bytes(content)
     with (
-        pytest.raises(TrafficError, match="SUMO does not start: "),
+        pytest.raises(InputError, match="SUMO does not start: "),
         Driven(engine(SumoInputs(net=bad, routes=given.routes, additional=(), seed=1))),
     ):
         pass
@@ -119,7 +119,7 @@ def test_a_configuration_sumo_does_not_take_is_told(net):
         ('<!DOCTYPE x [<!ENTITY e "e">]><configuration/>', "DOCTYPE"),
     ):
         config.write_text(content)
-        with pytest.raises(TrafficError, match=words) as caught:
+        with pytest.raises(InputError, match=words) as caught:
             SumoInputs.from_config(config, seed=1, step_s=1.0)
         assert all(str(config) in fault for fault in caught.value.faults)
 
@@ -129,7 +129,7 @@ def test_files_in_folders_whose_names_have_blanks_and_commas(net):
     folder.mkdir()
     there = folder / net.name
     there.write_bytes(net.read_bytes())
-    with pytest.raises(TrafficError, match="must have no comma in its path"):
+    with pytest.raises(InputError, match="must have no comma in its path"):
         inputs(there)
     blank = (net.parent / "my cities").resolve()
     folder.rename(blank)
@@ -152,7 +152,7 @@ def test_close_ends_it_at_any_time_and_twice(net):
         assert not gone(process)
         driven.sumo.close()
         assert gone(process)
-        with pytest.raises(TrafficError, match="SUMO is closed"):
+        with pytest.raises(InputError, match="SUMO is closed"):
             driven.to(5)
         assert driven.sumo.totals().departed == 0
         assert driven.sumo.notes()
@@ -245,5 +245,5 @@ def test_a_saying_is_one_line_of_bounded_length():
 def test_an_installation_without_sumo_says_what_to_install(net, monkeypatch):
     given = inputs(net, ROUTES)
     monkeypatch.setitem(sys.modules, "libsumo", None)
-    with pytest.raises(TrafficError, match=r"pip install 'crowdveil\[sumo\]'"):
+    with pytest.raises(InputError, match=r"pip install 'crowdveil\[sumo\]'"):
         SumoServer.launch(given)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from sumo_by_hand import Driven, engine, inputs, make_net
 
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
 from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.sumo.server import Said, SumoServer
+from simulator.traffic.sumo.server import SumoLog, SumoServer
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_a_sumo_that_does_not_answer_is_not_waited_for_without_end(net, monkeypa
     server = SumoServer.launch(inputs(net))
     os.kill(server._process.pid, signal.SIGSTOP)
     with (
-        pytest.raises(TrafficError, match=r"^at 3 s: SUMO has not answered for 0\.5 s$"),
+        pytest.raises(InputError, match=r"^at 3 s: SUMO has not answered for 0\.5 s$"),
         server.asking(what="at 3 s") as ask,
     ):
         ask("simulationStep")
@@ -75,7 +75,7 @@ def test_a_sumo_that_does_not_come_up_is_not_waited_for_without_end(net, monkeyp
 
     monkeypatch.setattr("simulator.traffic.sumo.server.subprocess.Popen", stopped)
     monkeypatch.setattr("simulator.traffic.sumo.server._LOADING_S", 0.5)
-    with pytest.raises(TrafficError, match=r"SUMO has not read its files after 0\.5 s"):
+    with pytest.raises(InputError, match=r"SUMO has not read its files after 0\.5 s"):
         SumoServer.launch(inputs(net))
 
 
@@ -83,12 +83,12 @@ def test_a_configuration_that_sumo_does_not_read_in_time_is_told(net, monkeypatc
     config = net.parent / "slow.sumocfg"
     config.write_text('<configuration><net-file value="small.net.xml"/></configuration>')
     monkeypatch.setattr("simulator.traffic.sumo.inputs._PATIENCE_S", 0.0)
-    with pytest.raises(TrafficError, match="SUMO has not read it after 0 s"):
+    with pytest.raises(InputError, match="SUMO has not read it after 0 s"):
         SumoInputs.from_config(config, seed=1, step_s=1.0)
 
 
 def test_warnings_are_counted_by_kind_from_the_first_to_the_last():
-    said = Said()
+    said = SumoLog()
     said.file.write(b"Warning: ignoring 'e'!\n")
     for number in range(30_000):
         said.file.write(f"Warning: Teleporting vehicle 'f.{number}'; waited too long, time={number}.00.\n".encode())
@@ -101,7 +101,7 @@ def test_warnings_are_counted_by_kind_from_the_first_to_the_last():
         )
         assert len(said.read()) <= 1 << 20
         said.close()
-    many = Said()
+    many = SumoLog()
     many.file.writelines(b"Warning: " + b"x" * number + b"\n" for number in range(1, 151))
     many.file.flush()
     assert [one.times for one in many.warned()] == [1] * 100 + [50]

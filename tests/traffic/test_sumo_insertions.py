@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
+from simulator.files.errors import InputError
 from simulator.traffic.demand.sumo_file import SumoFlow
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.sumo.insertions import Insertions
+from simulator.traffic.sumo.inputs import Insertions
 
 
 def most_of(path, text, *, begin_s=0.0, end_s=1000.0, step_s=1.0, scale=1.0):
@@ -52,7 +52,7 @@ def test_the_configurations_scale_and_included_files_count(file):
     text = '<include href="more.xml"/><trip id="a" depart="0"/>'
     assert most_of(file, text, scale=1.5).most == 4
     (file.parent / "more.xml").write_text('<routes><include href="more.xml"/></routes>')
-    with pytest.raises(TrafficError, match="more than 16 files deep"):
+    with pytest.raises(InputError, match="more than 16 files deep"):
         most_of(file, text)
 
 
@@ -116,7 +116,7 @@ def test_sumo_itself_inserts_no_more(tmp_path):
     ids=["empty", "cut", "junk", "gzip", "dtd", "none", "many", "begin", "period", "exp", "huge", "dense", "include"],
 )
 def test_a_file_that_cannot_be_used_is_told_with_its_line(file, content, words):
-    with pytest.raises(TrafficError, match=words) as caught:
+    with pytest.raises(InputError, match=words) as caught:
         most_of(file, content)
     assert str(file.parent) in str(caught.value)
 
@@ -127,12 +127,12 @@ def test_no_broken_file_raises_anything_else(file, cut, at, byte):
     content = bytearray(ROUTES.encode())
     content[at] = byte
     for broken in (bytes(content), bytes(content[:cut])):
-        with contextlib.suppress(TrafficError):
+        with contextlib.suppress(InputError):
             assert most_of(file, broken).most > 0
 
 
 def test_the_message_of_nobody_departing_says_which_stretch_is_meant(tmp_path):
     file = tmp_path / "early.rou.xml"
     file.write_text('<routes><trip id="a" depart="0" from="x" to="y"/></routes>')
-    with pytest.raises(TrafficError, match="within the run, from second 15 to 315 of SUMO's time"):
+    with pytest.raises(InputError, match="within the run, from second 15 to 315 of SUMO's time"):
         Insertions.read([file], begin_s=15.0, end_s=315.0, step_s=1.0)

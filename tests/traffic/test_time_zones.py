@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pandas as pd
 import pytest
 
+from simulator.files.errors import InputError
 from simulator.files.messages import doubts_of
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.static import FileFormat, OwnerOptions, Owners
 from simulator.traffic.trace import read_trace
 from simulator.traffic.trace.times import Times, moment_of
@@ -74,7 +74,7 @@ def test_a_recording_in_which_only_some_times_name_a_zone_is_refused(form, tmp_p
     if form == "gpx":
         pytest.importorskip("gpxpy", reason="GPX is read by gpxpy")
     (tmp_path / name).write_text(text)
-    with pytest.raises(TrafficError, match=f"{name}: {place}some times name a time zone") as told:
+    with pytest.raises(InputError, match=f"{name}: {place}some times name a time zone") as told:
         read_trace(tmp_path / name, order="any")
     assert form != "csv" or "and these do not: give all of them one, or none, got '2008-02-03T10:00:00'" in str(
         told.value
@@ -91,9 +91,7 @@ def owners(folder, moments, **reading):
 
 
 def test_owners_of_whom_only_some_have_a_zone_are_refused(tmp_path):
-    with pytest.raises(
-        TrafficError, match=r"o\.csv: rows 1, 4: time .* some times name a time zone.*, got '2008-02-03T"
-    ):
+    with pytest.raises(InputError, match=r"o\.csv: rows 1, 4: time .* some times name a time zone.*, got '2008-02-03T"):
         owners(tmp_path, MIXED)
 
 
@@ -121,7 +119,7 @@ def test_times_of_owners_without_a_zone_are_taken_as_utc_with_a_note(tmp_path):
     assert sorted(read.arrive_s.tolist()) == [3600.0, 4500.0]
     assert sum(note in told for told in read.notes()) == 1
     assert not any(note in told for told in owners(tmp_path, MIXED[1:3]).notes())
-    with pytest.raises(TrafficError, match=r"o\.csv: its times name no time zone, so start must name none, got '2008"):
+    with pytest.raises(InputError, match=r"o\.csv: its times name no time zone, so start must name none, got '2008"):
         owners(tmp_path, naive, start="2008-02-03T09:00:00+01:00")
 
 

@@ -12,7 +12,7 @@ import trace_files as files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
 from simulator.traffic.trace import read_trace
 
 HEADER = "vehicle,time,lon,lat\n"
@@ -48,7 +48,7 @@ BROKEN = {
     "nobody": ("t.csv", f"{HEADER}{FINE},1,11.3,44.5\n", "line 3: vehicle must be named"),
     "blank name": ("t.csv", f"{HEADER}{FINE}  ,1,11.3,44.5\n", "line 3: vehicle must be named"),
     "many": ("t.csv", HEADER + "a,0,999,1\n" * 50, r"lines 2, 3, .*, 21 … \(50 in all\): lon must be"),
-    "too wide": ("t.csv", f"{HEADER}{FINE}a,1,11.3,44.5,9,9\n", "cannot be read as a table separated by ','.*line 3"),
+    "too wide": ("t.csv", f"{HEADER}{FINE}a,1,11.3,44.5,9,9\n", "cannot be read as a table: .*line 3"),
     "delimiter": ("t.csv", "vehicle/time/lon/lat\na/0/1/1\n", "is it separated by something else"),
     "unknown": (
         "t.csv",
@@ -134,7 +134,7 @@ BROKEN = {
         "points must be .longitude, latitude, altitude, time",
     ),
     "no parquet": ("f.parquet", b"PAR1" + b"\xff" * 40 + b"PAR1", "f.parquet: cannot be read as Parquet"),
-    "prose": ("readme.md", "# A folder of things\n", "its format cannot be told"),
+    "prose": ("readme.md", "# A folder of things\n", "its format cannot be recognised"),
 }
 
 
@@ -146,7 +146,7 @@ def test_each_fault_has_its_words(tmp_path, case):
         file.write_bytes(b"plain text")
     else:
         files.written(tmp_path, name, content)
-    with pytest.raises(TrafficError, match=words) as caught:
+    with pytest.raises(InputError, match=words) as caught:
         read_trace(file)
     assert all(str(file) in fault for fault in caught.value.faults)
 
@@ -154,7 +154,7 @@ def test_each_fault_has_its_words(tmp_path, case):
 def test_a_truncated_gzip(tmp_path):
     whole = gzip.compress(files.taxi_csv().encode() * 50)
     (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) - 12])
-    with pytest.raises(TrafficError, match=r"t\.csv\.gz: cannot be read: it must be whole, and its gzip ends early"):
+    with pytest.raises(InputError, match=r"t\.csv\.gz: cannot be read: it must be whole, and its gzip ends early"):
         read_trace(tmp_path / "t.csv.gz")
 
 
@@ -163,7 +163,7 @@ def test_a_decompression_bomb(tmp_path, monkeypatch):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((HEADER + "a,0,11.3,44.5\n" * 400_000).encode()))
-    with pytest.raises(TrafficError, match=r"t\.csv\.gz: memory needed to hold the"):
+    with pytest.raises(InputError, match=r"t\.csv\.gz: memory needed to hold the"):
         read_trace(tmp_path / "t.csv.gz")
 
 
@@ -171,19 +171,19 @@ def test_every_bad_file_is_named_at_once(tmp_path):
     files.written(tmp_path, "a.csv", HEADER + FINE)
     files.written(tmp_path, "b.csv", "")
     files.written(tmp_path, "c.csv", f"{HEADER}x,0,1,100\n")
-    with pytest.raises(TrafficError) as caught:
+    with pytest.raises(InputError) as caught:
         read_trace(tmp_path)
     assert len(caught.value.faults) == 2
-    with pytest.raises(TrafficError, match="no such file"):
+    with pytest.raises(InputError, match="no such file"):
         read_trace(tmp_path / "none.csv")
     (tmp_path / "hollow").mkdir()
-    with pytest.raises(TrafficError, match="the folder holds no file"):
+    with pytest.raises(InputError, match="the folder holds no file"):
         read_trace(tmp_path / "hollow")
 
 
 def test_dates_do_not_go_with_relative_times(tmp_path):
     pair = [files.written(tmp_path, "a.csv", files.taxi_csv()), files.written(tmp_path, "b.csv", HEADER + FINE)]
-    with pytest.raises(TrafficError, match=r"b\.csv: its times are relative, and those of .*a\.csv are dates"):
+    with pytest.raises(InputError, match=r"b\.csv: its times are relative, and those of .*a\.csv are dates"):
         read_trace(pair)
 
 
@@ -191,15 +191,15 @@ def test_files_of_one_vehicle_differ_in_name(tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         files.written(tmp_path / folder, "new_x.txt", files.cabspotting("a"))
-    with pytest.raises(TrafficError, match="must differ in name"):
+    with pytest.raises(InputError, match="must differ in name"):
         read_trace([tmp_path / "one", tmp_path / "two"])
 
 
 def test_named_columns_that_are_not_there(tmp_path):
     file = files.written(tmp_path, "t.csv", HEADER + FINE)
-    with pytest.raises(TrafficError, match="no column 'wo' for lon; its columns are 'vehicle', 'time', 'lon', 'lat'"):
+    with pytest.raises(InputError, match="no column 'wo' for lon; its columns are 'vehicle', 'time', 'lon', 'lat'"):
         read_trace(file, columns={"lon": "wo"})
-    with pytest.raises(TrafficError, match="format must be one of auto, csv"):
+    with pytest.raises(InputError, match="format must be one of auto, csv"):
         read_trace(file, format="excel")
 
 
@@ -235,7 +235,7 @@ def test_spoiled_files_raise_nothing_else(tmp_path, name, data):
     file.write_bytes(_mutated(data, SMALL[name]))
     try:
         trace = read_trace(file)
-    except TrafficError as error:
+    except InputError as error:
         assert error.faults  # noqa: PT017 - either way is fine, and nothing else is
     else:
         frame = trace.frame()
@@ -255,7 +255,7 @@ def test_spoiled_parquet_raises_nothing_else(tmp_path, data):
         warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
         try:
             assert len(read_trace(tmp_path / "t.parquet")) > 0
-        except TrafficError as error:
+        except InputError as error:
             assert error.faults  # noqa: PT017 - either way is fine, and nothing else is
 
 
@@ -264,6 +264,6 @@ def test_a_number_of_thousands_of_digits(tmp_path):
     spoiled = files.deck_json().replace("11.3", "9" * 5_000, 1)
     assert spoiled != files.deck_json()
     path = files.written(tmp_path, "d.json", spoiled)
-    with pytest.raises(TrafficError, match=r"d\.json: must be JSON: ") as caught:
+    with pytest.raises(InputError, match=r"d\.json: must be JSON: ") as caught:
         read_trace(path)
     assert len(str(caught.value)) < 400

@@ -13,7 +13,7 @@ import pytest
 import trace_files as files
 from pandas.testing import assert_frame_equal
 
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
 from simulator.traffic.trace import Trace, read_trace
 
 SUMO_TIDY = files.TIDY.assign(time_s=files.TIDY["time_s"] - files.EPOCH_S, speed_mps=5.0)
@@ -102,9 +102,9 @@ def test_from_a_geodataframe(tmp_path):
     assert_frame_equal(Trace.from_geodataframe(points, vehicle="who").frame(), files.TIDY, check_dtype=False)
     flat = points.reset_index(names="when").to_crs("EPSG:32632")
     assert_frame_equal(Trace.from_geodataframe(flat, vehicle="who", time="when").frame(), files.TIDY, check_dtype=False)
-    with pytest.raises(TrafficError, match="coordinate system"):
+    with pytest.raises(InputError, match="coordinate system"):
         Trace.from_geodataframe(points.set_crs(None, allow_override=True), vehicle="who")
-    with pytest.raises(TrafficError, match="no column 'nobody' for vehicle"):
+    with pytest.raises(InputError, match="no column 'nobody' for vehicle"):
         Trace.from_geodataframe(points, vehicle="nobody")
 
 
@@ -169,7 +169,7 @@ def test_order(tmp_path):
     turning = "vehicle,time,lon,lat\na,0,11.3,44.5\nb,7,11.3,44.5\na,20,11.3,44.5\na,10,11.4,44.5\n"
     file = files.written(tmp_path, "t.csv", turning)
     with pytest.raises(
-        TrafficError, match=r"t\.csv: line 5: the clock of vehicle 'a' must not go back, got 10 s after line 4"
+        InputError, match=r"t\.csv: line 5: the clock of vehicle 'a' must not go back, got 10 s after line 4"
     ):
         read_trace(file)
     assert read_trace(file, order="any").frame()["time_s"].tolist() == [0, 10, 20, 7]
@@ -177,10 +177,10 @@ def test_order(tmp_path):
         tmp_path, "n.csv", "vehicle,time,lon,lat\na,9,1,1\na,5,1,1\nb,1,2,2\nb,3,2,2\na,4,1,1\n"
     )
     assert read_trace(newest_first).frame()["time_s"].tolist() == [1, 3, 4, 5, 9]
-    with pytest.raises(TrafficError, match="line 3: the clock of vehicle 'a' must not go back"):
+    with pytest.raises(InputError, match="line 3: the clock of vehicle 'a' must not go back"):
         read_trace(newest_first, order="ascending")
     forward_again = files.written(tmp_path, "f.csv", "vehicle,time,lon,lat\na,9,1,1\na,5,1,1\na,7,1,1\n")
-    with pytest.raises(TrafficError, match=r"line 4: .* must not go forward again in a log that runs backward"):
+    with pytest.raises(InputError, match=r"line 4: .* must not go forward again in a log that runs backward"):
         read_trace(forward_again)
 
 
@@ -235,13 +235,13 @@ def test_a_format_with_a_zone(tmp_path):
 
 def test_row_numbers_are_no_times():
     frame = gpd.GeoDataFrame({"who": [1, 1]}, geometry=gpd.points_from_xy([11.3, 11.4], [44.5, 44.5]), crs="EPSG:4326")
-    with pytest.raises(TrafficError, match="numbers rows, and holds no times"):
+    with pytest.raises(InputError, match="numbers rows, and holds no times"):
         Trace.from_geodataframe(frame, vehicle="who")
 
 
 def test_what_names_no_system_and_no_file():
     frame = pd.DataFrame({"vehicle": [1], "time": [3], "x": [1.0], "y": [2.0]})
-    with pytest.raises(TrafficError, match="crs must name a coordinate system, got 'EPSG:nope'"):
+    with pytest.raises(InputError, match="crs must name a coordinate system, got 'EPSG:nope'"):
         Trace.from_frame(frame, crs="EPSG:nope")
-    with pytest.raises(TrafficError, match="no files"):
+    with pytest.raises(InputError, match="no files"):
         read_trace([])

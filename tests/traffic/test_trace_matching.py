@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 import simpy
 
+from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.errors import TrafficError
+from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.trace import Matching, Recording, Replay, Trace
 from simulator.traffic.trips import Trips
-from simulator.traffic.vehicle_states import State
 
 CLOCK = Clock(1.0)
 JUNCTION_M = 30.0
@@ -178,5 +178,5 @@ def test_fixes_off_the_roads_stay_where_they_were_and_are_counted(driven, method
 
 
 def test_matching_needs_roads(driven):
-    with pytest.raises(TrafficError, match="match needs roads"):
+    with pytest.raises(InputError, match="match needs roads"):
         Recording.build(driven.trace(), None, gap_s=60.0, matching=Matching("nearest"))

@@ -11,11 +11,11 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.files.errors import InputError
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.errors import TrafficError
+from simulator.traffic.engine import State
 from simulator.traffic.trace import Recording, Replay, Trace
-from simulator.traffic.vehicle_states import State
 
 CRS = "EPSG:32632"
 FIXES = pd.DataFrame(
@@ -123,12 +123,12 @@ def test_the_start_is_a_recorded_time():
     assert later.tracks.vehicles == 1
     assert "trace: 1 fix is before second 0 and left out" in later.notes()
     with pytest.raises(
-        TrafficError, match=r"start must be before the last fix, got 100\.0; the fixes are from 10 s to 80 s"
+        InputError, match=r"start must be before the last fix, got 100\.0; the fixes are from 10 s to 80 s"
     ):
         laid(start=100.0)
-    with pytest.raises(TrafficError, match="start must be a number of seconds"):
+    with pytest.raises(InputError, match="start must be a number of seconds"):
         laid(start="2008-05-17T10:00:00Z")
-    with pytest.raises(TrafficError, match="ISO 8601"):
+    with pytest.raises(InputError, match="ISO 8601"):
         laid(start="tomorrow")
 
 
@@ -179,10 +179,10 @@ def test_roads_give_the_system_and_tell_swapped_degrees():
     assert west < x_min < x_max < east
     assert south < y_min < y_max < north
     swapped = inside.rename(columns={"lon": "lat", "lat": "lon"})
-    with pytest.raises(TrafficError, match=r"no fix is where the roads are.*longitude and latitude look swapped"):
+    with pytest.raises(InputError, match=r"no fix is where the roads are.*longitude and latitude look swapped"):
         Recording.build(Trace.from_frame(swapped), roads, gap_s=10)
     far = inside.assign(lat=50.0)
-    with pytest.raises(TrafficError, match=r"its middle is at longitude 11\.30150, latitude 50\.00000$"):
+    with pytest.raises(InputError, match=r"its middle is at longitude 11\.30150, latitude 50\.00000$"):
         Recording.build(Trace.from_frame(far), roads, gap_s=10)
 
 

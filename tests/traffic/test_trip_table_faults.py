@@ -11,17 +11,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from zoned_roads import ring, roads_of
 
+from simulator.files.errors import InputError
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import SamplingOptions, draw_table_trips, read_profile, read_trip_table
 from simulator.traffic.demand.zone_gravity import ZoneMasses
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 
 HEAD = "<NUMBER OF ZONES> 2\n<END OF METADATA>\n"
 
 
 def faults_of(call, *args, **kwargs):
-    with pytest.raises(TrafficError) as told:
+    with pytest.raises(InputError) as told:
         call(*args, **kwargs)
     return "\n".join(told.value.faults)
 
@@ -205,7 +205,7 @@ def faults_name(file):
     """Let nothing out but the room's error, and that only if it names the file."""
     try:
         yield
-    except TrafficError as error:
+    except InputError as error:
         if error.faults and str(file) in "\n".join(error.faults):
             raise NamedFaultsError from error
         raise

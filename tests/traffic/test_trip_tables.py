@@ -118,7 +118,7 @@ def test_origin_destination_tables(tmp_path, suffix):
         frame.to_csv(file, index=False)
     table = read_trip_table(file, columns={})
     assert pairs(table) == {("1", "2"): 3.5, ("2", "1"): 4.0}
-    assert not table.has_times
+    assert table.from_s is None
     assert "1 row, row 4 the first" in table.notes[0]
 
 
@@ -133,7 +133,7 @@ def test_columns_that_are_not_read_are_named(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,from_s,leaves_at,\n1,2,600,10:00,\n")
     table = read_od_table(file)
-    assert not table.has_times
+    assert table.from_s is None
     assert table.notes == ["od.csv: columns not read: 'from_s', 'leaves_at'"]
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 from zoned_roads import random_roads, ring, roads_of
 
+from simulator.files.errors import InputError
 from simulator.traffic.demand import ZoneMasses, Zones, gravity_table
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 
 
@@ -114,14 +114,14 @@ def test_times_between_zones_are_means_over_the_pairs_of_nodes_that_a_path_joins
     ],
 )
 def test_zones_that_cannot_be_spread(zones, words):
-    with pytest.raises(TrafficError) as told:
+    with pytest.raises(InputError) as told:
         spread(zones, ring(4))
     assert words in "\n".join(told.value.faults)
 
 
 def test_zones_that_no_path_joins():
     roads = roads_of([(1, 2), (2, 1), (2, 3), (4, 3), (3, 4)])
-    with pytest.raises(TrafficError) as told:
+    with pytest.raises(InputError) as told:
         spread(masses([1, 1, 1], [1, 1, 1], ["1", "2", "3"]), roads)
     assert "row 3: zone 3 produces trips, and no path leads from it to a zone" in told.value.faults[0]
 
@@ -148,7 +148,7 @@ def test_reading(tmp_path):
 def test_reading_faults(tmp_path, text, words):
     file = tmp_path / "zones.csv"
     file.write_text(text)
-    with pytest.raises(TrafficError) as told:
+    with pytest.raises(InputError) as told:
         ZoneMasses.read(file)
     assert words in "\n".join(told.value.faults)
     assert str(file) in told.value.faults[0]

@@ -16,8 +16,7 @@ from simulator.experiment.build.engine import file_format
 from simulator.experiment.study_area import Ground
 from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.static import Owners, PlaceList, Sites
+from simulator.traffic.static import Owners, Sites, read_places
 
 
 def stations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
@@ -25,7 +24,7 @@ def stations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]
 
     Raises
     ------
-    InputError, TrafficError
+    InputError
         If the table cannot be read, or a requested station is not in it.
     """
     sites, notes = _of_file(section, ground)
@@ -37,7 +36,7 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
 
     Raises
     ------
-    InputError, TrafficError
+    InputError
         If there are no locations, or a requested one is not among them.
     """
     owners = ground.recorded
@@ -70,14 +69,13 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
 
 
 def _of_file(section: Any, ground: Ground) -> tuple[Sites, list[str]]:
-    places = PlaceList.from_file(
+    return read_places(
         scenarios.locate(section.file),
         columns=section.columns.mapping(),
         format_=file_format(section),
         given=section.crs,
         crs=ground.crs,
     )
-    return places.sites, list(places.notes)
 
 
 def _chosen(section: Any, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int64]]":
@@ -213,10 +211,7 @@ def build_cells(section: Levels, ground: Ground) -> Divided:
     InputError
         If the cells cannot be laid over the city.
     """
-    try:
-        cells, notes = constructor_of("cells", section.kind)(section, ground)
-    except TrafficError as error:  # of a file of places
-        raise InputError(error.faults) from error
+    cells, notes = constructor_of("cells", section.kind)(section, ground)
     return (Coarsened(cells, section.level) if section.level else cells), notes
 
 

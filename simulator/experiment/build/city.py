@@ -24,7 +24,6 @@ from simulator.roads.readers.osm import read_osm
 from simulator.roads.readers.sumo import read_sumo_net
 from simulator.roads.readers.tntp import read_tntp
 from simulator.roads.writers import read_geopackage, read_geoparquet
-from simulator.traffic.errors import TrafficError
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -63,7 +62,7 @@ def build_city(scenario: Scenario) -> City:
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     try:
         recorded = read_recorded(scenario.traffic, roads)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     if recorded is not None:
         notes += recorded.notes()

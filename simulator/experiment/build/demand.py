@@ -37,7 +37,6 @@ from simulator.traffic.demand import (
     within_run,
 )
 from simulator.traffic.demand.trip_table import Zones
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 
 
@@ -46,7 +45,7 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
 
     Raises
     ------
-    TrafficError
+    InputError
         If a file cannot be used.
     """
     section = scenario.traffic
@@ -114,7 +113,7 @@ def read_demand(
         return Demand(read.trips, read.routes, tuple(read.notes))
     if len(files) > 1:
         rule = "several files of trips go together only if all are SUMO routes"
-        raise TrafficError([f"{rule}, got {', '.join(file.name for file in files)}"])
+        raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
     table = read_trip_table(files[0], columns=section.trip_columns.mapping())
     return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
 
@@ -135,7 +134,7 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand 
     paths = ShortestPaths(roads.links, through=roads.through)
     try:
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     check_memory(scenario, city, vehicles=len(planned.trips))
     check_corrupted(scenario, vehicles=len(planned.trips))
@@ -177,7 +176,7 @@ def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
         inside = sum(window.share for window in windows)
         if inside <= 0:
             until_s = section.begin_s + duration_s
-            raise TrafficError([f"{path}: no trip departs within the run, seconds {section.begin_s:g} to {until_s:g}"])
+            raise InputError([f"{path}: no trip departs within the run, seconds {section.begin_s:g} to {until_s:g}"])
         return windows, inside
     departures: Departures = section.departures
     if not isinstance(departures, str):
@@ -230,7 +229,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
     try:
         pairs, lost = _pairs(trips, section.trip_columns.mapping(), roads)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     notes = []
     if published.left_out:
@@ -260,7 +259,7 @@ def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdP
     table = read_trip_table(scenarios.locate(trips), columns=columns)
     zones = Zones.named_by(table.places, roads)
     if not zones.of_one_node:
-        raise TrafficError([f"{table.file}: roads.flows wants zones of one node each"])
+        raise InputError([f"{table.file}: roads.flows wants zones of one node each"])
     number = zones.find(table.places)
     origin, destination = number[table.origin], number[table.destination]
     there = (origin >= 0) & (destination >= 0)
@@ -268,5 +267,5 @@ def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdP
     joined = ShortestPaths(roads.links, through=roads.through).reached(pairs.origin, pairs.destination)
     lost = float(table.trips[~there].sum()) + float(pairs.trips[~joined].sum())
     if not joined.any():
-        raise TrafficError([f"{table.file}: none of its trips can be driven on these roads"])
+        raise InputError([f"{table.file}: none of its trips can be driven on these roads"])
     return OdPairs(pairs.origin[joined], pairs.destination[joined], pairs.trips[joined]), float(np.round(lost, 6))

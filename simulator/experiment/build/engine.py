@@ -12,13 +12,13 @@ from simulator.experiment.build.constructors import constructor_of, reader_of
 from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.sumo_traffic import sumo_faults
 from simulator.experiment.study_area import City
+from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Engine, RecordedTraffic
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import NoPathError, ShortestPaths
@@ -37,7 +37,7 @@ def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: 
     ------
     ScenarioError
         If there is no path between the origin and the destination of a trip.
-    TrafficError
+    InputError
         If the file of trips cannot be used.
     """
     fleet = Fleet(**_simulated(scenario, city.roads, streams=streams, stopwatch=stopwatch))
@@ -119,12 +119,12 @@ def build_engine(
     build = constructor_of("engine", scenario.traffic.engine)
     try:
         engine: Engine = build(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s)
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     return engine
 
 
-def traffic_faults(scenario: Scenario, error: TrafficError) -> list[Fault]:
+def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     """Assign the faults of an engine, or of its input, to the keys of the scenario that cause them."""
     if isinstance(scenario.traffic, SumoTraffic):  # its faults may lie in the files of its configuration
         return sumo_faults(scenario, error.faults)
@@ -136,7 +136,7 @@ def read_static(section: Any, roads: RoadNetwork | None) -> Owners:  # a section
 
     Raises
     ------
-    TrafficError
+    InputError
         If it cannot be read as the section specifies.
     """
     reading = OwnerOptions(
@@ -189,7 +189,7 @@ def read_recording(section: Any, roads: RoadNetwork | None) -> Recording:
 
     Raises
     ------
-    TrafficError
+    InputError
         If it cannot be read, no part of it is within the run, or it does not overlap the roads.
     """
     trace = read_trace(
@@ -235,7 +235,7 @@ def read_recorded(section: TrafficSection, roads: RoadNetwork | None) -> Recorde
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file cannot be read as the section specifies.
     """
     reader = reader_of(section.engine)

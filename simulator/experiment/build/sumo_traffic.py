@@ -17,13 +17,12 @@ from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand import read_sumo_routes
-from simulator.traffic.demand.sumo_route_definitions import sumo_link_ids
+from simulator.traffic.demand.sumo_routes import sumo_link_ids
 from simulator.traffic.engine import Engine
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
-from simulator.traffic.sumo.insertions import refuse_connection
+from simulator.traffic.sumo.inputs import refuse_connection
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
@@ -43,7 +42,7 @@ def build_sumo(
 
     Raises
     ------
-    TrafficError
+    InputError
         If a file cannot be read, or there is no network or no vehicle.
     """
     inputs = sumo_inputs(scenario, streams=streams)
@@ -62,7 +61,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the configuration cannot be read.
     ScenarioError
         If there is no network.
@@ -106,7 +105,7 @@ def sumo_insertions(scenario: Scenario, inputs: SumoInputs, *, end_s: float | No
 
     Raises
     ------
-    TrafficError
+    InputError
         If a file cannot be read, or holds no vehicle.
     """
     clock = Clock(inputs.step_s)
@@ -131,7 +130,7 @@ def sumo_faults(scenario: Scenario, faults: Iterable[str], *, otherwise: str = "
     scenario
         A scenario with engine ``sumo``.
     faults
-        Sentences of a `TrafficError`.
+        Sentences of a `InputError`.
     otherwise
         The key used if no file is known to be the cause.
     """
@@ -187,8 +186,8 @@ def _frame(scenario: Scenario, net: Path) -> NetFrame:
                     element.attributes, anchor=None if anchor is None else (anchor.lon, anchor.lat), what=str(net)
                 )
             except InputError as error:
-                raise TrafficError(error.faults) from error
-    raise TrafficError([f"{net}: has no <location>; is it a SUMO network?"])
+                raise InputError(error.faults) from error
+    raise InputError([f"{net}: has no <location>; is it a SUMO network?"])
 
 
 class Beside(NamedTuple):
@@ -235,7 +234,7 @@ def build_beside(
                 share=inputs.scale,
                 rng=streams.of("beside"),
             )
-    except TrafficError as error:
+    except InputError as error:
         raise ScenarioError(scenario.name, _faults(scenario, error, streams=streams)) from error
     physics = LinkPhysics.build(city.roads.links, clock)
     fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
@@ -244,7 +243,7 @@ def build_beside(
     return Beside(section.beside, fleet, demand.notes)
 
 
-def _faults(scenario: Scenario, error: TrafficError, *, streams: Streams) -> list[Fault]:
+def _faults(scenario: Scenario, error: InputError, *, streams: Streams) -> list[Fault]:
     """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
     if any("can be driven on these roads" in fault for fault in error.faults):
         named = {edge for fault in error.faults for edge in _EDGE.findall(fault)}

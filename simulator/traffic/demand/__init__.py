@@ -1,12 +1,20 @@
 """Demand: origins, destinations and departure times of vehicles, randomly drawn or read from files."""
 
-from simulator.traffic.demand.departures import Departures, Interval, draw_departures, read_profile, within_run
-from simulator.traffic.demand.od_table import read_od_table
-from simulator.traffic.demand.sumo_routes import SumoRoutes, read_sumo_routes
-from simulator.traffic.demand.synthetic import Demand, draw_gravity, draw_trips, draw_uniform
-from simulator.traffic.demand.tntp_trips import is_sumo_routes, read_tntp_trips, read_trip_table
+from simulator.traffic.demand.sumo_routes import read_sumo_routes
+from simulator.traffic.demand.synthetic import (
+    Demand,
+    Departures,
+    Interval,
+    draw_departures,
+    draw_gravity,
+    draw_trips,
+    draw_uniform,
+    read_profile,
+    within_run,
+)
+from simulator.traffic.demand.trip_files import is_sumo_routes, read_od_table, read_tntp_trips, read_trip_table
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips, whole_vehicles
-from simulator.traffic.demand.trip_table import TripTable, Zones
+from simulator.traffic.demand.trip_table import Zones
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 
 __all__ = [
@@ -14,8 +22,6 @@ __all__ = [
     "Departures",
     "Interval",
     "SamplingOptions",
-    "SumoRoutes",
-    "TripTable",
     "ZoneMasses",
     "Zones",
     "draw_departures",

@@ -11,12 +11,155 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.errors import InputError
 from simulator.files.xml_elements import Element, elements_of
-from simulator.traffic.demand.sumo_route_definitions import Choice, Courses
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.trips import too_many
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Course:
+    """Sequence of edges that a vehicle drives over.
+
+    Attributes
+    ----------
+    edges
+        SUMO's edge ids, in driving order.
+    given
+        Whether they are the whole route; otherwise they are a trip's first edge, its edges on the way, and its last
+        edge.
+    where
+        File and line, for messages.
+    """
+
+    edges: tuple[str, ...]
+    given: bool
+    where: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Random choice among several courses, each with a weight.
+
+    Attributes
+    ----------
+    options
+        Numbers of courses.
+    weights
+        Weight of each of `options`, not negative, with a sum above 0.
+    where
+        File and line, for messages.
+    """
+
+    options: tuple[int, ...]
+    weights: tuple[float, ...]
+    where: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """Reference to the route or distribution of routes with this name, anywhere in the files."""
+
+    name: str
+    where: str
+
+
+class Courses:
+    """Distinct courses of some files, by number."""
+
+    def __init__(self) -> None:
+        self._all: list[Course | Choice | Named] = []
+        self._known: dict[tuple[object, bool], int] = {}
+        self._named: dict[str, int] = {}
+        self._referred: dict[str, int] = {}
+
+    def number(self, edges: str | tuple[str, ...], *, given: bool, where: str) -> int:
+        """Return the number of a course; a string holds edge ids separated by blanks.
+
+        Raises
+        ------
+        InputError
+            If it has no edge.
+        """
+        known = self._known.get((edges, given))
+        if known is not None:
+            return known
+        ids = tuple(edges.split()) if isinstance(edges, str) else edges
+        if not ids:
+            raise InputError([f"{where}: a route must have at least one edge"])
+        self._known[edges, given] = self.add(Course(ids, given, where))
+        return len(self._all) - 1
+
+    def add(self, course: Course | Choice | Named) -> int:
+        """Add a new course, choice or reference, and return its number."""
+        self._all.append(course)
+        return len(self._all) - 1
+
+    def refer(self, name: str, *, where: str) -> int:
+        """Return the number of a reference to a route by name."""
+        if name not in self._referred:
+            self._referred[name] = self.add(Named(name, where))
+        return self._referred[name]
+
+    def define(self, name: str, number: int, *, where: str) -> None:
+        """Give a course a name.
+
+        Raises
+        ------
+        InputError
+            If another course has this name.
+        """
+        if name in self._named:
+            raise InputError([f"{where}: another route has the id {name!r}"])
+        self._named[name] = number
+
+    def of(self, numbers: IntArray, *, rng: np.random.Generator) -> tuple[list[Course], IntArray]:
+        """Resolve names, and draw from distributions of routes.
+
+        Parameters
+        ----------
+        numbers
+            (vehicles,) int32.
+        rng
+            Draws from distributions of routes.
+
+        Returns
+        -------
+        tuple
+            Courses, and (vehicles,) int32: index of the course each vehicle takes.
+
+        Raises
+        ------
+        InputError
+            If a name is not defined, or names refer to one another in a circle.
+        """
+        ends = numbers.copy()
+        for _ in range(len(self._all) + 1):
+            used = [int(number) for number in np.unique(ends)]
+            open_ones = [number for number in used if not isinstance(self._all[number], Course)]
+            if not open_ones:
+                place = {number: at for at, number in enumerate(used)}
+                renumbered = np.array([place.get(number, -1) for number in range(len(self._all))], dtype=np.int32)
+                courses = [course for number in used if isinstance(course := self._all[number], Course)]
+                return courses, renumbered[ends] if len(ends) else ends
+            for number in open_ones:
+                these = ends == number
+                ends[these] = self._one_step(self._all[number], int(these.sum()), rng)
+        first = self._all[open_ones[0]]
+        raise InputError([f"{first.where}: distributions of routes must not refer to one another in a circle"])
+
+    def _one_step(self, course: Course | Choice | Named, vehicles: int, rng: np.random.Generator) -> IntArray:
+        if isinstance(course, Named):
+            if course.name not in self._named:
+                raise InputError([f"{course.where}: there is no route with the id {course.name!r}"])
+            return np.full(vehicles, self._named[course.name], dtype=np.int32)
+        if isinstance(course, Choice):
+            share = np.array(course.weights) / sum(course.weights)
+            return np.array(course.options, dtype=np.int32)[rng.choice(len(share), size=vehicles, p=share)]
+        raise TypeError("a course is the end of the way")
+
 
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 _SUMOS_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+):(\d+(?:\.\d+)?)")
@@ -85,24 +228,24 @@ class SumoFlow:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a time or rate is not a number or out of range, if there is more than one rate, or if a flow without a
             rate lacks a number of vehicles or an end.
         """
-        begin = _read(attributes, "begin", 0.0, where, at_least=0.0)
-        end = _read(attributes, "end", math.inf, where, at_least=0.0)
-        count = _read(attributes, "number", math.inf, where, at_least=0.0)
+        begin = read_number(attributes, "begin", 0.0, where)
+        end = read_number(attributes, "end", math.inf, where)
+        count = read_number(attributes, "number", math.inf, where)
         if math.isfinite(count) and not count.is_integer():
-            raise TrafficError([f"{where}: number must be whole, got {attributes['number']!r}"])
+            raise InputError([f"{where}: number must be whole, got {attributes['number']!r}"])
         if end < begin:
-            raise TrafficError([f"{where}: end must not be before begin = {begin:g}, got {attributes['end']!r}"])
+            raise InputError([f"{where}: end must not be before begin = {begin:g}, got {attributes['end']!r}"])
         rates = [key for key in _RATES if key in attributes]
         if len(rates) > 1:
-            raise TrafficError([f"{where}: a flow must have one of {', '.join(_RATES)}, got {' and '.join(rates)}"])
+            raise InputError([f"{where}: a flow must have one of {', '.join(_RATES)}, got {' and '.join(rates)}"])
         if not rates:
             if not (math.isfinite(count) and math.isfinite(end)):
                 rule = f"a flow must have one of {', '.join(_RATES)}, or number and end"
-                raise TrafficError([f"{where}: {rule}, got {', '.join(attributes) or 'nothing'}"])
+                raise InputError([f"{where}: {rule}, got {', '.join(attributes) or 'nothing'}"])
             return cls(name, course, begin, end, count, "even", 0.0, where)
         kind, rate = _rate(rates[0], attributes[rates[0]].strip(), where)
         return cls(name, course, begin, end, count, kind, rate, where)
@@ -119,12 +262,12 @@ class SumoFlow:
 
         Raises
         ------
-        TrafficError
+        InputError
             If neither the flow nor the run has an end, or the flow has too many vehicles.
         """
         end = min(self.end_s, end_s)
         if not math.isfinite(end) and not (self.kind == "period" and math.isfinite(self.count)):
-            raise TrafficError([f"{self.where}: a flow without an end needs a run that ends"])
+            raise InputError([f"{self.where}: a flow without an end needs a run that ends"])
         stretch = max(0.0, end - self.begin_s)
         expected = {
             "even": self.count,
@@ -135,7 +278,7 @@ class SumoFlow:
             "probability": min(self.count, stretch),
         }[self.kind]
         if fault := too_many(expected):
-            raise TrafficError([f"{self.where}: {fault}"])
+            raise InputError([f"{self.where}: {fault}"])
         if self.kind == "even":
             whole = np.arange(int(self.count), dtype=np.float64)
             leave = self.begin_s + whole * ((self.end_s - self.begin_s) / max(self.count, 1.0))
@@ -151,12 +294,19 @@ class SumoFlow:
         return leave[: int(self.count)] if math.isfinite(self.count) else leave
 
 
-def _read(attributes: Mapping[str, str], key: str, default: float, where: str, *, at_least: float) -> float:
+def read_number(attributes: Mapping[str, str], key: str, default: float, where: str) -> float:
+    """Read a number, 0 or more, of a flow's attributes; "begin" and "end" may be clock times.
+
+    Raises
+    ------
+    InputError
+        If the attribute is anything else.
+    """
     if key not in attributes:
         return default
     value = seconds(attributes[key]) if key in {"begin", "end"} else number(attributes[key])
-    if value is None or value < at_least:
-        raise TrafficError([f"{where}: {key} must be a number, {at_least:g} or more, got {attributes[key]!r}"])
+    if value is None or value < 0:
+        raise InputError([f"{where}: {key} must be a number, 0 or more, got {attributes[key]!r}"])
     return value
 
 
@@ -167,7 +317,7 @@ def _rate(key: str, text: str, where: str) -> tuple[str, float]:
     most = 1.0 if key == "probability" else math.inf
     if value is None or not 0 < value <= most:
         within = "from above 0 to 1" if key == "probability" else "above 0"
-        raise TrafficError([f"{where}: {key} must be a number {within}, got {text!r}"])
+        raise InputError([f"{where}: {key} must be a number {within}, got {text!r}"])
     if poisson:
         return "poisson", value
     if key in {"vehsPerHour", "perHour"}:
@@ -223,7 +373,7 @@ class SumoFile:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a file cannot be read, is not a route file, uses an id twice, or has an invalid time or route.
         """
         held = cls()
@@ -254,7 +404,7 @@ class _Reading:
                 continue
             if empty and element.name not in _ROOTS:
                 rule = f"the outermost element must be one of {', '.join(_ROOTS)}"
-                raise TrafficError([f"{self._at(element)}: {rule}, got {element.name!r}"])
+                raise InputError([f"{self._at(element)}: {rule}, got {element.name!r}"])
             empty = False
             self._begin(element, element.attributes)
             self._open.append(element.name)
@@ -285,7 +435,7 @@ class _Reading:
         if "edges" not in attributes and "refId" in attributes:
             course = self._held.courses.refer(attributes["refId"], where=where)
         elif "edges" not in attributes:
-            raise TrafficError([f"{where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
+            raise InputError([f"{where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
         else:
             course = self._held.courses.number(attributes["edges"], given=True, where=where)
         if self._options is not None:
@@ -301,7 +451,7 @@ class _Reading:
         weights = attributes.get("probabilities", "").split() or ["1"] * len(names)
         where = self._at(element)
         if len(weights) != len(names):
-            raise TrafficError([f"{where}: probabilities must be as many as routes, {len(names)}, got {len(weights)}"])
+            raise InputError([f"{where}: probabilities must be as many as routes, {len(names)}, got {len(weights)}"])
         if self._options is not None:
             for name, weight in zip(names, weights, strict=True):
                 self._options.append((self._held.courses.refer(name, where=where), self._weight(weight, where)))
@@ -309,7 +459,7 @@ class _Reading:
     def _weight(self, text: str, where: str) -> float:
         weight = number(text)
         if weight is None or weight < 0:
-            raise TrafficError([f"{where}: probability must be a number, 0 or more, got {text!r}"])
+            raise InputError([f"{where}: probability must be a number, 0 or more, got {text!r}"])
         return weight
 
     def _end(self, element: Element) -> None:
@@ -328,7 +478,7 @@ class _Reading:
         where, attributes = self._at(holder), holder.attributes or {}
         self._holder = self._options = None
         if not options or sum(weight for _, weight in options) <= 0:
-            raise TrafficError([f"{where}: a distribution must have a route with a probability above 0"])
+            raise InputError([f"{where}: a distribution must have a route with a probability above 0"])
         last = attributes.get("last")
         if self._vehicle is not None and last is not None and last.isdecimal() and int(last) < len(options):
             self._course = options[int(last)][0]  # a router's alternatives: use the one it chose
@@ -345,9 +495,9 @@ class _Reading:
         where, kind = self._at(element), element.name
         name = attributes.get("id")
         if not name:
-            raise TrafficError([f"{where}: a {kind} must have an id"])
+            raise InputError([f"{where}: a {kind} must have an id"])
         if name in self._known:
-            raise TrafficError([f"{where}: {kind} {name!r}: another vehicle, trip or flow has this id"])
+            raise InputError([f"{where}: {kind} {name!r}: another vehicle, trip or flow has this id"])
         self._known.add(name)
         course = self._course_of(attributes, f"{where}: {kind} {name!r}")
         if course is None:
@@ -364,7 +514,7 @@ class _Reading:
             return
         leaves = _AT_THE_BEGIN if depart == "begin" else seconds(depart)
         if leaves is None or (leaves < 0 and depart != "begin"):
-            raise TrafficError([f"{where}: {kind} {name!r}: depart must be seconds, 0 or more, got {depart!r}"])
+            raise InputError([f"{where}: {kind} {name!r}: depart must be seconds, 0 or more, got {depart!r}"])
         self._held.ids.append(name)
         self._held.depart_s.append(leaves)
         self._held.course.append(course)
@@ -381,4 +531,4 @@ class _Reading:
             if key in attributes:
                 self._held.unhandled[f"goes between {words}"] += 1
                 return None
-        raise TrafficError([f"{where} must have a route, or from and to"])
+        raise InputError([f"{where} must have a route, or from and to"])

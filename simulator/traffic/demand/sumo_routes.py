@@ -1,26 +1,142 @@
 """Demand from SUMO's route files: vehicles on their given routes, trips between edges, flows."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_file import SumoFile
-from simulator.traffic.demand.sumo_route_definitions import Course, CourseLinks
+from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.demand.trip_sampling import whole_vehicles
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, too_many
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
+LongArray = npt.NDArray[np.int64]
+
+_ABSENT = "its edges are not all among the roads"
+_TORN = "its edges do not follow on one another"
+_LOST = "no path leads along its edges"
+
+
+@dataclass(frozen=True, eq=False)
+class CourseLinks:
+    """Links of every course.
+
+    Attributes
+    ----------
+    offsets
+        (courses + 1,) int64; course i is links[offsets[i]:offsets[i + 1]], empty where it cannot be driven.
+    links
+        Link ids, int32.
+    faults
+        Rule that a course breaks, and where, by number; only for courses that cannot be driven.
+    """
+
+    offsets: LongArray
+    links: IntArray
+    faults: dict[int, tuple[str, str]]
+
+    @classmethod
+    def build(
+        cls, courses: Sequence[Course], network: RoadNetwork, *, paths: ShortestPaths | None = None
+    ) -> "CourseLinks":
+        """Find the links of courses, those of trips by shortest paths.
+
+        Raises
+        ------
+        InputError
+            If the network's edges carry no SUMO ids.
+        """
+        link_of = sumo_link_ids(network)
+        start, end = network.links.from_node, network.links.to_node
+        named: list[list[int]] = []
+        faults: dict[int, tuple[str, str]] = {}
+        for number, course in enumerate(courses):
+            links = [link_of.get(edge, -1) for edge in course.edges]
+            if -1 in links:
+                faults[number] = (_ABSENT, f"edge {course.edges[links.index(-1)]!r}")
+            elif course.given:
+                gap = next((i for i, (a, b) in enumerate(pairwise(links)) if end[a] != start[b]), None)
+                if gap is not None:
+                    faults[number] = (_TORN, f"edge {course.edges[gap + 1]!r} after edge {course.edges[gap]!r}")
+            named.append([] if number in faults else links)
+        legs = {
+            (int(end[a]), int(start[b]))
+            for course, links in zip(courses, named, strict=True)
+            for a, b in pairwise([] if course.given else links)
+            if a != b and end[a] != start[b]
+        }
+        between = (
+            _shortest(sorted(legs), paths or ShortestPaths(network.links, through=network.through)) if legs else {}
+        )
+        for number, course in enumerate(courses):
+            if not course.given and named[number]:
+                whole = _joined(named[number], start, end, between)
+                named[number] = whole or []
+                if whole is None:
+                    faults[number] = (_LOST, f"from edge {course.edges[0]!r} to edge {course.edges[-1]!r}")
+        offsets = np.concatenate([[0], np.cumsum([len(links) for links in named], dtype=np.int64)]).astype(np.int64)
+        return cls(offsets, np.array([link for links in named for link in links], dtype=np.int32), faults)
+
+    def routes_of(self, course: IntArray) -> Routes:
+        """Return the route of each vehicle, given the number of its course, (vehicles,) int32."""
+        lengths = np.diff(self.offsets)[course]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        at = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[course] - offsets[:-1], lengths)
+        return Routes(offsets, self.links[at])
+
+
+def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
+    """Return the link of each SUMO edge.
+
+    Raises
+    ------
+    InputError
+        If no edge of the graph carries ``sumo_edge``: the roads did not come from a SUMO network.
+    """
+    known = {
+        str(data["sumo_edge"]): int(data["link"])
+        for _, _, data in network.graph.edges(data=True)
+        if data.get("sumo_edge") is not None
+    }
+    if not known:
+        raise InputError(["SUMO routes need roads read from SUMO's network: these links have no SUMO edges"])
+    return known
+
+
+def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tuple[int, int], list[int] | None]:
+    """Return the links of the shortest path between each pair of nodes, None where there is no path."""
+    origin, destination = (np.array(ends, dtype=np.int32) for ends in zip(*legs, strict=True))
+    reached = paths.reached(origin, destination)
+    at_once = np.zeros(np.count_nonzero(reached), dtype=np.int32)
+    routes = paths.routes(Trips(origin[reached], destination[reached], at_once))
+    row = np.cumsum(reached) - 1
+    return {leg: routes.of(int(row[i])).tolist() if reached[i] else None for i, leg in enumerate(legs)}
+
+
+def _joined(
+    named: Sequence[int], start: IntArray, end: IntArray, between: Mapping[tuple[int, int], list[int] | None]
+) -> list[int] | None:
+    """Insert the links between a trip's named links, None if no path leads to one; a repeated link is driven once."""
+    whole = [named[0]]
+    for a, b in pairwise(named):
+        path = between.get((int(end[a]), int(start[b])), [])
+        if a != b and path is None:
+            return None
+        if a != b:
+            whole += [*(path or []), b]
+    return whole
 
 
 class SumoRoutes(NamedTuple):
@@ -91,34 +207,34 @@ def read_sumo_routes(
 
     Raises
     ------
-    TrafficError
+    InputError
         If a file cannot be used, the roads carry no SUMO edges, or no vehicle is left.
     """
     listed = list(files)
     held = SumoFile.read(listed)
     ids, depart_s, number = _all_vehicles(held, begin_s=begin_s, end_s=begin_s + duration_s, rng=rng)
     courses, course = held.courses.of(number, rng=rng)
-    ways = CourseLinks.build(courses, network, paths=paths)
+    links_of = CourseLinks.build(courses, network, paths=paths)
     unused = Counter(held.unhandled)
-    fits = _count_unfit(unused, depart_s, course, ways, courses, begin_s=begin_s, end_s=begin_s + duration_s)
+    fits = _count_unfit(unused, depart_s, course, links_of, courses, begin_s=begin_s, end_s=begin_s + duration_s)
     named = ", ".join(str(file) for file in listed)
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
     if not fits.any():
-        raise TrafficError([f"{named}: no vehicle of {len(ids):,} can be driven on these roads", *notes])
+        raise InputError([f"{named}: no vehicle of {len(ids):,} can be driven on these roads", *notes])
     order = np.flatnonzero(fits)[np.argsort(depart_s[fits], kind="stable")]
     copies = whole_vehicles(
         np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng
     )
     if not copies.any():
-        raise TrafficError([f"{named}: a share of {share:g} of {counted(len(order), 'vehicle')} leaves none"])
+        raise InputError([f"{named}: a share of {share:g} of {counted(len(order), 'vehicle')} leaves none"])
     if fault := too_many(int(copies.sum()), nodes=len(network.node_names)):
-        raise TrafficError([f"{named}: share × vehicles: {fault}"])
+        raise InputError([f"{named}: share × vehicles: {fault}"])
     chosen = np.repeat(order, copies)
     ticks = np.floor((depart_s[chosen] - begin_s) / clock.step_s)
     if ticks[-1] > np.iinfo(np.int32).max:
-        raise TrafficError([f"{named}: departures must be before tick 2³¹, got second {depart_s[chosen[-1]]:g}"])
+        raise InputError([f"{named}: departures must be before tick 2³¹, got second {depart_s[chosen[-1]]:g}"])
     tick = ticks.astype(np.int32)
-    routes = ways.routes_of(course[chosen])
+    routes = links_of.routes_of(course[chosen])
     links = network.links
     trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
     return SumoRoutes(trips, routes, _names(ids, order, copies), [_without_folders(note, listed) for note in notes])
@@ -138,7 +254,7 @@ def _all_vehicles(
         departures.append(of_flow)
         courses.append(np.full(len(of_flow), flow.course, dtype=np.int32))
         if fault := too_many(len(ids)):
-            raise TrafficError([f"{flow.where}: {fault}"])
+            raise InputError([f"{flow.where}: {fault}"])
     return ids, np.concatenate(departures), np.concatenate(courses)
 
 
@@ -146,7 +262,7 @@ def _count_unfit(
     unused: Counter[str],
     depart_s: FloatArray,
     course: IntArray,
-    ways: CourseLinks,
+    links: CourseLinks,
     courses: Sequence[Course],
     *,
     begin_s: float,
@@ -161,11 +277,12 @@ def _count_unfit(
         if which.any():
             unused[words] += int(which.sum())
     fits = ~(early | late)
-    for reason in ways.reasons:
-        which = fits & np.isin(course, reason.courses)
+    for rule in (_ABSENT, _TORN, _LOST):
+        broken = [number for number, (other, _) in links.faults.items() if other == rule]
+        which = fits & np.isin(course, broken)
         if which.any():
-            first = courses[int(course[np.flatnonzero(which)[0]])]
-            unused[f"{reason.words} (as in {first.where}: {reason.example(first)})"] += int(which.sum())
+            first = int(course[np.flatnonzero(which)[0]])
+            unused[f"{rule} (as in {courses[first].where}: {links.faults[first][1]})"] += int(which.sum())
             fits &= ~which
     return fits
 

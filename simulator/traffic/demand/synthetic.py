@@ -1,17 +1,143 @@
-"""Synthetic demand: uniform or gravity trips derived from the road network alone."""
+"""Synthetic demand: uniform or gravity trips on a road network, and departure times, drawn or from a daily profile."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.errors import InputError
+from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.departures import Departures, draw_departures
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
+
+FloatArray = npt.NDArray[np.float64]
+
+_PEAK_SHAPE = 4.0
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Part of the run in which a share `share` of all vehicles departs, evenly in time."""
+
+    from_s: float
+    to_s: float
+    share: float
+
+
+Departures = Literal["uniform", "peak"] | Sequence[Interval]
+
+
+def draw_departures(
+    vehicles: int, departures: Departures, *, duration_s: float, rng: np.random.Generator
+) -> FloatArray:
+    """Draw the departure time of each vehicle, in seconds from the start of the run.
+
+    Parameters
+    ----------
+    vehicles
+        Number of vehicles.
+    departures
+        "uniform" over the whole run, warm-up included; "peak": Beta(4, 4) over the run, one smooth peak around its
+        middle; or intervals whose shares sum to 1.
+    duration_s
+        Length of the run.
+    rng
+        The random stream for demand.
+
+    Returns
+    -------
+    numpy.ndarray
+        (vehicles,) float64 in [0, duration_s), unsorted.
+    """
+    if departures == "uniform":
+        return rng.random(vehicles) * duration_s
+    if departures == "peak":
+        # A draw of exactly 1 would depart at the end of the run, which is not part of it.
+        share = np.minimum(rng.beta(_PEAK_SHAPE, _PEAK_SHAPE, vehicles), np.nextafter(1.0, 0.0))
+        return np.asarray(share * duration_s)
+    table = [interval for interval in departures if isinstance(interval, Interval)]
+    share = np.array([interval.share for interval in table])
+    chosen = rng.choice(len(table), size=vehicles, p=share / share.sum())
+    start = np.array([interval.from_s for interval in table])[chosen]
+    length = np.array([interval.to_s - interval.from_s for interval in table])[chosen]
+    return np.asarray(start + rng.random(vehicles) * length, dtype=np.float64)
+
+
+_HOUR_S = 3600.0
+_SHARES = ("share", "trips", "vehicles", "volume", "flow", "count")
+
+
+def read_profile(file: str | Path) -> tuple[Interval, ...]:
+    """Read the profile of departures over the day.
+
+    Parameters
+    ----------
+    file
+        ``.csv``, ``.csv.gz`` or ``.parquet`` with the columns ``hour``, 0 to 23, or ``from_s`` and ``to_s``, seconds of
+        the day or of the clock in which the run's begin is given; and ``share``, or ``trips``, ``vehicles``,
+        ``volume``, ``flow`` or ``count``: only the relative size of the values matters.
+
+    Returns
+    -------
+    tuple of Interval
+        Intervals in chronological order, without overlaps, with shares that sum to 1; intervals with share 0 are
+        left out.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or lacks a column, or a row has an invalid hour or number, or overlaps another row.
+    """
+    path = Path(file)
+    found = find_columns(
+        column_names(path), {"hour": ("hour",), "from_s": ("from_s",), "to_s": ("to_s",), "share": _SHARES}
+    )
+    by_hour = "hour" in found or not {"from_s", "to_s"} <= found.keys()
+    columns = {name: found.get(name, name) for name in (*(("hour",) if by_hour else ("from_s", "to_s")), "share")}
+    return _checked(Table.from_file(path, columns=columns, text=()), by_hour=by_hour)
+
+
+def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
+    share = table.checked_numbers("share", at_least=0)
+    if by_hour:
+        hour = table.checked_numbers("hour", at_least=0, at_most=23, whole=True)
+        from_s, to_s, last = hour * _HOUR_S, (hour + 1.0) * _HOUR_S, "hour"
+    else:
+        from_s, to_s, last = table.checked_numbers("from_s", at_least=0), table.numbers("to_s"), "to_s"
+        table.refuse("to_s", ~(np.isfinite(to_s) & (to_s > from_s)), "a finite number above from_s")
+    table.check()
+    order = np.argsort(from_s, kind="stable")
+    again = np.zeros(len(table), dtype=np.bool_)
+    again[order[1:]] = from_s[order[1:]] < np.maximum.accumulate(to_s[order])[:-1]
+    table.refuse(last, again, "of a time that no other row has")
+    table.check()
+    with np.errstate(over="ignore"):
+        total = float(share.sum())
+    if not 0 < total < np.inf:
+        raise InputError([f"{table.file}: shares must sum to more than 0, and to a finite number, got {total:g}"])
+    return tuple(
+        Interval(float(from_s[row]), float(to_s[row]), float(share[row]) / total)
+        for row in order.tolist()
+        if share[row] > 0
+    )
+
+
+def within_run(profile: Sequence[Interval], *, begin_s: float, duration_s: float) -> list[Interval]:
+    """Clip a profile to the run, in seconds of the run; shares still refer to all trips of the profile."""
+    cut = []
+    for interval in profile:
+        from_s, to_s = max(interval.from_s - begin_s, 0.0), min(interval.to_s - begin_s, duration_s)
+        if to_s > from_s:
+            share = interval.share * (to_s - from_s) / (interval.to_s - interval.from_s)
+            cut.append(Interval(from_s, to_s, share))
+    return cut
+
 
 IntArray = npt.NDArray[np.int32]
 

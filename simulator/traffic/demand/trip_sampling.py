@@ -5,14 +5,14 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.departures import Departures, draw_departures
-from simulator.traffic.demand.synthetic import Demand
+from simulator.traffic.demand.synthetic import Demand, Departures, draw_departures
 from simulator.traffic.demand.trip_table import SHOWN, TripTable, Zones, capped
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips, too_many
 
@@ -133,7 +133,7 @@ def draw_table_trips(
 
     Raises
     ------
-    TrafficError
+    InputError
         If trips lead between places that do not exist or that no path joins, unless those are to be left out, with
         file and row; or if no vehicle is left.
     """
@@ -186,40 +186,46 @@ def _placed(
         left_out.append((f"no path leads from one {zones.kind} to the other", apart))
     if faults and taking.undrivable == "refuse":
         faults[-1] += '; undrivable = "leave_out" leaves such trips out and counts them'
-        raise TrafficError(faults)
+        raise InputError(faults)
     for words, which in [*left_out, (f"they begin and end in one {zones.kind}", within)]:
         if which.any():
             trips, pairs = counted(float(table.trips[which].sum()), "trip"), counted(int(which.sum()), "pair")
             notes.append(f"{table.title}: {trips} ({pairs}) not driven: {words}")
     if not joined.any():
         trips = counted(table.total, "trip")
-        raise TrafficError([f"{table.file}: of {trips}, none can be driven on these roads", *notes])
+        raise InputError([f"{table.file}: of {trips}, none can be driven on these roads", *notes])
     return table.kept(joined), zones, origin[joined], destination[joined]
 
 
 def _unknown(table: TripTable, origin: IntArray, destination: IntArray, zones: Zones) -> list[str]:
     """List each place that does not exist, and where it occurs first."""
-    first: dict[int, int] = {}
-    for ends, found in ((table.origin, origin), (table.destination, destination)):
-        lost = np.flatnonzero(found < 0)
-        places, at = np.unique(ends[lost], return_index=True)
-        for place, entry in zip(places.tolist(), lost[at].tolist(), strict=True):
-            if place not in first or table.row[entry] < table.row[first[place]]:
-                first[place] = entry
-    told = sorted(first.items(), key=lambda item: int(table.row[item[1]]))
+    ends = pd.DataFrame(
+        {
+            "place": np.concatenate([table.origin, table.destination]),
+            "entry": np.tile(np.arange(len(table)), 2),
+            "row": np.tile(table.row, 2),
+        }
+    )
+    lost = ends[np.concatenate([origin, destination]) < 0]
+    first = lost.sort_values("row", kind="stable").drop_duplicates("place")
     words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
     if zones.kind == "zone":
         words += ", and no node"
-    return capped([f"{table.name(entry)}: {table.places[place]!r} {words}" for place, entry in told])
+    return capped(
+        [
+            f"{table.name(entry)}: {table.places[place]!r} {words}"
+            for place, entry in first[["place", "entry"]].to_numpy().tolist()
+        ]
+    )
 
 
 def _apart(table: TripTable, apart: BoolArray, kind: str) -> list[str]:
     entries = np.flatnonzero(apart)
-    told = entries[np.argsort(table.row[entries], kind="stable")][:SHOWN].tolist()
+    first = entries[np.argsort(table.row[entries], kind="stable")][:SHOWN].tolist()
     faults = [
         f"{table.name(entry)}: {kind} {table.places[table.destination[entry]]} cannot be reached from {kind} "
         f"{table.places[table.origin[entry]]}: no path"
-        for entry in told
+        for entry in first
     ]
     return capped(faults, total=len(entries))
 
@@ -249,15 +255,15 @@ def _departing(table: TripTable) -> str:
 def _whole(table: TripTable, trips: FloatArray, taking: SamplingOptions, *, rng: np.random.Generator) -> LongArray:
     total = float(trips.sum())
     if total <= 0:
-        raise TrafficError([f"{table.file}: no trip departs within the run, {_span(taking)}{_departing(table)}"])
+        raise InputError([f"{table.file}: no trip departs within the run, {_span(taking)}{_departing(table)}"])
     if taking.vehicles is not None:
         return whole_vehicles(trips, total=taking.vehicles, rng=rng)
     if fault := too_many(total * taking.share):
-        raise TrafficError([f"{table.file}: share × trips: {fault}"])
+        raise InputError([f"{table.file}: share × trips: {fault}"])
     number = whole_vehicles(trips * taking.share, rng=rng)
     if not number.any():
         trips_in_all = counted(total, "trip")
-        raise TrafficError([f"{table.file}: a share of {taking.share:g} of {trips_in_all} leaves no vehicle"])
+        raise InputError([f"{table.file}: a share of {taking.share:g} of {trips_in_all} leaves no vehicle"])
     return number
 
 

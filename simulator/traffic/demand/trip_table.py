@@ -1,9 +1,8 @@
 """Trip tables: the number of trips between places, and the network nodes that stand for the places."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ LongArray = npt.NDArray[np.int64]
 
 SHOWN = 20
 """Maximum number of faults of one kind that are listed individually."""
+_ENTRY_COLUMNS = ("origin", "destination", "trips", "row", "from_s", "to_s")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,53 +57,14 @@ class TripTable:
     to_s: FloatArray | None = None
     notes: list[str] = field(default_factory=list)
 
-    @classmethod
-    def sorted(
-        cls,
-        file: str,
-        places: list[str],
-        origin: IntArray,
-        destination: IntArray,
-        trips: FloatArray,
-        row: LongArray,
-        *,
-        unit: str,
-        from_s: FloatArray | None = None,
-        to_s: FloatArray | None = None,
-    ) -> "TripTable":
+    def sorted(self) -> "TripTable":
         """Sort entries by origin, destination and time."""
-        keys: list[npt.NDArray[Any]] = [row, destination, origin]
-        if from_s is not None and to_s is not None:
-            keys = [row, to_s, from_s, destination, origin]
-        order = np.lexsort(keys)
-        return cls(
-            file,
-            places,
-            origin[order],
-            destination[order],
-            trips[order],
-            row[order],
-            unit,
-            None if from_s is None else from_s[order],
-            None if to_s is None else to_s[order],
-        )
+        keys = [self.row, self.to_s, self.from_s, self.destination, self.origin]
+        return self.kept(np.lexsort([key for key in keys if key is not None]))
 
-    @classmethod
-    def summed(
-        cls,
-        file: str,
-        places: list[str],
-        origin: IntArray,
-        destination: IntArray,
-        trips: FloatArray,
-        row: LongArray,
-        *,
-        unit: str,
-        from_s: FloatArray | None = None,
-        to_s: FloatArray | None = None,
-    ) -> "TripTable":
+    def summed(self) -> "TripTable":
         """Sort entries, add up those that differ only in their trips, and note how many those were."""
-        table = cls.sorted(file, places, origin, destination, trips, row, unit=unit, from_s=from_s, to_s=to_s)
+        table = self.sorted()
         keys = [key for key in (table.origin, table.destination, table.from_s, table.to_s) if key is not None]
         first = np.ones(len(table), dtype=np.bool_)
         first[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
@@ -111,12 +72,11 @@ class TripTable:
             return table
         again = table.row[~first]
         table.notes.append(
-            f"{table.title}: {counted(len(again), unit)}, {unit} {again.min():,} the first, with the origin, "
-            f"destination and time of an earlier one: their trips are added up"
+            f"{table.title}: {counted(len(again), table.unit)}, {table.unit} {again.min():,} the first, with the "
+            f"origin, destination and time of an earlier one: their trips are added up"
         )
-        totals = np.zeros(len(table))
-        totals[first] = np.add.reduceat(table.trips, np.flatnonzero(first))
-        return table.kept(first, trips=totals)
+        totals = np.add.reduceat(table.trips, np.flatnonzero(first))
+        return replace(table.kept(first), trips=totals)
 
     @property
     def title(self) -> str:
@@ -124,29 +84,14 @@ class TripTable:
         return Path(self.file).name
 
     @property
-    def has_times(self) -> bool:
-        """Whether the file states when trips depart."""
-        return self.from_s is not None
-
-    @property
     def total(self) -> float:
         """Total number of trips, those within a place included."""
         return float(self.trips.sum())
 
-    def kept(self, which: npt.NDArray[np.bool_], *, trips: FloatArray | None = None) -> "TripTable":
-        """Return a table of the selected entries, with other numbers of trips if given."""
-        return TripTable(
-            self.file,
-            self.places,
-            self.origin[which],
-            self.destination[which],
-            (self.trips if trips is None else trips)[which],
-            self.row[which],
-            self.unit,
-            None if self.from_s is None else self.from_s[which],
-            None if self.to_s is None else self.to_s[which],
-            self.notes,
-        )
+    def kept(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> "TripTable":
+        """Return a table of the entries that a mask selects, or of those with the given indices in their order."""
+        columns = {name: getattr(self, name) for name in _ENTRY_COLUMNS}
+        return replace(self, **{name: values[which] for name, values in columns.items() if values is not None})
 
     def name(self, entry: int) -> str:
         """Return the file and row of an entry, for messages."""
@@ -263,7 +208,9 @@ class Zones:
         found = np.zeros(len(origin), dtype=np.bool_)
         by_origin = np.argsort(origin, kind="stable")
         bounds = np.searchsorted(origin[by_origin], np.arange(len(self.names) + 1))
-        for zone, reached in self._reached(np.unique(origin), paths):
+        for zone, node, times in self._times(np.unique(origin), paths):
+            others = np.isfinite(times) & (self.nodes != node)
+            reached = np.add.reduceat(others, self.offsets[:-1], dtype=np.int64)
             pairs = by_origin[bounds[zone] : bounds[zone + 1]]
             found[pairs] |= reached[destination[pairs]] > 0
         return found
@@ -291,12 +238,6 @@ class Zones:
             total[at[number]] += np.add.reduceat(np.where(finite, times, 0.0), self.offsets[:-1])[zone]
             count[at[number]] += np.add.reduceat(finite.astype(np.float64), self.offsets[:-1])[zone]
         return np.where(count > 0, total / np.maximum(count, 1.0), np.inf)
-
-    def _reached(self, zones: IntArray, paths: ShortestPaths) -> Iterator[tuple[int, LongArray]]:
-        """Yield, for every node of some zones, its zone and the number of other nodes it reaches in each zone."""
-        for number, node, times in self._times(zones, paths):
-            others = np.isfinite(times) & (self.nodes != node)
-            yield number, np.add.reduceat(others, self.offsets[:-1], dtype=np.int64)
 
     def _times(self, zones: IntArray, paths: ShortestPaths) -> Iterator[tuple[int, int, FloatArray]]:
         """Yield, for every node of some zones, its zone, its index and its shortest times to `nodes`."""

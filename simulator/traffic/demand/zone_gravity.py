@@ -11,11 +11,10 @@ import pandas as pd
 from simulator.files.errors import InputError
 from simulator.files.memory import shortage
 from simulator.files.messages import counted
-from simulator.files.tables import Table, column_names
+from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
 from simulator.traffic.demand.trip_table import TripTable, Zones, capped
-from simulator.traffic.errors import TrafficError
 from simulator.traffic.paths import ShortestPaths
 
 FloatArray = npt.NDArray[np.float64]
@@ -56,36 +55,29 @@ class ZoneMasses:
 
         Raises
         ------
-        TrafficError
+        InputError
             If the file cannot be read or lacks a column, or a row has no zone, the zone of another row, or invalid
             numbers of trips.
         """
         path = Path(file)
-        try:
-            header = {name.strip().lower(): name for name in reversed(column_names(path))}
-            columns = {
-                ours: next((header[name] for name in known if name in header), ours) for ours, known in _NAMES.items()
-            }
-            table = Table.from_file(path, columns=columns, text=("zone",))
-        except InputError as error:
-            raise TrafficError(error.faults) from error
+        found = find_columns(column_names(path), _NAMES)
+        table = Table.from_file(path, columns={name: found.get(name, name) for name in _NAMES}, text=("zone",))
         names = node_ids(table.values("zone"))
         absent = np.array([name is None for name in names])
-        faults = table.faults("zone", absent, "the identifier of a zone")
+        table.refuse("zone", absent, "the identifier of a zone")
         twice = pd.Series(names, dtype="object").duplicated().to_numpy(dtype=np.bool_) & ~absent
-        faults += table.faults("zone", twice, "a zone that no earlier row has")
-        masses = {name: table.numbers(name) for name in ("production", "attraction")}
+        table.refuse("zone", twice, "a zone that no earlier row has")
+        masses = {name: table.checked_numbers(name, at_least=0) for name in ("production", "attraction")}
         for name, values in masses.items():
-            fine = np.isfinite(values) & (values >= 0)
-            faults += table.faults(name, ~fine, "a finite number of trips, 0 or more")
             with np.errstate(over="ignore"):
                 total = values.sum()
-            if fine.all() and not 0 < total < np.inf:
-                faults.append(f"{file}: the {name}s must sum to more than 0, and to a finite number, got {total:g}")
-        if said := shortage(_PAIR_NBYTES * len(table) ** 2, to=f"join each of {len(table):,} zones to each"):
-            faults.append(f"{file}: {said}")
-        if faults:
-            raise TrafficError(faults)
+            if (values >= 0).all() and not 0 < total < np.inf:
+                table.broken.append(
+                    f"{file}: the {name}s must sum to more than 0, and to a finite number, got {total:g}"
+                )
+        if reason := shortage(_PAIR_NBYTES * len(table) ** 2, to=f"join each of {len(table):,} zones to each"):
+            table.broken.append(f"{file}: {reason}")
+        table.check()
         return cls(str(file), [str(name) for name in names], masses["production"], masses["attraction"])
 
 
@@ -122,7 +114,7 @@ def gravity_table(
 
     Raises
     ------
-    TrafficError
+    InputError
         If a zone does not exist in the network, if a zone that produces (or attracts) trips cannot reach (or be reached
         from) any other, or if no distribution of trips has both sums.
 
@@ -136,7 +128,7 @@ def gravity_table(
     if np.any(number < 0):
         lost = [masses.names[row] for row in np.flatnonzero(number < 0).tolist()]
         words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
-        raise TrafficError(capped([f"{masses.file}: zone {name!r} {words}" for name in lost]))
+        raise InputError(capped([f"{masses.file}: zone {name!r} {words}" for name in lost]))
     times = zones.mean_times(number, paths)
     np.fill_diagonal(times, np.inf)
     notes = []
@@ -153,11 +145,9 @@ def gravity_table(
     if constraint == "doubly":
         trips = _balanced(weights, masses, attraction)
     else:
+        sent = masses.production > 0
         trips = (
-            weights
-            * np.divide(masses.production, weights.sum(axis=1), out=np.zeros(len(number)), where=masses.production > 0)[
-                :, None
-            ]
+            weights * np.divide(masses.production, weights.sum(axis=1), out=np.zeros(len(number)), where=sent)[:, None]
         )
     origin, destination = np.nonzero(trips > 0)
     return TripTable(
@@ -182,7 +172,7 @@ def _check_elsewhere(masses: ZoneMasses, attraction: FloatArray) -> None:
             f"attracts {attraction[row]:,.10g} of {counted(total, 'trip')}, and {words}"
             for row in large
         ]
-        raise TrafficError(capped(faults))
+        raise InputError(capped(faults))
 
 
 def _deterrence(times: FloatArray, masses: ZoneMasses, attraction: FloatArray, *, scale_s: float) -> FloatArray:
@@ -199,7 +189,7 @@ def _deterrence(times: FloatArray, masses: ZoneMasses, attraction: FloatArray, *
         for row in np.flatnonzero(bad).tolist()
     ]
     if faults:
-        raise TrafficError(capped(faults))
+        raise InputError(capped(faults))
     # Times are relative to the nearest zone of each row, so that a small scale cannot underflow a whole row to 0.
     relative = times - np.where(np.isfinite(nearest), nearest, 0.0)[:, None]
     return np.exp(-relative / scale_s) * attraction
@@ -222,7 +212,7 @@ def _balanced(weights: FloatArray, masses: ZoneMasses, attraction: FloatArray) -
         f"{masses.names[worst]} produces {produced} and comes to {trips[worst].sum():,.10g}; "
         'take a larger gravity_scale_s, or gravity_constraint = "singly"'
     )
-    raise TrafficError([fault])
+    raise InputError([fault])
 
 
 def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Data owners read from a table: place and time of each."""
+"""Engine `static`: stationary data owners, read from a table with the place and time of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,80 +9,67 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyproj
+import simpy
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.static.rows import FileFormat, OwnerRows, counts_of, expanded, without_duplicates
-from simulator.traffic.static.sites import SiteRows, Sites
+from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State, Totals, VehicleStates
+from simulator.traffic.static.rows import (
+    BoolArray,
+    FileFormat,
+    FloatArray,
+    OwnerRows,
+    counts_of,
+    expanded,
+    without_duplicates,
+)
+from simulator.traffic.static.sites import Sites, place_rows
 from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Times from which the owners in the rows of a table are present.
+def _arrivals(
+    rows: OwnerRows, *, start: str | float | None, unit_s: float, dwell_s: float | None
+) -> tuple[FloatArray | None, BoolArray, list[str]]:
+    """Read the times from which the owners in the rows of a table are present.
 
-    Attributes
-    ----------
-    arrive_s
-        (rows,) float64: seconds of the run, below 0 for owners present before it starts; None if the table has no
-        times.
-    keep
-        (rows,) bool: rows whose time is known and not over before the run starts.
-    notes
-        What was left out, one sentence each.
+    Returns
+    -------
+    tuple
+        (rows,) float64: seconds of the run, below 0 for owners present before it starts, None if the table has no
+        times; (rows,) bool: rows whose time is known and not over before the run starts; notes on what was left out.
+
+    Raises
+    ------
+    InputError
+        If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
     """
-
-    arrive_s: npt.NDArray[np.float64] | None
-    keep: npt.NDArray[np.bool_]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def from_rows(cls, rows: OwnerRows, *, start: str | float | None, unit_s: float, dwell_s: float | None) -> Self:
-        """Read the times of rows.
-
-        Parameters
-        ----------
-        rows
-            Rows to use.
-        start
-            The file's time at second 0 of the run, written as in the file; None for the earliest.
-        unit_s
-            Seconds per unit of time, if times are numbers.
-        dwell_s
-            Duration of an owner's stay; None if owners never leave. An owner that came before the start is present from
-            second 0 on, unless it has left by then.
-
-        Raises
-        ------
-        TrafficError
-            If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
-        """
-        if not rows.has("time"):
-            return cls(None, np.ones(len(rows), dtype=bool), ())
-        at_s, wrong, numeric, naive = _seconds(rows, unit_s)
-        if wrong.any():
-            rule = "must be a number, as the others are" if numeric else "must be a date and time, as ISO 8601 has them"
-            raise TrafficError([rows.fault("time", wrong, rule)])
-        known = np.isfinite(at_s)
-        notes = [f"{rows.file}: {NAIVE}"] if naive else []
-        if not known.all():
-            untimed = counted(int((~known).sum()), "row")
-            notes.append(f"{rows.file}: left out {untimed} without a time: {rows.words(~known)}")
-        if not known.any():
-            raise TrafficError([f"{rows.file}: no row is left: none that counts has a time"])
-        zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
-        if naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
-            raise TrafficError([f"{rows.file}: its times name no time zone, so start must name none, got {start!r}"])
-        with np.errstate(invalid="ignore"):
-            at_s = at_s - zero
-            gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
-        if gone.any():
-            over = counted(int(gone.sum()), "row")
-            notes.append(f"{rows.file}: left out {over} whose time is over before the run starts")
-        keep = known & ~gone
-        if not keep.any():
-            raise TrafficError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])
-        return cls(at_s, keep, tuple(notes))
+    if not rows.has("time"):
+        return None, np.ones(len(rows), dtype=bool), []
+    at_s, wrong, numeric, naive = _seconds(rows, unit_s)
+    rule = "a number, as the others are" if numeric else "a date and time, as ISO 8601 has them"
+    rows.table.refuse("time", wrong, rule)
+    rows.table.check()
+    known = np.isfinite(at_s)
+    notes = [f"{rows.file}: {NAIVE}"] if naive else []
+    if not known.all():
+        untimed = counted(int((~known).sum()), "row")
+        notes.append(f"{rows.file}: left out {untimed} without a time: {rows.words(~known)}")
+    if not known.any():
+        raise InputError([f"{rows.file}: no row is left: none that counts has a time"])
+    zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
+    if naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
+        raise InputError([f"{rows.file}: its times name no time zone, so start must name none, got {start!r}"])
+    with np.errstate(invalid="ignore"):
+        at_s = at_s - zero
+        gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
+    if gone.any():
+        over = counted(int(gone.sum()), "row")
+        notes.append(f"{rows.file}: left out {over} whose time is over before the run starts")
+    keep = known & ~gone
+    if not keep.any():
+        raise InputError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])
+    return at_s, keep, notes
 
 
 def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool, bool]:
@@ -90,10 +77,10 @@ def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], n
 
     Raises
     ------
-    TrafficError
+    InputError
         If some rows name a time zone and others do not.
     """
-    column = rows.frame["time"]
+    column = rows.table.column("time")
     if pd.api.types.is_datetime64_any_dtype(column):
         stamps = Times.from_column(column)
         return stamps.seconds, np.zeros(len(rows), dtype=bool), False, stamps.naive
@@ -102,8 +89,8 @@ def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], n
         return numbers * unit_s, odd, True, False
     text = rows.texts("time")
     read = Times.from_text(text)
-    if read.without_zone.any():
-        raise TrafficError([rows.fault("time", read.without_zone, MIXED_ZONES)])
+    rows.table.refuse("time", read.without_zone, f"like the others: {MIXED_ZONES}")
+    rows.table.check()
     return read.seconds, np.isnan(read.seconds) & text.notna().to_numpy(dtype=bool), False, read.naive
 
 
@@ -112,16 +99,15 @@ def _start(start: str | float, unit_s: float, *, numeric: bool, file: str) -> fl
         try:
             return float(start) * unit_s
         except ValueError:
-            raise TrafficError([f"{file}: its times are numbers, so start must be one, got {start!r}"]) from None
+            raise InputError([f"{file}: its times are numbers, so start must be one, got {start!r}"]) from None
     moment = moment_of(start) if isinstance(start, str) else None
     if moment is None:
         words = f"its times are dates, so start must be one, as ISO 8601 has them, got {start!r}"
-        raise TrafficError([f"{file}: {words}"])
+        raise InputError([f"{file}: {words}"])
     return moment
 
 
 Duplicates = Literal["refuse", "first", "last", "greatest", "sum"]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -196,7 +182,7 @@ class Owners:
         Parameters
         ----------
         file
-            One row per owner, or one row per place with a count; see `read_frame` for the file formats.
+            One row per owner, or one row per place with a count; see `Table.from_file` for the file formats.
         reading
             Options for reading the file.
         crs
@@ -204,42 +190,35 @@ class Owners:
 
         Raises
         ------
-        TrafficError
+        InputError
             For any fault in the file, with file, row, rule and value.
         """
         rows = OwnerRows.from_file(file, columns=reading.columns, format_=reading.format)
-        placed = SiteRows.from_rows(rows, crs=crs, given=reading.crs, window=reading.window)
-        notes, rows, site = list(placed.notes), placed.rows, placed.site
+        rows, site, sites, notes = place_rows(rows, crs=crs, given=reading.crs, window=reading.window)
         count = counts_of(rows) if rows.has("count") else None
-        moments = Moments.from_rows(rows, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s)
-        notes += moments.notes
-        keep = moments.keep
-        arrive_s = None if moments.arrive_s is None else moments.arrive_s[keep]
-        rows, site = rows.kept(keep), site[keep]
-        count = None if count is None else count[keep]
-        keep, told = without_duplicates(rows, site, arrive_s, count, rule=reading.duplicates)
-        notes += told
+        arrive_s, keep, more = _arrivals(rows, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s)
+        rows, site, arrive_s, count = rows.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
+        keep, again = without_duplicates(rows, site, arrive_s, count, rule=reading.duplicates)
+        notes += more + again
         if reading.one_per == "owner":
             last = _last_of_each(rows, arrive_s, keep)
             owners, of_rows = counted(int(last.sum()), "owner"), counted(int(keep.sum()), "row")
             notes.append(f"{rows.file}: {owners}, each where it was last in {of_rows}")
             keep = last
-        arrive_s = None if arrive_s is None else arrive_s[keep]
-        count = None if count is None else count[keep]
-        rows, site = rows.kept(keep), site[keep]
-        number, told = expanded(rows, site, arrive_s, count, fractions=reading.fractions)
-        notes += told
+        rows, site, arrive_s, count = rows.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
+        number, rounded = expanded(rows, site, arrive_s, count, fractions=reading.fractions)
+        notes += rounded
         if number is not None:
             site = np.repeat(site, number)
             arrive_s = None if arrive_s is None else np.repeat(arrive_s, number)
         if not len(site):
-            raise TrafficError([f"{file}: it holds no data owner: every count is 0"])
+            raise InputError([f"{file}: it holds no data owner: every count is 0"])
         if arrive_s is None:
-            return cls(placed.sites, site, remarks=tuple(notes))
+            return cls(sites, site, remarks=tuple(notes))
         order = np.argsort(arrive_s, kind="stable")
         arrive_s = arrive_s[order]
         leave_s = np.full(len(order), np.inf) if reading.dwell_s is None else arrive_s + reading.dwell_s
-        return cls(placed.sites, site[order], arrive_s, leave_s, tuple(notes))
+        return cls(sites, site[order], arrive_s, leave_s, tuple(notes))
 
     @property
     def crs(self) -> pyproj.CRS:
@@ -266,11 +245,15 @@ class Owners:
         return f"<Owners: {len(self):,} at {len(self.sites):,} places>"
 
 
-def _last_of_each(rows: OwnerRows, arrive_s: FloatArray | None, keep: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _taken(column: FloatArray | None, keep: BoolArray) -> FloatArray | None:
+    return None if column is None else column[keep]
+
+
+def _last_of_each(rows: OwnerRows, arrive_s: FloatArray | None, keep: BoolArray) -> BoolArray:
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
     owner = rows.texts("owner")
-    if owner.isna()[keep].any():
-        raise TrafficError([rows.fault("owner", owner.isna().to_numpy(dtype=bool) & keep, "must say who it is")])
+    rows.table.refuse("owner", owner.isna().to_numpy(dtype=bool) & keep, "the name of an owner")
+    rows.table.check()
     code = owner.astype("category").cat.codes.to_numpy()
     place = np.flatnonzero(keep)
     time = np.zeros(len(place)) if arrive_s is None else arrive_s[place]
@@ -280,3 +263,104 @@ def _last_of_each(rows: OwnerRows, arrive_s: FloatArray | None, keep: npt.NDArra
     last = np.zeros(len(rows), dtype=bool)
     last[order[ends]] = True
     return last
+
+
+class Static:
+    """Engine of stationary data owners, each present from its arrival time until it leaves.
+
+    A present owner counts as on the road. An owner whose time is over counts as arrived, and so answers where parked
+    vehicles answer.
+
+    Parameters
+    ----------
+    owners
+        Data owners, with their places and times.
+    clock
+        Conversion between ticks and seconds.
+    """
+
+    def __init__(self, owners: Owners, *, clock: Clock) -> None:
+        self._owners, self._clock = owners, clock
+        self._env: simpy.Environment | None = None
+        self._seen: tuple[float, VehicleStates] | None = None
+
+    @property
+    def vehicles(self) -> int:
+        """Number of owners in the table."""
+        return len(self._owners)
+
+    def start(self, env: simpy.Environment) -> None:
+        """Use the clock of `env`."""
+        self._env = env
+
+    def advance(self) -> None:
+        """Do nothing: data owners do not move."""
+
+    def places(self) -> VehicleStates:
+        """Return the place of every owner that has arrived by now."""
+        now_s = self._now_s
+        if self._seen is not None and (self._seen[0] == now_s or self._owners.arrive_s is None):
+            return self._seen[1]
+        site = self._owners.site[: self._come(now_s)]
+        state = np.full(len(site), State.ON_ROAD, dtype=np.uint8)
+        if self._owners.leave_s is not None:
+            state[self._owners.leave_s[: len(site)] <= now_s] = State.ARRIVED
+        link = np.full(len(site), -1, dtype=np.int32)
+        places = VehicleStates(state, link, np.zeros(len(site)), self._owners.sites.xy[site], site)
+        self._seen = now_s, places
+        return places
+
+    def speeds(self) -> npt.NDArray[np.float64]:
+        """Return 0 m/s for every owner, (departed,): data owners do not move."""
+        return np.zeros(self._come(self._now_s))
+
+    def totals(self) -> Totals:
+        """Return the numbers of present owners and of those that have left; the trip time is the time of presence."""
+        now_s = self._now_s
+        departed, arrived, stayed_s = self._come(now_s), 0, 0.0
+        arrive_s, leave_s = self._owners.arrive_s, self._owners.leave_s
+        if arrive_s is not None and leave_s is not None:
+            gone = leave_s[:departed] <= now_s
+            arrived = int(np.count_nonzero(gone))
+            stayed_s = float((leave_s[:departed][gone] - arrive_s[:departed][gone]).sum())
+        return Totals(
+            departed=departed,
+            on_road=departed - arrived,
+            arrived=arrived,
+            trip_time_s=stayed_s,
+        )
+
+    def notes(self) -> list[str]:
+        """Return notes that owners do not move, and on owners that come after the end of the run."""
+        notes = ["the data owners of a table, at their places: none moves, so nothing depends on roads or speeds"]
+        missing = self.vehicles - self._come(self._now_s)
+        if missing:
+            of_all = counted(self.vehicles, "data owner comes", "data owners come")
+            notes.append(f"{missing:,} of {of_all} after the end of the run")
+        return notes
+
+    def close(self) -> None:
+        """Do nothing: the engine holds no resources outside this process."""
+
+    @property
+    def vehicle_nbytes(self) -> int:
+        """Bytes held for owners."""
+        arrays = (self._owners.site, self._owners.arrive_s, self._owners.leave_s)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @property
+    def route_nbytes(self) -> int:
+        """Bytes held for the owners' places."""
+        return int(self._owners.sites.xy.nbytes)
+
+    @property
+    def _now_s(self) -> float:
+        return 0.0 if self._env is None else self._clock.seconds(self._env.now)
+
+    def _come(self, now_s: float) -> int:
+        """Count the owners that have come by now; owners are numbered in that order."""
+        arrive_s = self._owners.arrive_s
+        return self.vehicles if arrive_s is None else int(np.searchsorted(arrive_s, now_s, side="right"))
+
+    def __repr__(self) -> str:
+        return f"<Static: {self._owners!r}>"

@@ -9,15 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.files.messages import counted, numbers_in_words
-from simulator.files.text_table import numbers_in, read_frame
-from simulator.traffic.errors import TrafficError
+from simulator.files.errors import InputError
+from simulator.files.messages import counted
+from simulator.files.tables import MOST_EXACT, Table, numbers_in
 from simulator.traffic.trips import too_many
 
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
 """Texts that mark a missing number, in lower case."""
-SHOWN = 20
-LARGEST_WHOLE = 2.0**53
+_WHOLE = 1e-9
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -45,23 +48,14 @@ class OwnerRows:
 
     Attributes
     ----------
-    file
-        File name as the user gave it, for messages.
-    frame
-        Columns of the file by our names; text, or the types of a Parquet file.
-    headings
-        Map from our name of a column to the file's.
-    number
-        (rows,) int64: each row's number in the file, from 1, header not counted.
+    table
+        The mapped columns: text, or the types of a Parquet file. `where` followed by a column's name is a filter.
     chosen
         (rows,) bool: rows that satisfy `where`.
     """
 
-    file: str
-    frame: pd.DataFrame
-    headings: Mapping[str, str]
-    number: npt.NDArray[np.int64]
-    chosen: npt.NDArray[np.bool_]
+    table: Table
+    chosen: BoolArray
 
     @classmethod
     def from_file(cls, file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> Self:
@@ -70,7 +64,7 @@ class OwnerRows:
         Parameters
         ----------
         file
-            File to read; its suffix determines the format, as in `read_frame`.
+            File to read; its suffix determines the format, as in `Table.from_file`.
         columns
             Map from our name of a column to the file's name or number.
         format_
@@ -78,41 +72,46 @@ class OwnerRows:
 
         Raises
         ------
-        TrafficError
+        InputError
             If the file cannot be read, lacks a column, or holds no row to use.
         """
-        filters: dict[str | int, tuple[Any, ...]] = {
-            column if format_.header else _number(column, str(file)): values for column, values in format_.where.items()
-        }
         if not format_.header and (named := [name for name in columns.values() if isinstance(name, str)]):
             words = "columns of a file without header are known by number"
-            raise TrafficError(f"{file}: {words}, not by name, got {name!r}" for name in named)
-        wanted = [*columns.values(), *filters]
-        read, names = read_frame(file, separator=format_.separator, header=format_.header, wanted=wanted)
-        headings = {ours: _heading(column, names) for ours, column in columns.items()}
-        chosen = np.ones(len(read), dtype=bool)
-        for column, values in filters.items():
-            chosen &= _holds(read[_heading(column, names)], values)
+            raise InputError(f"{file}: {words}, not by name, got {name!r}" for name in named)
+        filters = {
+            f"where {column}": column if format_.header else _number(column, str(file)) for column in format_.where
+        }
+        wanted = {**columns, **filters}
+        # The values of text files are text anyway; this decodes the bytes of a Parquet file.
+        text = tuple(wanted) if Path(file).suffix.lower() == ".parquet" else None
+        table = Table.from_file(
+            file, columns=wanted, text=text, separator=format_.separator, header=format_.header, missing=[""]
+        )
+        chosen = np.ones(len(table), dtype=bool)
+        for name, values in zip(filters, format_.where.values(), strict=True):
+            chosen &= _holds(table.column(name), values)
         if not chosen.any():
-            wishes = ", ".join(f"{column} = {' or '.join(map(repr, values))}" for column, values in filters.items())
-            raise TrafficError([f"{file}: of its {counted(len(read), 'row')}, none has {wishes}"])
-        frame = pd.DataFrame({ours: read[heading] for ours, heading in headings.items()})
-        return cls(str(file), frame, headings, np.arange(1, len(read) + 1), chosen)
+            wishes = ", ".join(f"{column} = {' or '.join(map(repr, to))}" for column, to in format_.where.items())
+            raise InputError([f"{file}: of its {counted(len(table), 'row')}, none has {wishes}"])
+        return cls(table, chosen)
+
+    @property
+    def file(self) -> str:
+        """File name as the user gave it, for messages."""
+        return self.table.file
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return len(self.table)
 
     def has(self, name: str) -> bool:
         """Return whether a column of this name is mapped."""
-        return name in self.headings
+        return self.table.has(name)
 
-    def kept(self, keep: npt.NDArray[np.bool_]) -> Self:
+    def kept(self, keep: BoolArray) -> Self:
         """Return only the rows selected by `keep`, (rows,) bool; they keep their numbers in the file."""
-        if keep.all():
-            return self
-        return type(self)(self.file, self.frame[keep], self.headings, self.number[keep], self.chosen[keep])
+        return type(self)(self.table.kept(keep), self.chosen[keep])
 
-    def numbers(self, name: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    def numbers(self, name: str) -> tuple[FloatArray, BoolArray]:
         """Read a column as numbers.
 
         Returns
@@ -120,50 +119,32 @@ class OwnerRows:
         tuple
             (rows,) float64, NaN where there is no number; and (rows,) bool, whether a value is not a number.
         """
-        column = self.frame[name]
-        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-            values = column.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-            wrong = np.isinf(values)
-            values[wrong] = np.nan
-            return values, wrong
+        column = self.table.column(name)
         numbers = numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-        odd = ~np.isfinite(numbers)
-        wrong = odd.copy()
-        missing = column[odd].isna() | column[odd].astype("str").str.strip().str.lower().isin(NOTHING)
-        wrong[odd] = ~missing.to_numpy(dtype=bool)
-        numbers[odd] = np.nan
+        wrong = ~np.isfinite(numbers)
+        numbers[wrong] = np.nan
+        missing = column[wrong].isna() | column[wrong].astype("str").str.strip().str.lower().isin(NOTHING)
+        wrong[wrong] = ~missing.to_numpy(dtype=bool)
         return numbers, wrong
 
     def texts(self, name: str) -> "pd.Series[str]":
         """Read a column as text without surrounding blanks; NA where a value is empty."""
-        column = self.frame[name]
-        whole = pd.api.types.is_float_dtype(column) and column.dropna().between(-LARGEST_WHOLE, LARGEST_WHOLE).all()
+        column = self.table.column(name)
+        whole = pd.api.types.is_float_dtype(column) and column.dropna().between(-MOST_EXACT, MOST_EXACT).all()
         if whole and (column.dropna() % 1 == 0).all():
             column = column.astype("Int64")  # numeric names in a column with empty values
         text: pd.Series[str] = column.astype("string").str.strip()
         return text.mask(text == "")
 
-    def fault(self, name: str, wrong: npt.NDArray[np.bool_], rule: str) -> str:
-        """Return a message on the rows (at least one) in which a column breaks a rule, with the first value."""
-        where = np.flatnonzero(wrong)
-        value = self.frame[name].iloc[int(where[0])]
-        said = "nothing" if pd.isna(value) else repr(value)
-        return f"{self.file}: {self.words(wrong)}: {name} (column {self.headings[name]!r}) {rule}, got {said}"
-
-    def words(self, chosen: npt.NDArray[np.bool_]) -> str:
+    def words(self, chosen: BoolArray) -> str:
         """List rows by their numbers in the file, at most the first 20."""
-        numbers = self.number[chosen]
-        return numbers_in_words(numbers[:SHOWN].tolist(), total=len(numbers))
+        return self.table.rows_in_words(chosen)
 
 
 def _number(column: str, file: str) -> int:
     if column.isascii() and column.isdigit() and 0 < int(column[:9]) < 10**8:
         return int(column)
-    raise TrafficError([f"{file}: columns of a file without header are known by number, got {column!r} in where"])
-
-
-def _heading(column: str | int, names: list[str]) -> str:
-    return names[column - 1] if isinstance(column, int) else column
+    raise InputError([f"{file}: columns of a file without header are known by number, got {column!r} in where"])
 
 
 def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> npt.NDArray[np.bool_]:
@@ -180,31 +161,18 @@ def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> npt.NDArray[np.
     return found
 
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-_WHOLE = 1e-9
-
-
 def counts_of(rows: OwnerRows) -> FloatArray:
     """Read the counts, (rows,) float64, finite and 0 or more.
 
     Raises
     ------
-    TrafficError
+    InputError
         If any row has another value; the message lists the rows.
     """
-    count, wrong = rows.numbers("count")
-    faults = []
-    for broken, rule in (
-        (wrong, "must be a number"),
-        (np.isnan(count) & ~wrong, "is missing"),
-        (count < 0, "must be at least 0"),
-    ):
-        if broken.any():
-            faults.append(rows.fault("count", broken, rule))
-    if faults:
-        raise TrafficError(faults)
+    count, _ = rows.numbers("count")
+    rows.table.refuse("count", np.isnan(count), "a number")
+    rows.table.refuse("count", count < 0, "at least 0")
+    rows.table.check()
     return count
 
 
@@ -234,27 +202,27 @@ def without_duplicates(
 
     Raises
     ------
-    TrafficError
+    InputError
         If there are duplicates and the rule refuses them.
     """
     everything = np.ones(len(rows), dtype=bool)
-    told_apart = [name for name in ("period", "time", "owner") if rows.has(name)]
-    if count is None and not told_apart:
+    distinct_by = [name for name in ("period", "time", "owner") if rows.has(name)]
+    if count is None and not distinct_by:
         return everything, []  # only the owners' places are known
     keys: dict[str, object] = {"site": site}
-    for name in told_apart:
+    for name in distinct_by:
         keys[name] = arrive_s if name == "time" else pd.factorize(rows.texts(name))[0]
     frame = pd.DataFrame(keys)
     repeated = frame.duplicated(keep="first").to_numpy()
     if not repeated.any():
         return everything, []
-    alike = " and ".join(["place", *told_apart])
+    alike = " and ".join(["place", *distinct_by])
     rule = rule or ("sum" if count is None else "refuse")
     number = f"{counted(int(repeated.sum()), 'row')} of the same {alike} as an earlier one"
     if rule == "refuse":
-        missing = "" if told_apart else "; name the column that tells rows of a place apart as columns.period"
+        missing = "" if distinct_by else "; name the column that tells rows of a place apart as columns.period"
         say = f"{rows.file}: {number}: {rows.words(repeated)}; say what to do with them as duplicates = "
-        raise TrafficError([f'{say}"first", "last", "greatest" or "sum"{missing}'])
+        raise InputError([f'{say}"first", "last", "greatest" or "sum"{missing}'])
     if rule == "sum":
         return everything, [f"{rows.file}: {number}: each counts"]
     if rule == "greatest" and count is not None:
@@ -292,21 +260,20 @@ def expanded(
 
     Raises
     ------
-    TrafficError
+    InputError
         If counts are not whole and `fractions` is "refuse", or there are too many owners.
     """
     total = float(len(rows)) if count is None else float(count.sum())
     if fault := too_many(total):
         hint = "choose rows with where or window, or take a part of them"
-        raise TrafficError([f"{rows.file}: a vehicle is a data owner: {fault}; {hint}"])
+        raise InputError([f"{rows.file}: a vehicle is a data owner: {fault}; {hint}"])
     if count is None:
         return None, []
     broken = np.abs(count - np.rint(count)) > _WHOLE
     if not broken.any():
         return np.rint(count).astype(np.int64), []
     if fractions == "refuse":
-        say = 'must be whole; or take the nearest, fractions = "nearest"'
-        raise TrafficError([rows.fault("count", broken, say)])
+        raise InputError(rows.table.faults("count", broken, 'whole; or take the nearest, fractions = "nearest"'))
     keys: list[npt.NDArray[Any]] = [site] if arrive_s is None else [arrive_s, site]
     order = np.lexsort(keys[::-1])
     first = np.ones(len(order), dtype=bool)

@@ -1,10 +1,10 @@
 """Sites of data owners: coordinates or named places, assigned to the rows of a table or read from a list."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ import pyproj
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.projection import crs_about, utm_about
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.static.rows import FileFormat, OwnerRows
+from simulator.traffic.static.rows import BoolArray, FileFormat, FloatArray, OwnerRows
+from simulator.traffic.trace.fixes import transformed
 
 SIDE_M = 1000.0
 """Side of the square that represents a place without coordinates."""
@@ -23,7 +23,6 @@ FARTHEST_M = 1_000_000.0
 """Maximum distance of places from their middle: beyond it, they are not in one city and UTM distorts too much."""
 SOUTHERNMOST = -60.0
 """Southern limit of latitude for cities: data beyond it have longitudes and latitudes swapped."""
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +72,12 @@ class Sites:
 
         Raises
         ------
-        TrafficError
+        InputError
             If the places are too far apart for one city, or where no city is.
         """
         if crs is None:
             check_one_city(lon, lat, file=file)
-            try:
-                crs = utm_about(lon, lat, what=file)
-            except InputError as error:
-                raise TrafficError(error.faults) from error
+            crs = utm_about(lon, lat, what=file)
         return cls(names, transformed(lon, lat, "EPSG:4326", crs), crs)
 
     @classmethod
@@ -106,36 +102,17 @@ class Sites:
         return x_min, y_min, x_max, y_max
 
 
-def transformed(x: FloatArray, y: FloatArray, source: Any, target: pyproj.CRS) -> FloatArray:
-    """Transform coordinates, (n,) each, between two systems; (n, 2), NaN outside the target's area."""
-    if not len(x):
-        return np.empty((0, 2))
-    transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
-    # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single place is sent twice.
-    sent = (x, y) if len(x) != 1 else (x.repeat(2), y.repeat(2))
-    xy = np.column_stack(transformer.transform(*sent))[: len(x)]
-    xy[~np.isfinite(xy).all(axis=1)] = np.nan
-    return xy
-
-
-def check_degrees(lon: FloatArray, lat: FloatArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], str]:
-    """Return which longitudes and latitudes are out of range, (n,) bool each, and a possible reason."""
-    wrong_lon, wrong_lat = np.abs(lon) > 180, np.abs(lat) > 90
-    swapped = wrong_lat.any() and not (np.abs(lat) > 180).any() and not (np.abs(lon) > 90).any()
-    return wrong_lon, wrong_lat, ": are lon and lat swapped?" if swapped else ""
-
-
 def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
     """Check that places, (n,) degrees, in range, can be in one city.
 
     Raises
     ------
-    TrafficError
+    InputError
         If all places are in Antarctica, or some are more than a thousand kilometres from their middle.
     """
     if lat.max() < SOUTHERNMOST:
         words = f"{file}: every latitude is beyond {SOUTHERNMOST:g}, as {lat[0]:.4f} at longitude {lon[0]:.4f}"
-        raise TrafficError([f"{words}: are lon and lat swapped?"])
+        raise InputError([f"{words}: are lon and lat swapped?"])
     middle_lon = float(np.degrees(np.angle(np.exp(1j * np.radians(lon)).mean())))
     middle_lat = float(np.median(lat))
     n = len(lon)
@@ -145,7 +122,7 @@ def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
     if away[worst] > FARTHEST_M:
         where = f"longitude {lon[worst]:.4f}, latitude {lat[worst]:.4f}"
         words = f"places must be of one city, within {FARTHEST_M / 1000:,.0f} km of their middle; {where} is "
-        raise TrafficError([f"{file}: {words}{away[worst] / 1000:,.0f} km off: choose rows with window or where"])
+        raise InputError([f"{file}: {words}{away[worst] / 1000:,.0f} km off: choose rows with window or where"])
 
 
 def natural_order(names: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -159,96 +136,75 @@ def _natural(text: str) -> tuple[list[tuple[int, str]], str]:
     return [(int(part), "") if i % 2 else (-1, part.casefold()) for i, part in enumerate(parts) if part], text
 
 
-BoolArray = npt.NDArray[np.bool_]
+def place_rows(
+    rows: OwnerRows,
+    *,
+    crs: pyproj.CRS | None,
+    given: str | None,
+    window: tuple[float, float, float, float] | None = None,
+) -> tuple[OwnerRows, npt.NDArray[np.int32], Sites, list[str]]:
+    """Determine the sites of rows.
 
-
-@dataclass(frozen=True, eq=False)
-class SiteRows:
-    """Rows that have a place.
-
-    Attributes
+    Parameters
     ----------
     rows
-        Rows that are used and have a place.
-    site
-        (rows,) int32: index of the row's site.
-    sites
-        Every place of the file, including those of unused rows.
-    notes
-        What was left out, one sentence each.
+        Rows with `place`, or `lon` and `lat`, or `x` and `y`, or a place and coordinates.
+    crs
+        Coordinate system to project to; None to choose one.
+    given
+        Coordinate system of `x` and `y`.
+    window
+        (lon_min, lat_min, lon_max, lat_max), degrees: rows outside are left out.
+
+    Returns
+    -------
+    tuple
+        The rows that are used and have a place; (rows,) int32, index of each row's site; every site of the file,
+        including those of unused rows; and what was left out, one sentence each.
+
+    Raises
+    ------
+    InputError
+        If coordinates are not numbers or are out of range, or no row is left.
     """
-
-    rows: OwnerRows
-    site: npt.NDArray[np.int32]
-    sites: Sites
-    notes: tuple[str, ...]
-
-    @classmethod
-    def from_rows(
-        cls,
-        rows: OwnerRows,
-        *,
-        crs: pyproj.CRS | None,
-        given: str | None,
-        window: tuple[float, float, float, float] | None = None,
-    ) -> Self:
-        """Determine the sites of rows.
-
-        Parameters
-        ----------
-        rows
-            Rows with `place`, or `lon` and `lat`, or `x` and `y`, or a place and coordinates.
-        crs
-            Coordinate system to project to; None to choose one.
-        given
-            Coordinate system of `x` and `y`.
-        window
-            (lon_min, lat_min, lon_max, lat_max), degrees: rows outside are left out.
-
-        Raises
-        ------
-        TrafficError
-            If coordinates are not numbers or are out of range, or no row is left.
-        """
-        notes: list[str] = []
-        axes = ("lon", "lat") if rows.has("lon") else ("x", "y") if rows.has("x") else ()
-        keep = np.ones(len(rows), dtype=bool)
-        east, north = _coordinates(rows, axes) if axes else (np.zeros(0), np.zeros(0))
-        if axes:
-            known = np.isfinite(east) & np.isfinite(north)
-            _left_out(notes, rows, rows.chosen & ~known, f"without {axes[0]} and {axes[1]}")
-            keep &= known
-        if window is not None:
-            inside = (east >= window[0]) & (east <= window[2]) & (north >= window[1]) & (north <= window[3])
-            _left_out(notes, rows, rows.chosen & keep & ~inside, "outside the window")
-            keep &= inside
-        name = rows.texts("place") if rows.has("place") else None
-        if name is not None:
-            named = name.notna().to_numpy(dtype=bool)
-            _left_out(notes, rows, rows.chosen & keep & ~named, "without a place")
-            keep &= named
-        if not (keep & rows.chosen).any():
-            raise TrafficError([f"{rows.file}: no row is left: none of those that count says where it is{_in(window)}"])
-        site, first, names = _distinct(name, east, north, keep)
-        if not axes:
-            sites = Sites.in_a_row(names or [])
+    notes: list[str] = []
+    axes = ("lon", "lat") if rows.has("lon") else ("x", "y") if rows.has("x") else ()
+    keep = np.ones(len(rows), dtype=bool)
+    east, north = _coordinates(rows, axes) if axes else (np.zeros(0), np.zeros(0))
+    if axes:
+        known = np.isfinite(east) & np.isfinite(north)
+        _left_out(notes, rows, rows.chosen & ~known, f"without {axes[0]} and {axes[1]}")
+        keep &= known
+    if window is not None:
+        inside = (east >= window[0]) & (east <= window[2]) & (north >= window[1]) & (north <= window[3])
+        _left_out(notes, rows, rows.chosen & keep & ~inside, "outside the window")
+        keep &= inside
+    name = rows.texts("place") if rows.has("place") else None
+    if name is not None:
+        named = name.notna().to_numpy(dtype=bool)
+        _left_out(notes, rows, rows.chosen & keep & ~named, "without a place")
+        keep &= named
+    if not (keep & rows.chosen).any():
+        within = "" if window is None else f" in the window {list(window)}"
+        raise InputError([f"{rows.file}: no row is left: none of those that count says where it is{within}"])
+    site, first, names = _distinct(name, east, north, keep)
+    used = keep & rows.chosen
+    if not axes:
+        sites = Sites.in_a_row(names or [])
+    else:
+        x, y = east[first], north[first]
+        if axes[0] == "x":
+            sites = Sites.on_the_plane(names, x, y, given=given or "", crs=crs)
         else:
-            x, y = east[first], north[first]
-            used = np.zeros(len(first), dtype=bool)
-            used[site[keep & rows.chosen]] = True
-            sites = _projected(rows.file, names, x, y, used, axes=axes, crs=crs, given=given)
-            if names is not None:
-                moved = (east != x[site]) | (north != y[site])
-                several = len(np.unique(site[moved & keep & rows.chosen]))
-                if several:
-                    places = counted(several, "place has", "places have")
-                    notes.append(f"{rows.file}: {places} more than one coordinate; each is where it is first")
-        keep &= rows.chosen
-        return cls(rows.kept(keep), site[keep].astype(np.int32), sites, tuple(notes))
-
-
-def _in(window: Sequence[float] | None) -> str:
-    return "" if window is None else f" in the window {list(window)}"
+            places = np.unique(site[used])
+            # The UTM zone is that of the places in use; other places may be far away.
+            crs = crs or Sites.on_the_globe(None, x[places], y[places], crs=None, file=rows.file).crs
+            sites = Sites.on_the_globe(names, x, y, crs=crs, file=rows.file)
+        several = len(np.unique(site[((east != x[site]) | (north != y[site])) & used])) if names is not None else 0
+        if several:
+            places_have = counted(several, "place has", "places have")
+            notes.append(f"{rows.file}: {places_have} more than one coordinate; each is where it is first")
+    return rows.kept(used), site[used].astype(np.int32), sites, notes
 
 
 def _left_out(notes: list[str], rows: OwnerRows, which: BoolArray, why: str) -> None:
@@ -259,19 +215,18 @@ def _left_out(notes: list[str], rows: OwnerRows, which: BoolArray, why: str) -> 
 def _coordinates(rows: OwnerRows, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
     """Read both axes of every row, NaN where empty; values of the used rows must be valid."""
     (east, odd_east), (north, odd_north) = rows.numbers(axes[0]), rows.numbers(axes[1])
-    rules = ["must be a number of degrees" if axes[0] == "lon" else "must be a number of metres"] * 2
-    wrong = [odd_east & rows.chosen, odd_north & rows.chosen]
+    unit = "degrees" if axes[0] == "lon" else "metres"
+    for axis, odd in zip(axes, (odd_east, odd_north), strict=True):
+        rows.table.refuse(axis, odd & rows.chosen, f"a number of {unit}")
     if axes[0] == "lon":
-        wrong_lon, wrong_lat, hint = check_degrees(east[rows.chosen], north[rows.chosen])
-        for axis, beyond, most in ((0, wrong_lon, 180), (1, wrong_lat, 90)):
-            if beyond.any() and not wrong[axis].any():
-                wrong[axis][np.flatnonzero(rows.chosen)[beyond]] = True
-                rules[axis] = f"must be within -{most} and {most}{hint}"
-        outside = (np.abs(east) > 180) | (np.abs(north) > 90)
-        east[outside & ~rows.chosen], north[outside & ~rows.chosen] = np.nan, np.nan
-    faults = [rows.fault(axes[i], wrong[i], rules[i]) for i in (0, 1) if wrong[i].any()]
-    if faults:
-        raise TrafficError(faults)
+        far_east, far_north = np.abs(east) > 180, np.abs(north) > 90
+        outside = far_north & rows.chosen
+        far = (np.abs(north) > 180) | (np.abs(east) > 90)
+        hint = ": are lon and lat swapped?" if outside.any() and not far[rows.chosen].any() else ""
+        rows.table.refuse("lon", far_east & rows.chosen, f"within -180 and 180{hint}")
+        rows.table.refuse("lat", outside, f"within -90 and 90{hint}")
+        east[far_east | far_north], north[far_east | far_north] = np.nan, np.nan
+    rows.table.check()
     return east, north
 
 
@@ -296,75 +251,43 @@ def _distinct(
     return site, first, [str(found[i]) for i in order]
 
 
-def _projected(
-    file: str,
-    names: list[str] | None,
-    x: FloatArray,
-    y: FloatArray,
-    used: BoolArray,
+def read_places(
+    file: str | Path,
     *,
-    axes: tuple[str, ...],
-    crs: pyproj.CRS | None,
+    columns: Mapping[str, str | int],
+    format_: FileFormat,
     given: str | None,
-) -> Sites:
-    if axes[0] == "x":
-        return Sites.on_the_plane(names, x, y, given=given or "", crs=crs)
-    if crs is None:
-        # The UTM zone is that of the places in use; other places may be far away.
-        crs = Sites.on_the_globe(None, x[used], y[used], crs=None, file=file).crs
-    return Sites.on_the_globe(names, x, y, crs=crs, file=file)
+    crs: pyproj.CRS,
+) -> tuple[Sites, list[str]]:
+    """Read a table of named places, each once, at the coordinates in its first row.
 
-
-@dataclass(frozen=True, eq=False)
-class PlaceList:
-    """Named places, each once, at the coordinates in its first row.
-
-    Attributes
+    Parameters
     ----------
-    sites
-        The places, in the city's coordinate system, in natural order of their names.
-    notes
-        What was left out, one sentence each.
+    file
+        One or more rows per place.
+    columns
+        Map from `name`, and `lon` and `lat` or `x` and `y`, to the file's names or numbers.
+    format_
+        Format of the file, and which rows are used.
+    given
+        Coordinate system of `x` and `y`.
+    crs
+        Coordinate system of the city.
+
+    Returns
+    -------
+    tuple
+        The places, in the city's coordinate system, in natural order of their names; and what was left out, one
+        sentence each.
+
+    Raises
+    ------
+    InputError
+        For any fault in the file, with file, row, rule and value.
     """
-
-    sites: Sites
-    notes: tuple[str, ...]
-
-    @classmethod
-    def from_file(
-        cls,
-        file: str | Path,
-        *,
-        columns: Mapping[str, str | int],
-        format_: FileFormat,
-        given: str | None,
-        crs: pyproj.CRS,
-    ) -> Self:
-        """Read a table of places.
-
-        Parameters
-        ----------
-        file
-            One or more rows per place.
-        columns
-            Map from `name`, and `lon` and `lat` or `x` and `y`, to the file's names or numbers.
-        format_
-            Format of the file, and which rows are used.
-        given
-            Coordinate system of `x` and `y`.
-        crs
-            Coordinate system of the city.
-
-        Raises
-        ------
-        TrafficError
-            For any fault in the file, with file, row, rule and value.
-        """
-        ours = {"place" if key == "name" else key: column for key, column in columns.items()}
-        rows = OwnerRows.from_file(file, columns=ours, format_=format_)
-        placed = SiteRows.from_rows(rows, crs=crs, given=given)
-        counting = set(placed.site.tolist())
-        names = placed.sites.names or []
-        chosen = [place for place in range(len(names)) if place in counting]
-        sites = Sites([names[place] for place in chosen], placed.sites.xy[chosen], placed.sites.crs)
-        return cls(sites, placed.notes)
+    ours = {"place" if key == "name" else key: column for key, column in columns.items()}
+    rows = OwnerRows.from_file(file, columns=ours, format_=format_)
+    _, site, sites, notes = place_rows(rows, crs=crs, given=given)
+    used = np.unique(site)
+    names = sites.names or []
+    return Sites([names[place] for place in used.tolist()], sites.xy[used], sites.crs), notes

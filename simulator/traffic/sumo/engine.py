@@ -11,16 +11,14 @@ import numpy.typing as npt
 import pyproj
 import simpy
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.readers.sumo import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.sumo.inputs import SumoInputs
-from simulator.traffic.sumo.insertions import UNKNOWN, Edges, Insertions
-from simulator.traffic.sumo.requests import Events, Wire
-from simulator.traffic.sumo.server import SumoServer
-from simulator.traffic.sumo.vehicle_registry import Roster
-from simulator.traffic.vehicle_states import State, Totals, VehicleStates
+from simulator.traffic.engine import State, Totals, VehicleStates
+from simulator.traffic.sumo.inputs import Insertions, SumoInputs
+from simulator.traffic.sumo.server import Events, SumoClient, SumoServer
+from simulator.traffic.sumo.vehicle_registry import UNKNOWN, Edges, VehicleRegistry
 
 BEAT_TICKS = 64
 _MOST_WARNINGS = 5
@@ -75,7 +73,7 @@ class Sumo:
         self._to_city = None
         if crs is not None and crs != frame.crs:
             self._to_city = pyproj.Transformer.from_crs(frame.crs, crs, always_xy=True)
-        self._roster = Roster(insertions.most, insertions.unscheduled)
+        self._registry = VehicleRegistry(insertions.most, insertions.unscheduled)
         self._link_of, self._edges = link_of, Edges((), link_of)
         self._server: SumoServer | None = None
         self._env: simpy.Environment | None = None
@@ -98,7 +96,7 @@ class Sumo:
     @property
     def vehicle_nbytes(self) -> int:
         """Bytes held in this process for vehicles; SUMO's own memory is not counted."""
-        return self._roster.nbytes
+        return self._registry.nbytes
 
     @property
     def route_nbytes(self) -> int:
@@ -110,25 +108,25 @@ class Sumo:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO rejects its files, or uses other roads than the city's.
         """
         self._env = env
         self._server = SumoServer.launch(self._inputs)
-        with self._asking("at its start") as wire:
-            driven = wire.edges()
+        with self._asking("at its start") as client:
+            driven = client.edges()
             self._check_roads(driven)
             self._edges = Edges(driven, self._link_of)
-            self._signals = wire.signals()
-            self._load(wire, wire.subscribe(), clock_s=self._inputs.begin_s)
+            self._signals = client.signals()
+            self._load(client, client.subscribe(), clock_s=self._inputs.begin_s)
         env.process(self._drive(env))
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[Wire]:
+    def _asking(self, what: str) -> Iterator[SumoClient]:
         if self._server is None:
             raise RuntimeError("SUMO is in no environment yet: call start(env) first")
         with self._server.asking(what=what) as ask:
-            yield Wire(ask)
+            yield SumoClient(ask)
 
     def _check_roads(self, driven: set[str]) -> None:
         if not self._link_of:
@@ -136,7 +134,7 @@ class Sumo:
         shared = driven & self._link_of.keys()
         if not shared:
             rule = "SUMO's network must be the one the roads were read from: no edge of it is among them"
-            raise TrafficError([f"{self._inputs.net}: {rule}, as {min(driven, default='none')!r}"])
+            raise InputError([f"{self._inputs.net}: {rule}, as {min(driven, default='none')!r}"])
         self._edges_off_roads = len(driven - shared)
 
     def _drive(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
@@ -150,46 +148,48 @@ class Sumo:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO ends, with its own message, or inserts more vehicles than the maximum read from its files.
         """
         if self._env is None:
             raise RuntimeError("SUMO is in no environment yet: call start(env) first")
         while self._next_tick <= int(self._env.now):
             now_s = self._inputs.begin_s + self._clock.seconds(self._next_tick)
-            with self._asking(f"at {now_s:g} s of SUMO's time") as wire:
-                self._follow(wire, wire.step(), now_s)
+            with self._asking(f"at {now_s:g} s of SUMO's time") as client:
+                self._follow(client, client.step(), now_s)
             self._next_tick += 1
 
-    def _follow(self, wire: Wire, events: Events, now_s: float) -> None:
+    def _follow(self, client: SumoClient, events: Events, now_s: float) -> None:
         """Record the events of a step whose state is that of `now_s`."""
-        roster = self._roster
-        self._load(wire, events, clock_s=now_s + self._clock.step_s)
-        roster.schedule(now_s)
+        registry = self._registry
+        self._load(client, events, clock_s=now_s + self._clock.step_s)
+        registry.schedule(now_s)
         for vehicle in events.departed:
-            row = roster.depart(vehicle, now_s)
-            if roster.last_edge[row] == UNKNOWN:
-                roster.settle(row, *(self._edges.number(edge, wire.edge_ends) for edge in wire.route_ends(vehicle)))
+            row = registry.depart(vehicle, now_s)
+            if registry.last_edge[row] == UNKNOWN:
+                registry.settle(
+                    row, *(self._edges.number(edge, client.edge_ends) for edge in client.route_ends(vehicle))
+                )
         for vehicle in events.teleport_starts:
-            roster.vanish(vehicle)
+            registry.vanish(vehicle)
         for vehicle in events.teleport_ends:
-            roster.reappear(vehicle)
+            registry.reappear(vehicle)
         for vehicle in events.arrived:
-            roster.arrive(vehicle, now_s)
+            registry.arrive(vehicle, now_s)
         self._counted["teleport"] += len(events.teleport_starts)
         self._counted["vehicle in a collision"] += events.colliding
         self._counted["emergency stop"] += events.emergency_stops
 
-    def _load(self, wire: Wire, events: Events, *, clock_s: float) -> None:
+    def _load(self, client: SumoClient, events: Events, *, clock_s: float) -> None:
         """Record loaded vehicles at SUMO's clock time `clock_s`, which after a step is the time of the next step."""
         gone = set(events.departed)
         for vehicle in events.loaded:
-            planned = wire.planned(vehicle)
+            planned = client.planned(vehicle)
             # The delay counts up to the departure or, before it, up to SUMO's clock; below 0 if departure is in the
             # future.
             scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - planned.delay_s
-            ends = (self._edges.number(edge, wire.edge_ends) for edge in (planned.first_edge, planned.last_edge))
-            self._roster.load(vehicle, scheduled_s, *ends)
+            ends = (self._edges.number(edge, client.edge_ends) for edge in (planned.first_edge, planned.last_edge))
+            self._registry.load(vehicle, scheduled_s, *ends)
 
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle; call `advance` first.
@@ -205,27 +205,27 @@ class Sumo:
 
     def _look(self) -> _Look:
         if self._last_look is None or self._last_look.tick != self._next_tick:
-            self._last_look = self._ask_everybody()
+            self._last_look = self._request_vehicles()
         return self._last_look
 
-    def _ask_everybody(self) -> _Look:
-        roster, edges = self._roster, self._edges
-        with self._asking("asked for its vehicles") as wire:
-            self._reconcile(wire)
-            seen = wire.vehicles()
-        numbers = [roster.row_of(vehicle) for vehicle in seen.vehicles]
+    def _request_vehicles(self) -> _Look:
+        registry, edges = self._registry, self._edges
+        with self._asking("asked for its vehicles") as client:
+            self._reconcile(client)
+            seen = client.vehicles()
+        numbers = [registry.row_of(vehicle) for vehicle in seen.vehicles]
         rows = np.array([-1 if number is None else number for number in numbers], dtype=np.int64)
         known = rows >= 0
         rows = rows[known]
-        state = roster.state.copy()
+        state = registry.state.copy()
         there = np.zeros(len(state), dtype=bool)
         there[rows] = True
         state[(state == State.ON_ROAD) & ~there] = State.ABSENT
         link = np.full(len(state), -1, dtype=np.int32)
         xy = np.full((len(state), 2), np.nan)
         for which, (links, ends) in (
-            (state == State.WAITING, edges.starts(roster.first_edge)),
-            (state == State.ARRIVED, edges.finishes(roster.last_edge)),
+            (state == State.WAITING, edges.starts(registry.first_edge)),
+            (state == State.ARRIVED, edges.finishes(registry.last_edge)),
         ):
             link[which], xy[which] = links[which], ends[which]
         xy[rows] = seen.xy[known]
@@ -243,26 +243,25 @@ class Sumo:
             xy[known] = np.column_stack(self._to_city.transform(xy[known, 0], xy[known, 1]))
         return xy
 
-    def _reconcile(self, wire: Wire) -> None:
+    def _reconcile(self, client: SumoClient) -> None:
         """Update the waiting vehicles: SUMO does not report vehicles that it discarded before they departed."""
-        if self._roster.count(State.WAITING) or self._roster.count(State.ABSENT):
-            self._roster.reconcile_waiting(wire.pending())
+        if self._registry.count(State.WAITING) or self._registry.count(State.ABSENT):
+            self._registry.reconcile_waiting(client.pending())
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state; link crossings in SUMO are not counted."""
         if self._server is not None and self._server.is_open:
-            with self._asking("asked for those that wait") as wire:
-                self._reconcile(wire)
-        roster = self._roster
+            with self._asking("asked for those that wait") as client:
+                self._reconcile(client)
+        registry = self._registry
         return Totals(
-            departed=roster.departed,
-            waiting=roster.count(State.WAITING),
-            on_road=roster.count(State.ON_ROAD),
-            arrived=roster.count(State.ARRIVED),
+            departed=registry.departed,
+            waiting=registry.count(State.WAITING),
+            on_road=registry.count(State.ON_ROAD),
+            arrived=registry.count(State.ARRIVED),
             stuck_released=self._counted["teleport"],
-            link_crossings=0,
-            absent=roster.count(State.ABSENT),
-            trip_time_s=roster.trip_time_s,
+            absent=registry.count(State.ABSENT),
+            trip_time_s=registry.trip_time_s,
         )
 
     def notes(self) -> list[str]:
@@ -280,7 +279,7 @@ class Sumo:
         notes += [
             f"SUMO counted {counted(self._counted[one], one, many)}" for one, many in _COUNTED if self._counted[one]
         ]
-        absent = self._roster.count(State.ABSENT)
+        absent = self._registry.count(State.ABSENT)
         if absent:
             away = counted(absent, "vehicle was", "vehicles were")
             notes.append(f"{away} being teleported at the end, or given up by SUMO")

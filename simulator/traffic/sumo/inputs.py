@@ -1,21 +1,23 @@
-"""SUMO's input files and options, and where SUMO is installed."""
+"""SUMO's input files and options, where SUMO is installed, and how many vehicles its files insert at most."""
 
 import importlib.util
+import math
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from simulator.files.errors import InputError
 from simulator.files.extras import import_extra, record_extra
-from simulator.files.xml_elements import elements_of
-from simulator.traffic.demand.sumo_file import number, seconds
-from simulator.traffic.errors import TrafficError
+from simulator.files.xml_elements import Element, elements_of
+from simulator.traffic.demand.sumo_file import number, read_number, seconds
+from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 NEEDED = 'engine = "sumo" needs SUMO'
 LONGEST_SAYING = 600
@@ -27,11 +29,11 @@ def sumo_command() -> list[str]:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the package libsumo is not installed.
     """
     if importlib.util.find_spec("libsumo") is None:  # not imported here: it conflicts with pyarrow's library
-        raise TrafficError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
+        raise InputError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
     record_extra("libsumo")
     return [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
 
@@ -41,7 +43,7 @@ def traci_constants() -> Any:
 
     Raises
     ------
-    TrafficError
+    InputError
         If it is not installed.
     """
     return import_extra("traci.constants", needed=NEEDED, extra="sumo")
@@ -60,11 +62,11 @@ def saying(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_BESIDE_THE_POINT)]
     first = next((place for place, line in enumerate(lines) if line.startswith("Error:")), None)
-    told = lines[-3:] if first is None else [line for line in lines[first:] if not line.startswith("Warning:")]
-    said = " ".join(line.removeprefix("Error:").strip() for line in told)
-    if not said:
+    reasons = lines[-3:] if first is None else [line for line in lines[first:] if not line.startswith("Warning:")]
+    reason = " ".join(line.removeprefix("Error:").strip() for line in reasons)
+    if not reason:
         return "SUMO gave no reason"
-    return said if len(said) <= LONGEST_SAYING else f"{said[: LONGEST_SAYING - 1]}…"
+    return reason if len(reason) <= LONGEST_SAYING else f"{reason[: LONGEST_SAYING - 1]}…"
 
 
 _PATIENCE_S = 60.0
@@ -124,12 +126,12 @@ class SumoInputs:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a file name contains a comma.
         """
         split = [file for file in (*self.routes, *self.additional) if "," in str(file)]
         if split:
-            raise TrafficError([f"{file}: must have no comma in its path: SUMO ends the path there" for file in split])
+            raise InputError([f"{file}: must have no comma in its path: SUMO ends the path there" for file in split])
 
     @classmethod
     def from_config(
@@ -146,7 +148,7 @@ class SumoInputs:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO cannot read it, with SUMO's message; or it names no network, or another step.
         """
         for _ in elements_of(config):  # rejects entity declarations before SUMO reads it
@@ -159,7 +161,7 @@ class SumoInputs:
         if asked_s is not None and seconds(asked_s) != step_s:
             faults.append(f"{config}: step-length is {asked_s}; set step_s = {asked_s} too, received {step_s:g}")
         if faults:
-            raise TrafficError(faults)
+            raise InputError(faults)
         lists = {name: tuple(map(Path, filter(None, options.pop(name, "").split(",")))) for name in _LISTS}
         begins = options.pop("begin", "0")
         if begin_s is None:
@@ -227,9 +229,9 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
                 env=sumo_environment(),
             )
         except subprocess.TimeoutExpired:
-            raise TrafficError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
+            raise InputError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
         if done.returncode != 0 or not written.is_file():
-            raise TrafficError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
+            raise InputError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
         found, outputs, section = {}, [], ""
         for e in elements_of(written):
             if e.attributes is None:
@@ -250,5 +252,186 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
 
 def _known(value: float | None, text: str, config: Path, name: str) -> float:
     if value is None:
-        raise TrafficError([f"{config}: {name} must be a number, received {text!r}"])
+        raise InputError([f"{config}: {name} must be a number, received {text!r}"])
     return value
+
+
+_HOUR_S = 3600.0
+_NEVER_MORE = 1e-12
+"""Probability that a Poisson flow has more vehicles than the maximum assumed for it."""
+_DEEPEST = 16
+_CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution")
+_INCLUDING = {"include": "href", "rerouter": "file", "variableSpeedSign": "file"}
+"""Elements that make SUMO read another file, and the attribute that names the file."""
+_LATER = ("triggered", "containerTriggered", "split")
+
+
+@dataclass(frozen=True)
+class Insertions:
+    """Vehicles that may depart.
+
+    Attributes
+    ----------
+    most
+        Maximum number of vehicles in the whole run.
+    unscheduled
+        Ids of vehicles that depart upon another event, such as the arrival of a passenger: their actual departure is
+        taken as the scheduled one.
+    files
+        Given files that hold vehicles, trips, flows or routes.
+    included
+        Files that they include, at any depth.
+    """
+
+    most: int
+    unscheduled: frozenset[str]
+    files: tuple[Path, ...] = ()
+    included: tuple[Path, ...] = ()
+
+    @classmethod
+    def read(
+        cls, files: Iterable[Path], *, begin_s: float, end_s: float, step_s: float, scale: float = 1.0
+    ) -> "Insertions":
+        """Count the vehicles, trips and flows of route and additional files, plain or gzipped.
+
+        Flows with a rate count the vehicles that fit between their begin and end, or the run's end. Random flows count
+        the number that is exceeded in one case of 10¹². A person's trip counts as the car it may need.
+
+        Parameters
+        ----------
+        files
+            Route files and additional files; the files they include are read too.
+        begin_s, end_s
+            Begin and end of the run, in SUMO's time.
+        step_s
+            SUMO's step.
+        scale
+            Number of copies of each vehicle.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read, a time or rate in it is invalid, or there are no vehicles or too many.
+        """
+        reading = _Reading(begin_s, end_s, step_s)
+        listed = list(files)
+        carriers = tuple(file for file in listed if reading.run(file, 0))
+        named = ", ".join(map(str, listed))
+        if reading.vehicles == 0:
+            within = f"from second {begin_s:g} to {math.floor(1000 * end_s) / 1000:.10g} of SUMO's time"
+            raise InputError([f"{named}: no vehicle, trip or flow that departs within the run, {within}"])
+        most = math.ceil(reading.vehicles * math.ceil(scale * reading.type_scale))
+        if fault := too_many(most):
+            raise InputError([f"{named}: {fault}"])
+        return cls(most, frozenset(reading.unscheduled), carriers, tuple(dict.fromkeys(reading.included)))
+
+
+def refuse_connection(element: Element, file: Path) -> None:
+    """Check that an element names no output of the form ``host:port``, to which SUMO would connect.
+
+    Raises
+    ------
+    InputError
+        If the element names such an output.
+    """
+    attributes = element.attributes or {}
+    names = [name for name in ("file", "dest", "output") if name in attributes]
+    if element.name == "param" and attributes.get("key", "").endswith("file"):
+        names.append("value")
+    for name in names:
+        if attributes[name].find(":") > 1:
+            rule = "must be a file: SUMO takes it for a host and port, and connects"
+            raise InputError([f"{file}: line {element.line}: {name} {rule}, got {attributes[name]!r}"])
+
+
+class _Reading:
+    def __init__(self, begin_s: float, end_s: float, step_s: float) -> None:
+        self._begin_s, self._end_s, self._step_s = begin_s, end_s, step_s
+        self._persons = 1
+        self.vehicles = 0
+        self.type_scale = 1.0
+        self.unscheduled: list[str] = []
+        self.included: list[Path] = []
+
+    def run(self, file: Path, depth: int) -> bool:
+        """Read a file and the files it includes; return whether it holds vehicles or routes."""
+        if depth > _DEEPEST:
+            raise InputError([f"{file}: is included more than {_DEEPEST} files deep"])
+        carries, self._persons = False, 1
+        interval: Mapping[str, str] = {}
+        for element in elements_of(file):
+            if element.attributes is None:
+                if element.name == "interval":
+                    interval = {}
+                elif element.name == "personFlow":
+                    self._persons = 1
+                continue
+            refuse_connection(element, file)
+            carries |= element.name in _CARRIED
+            if element.name == "interval":
+                interval = element.attributes
+            elif (named := element.attributes.get(_INCLUDING.get(element.name, ""))) is not None:
+                self.included.append(file.parent / named)
+                carries |= self.run(self.included[-1], depth + 1)
+            else:
+                self._count(element.name, {**interval, **element.attributes}, f"{file}: line {element.line}")
+        return carries
+
+    def _count(self, name: str, attributes: Mapping[str, str], where: str) -> None:
+        match name:
+            case "vehicle" | "trip":
+                self._one(attributes)
+            case "flow":
+                self.vehicles += self._of_flow(attributes, where)
+            case "personFlow":
+                self._persons = self._of_flow(attributes, where)
+            case "personTrip":
+                self.vehicles += self._persons
+            case "vType" if "scale" in attributes:
+                self.type_scale = max(self.type_scale, read_number(attributes, "scale", 1.0, where))
+            case _:
+                pass
+
+    def _one(self, attributes: Mapping[str, str]) -> None:
+        depart = attributes.get("depart", "")
+        if depart in _LATER:
+            self.unscheduled.append(attributes.get("id", ""))
+        leaves_s = seconds(depart)
+        # SUMO skips vehicles that depart before its begin; it reports any other unreadable departure itself.
+        if leaves_s is None or self._begin_s <= leaves_s <= self._end_s or leaves_s < 0:
+            self.vehicles += 1
+
+    def _of_flow(self, attributes: Mapping[str, str], where: str) -> int:
+        begin_s = max(self._begin_s, read_number(attributes, "begin", self._begin_s, where))
+        end_s = min(self._end_s, read_number(attributes, "end", self._end_s, where))
+        stretch_s = max(0.0, end_s - begin_s)
+        counts = []
+        if "number" in attributes:
+            counts.append(read_number(attributes, "number", 0.0, where))
+        counts += [
+            stretch_s * read_number(attributes, key, 0.0, where) / _HOUR_S + 2
+            for key in ("vehsPerHour", "perHour")
+            if key in attributes
+        ]
+        if "probability" in attributes:
+            read_number(attributes, "probability", 0.0, where)
+            counts.append(stretch_s / min(self._step_s, 1.0) + 2)
+        if "period" in attributes:
+            counts.append(self._by_period(attributes["period"].strip(), stretch_s, where))
+        fewest = min(counts, default=0.0)
+        if fault := too_many(fewest):
+            raise InputError([f"{where}: {fault}"])
+        return math.ceil(fewest)
+
+    def _by_period(self, text: str, stretch_s: float, where: str) -> float:
+        by_chance = text.startswith("exp(") and text.endswith(")")
+        value = number(text[4:-1]) if by_chance else seconds(text)
+        if value is None or value <= 0:
+            raise InputError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
+        if by_chance:
+            from scipy import stats  # noqa: PLC0415  slow to import, for this kind of flow only
+
+            mean = stretch_s * value
+            # One more for a vehicle that departs as the flow begins; scipy has no quantiles for extremely large means.
+            return mean if mean > MOST_VEHICLES else float(stats.poisson.isf(_NEVER_MORE, mean)) + 1
+        return stretch_s / value + 2

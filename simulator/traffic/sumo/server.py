@@ -1,4 +1,4 @@
-"""SUMO in a child process: requests to it, and the errors and warnings it writes."""
+"""SUMO in a child process: requests to it, combined into a few large ones, and the messages it writes."""
 
 import contextlib
 import json
@@ -9,12 +9,161 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.sumo.inputs import SumoInputs, saying, sumo_command, sumo_environment
+import numpy as np
+import numpy.typing as npt
+
+from simulator.files.errors import InputError
+from simulator.traffic.sumo.inputs import SumoInputs, saying, sumo_command, sumo_environment, traci_constants
+
+_EVERYWHERE_M = 1e9
+Point = tuple[float, float]
+_EVENTS = (
+    "VAR_LOADED_VEHICLES_IDS",
+    "VAR_DEPARTED_VEHICLES_IDS",
+    "VAR_TELEPORT_STARTING_VEHICLES_IDS",
+    "VAR_TELEPORT_ENDING_VEHICLES_IDS",
+    "VAR_ARRIVED_VEHICLES_IDS",
+    "VAR_COLLIDING_VEHICLES_NUMBER",
+    "VAR_EMERGENCYSTOPPING_VEHICLES_NUMBER",
+)
+"""SUMO's variables, in the order of the fields of `Events`."""
+
+
+class Events(NamedTuple):
+    """Events of a step: ids of the vehicles concerned, and numbers of collisions and emergency stops."""
+
+    loaded: Sequence[str]
+    departed: Sequence[str]
+    teleport_starts: Sequence[str]
+    teleport_ends: Sequence[str]
+    arrived: Sequence[str]
+    colliding: int
+    emergency_stops: int
+
+
+class PlannedVehicles(NamedTuple):
+    """Planned departure of a vehicle, and the first and last edge of its trip.
+
+    Attributes
+    ----------
+    delay_s
+        Delay of its departure; before departure, SUMO's time since the planned departure, below 0 if it is in the
+        future.
+    first_edge, last_edge
+        First and last edge; for a vehicle between zones, those of the zones, which are not edges of the network.
+    """
+
+    delay_s: float
+    first_edge: str
+    last_edge: str
+
+
+class ObservedVehicles(NamedTuple):
+    """Vehicles on the road at a moment.
+
+    Attributes
+    ----------
+    vehicles, edges
+        Ids of the vehicles and of their edges; within a junction, the edge's name begins with a colon.
+    xy
+        (vehicles, 2) float64, SUMO's coordinates of the vehicle's front, metres.
+    speed_mps
+        (vehicles,) float64.
+    """
+
+    vehicles: list[str]
+    edges: list[str]
+    xy: npt.NDArray[np.float64]
+    speed_mps: npt.NDArray[np.float64]
+
+
+class SumoClient:
+    """Requests to SUMO by the functions of its library; `SumoServer.asking` converts their exceptions to our errors.
+
+    Parameters
+    ----------
+    ask
+        Function from `SumoServer.asking`. It is valid for a few requests only, so each group needs a new `SumoClient`.
+    """
+
+    def __init__(self, ask: Callable[..., Any]) -> None:
+        self._ask = ask
+        self._numbers = traci_constants()
+
+    def edges(self) -> set[str]:
+        """Return the edges that have lanes, without edges within junctions and edges that only represent a zone."""
+        return {lane.rpartition("_")[0] for lane in self._ask("lane.getIDList") if not lane.startswith(":")}
+
+    def signals(self) -> int:
+        """Count the signals of the network."""
+        return len(self._ask("trafficlight.getIDList"))
+
+    def subscribe(self) -> Events:
+        """Make SUMO collect its events in every step, and return the events from reading its files."""
+        self._ask("simulation.subscribe", [getattr(self._numbers, name) for name in _EVENTS])
+        return self._events()
+
+    def step(self) -> Events:
+        """Advance SUMO by one step, and return its events."""
+        self._ask("simulationStep")
+        return self._events()
+
+    def _events(self) -> Events:
+        told = self._ask("simulation.getSubscriptionResults")
+        return Events(*(told[self._key(name)] for name in _EVENTS))
+
+    def _key(self, name: str) -> str:
+        """Return a variable's key in an answer, as text because JSON keys are text."""
+        return str(getattr(self._numbers, name))
+
+    def planned(self, vehicle: str) -> PlannedVehicles:
+        """Return the planned trip of a vehicle that was just loaded."""
+        return PlannedVehicles(float(self._ask("vehicle.getDepartDelay", vehicle)), *self.route_ends(vehicle))
+
+    def pending(self) -> Sequence[str]:
+        """Return the vehicles whose departure time has come but which SUMO could not insert yet."""
+        found: Sequence[str] = self._ask("simulation.getPendingVehicles")
+        return found
+
+    def route_ends(self, vehicle: str) -> tuple[str, str]:
+        """Return the first and the last edge of a vehicle's route."""
+        route = self._ask("vehicle.getRoute", vehicle)
+        return route[0], route[-1]
+
+    def edge_ends(self, edge: str) -> tuple[Point, Point]:
+        """Return the start and end points of an edge, on its rightmost lane, in SUMO's coordinates."""
+        length_m = self._ask("lane.getLength", f"{edge}_0")
+        begin, end = (self._ask("simulation.convert2D", edge, at_m) for at_m in (0.0, length_m))
+        return (begin[0], begin[1]), (end[0], end[1])
+
+    def vehicles(self) -> ObservedVehicles:
+        """Return all vehicles on the road, by one request for a circle around a junction that contains the network.
+
+        For 700 vehicles this takes 7 ms, while requesting the position of each vehicle separately takes 60 ms.
+        """
+        ask, numbers = self._ask, self._numbers
+        middle = ask("junction.getIDList")[0]
+        around = (middle, numbers.CMD_GET_VEHICLE_VARIABLE, _EVERYWHERE_M)
+        # SUMO answers a subscription at once; it is cancelled before the next step would answer it again.
+        ask("junction.subscribeContext", *around, [numbers.VAR_POSITION, numbers.VAR_SPEED, numbers.VAR_ROAD_ID])
+        found = ask("junction.getContextSubscriptionResults", middle)
+        ask("junction.unsubscribeContext", *around)
+        road, position, speed = map(self._key, ("VAR_ROAD_ID", "VAR_POSITION", "VAR_SPEED"))
+        rows = [(vehicle, values[road], *values[position][:2], values[speed]) for vehicle, values in found.items()]
+        # Vehicles parked beside the road are in no lane, so the circle does not contain them.
+        for vehicle in sorted(set(ask("vehicle.getIDList")) - found.keys()):
+            place = ask("vehicle.getPosition", vehicle)
+            rows.append((vehicle, ask("vehicle.getRoadID", vehicle), *place[:2], ask("vehicle.getSpeed", vehicle)))
+        xyv = np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 3)
+        # SUMO's value for an unknown speed is far below 0.
+        return ObservedVehicles(
+            [row[0] for row in rows], [row[1] for row in rows], xyv[:, :2], np.maximum(xyv[:, 2], 0.0)
+        )
+
 
 _LONGEST_READ = 1 << 20
 _WARNING = b"Warning:"
@@ -30,12 +179,12 @@ class Warned(NamedTuple):
     first: str
 
 
-class Said:
+class SumoLog:
     """File for SUMO's messages, readable even after it is closed, and a folder for `outputs`, which is deleted."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        self._path = Path(self._folder.name) / "said"
+        self._path = Path(self._folder.name) / "log"
         self.outputs = Path(self._folder.name) / "outputs"
         self.outputs.mkdir()
         self.file: IO[bytes] = self._path.open("wb")
@@ -106,8 +255,8 @@ class SumoServer:
     by itself when this process ends.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]", said: Said) -> None:
-        self._process, self._said = process, said
+    def __init__(self, process: "subprocess.Popen[bytes]", log: SumoLog) -> None:
+        self._process, self._log = process, log
         self._closed = self._late = False
         self._answered = True
         self._due_s = math.inf
@@ -119,13 +268,13 @@ class SumoServer:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO is not installed, or ends while loading, with its own message.
         """
-        command, said = [*sumo_command(), *inputs.arguments()], Said()
+        command, log = [*sumo_command(), *inputs.arguments()], SumoLog()
         # SUMO inserts the prefix after the folder of every output file named in its files, so all outputs go to our
         # temporary folder. In a folder that is too deep the path does not exist, and SUMO ends.
-        outputs = said.outputs.resolve()
+        outputs = log.outputs.resolve()
         prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
         command += ["--output-prefix", prefix]
         try:
@@ -133,14 +282,14 @@ class SumoServer:
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said.file,
+                stderr=log.file,
                 env=sumo_environment(),
                 start_new_session=True,  # Ctrl-C must only reach this process, which ends SUMO
             )
         except BaseException:
-            said.close()
+            log.close()
             raise
-        server = cls(process, said)
+        server = cls(process, log)
         threading.Thread(target=server._end_when_late, daemon=True).start()
         try:
             server._load()
@@ -157,8 +306,8 @@ class SumoServer:
         except ConnectionError:
             self._wait(_DYING_S)
             if self._late:
-                raise TrafficError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
-            raise TrafficError([f"SUMO does not start: {saying(self._said.read())}"]) from None
+                raise InputError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
+            raise InputError([f"SUMO does not start: {saying(self._log.read())}"]) from None
         finally:
             self._due_s = math.inf
         self._answered = True
@@ -179,20 +328,20 @@ class SumoServer:
 
         Raises
         ------
-        TrafficError
+        InputError
             If SUMO rejects a request, or has ended, with its own message.
         """
         if self._closed:
-            raise TrafficError([f"{what}: SUMO is closed"])
+            raise InputError([f"{what}: SUMO is closed"])
         self._answered = False
         self._due_s = time.monotonic() + _ANSWER_S
         try:
             yield self._ask
         except SumoError as error:
             self._answered = True
-            raise TrafficError([f"{what}: SUMO says: {error}"]) from None
+            raise InputError([f"{what}: SUMO says: {error}"]) from None
         except ConnectionError:
-            raise TrafficError([f"{what}: {self._exit_message()}"]) from None
+            raise InputError([f"{what}: {self._exit_message()}"]) from None
         finally:
             self._due_s = math.inf
         self._answered = True
@@ -223,7 +372,7 @@ class SumoServer:
 
     def warned(self) -> tuple[Warned, ...]:
         """Return SUMO's warnings so far."""
-        return self._said.warned()
+        return self._log.warned()
 
     def _exit_message(self) -> str:
         self._wait(_DYING_S)
@@ -231,7 +380,7 @@ class SumoServer:
             return f"SUMO has not answered for {_ANSWER_S:g} s"
         code = self._process.returncode
         how = "" if code is None else f", killed by signal {-code}" if code < 0 else f", with exit code {code}"
-        return f"SUMO ended the connection{how}: {saying(_errors_of(self._said.read()))}"
+        return f"SUMO ended the connection{how}: {saying(_errors_of(self._log.read()))}"
 
     def _wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -251,7 +400,7 @@ class SumoServer:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
-        self._said.close()
+        self._log.close()
 
 
 def _errors_of(words: str) -> str:

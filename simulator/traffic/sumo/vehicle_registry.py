@@ -1,20 +1,25 @@
-"""Vehicle registry: SUMO's vehicles in order of departure, and the state of each."""
+"""Registries of SUMO's vehicles in order of departure, with the state of each, and of the edges of their trips."""
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.sumo.insertions import UNKNOWN
-from simulator.traffic.vehicle_states import State
+from simulator.traffic.engine import State
 
 _NEARLY = 1e-9
+UNKNOWN = -1
+Ends = Callable[[str], tuple[tuple[float, float], tuple[float, float]]]
+"""Function from an edge to its start and end points, in SUMO's coordinates."""
 
 
-class Roster:
+_ROW = np.dtype([("state", np.uint8), ("first_edge", np.int32), ("last_edge", np.int32), ("scheduled_s", np.float64)])
+
+
+class VehicleRegistry:
     """Registry that numbers every vehicle at its scheduled departure, whether or not SUMO can insert it then.
 
     So numbers depend on SUMO's traffic only, not on the times of queries. Vehicles with equal departures are numbered
@@ -35,10 +40,7 @@ class Roster:
         self._due: list[tuple[float, int, str, int, int]] = []
         self._loaded = 0
         self.departed = 0
-        self._state = np.zeros(0, dtype=np.uint8)
-        self._first_edge = np.zeros(0, dtype=np.int32)
-        self._last_edge = np.zeros(0, dtype=np.int32)
-        self._scheduled_s = np.zeros(0, dtype=np.float64)
+        self._rows = np.zeros(0, dtype=_ROW)
         self._count = dict.fromkeys(State, 0)
         self.trip_time_s = 0.0
 
@@ -64,7 +66,7 @@ class Roster:
 
     def settle(self, row: int, first_edge: int, last_edge: int) -> None:
         """Record the first and last edges of a vehicle's trip."""
-        self._first_edge[row], self._last_edge[row] = first_edge, last_edge
+        self._rows["first_edge"][row], self._rows["last_edge"][row] = first_edge, last_edge
 
     def vanish(self, vehicle: str) -> None:
         """Mark a vehicle that has not arrived as absent: it may come back."""
@@ -81,7 +83,7 @@ class Roster:
         row = self._row.pop(vehicle, None)
         if row is not None:
             self._turn(row, State.ARRIVED)
-            self.trip_time_s += now_s - float(self._scheduled_s[row])
+            self.trip_time_s += now_s - float(self._rows["scheduled_s"][row])
 
     def reconcile_waiting(self, pending: Iterable[str]) -> None:
         """Correct the waiting vehicles: SUMO may discard a vehicle that it could not insert, or resume one."""
@@ -99,17 +101,17 @@ class Roster:
     @property
     def state(self) -> npt.NDArray[np.uint8]:
         """(departed,) uint8, a `State`; a view."""
-        return self._state[: self.departed]
+        return self._rows["state"][: self.departed]
 
     @property
     def first_edge(self) -> npt.NDArray[np.int32]:
         """(departed,) int32, number of a trip's first edge, -1 where unknown; a view."""
-        return self._first_edge[: self.departed]
+        return self._rows["first_edge"][: self.departed]
 
     @property
     def last_edge(self) -> npt.NDArray[np.int32]:
         """(departed,) int32, number of a trip's last edge, -1 where unknown; a view."""
-        return self._last_edge[: self.departed]
+        return self._rows["last_edge"][: self.departed]
 
     def count(self, state: State) -> int:
         """Return the number of vehicles in `state`."""
@@ -118,31 +120,73 @@ class Roster:
     @property
     def nbytes(self) -> int:
         """Bytes held by the arrays."""
-        return self._state.nbytes + self._first_edge.nbytes + self._last_edge.nbytes + self._scheduled_s.nbytes
+        return self._rows.nbytes
 
     def _turn(self, row: int, state: State) -> None:
-        self._count[State(self._state[row])] -= 1
-        self._state[row] = state
+        self._count[State(self._rows["state"][row])] -= 1
+        self._rows["state"][row] = state
         self._count[state] += 1
 
     def _add(self, vehicle: str, scheduled_s: float) -> int:
         row = self.departed
         if row == self._most:
             rule = f"its files were taken to hold at most {counted(self._most, 'vehicle')} until the end of the run"
-            raise TrafficError([f"SUMO drives more vehicles than expected: {rule}; it inserted {vehicle!r} beyond"])
-        if row == len(self._state):
-            self._grow()
+            raise InputError([f"SUMO drives more vehicles than expected: {rule}; it inserted {vehicle!r} beyond"])
+        if row == len(self._rows):
+            more = min(self._most, max(1024, 2 * row)) - row
+            self._rows = np.concatenate([self._rows, np.zeros(more, dtype=_ROW)])
         self._row[vehicle] = row
-        self._state[row] = State.WAITING
-        self._scheduled_s[row] = scheduled_s
+        self._rows[row] = State.WAITING, UNKNOWN, UNKNOWN, scheduled_s
         self._count[State.WAITING] += 1
         self.departed += 1
         return row
 
-    def _grow(self) -> None:
-        size = min(self._most, max(1024, 2 * len(self._state)))
-        more = size - len(self._state)
-        self._state = np.concatenate([self._state, np.zeros(more, dtype=np.uint8)])
-        self._first_edge = np.concatenate([self._first_edge, np.full(more, UNKNOWN, dtype=np.int32)])
-        self._last_edge = np.concatenate([self._last_edge, np.full(more, UNKNOWN, dtype=np.int32)])
-        self._scheduled_s = np.concatenate([self._scheduled_s, np.zeros(more, dtype=np.float64)])
+
+class Edges:
+    """Numbering of the edges that trips name, with their links and end points.
+
+    Parameters
+    ----------
+    driven
+        The network's edges, by SUMO's id.
+    link_of
+        The city's link of each edge that is part of the city.
+    """
+
+    def __init__(self, driven: Collection[str], link_of: Mapping[str, int]) -> None:
+        self._driven, self._link_of = driven, link_of
+        self._number: dict[str, int] = {}
+        self._ends: list[tuple[float, float, float, float]] = []
+        self._links: list[int] = []
+
+    def number(self, edge: str, ends: Ends) -> int:
+        """Return the edge's number, -1 if the network has no such edge; `ends` is called the first time."""
+        known = self._number.get(edge)
+        if known is None:
+            if edge not in self._driven:
+                return UNKNOWN
+            (x0, y0), (x1, y1) = ends(edge)
+            known = self._number[edge] = len(self._ends)
+            self._ends.append((x0, y0, x1, y1))
+            self._links.append(self.link(edge))
+        return known
+
+    def link(self, edge: str) -> int:
+        """Return the city's link of an edge; -1 if it is not part of the city, or is within a junction."""
+        return self._link_of.get(edge, -1)
+
+    def starts(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """Return the links and start points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
+        return self._take(numbers, slice(0, 2))
+
+    def finishes(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """Return the links and end points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
+        return self._take(numbers, slice(2, 4))
+
+    def _take(
+        self, numbers: npt.NDArray[np.int32], which: slice
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        # Number -1 selects the last row, which holds NaN.
+        ends = np.array([*self._ends, (np.nan,) * 4], dtype=np.float64)
+        links = np.array([*self._links, -1], dtype=np.int32)
+        return links[numbers], ends[numbers, which]

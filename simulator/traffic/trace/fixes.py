@@ -1,24 +1,83 @@
-"""Fixes (recorded positions) of one source in their original order, and the tracks of the vehicles between them."""
+"""Fixes (recorded positions) of one source, converted from a table whose columns are given or recognised by name."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyproj
+from pyproj.exceptions import CRSError
 
-from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, RULE, Times
+from simulator.files.errors import InputError
+from simulator.files.tables import numbers_in
+from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 SHOWN = 20
 
 FloatArray = npt.NDArray[np.float64]
-Chosen = npt.NDArray[np.bool_]
+BoolArray = npt.NDArray[np.bool_]
+
+METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
+"""Metres per second per unit of a speed column, by our name of the column."""
+
+_KNOWN: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "vehicle": (
+        (
+            "vehicle", "vehicleid", "vehid", "veh", "taxi", "taxiid", "cab", "cabid", "car", "carid", "bus", "busid",
+            "medallion", "device", "deviceid", "driver", "driverid", "trajectory", "trajectoryid", "trajid",
+        ),
+        ("trip", "tripid", "object", "objectid", "user", "userid", "uid", "oid"),
+        ("id", "name"),
+    ),
+    "time": (
+        (
+            "time", "timestamp", "datetime", "dateandtime", "gpstime", "unixtime", "unixtimestamp", "utc",
+            "timesteptime", "times", "timesec", "seconds",
+        ),
+        ("t", "ts", "epoch", "date"),
+    ),
+    "lon": (("lon", "lng", "long", "longitude"), ("x", "vehiclex")),
+    "lat": (("lat", "latitude"), ("y", "vehicley")),
+    "x": (("x", "vehiclex", "easting"),),
+    "y": (("y", "vehicley", "northing"),),
+    "speed_mps": (("speedmps", "speedms", "vehiclespeed"),),
+    "speed_kph": (("speedkph", "speedkmh"),),
+    "speed_mph": (("speedmph",),),
+}  # fmt: skip
+"""Map from our name of a column to its common names, as `plain_name` writes them, the most reliable first."""
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """Options for reading trace files.
+
+    Attributes
+    ----------
+    columns
+        Map from our name of a column to the file's, for the columns given by the user.
+    crs
+        Coordinate system of columns x and y, in metres; None if places are longitudes and latitudes.
+    time_unit_s
+        Seconds per unit of numeric times; None to derive it from their size.
+    one_vehicle_a_file
+        Whether a file is of one vehicle, named after the file.
+    time_format
+        Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
+    """
+
+    columns: Mapping[str, str]
+    crs: pyproj.CRS | None = None
+    time_unit_s: float | None = None
+    one_vehicle_a_file: bool = False
+    time_format: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Fixes:
-    """Fixes of one file, or of a table given from Python.
+    """Fixes of one file, or of a table given from Python, in their original order; every value is valid.
 
     Attributes
     ----------
@@ -35,9 +94,9 @@ class Fixes:
     speed_mps
         (n,) float64, NaN where no speed was recorded.
     place
-        (n,) int64: line or row number of each fix.
+        (n,) int64: number of each fix's line, row or path in the source.
     place_word
-        "line", "row" or "point".
+        "line", "row" or "path".
     ascending
         Whether the format guarantees ascending times.
     notes
@@ -57,138 +116,204 @@ class Fixes:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def from_lists(
+    def from_frame(
         cls,
-        source: str,
-        vehicle: Sequence[str],
-        times: Times,
-        lon: Sequence[float] | FloatArray,
-        lat: Sequence[float] | FloatArray,
+        frame: pd.DataFrame,
+        options: TraceOptions,
         *,
-        place: Sequence[int],
+        source: str,
         place_word: str,
-        speed_mps: Sequence[float] | FloatArray | None = None,
-        ascending: bool = True,
+        vehicle: str = "",
+        ascending: bool = False,
         notes: tuple[str, ...] = (),
     ) -> "Fixes":
-        """Build fixes from lists, with vehicles by name."""
-        codes, names = pd.factorize(np.asarray(vehicle, dtype=object))
-        return cls(
+        """Convert a table with one fix per row.
+
+        Parameters
+        ----------
+        frame
+            Table of fixes; its index numbers the lines or rows of the source.
+        options
+            Options for reading the table.
+        source
+            The file's name.
+        place_word
+            What the index numbers: "line", "row" or "path".
+        vehicle
+            Name of the vehicle, if the table is of one vehicle.
+        ascending
+            Whether the format guarantees ascending times.
+        notes
+            Notes on what was left out before.
+
+        Raises
+        ------
+        InputError
+            If columns are missing or not recognised, or any value in them is invalid, with every broken rule.
+        """
+        by_role, unused = _find_columns(frame.columns, options, source)
+        if frame.empty:
+            raise InputError([f"{source}: it holds no rows"])
+        codes, names = np.zeros(len(frame), dtype=np.int32), [vehicle]
+        if not options.one_vehicle_a_file:
+            codes, names = _vehicles_of(frame[by_role["vehicle"]])
+        axes = [frame[by_role[role]] for role in (("lon", "lat") if options.crs is None else ("x", "y"))]
+        lon, lat = map(numbers_of, axes)
+        if options.crs is not None:
+            lon, lat = transformed(lon, lat, options.crs, "EPSG:4326").T
+        speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
+        stamps = frame[by_role["time"]]
+        fixes = cls(
             source,
-            codes.astype(np.int32),
-            [str(name) for name in names],
-            times,
-            np.asarray(lon, dtype=np.float64),
-            np.asarray(lat, dtype=np.float64),
-            np.full(len(codes), np.nan) if speed_mps is None else np.asarray(speed_mps, dtype=np.float64),
-            np.asarray(place, dtype=np.int64),
+            codes,
+            names,
+            Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format),
+            lon,
+            lat,
+            numbers_of(frame[by_role[speed]]) * METRES_PER_SECOND[speed] if speed else np.full(len(frame), np.nan),
+            frame.index.to_numpy(dtype=np.int64),
             place_word,
             ascending,
-            notes,
+            (*notes, *unused),
         )
+        if faults := list(fixes._faults(stamps, axes)):
+            raise InputError(faults)
+        return fixes
 
     def __len__(self) -> int:
         return len(self.vehicle)
 
-    def faults(self, received: Mapping[str, "pd.Series[Any]"] | None = None) -> Iterator[str]:
-        """Yield the faults of individual fixes: source, lines or rows, rule, first value received.
-
-        Parameters
-        ----------
-        received
-            Original columns, by "time", "lon" and "lat", to quote invalid times and numbers.
-        """
-        yield from self._fault(self.vehicle < 0, "vehicle must be named", None)
-        yield from self._unread(~np.isfinite(self.times.seconds), f"time must be {RULE}", ("time",), received)
-        yield from self._unread(self.times.without_zone, MIXED_ZONES, ("time",), received)
-        far = np.abs(self.times.seconds) >= LATEST_S
-        yield from self._fault(far, "time must be within the years to 9999, in seconds since 1970", self.times.seconds)
-        lost = ~(np.isfinite(self.lon) & np.isfinite(self.lat))
-        yield from self._unread(lost, "lon and lat must be numbers", ("lon", "lat"), received)
-        high = np.abs(self.lat) > 90
-        swapped = high & (np.abs(self.lat) <= 180) & (np.abs(self.lon) <= 90)
-        hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
-        yield from self._fault(high, f"lat must be -90 … 90 degrees{hint}", self.lat)
-        yield from self._fault(np.abs(self.lon) > 180, "lon must be -180 … 180 degrees", self.lon)
-        with np.errstate(invalid="ignore"):
-            yield from self._fault(self.speed_mps < 0, "speed must not be below 0", self.speed_mps)
-
-    def where(self, chosen: Chosen) -> str:
+    def where(self, chosen: BoolArray) -> str:
         """Return the source and the lines or rows of some fixes, at most the first 20."""
         places = self.place[chosen]
         shown = ", ".join(map(str, places[:SHOWN].tolist()))
         many = f" … ({len(places):,} in all)" if len(places) > SHOWN else ""
         return f"{self.source}: {self.place_word}{'s' if len(places) > 1 else ''} {shown}{many}"
 
-    def _unread(
-        self, wrong: Chosen, rule: str, names: Sequence[str], received: Mapping[str, "pd.Series[Any]"] | None
-    ) -> Iterator[str]:
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            came = {} if received is None else {name: received[name].iloc[row] for name in names}
-            values = ["nothing" if pd.isna(value) else repr(str(value)[:60]) for value in came.values()]
-            yield f"{self.where(wrong)}: {rule}{', got ' + ' and '.join(values) if values else ''}"
+    def _faults(self, stamps: "pd.Series[Any]", axes: "Sequence[pd.Series[Any]]") -> Iterator[str]:
+        """Yield the faults of individual fixes: source, lines or rows, rule, and first value in the given columns."""
+        high = np.abs(self.lat) > 90
+        swapped = high & (np.abs(self.lat) <= 180) & (np.abs(self.lon) <= 90)
+        hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
+        with np.errstate(invalid="ignore"):
+            backwards = self.speed_mps < 0
+        seconds = self.times.seconds
+        for wrong, rule, columns in (
+            (self.vehicle < 0, "vehicle must be named", ()),
+            (~np.isfinite(seconds), f"time must be {TIME_RULE}", (stamps,)),
+            (self.times.without_zone, MIXED_ZONES, (stamps,)),
+            (np.abs(seconds) >= LATEST_S, "time must be within the years to 9999, in seconds since 1970", (seconds,)),
+            (~(np.isfinite(self.lon) & np.isfinite(self.lat)), "lon and lat must be numbers", axes),
+            (high, f"lat must be -90 … 90 degrees{hint}", (self.lat,)),
+            (np.abs(self.lon) > 180, "lon must be -180 … 180 degrees", (self.lon,)),
+            (backwards, "speed must not be below 0", (self.speed_mps,)),
+        ):
+            if wrong.any():
+                received = [_quoted(column[wrong]) for column in columns]
+                yield f"{self.where(wrong)}: {rule}{', got ' + ' and '.join(received) if received else ''}"
 
-    def _fault(self, wrong: Chosen, rule: str, values: FloatArray | None) -> Iterator[str]:
-        if wrong.any():
-            got = "" if values is None else f", got {values[wrong][0]:.12g}"
-            yield f"{self.where(wrong)}: {rule}{got}"
 
+def system_of(crs: object | None) -> pyproj.CRS | None:
+    """Return the coordinate system named by `crs`; None if `crs` is None.
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Tracks:
-    """Tracks of vehicles: one leg between consecutive waypoints. A waypoint is a fix, or the end of a link on a path.
-
-    Attributes
-    ----------
-    first
-        (vehicles + 1,) int64: vehicle v owns the waypoints first[v]:first[v + 1].
-    time_s
-        (waypoints,) float64, seconds of the run, ascending within a vehicle.
-    xy
-        (waypoints, 2) float64, metres.
-    known
-        (waypoints,) bool: whether the leg from here is known; false if the next fix is too late, and at the last one.
-    recorded_mps
-        (waypoints,) float32: recorded speed, NaN where no speed was recorded.
-    going_mps
-        (waypoints,) float32: distance divided by time of the leg from here, 0 where the leg is not known.
-    link
-        (waypoints,) int32: link of the leg, -1 for a straight line; None if the tracks are not matched.
-    leaves_at, comes_to
-        (waypoints,) float64: fractions of that link at which the leg begins and ends; None if `link` is None.
+    Raises
+    ------
+    InputError
+        If it names no coordinate system.
     """
+    try:
+        return None if crs is None else pyproj.CRS.from_user_input(crs)
+    except CRSError as error:
+        raise InputError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
 
-    first: npt.NDArray[np.int64]
-    time_s: FloatArray
-    xy: FloatArray
-    known: npt.NDArray[np.bool_]
-    recorded_mps: npt.NDArray[np.float32]
-    going_mps: npt.NDArray[np.float32]
-    link: npt.NDArray[np.int32] | None = None
-    leaves_at: FloatArray | None = None
-    comes_to: FloatArray | None = None
 
-    @classmethod
-    def straight(
-        cls, first: npt.NDArray[np.int64], time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
-    ) -> "Tracks":
-        """Join consecutive fixes by straight lines if they are at most `gap_s` apart in time."""
-        follows = np.ones(len(time_s), dtype=bool)
-        follows[first[1:] - 1] = False
-        lasts_s = np.append(np.diff(time_s), np.inf)
-        known = follows & (lasts_s <= gap_s)
-        metres = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
-        going = np.zeros(len(time_s))
-        going[known] = metres[known] / lasts_s[known]
-        return cls(first, time_s, xy, known, speed_mps.astype(np.float32), going.astype(np.float32))
+def numbers_of(column: "pd.Series[Any]") -> FloatArray:
+    """Return a column as numbers, NaN where there is no finite number."""
+    if column.dtype.kind not in "iuf":
+        column = numbers_in(column)
+    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
-    @property
-    def vehicles(self) -> int:
-        """Number of vehicles."""
-        return len(self.first) - 1
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return sum(held.nbytes for field in fields(self) if (held := getattr(self, field.name)) is not None)
+def plain_name(name: object) -> str:
+    """Return the name of a column in lower case, letters and digits only."""
+    return re.sub(r"[^a-z0-9]", "", str(name).lower())
+
+
+def _quoted(values: "pd.Series[Any] | FloatArray") -> str:
+    """Quote the first of some values as it is in the table, or a number computed from it."""
+    if isinstance(values, np.ndarray):
+        return f"{values[0]:.12g}"
+    first = values.iloc[0]
+    return "nothing" if pd.isna(first) else repr(str(first)[:60])
+
+
+def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) -> tuple[dict[str, str], list[str]]:
+    """Select columns as given by the user, and by their names otherwise; return them by role, and notes.
+
+    Raises
+    ------
+    InputError
+        With one message per column that does not exist or is not recognised.
+    """
+    seen = [str(name) for name in columns]
+    faults = [
+        f"{source}: no column {column!r} for {role}; its columns are {_listed(seen)}"
+        for role, column in options.columns.items()
+        if column not in seen
+    ]
+    places = ("x", "y") if options.crs is not None else ("lon", "lat")
+    wanted = (*(() if options.one_vehicle_a_file else ("vehicle",)), "time", *places)
+    found = {role: column for role, column in options.columns.items() if role in _KNOWN}
+    for role in (*wanted, *METRES_PER_SECOND):
+        if role in found or (role in METRES_PER_SECOND and not found.keys().isdisjoint(METRES_PER_SECOND)):
+            continue
+        free = [name for name in seen if name not in found.values()]
+        named = ([name for name in free if plain_name(name) in names] for names in _KNOWN[role])
+        candidates = next(filter(None, named), [])
+        if len(candidates) == 1:
+            found[role] = candidates[0]
+        elif role in wanted:
+            many = f"columns {_listed(candidates)} may each be it" if candidates else "no column is known to be it"
+            rule = f"{many}; its columns are {_listed(seen)}; say which one in traffic.columns{_hint(role, seen)}"
+            faults.append(f"{source}: {role}: {rule}")
+    if faults:
+        raise InputError(faults)
+    unit = [name for name in seen if plain_name(name) in {"speed", "velocity"} and name not in found.values()]
+    if not unit or not found.keys().isdisjoint(METRES_PER_SECOND):
+        return found, []
+    rule = "states no unit of speed and is left out: name it as speed_mps, speed_kph or speed_mph"
+    return found, [f"{source}: column {unit[0]!r} {rule}"]
+
+
+def _hint(role: str, seen: Sequence[str]) -> str:
+    if len(seen) == 1:
+        return '; is it separated by something else than ",", ";", tab or "|"?'
+    if role in {"lon", "lat"} and {"x", "y"} <= set(map(plain_name, seen)):
+        return "; for places in metres give traffic.crs"
+    return "; or is there one file a vehicle: one_vehicle_a_file = true?" if role == "vehicle" else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:60]) for name in names[:20])
+    return shown + (f" … ({len(names)} in all)" if len(names) > 20 else "")
+
+
+def _vehicles_of(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int32], list[str]]:
+    """Return a column's vehicles as indices of their names, -1 if empty, and the names; a float 7.0 is vehicle 7."""
+    codes, found = pd.factorize(column, use_na_sentinel=True)
+    names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]
+    blank = np.array([not name for name in [*names, "-"]], dtype=bool)
+    return np.where(blank[codes], -1, codes).astype(np.int32), names
+
+
+def transformed(x: FloatArray, y: FloatArray, source: object, target: object) -> FloatArray:
+    """Transform coordinates, (n,) each, east before north, between two systems; (n, 2), NaN outside the target's area.
+
+    `source` and `target` are anything from which a :class:`pyproj.CRS` can be made.
+    """
+    transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
+    # One place is sent twice: pyproj treats an array of one number as a scalar, which numpy has deprecated.
+    xy = np.column_stack(transformer.transform(np.append(x, x[:1]), np.append(y, y[:1])))[: len(x)]
+    xy[~np.isfinite(xy).all(axis=1)] = np.nan
+    return xy

@@ -1,8 +1,10 @@
-"""Readers of traces in GPX, Parquet, GeoParquet, deck.gl's trips and kepler.gl's trip layer."""
+"""Readers of traces: delimited text, T-Drive, cabspotting, Parquet, GPX, SUMO's floating-car data and timed paths."""
 
+import csv
 import json
-from collections.abc import Iterator, Sequence
-from datetime import UTC
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,77 +13,155 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from simulator.files.compressed_io import JSON_TIMES, opened
+from simulator.files.compressed_io import JSON_TIMES, opened, unpacked_name
+from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
-from simulator.files.text_table import check_parquet
-from simulator.files.xml_elements import elements_of
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.sumo_fcd import fixes_of_sumo, is_sumo
-from simulator.traffic.trace.tables import TraceOptions, check, fixes_of
-from simulator.traffic.trace.text import stem
+from simulator.files.messages import counted
+from simulator.files.tables import Table, check_parquet
+from simulator.files.xml_elements import Element, elements_of, root_of
+from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, plain_name
 from simulator.traffic.trace.times import Times
 
+SEPARATORS = (",", ";", "\t", "|")
 
-def read_gpx(file: Path, reading: TraceOptions) -> list[Fixes]:  # noqa: ARG001 - a GPX file says all of it itself
-    """Read the tracks of a GPX file, one vehicle per track, named after the file, and numbered if there are several.
+T_DRIVE = ("vehicle", "time", "lon", "lat")
+CABSPOTTING = ("lat", "lon", "occupied", "time")
 
-    Routes and waypoints do not have a time for every point, and are left out.
+WITHOUT_GEO = "x and y look like metres: let SUMO write --fcd-output.geo, or give the system they are in as traffic.crs"
+
+_BY_NAME: Mapping[str, str] = {
+    ".parquet": "parquet",
+    ".geoparquet": "parquet",
+    ".pq": "parquet",
+    ".gpx": "gpx",
+    ".json": "json",
+    ".geojson": "json",
+}
+
+
+def format_of(file: Path) -> str:
+    """Return a file's format, recognised by its name, and if that is not sufficient, by its beginning.
 
     Raises
     ------
-    TrafficError
-        If the file is not GPX, or a point of a track has no time.
+    InputError
+        If the format is not recognised.
     """
-    gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces")
-    elements = elements_of(file)
-    lines = [element.line for element in elements if element.local_name == "trkpt" and not element.ends]
+    name = unpacked_name(file).lower()
+    by_name = next((kind for ends, kind in _BY_NAME.items() if name.endswith(ends)), None)
+    if by_name is not None:
+        return by_name
+    first = _first_line(file)
+    line = first.lstrip()
+    if name.endswith(".xml") or line.startswith("<"):
+        # SUMO's reader reports the fault of any other XML file.
+        return "gpx" if root_of(file) == "gpx" else "sumo"
+    if line.startswith(("[", "{")):
+        return "json"
+    words, values = line.split(), line.split(",")
+    if len(words) == 4 and all(map(_is_number, words)) and words[2] in {"0", "1"}:
+        return "cabspotting"
+    if len(values) == 4 and _is_number(values[2]) and _is_number(values[3]) and _is_time(values[1]):
+        return "tdrive"
+    if name.endswith((".csv", ".tsv", ".txt")):
+        return "csv"
+    rule = f"its format cannot be recognised by its name or by {first[:60]!r}: state it in traffic.format"
+    raise InputError([f"{file}: {rule}"])
+
+
+def _first_line(file: Path, *, most_nbytes: int = 1 << 16) -> str:
+    """Return the first line of a text file that is not blank, at most 64 KiB.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or has no such line.
+    """
     with opened(file) as stream:
-        content = stream.read()
+        text = stream.read(most_nbytes).decode("utf-8-sig", errors="replace")
+    line = next((line for line in text.splitlines() if line.strip()), None)
+    if line is None:
+        raise InputError([f"{file}: it is empty"])
+    return line
+
+
+def _is_number(text: str) -> bool:
     try:
-        tracks = gpxpy.parse(content).tracks
-    except (gpxpy.gpx.GPXException, ValueError, TypeError, AttributeError, LookupError) as error:
-        raise TrafficError([f"{file}: cannot be read as GPX: {error}"]) from None
-    points = [(number, point) for number, track in enumerate(tracks, 1) for s in track.segments for point in s.points]
-    if not points:
-        raise TrafficError([f"{file}: it holds no point of a track"])
-    if len(lines) != len(points):
-        lines = list(range(1, len(points) + 1))
-    zoned = np.array([point.time is not None and point.time.tzinfo is not None for _, point in points])
-    several = len({number for number, _ in points}) > 1
-    fixes = Fixes.from_lists(
-        str(file),
-        [f"{stem(file)}/{number}" if several else stem(file) for number, _ in points],
-        Times(
-            np.array([_seconds(point.time) for _, point in points]),
-            calendar=True,
-            naive=not zoned.any(),
-            zoned=zoned,
-        ),
-        [point.longitude for _, point in points],
-        [point.latitude for _, point in points],
-        speed_mps=[np.nan if point.speed is None else point.speed for _, point in points],
-        place=lines,
-        place_word="line",
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _is_time(text: str) -> bool:
+    return bool(np.isfinite(Times.from_column(pd.Series([text])).seconds[0]))
+
+
+def _stem(file: Path) -> str:
+    """Return a file's name without ``.gz`` and its suffix: the vehicle's name, if each file is one vehicle."""
+    return Path(unpacked_name(file)).stem
+
+
+def read_csv(file: Path, options: TraceOptions) -> Fixes:
+    """Read a table with a header, separated by comma, semicolon, tab or bar.
+
+    SUMO's floating-car data and taxi trips (pick-up and drop-off in one row) are recognised by their columns.
+    """
+    header = _first_line(file)
+    separator = max(SEPARATORS, key=header.count)
+    names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise InputError([f"{file}: line 1: columns must differ in name, and {twice[0]!r} is there twice"])
+    text = [name.strip().strip('"') for name in header.split(separator)]
+    text = [name for name in text if _may_name_a_vehicle(name)]
+    table = Table.from_file(file, separator=separator, text=text, keep_blank=True)
+    # The header is the first line that is not blank; a quoted field that spans several lines counts as one line.
+    frame = table.frame.set_axis(table.number + 1).dropna(how="all")
+    if not options.columns and _holds_taxi_trips(frame):
+        return _fixes_of_taxi_trips(frame, options, source=str(file))
+    return _fixes_of_table(frame, options, file, place_word="line")
+
+
+def read_tdrive(file: Path, options: TraceOptions) -> Fixes:
+    """Read the T-Drive format: vehicle, time, longitude, latitude, separated by commas, without a header."""
+    own = replace(options, columns={name: name for name in T_DRIVE}, crs=None, one_vehicle_a_file=False)
+    return _fixes_without_header(file, own, ",", T_DRIVE, text=["vehicle"])
+
+
+def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
+    """Read the cabspotting format: latitude, longitude, occupied, seconds since 1970, one file per cab.
+
+    A cab is named after its file, without the prefix ``new_``.
+    """
+    columns = {"time": "time", "lon": "lon", "lat": "lat"}
+    own = TraceOptions(columns, time_unit_s=options.time_unit_s, one_vehicle_a_file=True)
+    return _fixes_without_header(file, own, " ", CABSPOTTING)
+
+
+def _fixes_without_header(
+    file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, text: Sequence[str] = ()
+) -> Fixes:
+    table = Table.from_file(file, separator=separator, header=names, text=text, keep_blank=True)
+    frame = table.frame.set_axis(table.number).dropna(how="all")
+    return Fixes.from_frame(
+        frame, options, source=str(file), vehicle=_stem(file).removeprefix("new_"), place_word="line"
     )
-    check(fixes)
-    return [fixes]
 
 
-def _seconds(time: Any) -> float:
-    """Return seconds since 1970, UTC if the time names no zone; NaN if there is no time."""
-    if time is None:
-        return float("nan")
-    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-    return float(aware.timestamp())
+def _may_name_a_vehicle(column: str) -> bool:
+    """Return whether a column is read as text, so that the name 007 stays 007."""
+    name = column.lower()
+    return name not in {"x", "y", "t", "ts", "epoch", "velocity"} and not any(
+        word in name for word in ("time", "date", "utc", "lon", "lng", "lat", "speed", "_x", "_y")
+    )
 
 
-def read_parquet(file: Path, reading: TraceOptions) -> list[Fixes]:
+def read_parquet(file: Path, options: TraceOptions) -> Fixes:
     """Read a table, SUMO's floating-car data, or points (GeoParquet), which are converted to longitude and latitude.
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file is not Parquet, or its columns are invalid.
     """
     try:
@@ -89,18 +169,15 @@ def read_parquet(file: Path, reading: TraceOptions) -> list[Fixes]:
         check_parquet(stored, file)
         frame = _points(file) if b"geo" in (stored.schema_arrow.metadata or {}) else pd.read_parquet(file)
     except FileNotFoundError:
-        raise TrafficError([f"{file}: no such file"]) from None
-    except TrafficError:
+        raise InputError([f"{file}: no such file"]) from None
+    except InputError:
         raise
     except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
-        raise TrafficError([f"{file}: cannot be read as Parquet: {why}"]) from None
+        raise InputError([f"{file}: cannot be read as Parquet: {why}"]) from None
     if frame.index.names != [None]:
         frame = frame.reset_index()
-    place = np.arange(1, len(frame) + 1, dtype=np.int64)
-    if is_sumo(list(frame.columns)) and not reading.columns:
-        return [fixes_of_sumo(frame, reading, source=str(file), place=place, place_word="row")]
-    return [fixes_of(frame, reading, source=str(file), vehicle=stem(file), place=place, place_word="row")]
+    return _fixes_of_table(frame.set_axis(range(1, len(frame) + 1)), options, file, place_word="row")
 
 
 def _points(file: Path) -> pd.DataFrame:
@@ -111,21 +188,205 @@ def _points(file: Path) -> pd.DataFrame:
     if frame.crs is None or not (points.geom_type == "Point").all():
         raise ValueError("its geometry must be points in a known coordinate system")
     degrees = points.to_crs("EPSG:4326")
-    plain = pd.DataFrame(frame.drop(columns=points.name))
-    return plain.drop(columns=["lon", "lat"], errors="ignore").assign(
-        lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy()
+    return pd.DataFrame(frame.drop(columns=points.name)).assign(lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy())
+
+
+def _fixes_of_table(frame: pd.DataFrame, options: TraceOptions, file: Path, *, place_word: str) -> Fixes:
+    """Convert a table whose index numbers its lines or rows: SUMO's floating-car data, or any other."""
+    names = set(frame.columns)
+    sumo = {"timestep_time", "vehicle_id"} <= names or (
+        {"time", "id", "x", "y", "speed"} <= names and not names.isdisjoint({"lane", "edge"})
     )
+    if sumo and not options.columns:
+        return _fixes_of_sumo(frame, options, source=str(file), place_word=place_word)
+    return Fixes.from_frame(frame, options, source=str(file), vehicle=_stem(file), place_word=place_word)
 
 
-TimedPath = tuple[str, Sequence[Any], Sequence[Any]]
-"""Name of a vehicle, its places [lon, lat …] and its times."""
+_ENDS = ("pickup", "dropoff")
+
+
+def _holds_taxi_trips(frame: pd.DataFrame) -> bool:
+    """Return whether the columns are those of pick-ups and drop-offs, as in New York's taxi trips."""
+    return {f"{end}{axis}" for end in _ENDS for axis in ("longitude", "latitude")} <= set(map(plain_name, frame))
+
+
+def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: str) -> Fixes:
+    """Convert pick-ups and drop-offs to fixes; the vehicle is the medallion, else the trip's id, else the line.
+
+    Raises
+    ------
+    InputError
+        If columns or values are invalid.
+    """
+    by_plain = {plain_name(name): name for name in frame.columns}
+
+    def named(*names: str) -> str | None:
+        return next((by_plain[name] for name in names if name in by_plain), None)
+
+    moments = [named(f"{end}datetime", f"tpep{end}datetime", f"lpep{end}datetime") for end in _ENDS]
+    if frame.empty or None in moments:
+        why = "it holds no rows" if frame.empty else "pickup_datetime and dropoff_datetime must be columns"
+        raise InputError([f"{source}: {why}"])
+    taxi = named("medallion", "taxiid", "vehicleid")
+    trip = taxi or named("id", "tripid")
+    vehicle = frame.index.map("line {}".format) if trip is None else frame[trip]
+    ends = [
+        pd.DataFrame(
+            {
+                "vehicle": vehicle,
+                "time": frame[moment],
+                "lon": frame[by_plain[f"{end}longitude"]],
+                "lat": frame[by_plain[f"{end}latitude"]],
+            },
+            index=frame.index,
+        )
+        for end, moment in zip(_ENDS, moments, strict=True)
+    ]
+    # Both ends of a trip are adjacent, so that the order of a taxi's times is checked as in the file.
+    both = pd.concat(ends).sort_index(kind="stable")
+    own = TraceOptions(
+        {name: name for name in both.columns}, time_unit_s=options.time_unit_s, time_format=options.time_format
+    )
+    notes = () if taxi else (f"{source}: no column names the taxi, so every trip is a vehicle of its own",)
+    return Fixes.from_frame(both, own, source=source, place_word="line", notes=notes)
+
+
+def _fixes_of_sumo(
+    frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str, notes: tuple[str, ...] = ()
+) -> Fixes:
+    """Convert SUMO's table to fixes; x and y are longitude and latitude unless a system in metres is given.
+
+    A timestep without vehicles is a row without a vehicle; such rows, and rows of persons, are left out.
+
+    Raises
+    ------
+    InputError
+        If columns or values are invalid.
+    """
+    named = "vehicle_" if "vehicle_id" in frame.columns else ""
+    columns = {role: f"{named}{column}" for role, column in (("vehicle", "id"), ("x", "x"), ("y", "y"))}
+    if f"{named}speed" in frame.columns:
+        columns["speed_mps"] = f"{named}speed"
+    columns["time"] = "timestep_time" if "timestep_time" in frame.columns else "time"
+    faults = [f"{source}: no column {name!r}" for name in columns.values() if name not in frame.columns]
+    if faults:
+        raise InputError(faults)
+    x, y = (numbers_of(frame[columns[role]]) for role in "xy")
+    empty = frame[columns["vehicle"]].isna().to_numpy() & np.isnan(x) & np.isnan(y)
+    if empty.all():
+        raise InputError([f"{source}: it holds no vehicle"])
+    if options.crs is None:
+        if (np.abs(x[~empty]) > 180).any() and (np.abs(y[~empty]) > 90).any():
+            raise InputError([f"{source}: {WITHOUT_GEO}"])
+        columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
+    own = TraceOptions(columns, crs=options.crs, time_unit_s=options.time_unit_s or 1.0)
+    there = frame[~empty]
+    return Fixes.from_frame(there, own, source=source, place_word=place_word, ascending=True, notes=notes)
+
+
+_SUMO_COLUMNS = ("vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehicle_speed")
+
+
+def read_sumo_fcd(file: Path, options: TraceOptions) -> Fixes:
+    """Read SUMO's XML, one element after another; x and y are degrees unless a system in metres is given.
+
+    Persons and containers are left out.
+
+    Raises
+    ------
+    InputError
+        If the file is not such a document, or its times go back.
+    """
+    unit_s = options.time_unit_s or 1.0
+    rows: list[tuple[str, float, float, float, float]] = []
+    lines: list[int] = []
+    time, others, root = math.nan, 0, ""
+    for element in elements_of(file):
+        if element.ends:
+            continue
+        name = element.local_name
+        if not root and name != "fcd-export":
+            raise _sumo_fault(file, element, f"the outermost element must be fcd-export, got {name}")
+        root = "fcd-export"
+        if name == "vehicle":
+            rows.append(_sumo_row(file, element, time))
+            lines.append(element.line)
+        elif name == "timestep":
+            before, time = time, _sumo_number(file, element, "time")
+            if time < before:
+                rule = f"time must not go back, got {time * unit_s:g} s after {before * unit_s:g} s"
+                raise _sumo_fault(file, element, f"timestep: {rule}")
+        elif name in {"person", "container"}:
+            others += 1
+    frame = pd.DataFrame(rows, columns=_SUMO_COLUMNS, index=lines)
+    notes = (f"{file}: left out {counted(others, 'place')} of persons and containers",) if others else ()
+    return _fixes_of_sumo(frame, options, source=str(file), place_word="line", notes=notes)
+
+
+def _sumo_row(file: Path, element: Element, time: float) -> tuple[str, float, float, float, float]:
+    attributes = element.attributes or {}
+    if math.isnan(time):
+        raise _sumo_fault(file, element, "vehicle must be within a timestep")
+    if "id" not in attributes:
+        raise _sumo_fault(file, element, "vehicle must have an id")
+    x, y = _sumo_number(file, element, "x"), _sumo_number(file, element, "y")
+    return attributes["id"], time, x, y, _sumo_number(file, element, "speed") if "speed" in attributes else math.nan
+
+
+def _sumo_number(file: Path, element: Element, name: str) -> float:
+    text = (element.attributes or {}).get(name)
+    if text is None or not _is_number(text):
+        got = "nothing" if text is None else repr(text[:40])
+        raise _sumo_fault(file, element, f"{element.local_name}: {name} must be a number, got {got}")
+    return float(text)
+
+
+def _sumo_fault(file: Path, element: Element, rule: str) -> InputError:
+    return InputError([f"{file}: line {element.line}: {rule}"])
+
+
+def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GPX file needs no options
+    """Read the tracks of a GPX file, one vehicle per track, named after the file, and numbered if there are several.
+
+    Routes and waypoints do not have a time for every point, and are left out.
+
+    Raises
+    ------
+    InputError
+        If the file is not GPX, or a point of a track has no time.
+    """
+    gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces")
+    elements = elements_of(file)
+    lines = [element.line for element in elements if element.local_name == "trkpt" and not element.ends]
+    with opened(file) as stream:
+        content = stream.read()
+    try:
+        tracks = gpxpy.parse(content).tracks
+    except (gpxpy.gpx.GPXException, ValueError, TypeError, AttributeError, LookupError) as error:
+        raise InputError([f"{file}: cannot be read as GPX: {error}"]) from None
+    points = [(number, point) for number, track in enumerate(tracks, 1) for s in track.segments for point in s.points]
+    if not points:
+        raise InputError([f"{file}: it holds no point of a track"])
+    several = len({number for number, _ in points}) > 1
+    frame = pd.DataFrame(
+        {
+            "vehicle": [f"{_stem(file)}/{number}" if several else _stem(file) for number, _ in points],
+            "time": [None if point.time is None else point.time.isoformat() for _, point in points],
+            "lon": [point.longitude for _, point in points],
+            "lat": [point.latitude for _, point in points],
+            "speed_mps": np.array([point.speed for _, point in points], dtype=np.float64),
+        },
+        index=lines if len(lines) == len(points) else range(1, len(points) + 1),
+    )
+    own = TraceOptions({name: name for name in frame.columns})
+    return Fixes.from_frame(frame, own, source=str(file), place_word="line", ascending=True)
 
 
 class _BrokenError(Exception):
     """Error with the rule that a path breaks."""
 
 
-def read_json_paths(file: Path, reading: TraceOptions) -> list[Fixes]:
+def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
     """Read timed paths in JSON, one vehicle per path.
 
     deck.gl: a list of ``{"path": [[lon, lat], …], "timestamps": […]}`` or ``{"waypoints": [{"coordinates",
@@ -134,43 +395,37 @@ def read_json_paths(file: Path, reading: TraceOptions) -> list[Fixes]:
 
     Raises
     ------
-    TrafficError
+    InputError
         If the file is not JSON of these forms; messages give a path's number, from 1.
     """
     try:
         with opened(file, times=JSON_TIMES) as stream:
             content = json.load(stream)
-    except TrafficError:
+    except InputError:
         raise
     except (ValueError, RecursionError) as error:
         why = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
         if isinstance(error, json.JSONDecodeError):
             why = f"line {error.lineno}: {error.msg}"
-        raise TrafficError([f"{file}: must be JSON: {why}"]) from None
+        raise InputError([f"{file}: must be JSON: {why}"]) from None
     kepler = isinstance(content, dict)
     items = content.get("features") if kepler else content
     if not isinstance(items, list) or not items:
-        raise TrafficError([f"{file}: must be a list of paths with timestamps, or a GeoJSON FeatureCollection"])
-    names: list[str] = []
-    times: list[float] = []
-    places: list[tuple[float, float]] = []
-    place: list[int] = []
+        raise InputError([f"{file}: must be a list of paths with timestamps, or a GeoJSON FeatureCollection"])
+    rows: list[tuple[int, str, float, float, float]] = []
     for number, item in enumerate(items, 1):
         try:
-            for vehicle, at, moment in _kepler(number, item) if kepler else _deck(number, item):
-                names.append(vehicle)
-                places.append((_number(at, 0), _number(at, 1)))
-                times.append(float(moment) if isinstance(moment, int | float) else float("nan"))
-                place.append(number)
+            rows += [
+                (number, vehicle, _number(moment), *_lon_lat(at))
+                for vehicle, at, moment in (_kepler(number, item) if kepler else _deck(number, item))
+            ]
         except (_BrokenError, OverflowError) as error:
-            raise TrafficError([f"{file}: path {number}: {error}"]) from None
-    if not names:
-        raise TrafficError([f"{file}: it holds no point of a path"])
-    lon, lat = np.array(places, dtype=np.float64).T
-    moments = Times.from_numbers(np.array(times), unit_s=reading.time_unit_s)
-    fixes = Fixes.from_lists(str(file), names, moments, lon, lat, place=place, place_word="path")
-    check(fixes)
-    return [fixes]
+            raise InputError([f"{file}: path {number}: {error}"]) from None
+    if not rows:
+        raise InputError([f"{file}: it holds no point of a path"])
+    frame = pd.DataFrame(rows, columns=["path", *T_DRIVE]).set_index("path")
+    own = TraceOptions({name: name for name in T_DRIVE}, time_unit_s=options.time_unit_s)
+    return Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
 
 
 def _deck(number: int, item: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -201,7 +456,11 @@ def _kepler(number: int, item: Any) -> Iterator[tuple[str, Any, Any]]:
     yield from ((vehicle, point, point[3]) for point in points)
 
 
-def _number(at: Any, index: int) -> float:
-    if not isinstance(at, list) or len(at) < 2 or isinstance(at[index], bool):
+def _lon_lat(at: Any) -> tuple[float, float]:
+    if not isinstance(at, list) or len(at) < 2 or isinstance(at[0], bool) or isinstance(at[1], bool):
         raise _BrokenError("places must be [longitude, latitude]")
-    return float(at[index]) if isinstance(at[index], int | float) else float("nan")
+    return _number(at[0]), _number(at[1])
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan

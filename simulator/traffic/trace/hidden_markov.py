@@ -9,7 +9,7 @@ from leuvenmapmatching.map.inmem import InMemMap
 
 from simulator.files.extras import import_extra
 from simulator.roads import RoadNetwork
-from simulator.traffic.trace.fixes import Tracks
+from simulator.traffic.trace.matching import Tracks
 
 FloatArray = npt.NDArray[np.float64]
 LinkArray = npt.NDArray[np.int32]
@@ -42,7 +42,7 @@ def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: flo
 
     Raises
     ------
-    TrafficError
+    InputError
         If leuvenmapmatching is not installed.
     """
     needed = 'match = "hmm" needs leuvenmapmatching'

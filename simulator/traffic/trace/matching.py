@@ -1,19 +1,269 @@
-"""Map matching: the link of each fix, by distance and direction, and the paths between fixes."""
+"""Map matching: the tracks of vehicles, the link of each fix by distance and direction, and the paths between fixes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import shapely
 
+from mechanisms.kernel import compiled
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
-from simulator.traffic.trace.fixes import Tracks
-from simulator.traffic.trace.path_interpolation import lay_ways
+from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.routes import Routes
+from simulator.traffic.trips import Trips
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 LinkArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tracks:
+    """Tracks of vehicles: one leg between consecutive waypoints. A waypoint is a fix, or the end of a link on a path.
+
+    Attributes
+    ----------
+    first
+        (vehicles + 1,) int64: vehicle v owns the waypoints first[v]:first[v + 1].
+    time_s
+        (waypoints,) float64, seconds of the run, ascending within a vehicle.
+    xy
+        (waypoints, 2) float64, metres.
+    known
+        (waypoints,) bool: whether the leg from here is known; false if the next fix is too late, and at the last one.
+    recorded_mps
+        (waypoints,) float32: recorded speed, NaN where no speed was recorded.
+    going_mps
+        (waypoints,) float32: distance divided by time of the leg from here, 0 where the leg is not known.
+    link
+        (waypoints,) int32: link of the leg, -1 for a straight line; None if the tracks are not matched.
+    leaves_at, comes_to
+        (waypoints,) float64: fractions of that link at which the leg begins and ends; None if `link` is None.
+    """
+
+    first: npt.NDArray[np.int64]
+    time_s: FloatArray
+    xy: FloatArray
+    known: npt.NDArray[np.bool_]
+    recorded_mps: npt.NDArray[np.float32]
+    going_mps: npt.NDArray[np.float32]
+    link: npt.NDArray[np.int32] | None = None
+    leaves_at: FloatArray | None = None
+    comes_to: FloatArray | None = None
+
+    @classmethod
+    def straight(
+        cls, first: npt.NDArray[np.int64], time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
+    ) -> "Tracks":
+        """Join consecutive fixes by straight lines if they are at most `gap_s` apart in time."""
+        follows = np.ones(len(time_s), dtype=bool)
+        follows[first[1:] - 1] = False
+        lasts_s = np.append(np.diff(time_s), np.inf)
+        known = follows & (lasts_s <= gap_s)
+        metres = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
+        going = np.zeros(len(time_s))
+        going[known] = metres[known] / lasts_s[known]
+        return cls(first, time_s, xy, known, speed_mps.astype(np.float32), going.astype(np.float32))
+
+    @property
+    def vehicles(self) -> int:
+        """Number of vehicles."""
+        return len(self.first) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(held.nbytes for field in fields(self) if (held := getattr(self, field.name)) is not None)
+
+
+DETOUR = 3.0
+"""A path is plausible if it is no longer than this factor times the straight line plus four matching distances."""
+
+_STRAIGHT, _ALONG, _PATH, _JUMP = 0, 1, 2, 3
+
+
+def interpolate_paths(
+    tracks: Tracks, roads: RoadNetwork, link: LinkArray, fraction: FloatArray, *, most_m: float
+) -> tuple[Tracks, int]:
+    """Join matched fixes by paths that are shortest in free-flow time, driven at constant speed.
+
+    If no path is plausible, and between a matched and an unmatched fix, a vehicle is at the fix that is nearer in time.
+    Between two unmatched fixes it is on the straight line.
+
+    Parameters
+    ----------
+    tracks
+        Tracks with straight legs.
+    roads
+        Roads, in the coordinate system of the tracks.
+    link, fraction
+        Link and fraction of every fix; link -1 if no link.
+    most_m
+        Maximum distance of a fix from its link, metres.
+
+    Returns
+    -------
+    tuple
+        Tracks with a waypoint at the end of each link, and the number of known legs without a plausible path.
+    """
+    on = link >= 0
+    xy = tracks.xy.copy()
+    xy[on] = roads.locate(link[on], fraction[on])
+    kind, metres, route, routes = _classify_legs(tracks, roads, xy, link, fraction, most_m=most_m)
+    first, time_s, at, place, on_link, leaves, comes, known, going = _lay(
+        tracks.first,
+        tracks.time_s,
+        tracks.known,
+        tracks.going_mps,
+        link,
+        fraction,
+        kind,
+        route,
+        (routes.offsets, routes.links),
+        metres,
+        roads.links.length_m,
+    )
+    places = xy[place]
+    placed = on_link >= 0
+    places[placed] = roads.locate(on_link[placed], leaves[placed])
+    recorded = _recorded(tracks, time_s, at)
+    laid = Tracks(first, time_s, places, known, recorded, going, on_link, leaves, comes)
+    return laid, int(np.count_nonzero(kind == _JUMP))
+
+
+def _classify_legs(
+    tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: LinkArray, fraction: FloatArray, *, most_m: float
+) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, Routes]:
+    """Return the leg from each fix: its kind, the length of its path in metres, and its row in the routes; and those.
+
+    A leg within one link, and one between fixes that are not matched, has row -1.
+    """
+    links, length = roads.links, roads.links.length_m
+    follow = np.append(link[1:], -1)
+    later = np.append(fraction[1:], 0.0)
+    straight = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
+    kind = np.full(len(link), _STRAIGHT, dtype=np.int8)
+    both = tracks.known & (link >= 0) & (follow >= 0)
+    kind[tracks.known & ((link >= 0) != (follow >= 0))] = _JUMP
+    ahead = (later - fraction) * np.where(both, length[link], 0.0)
+    along = both & (link == follow) & (ahead >= -most_m)
+    kind[along] = _ALONG
+    metres = np.where(along, np.abs(ahead), straight)
+    over = np.flatnonzero(both & ~along)
+    ends = np.stack([links.to_node[link[over]], links.from_node[follow[over]]], axis=1)
+    pairs, which = np.unique(ends, axis=0, return_inverse=True)
+    routes, row, route_m = _routes(roads, pairs)
+    which = which.reshape(-1)
+    path_m = (1.0 - fraction[over]) * length[link[over]] + route_m[which] + later[over] * length[follow[over]]
+    likely = path_m <= DETOUR * straight[over] + 4.0 * most_m
+    kind[over] = np.where(likely, _PATH, _JUMP)
+    metres[over] = np.where(likely, path_m, straight[over])
+    route = np.full(len(link), -1, dtype=np.int64)
+    route[over] = row[which]
+    return kind, metres, route, routes
+
+
+def _routes(roads: RoadNetwork, pairs: npt.NDArray[np.int32]) -> tuple[Routes, IntArray, FloatArray]:
+    """Return routes between pairs of nodes, each pair's row (-1: no route needed), and metres (inf: no path)."""
+    apart = pairs[:, 0] != pairs[:, 1]
+    metres = np.where(apart, np.inf, 0.0)
+    row = np.full(len(pairs), -1, dtype=np.int64)
+    paths = ShortestPaths(roads.links, through=roads.through)
+    origin, destination = np.ascontiguousarray(pairs.T)
+    apart[apart] = paths.reached(origin[apart], destination[apart])
+    routes = Routes(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    if apart.any():
+        at_once = np.zeros(np.count_nonzero(apart), dtype=np.int32)
+        routes = paths.routes(Trips(origin[apart], destination[apart], at_once))
+        row[apart] = np.arange(len(routes))
+        metres[apart] = np.add.reduceat(roads.links.length_m[routes.links], routes.offsets[:-1])
+    return routes, row, metres
+
+
+def _recorded(tracks: Tracks, time_s: FloatArray, at: IntArray) -> npt.NDArray[np.float32]:
+    """Return recorded speeds at waypoints, interpolated by time between fixes."""
+    after = np.minimum(at + 1, len(tracks.time_s) - 1)
+    lasts = np.where(tracks.known[at], tracks.time_s[after] - tracks.time_s[at], 1.0)
+    share = np.where(tracks.known[at], (time_s - tracks.time_s[at]) / lasts, 0.0)
+    between = tracks.recorded_mps[at] * (1.0 - share) + tracks.recorded_mps[after] * share
+    return np.where(share > 0.0, between, tracks.recorded_mps[at]).astype(np.float32)
+
+
+@compiled
+def _lay(
+    first: IntArray,
+    time_s: FloatArray,
+    known: npt.NDArray[np.bool_],
+    straight_mps: npt.NDArray[np.float32],
+    link: LinkArray,
+    fraction: FloatArray,
+    kind: npt.NDArray[np.int8],
+    route: IntArray,
+    routes: tuple[IntArray, LinkArray],
+    metres: FloatArray,
+    length_m: FloatArray,
+) -> tuple[
+    IntArray,
+    FloatArray,
+    IntArray,
+    IntArray,
+    LinkArray,
+    FloatArray,
+    FloatArray,
+    npt.NDArray[np.bool_],
+    npt.NDArray[np.float32],
+]:
+    """Compute the waypoints of every fix: the fix itself, and the ends of links on the path from it."""
+    offsets, route_links = routes
+    total = len(link)
+    for i in range(len(link)):
+        if kind[i] == 3:
+            total += 2
+        elif kind[i] == 2:
+            total += 1 + (offsets[route[i] + 1] - offsets[route[i]] if route[i] >= 0 else 0)
+    new_first = np.empty_like(first)
+    time, at, place = np.empty(total), np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
+    on, leaves, comes = np.empty(total, dtype=np.int32), np.zeros(total), np.zeros(total)
+    is_known, going = np.empty(total, dtype=np.bool_), np.zeros(total, dtype=np.float32)
+    w = 0
+    for v in range(len(first) - 1):
+        new_first[v] = w
+        for i in range(first[v], first[v + 1]):
+            time[w], at[w], place[w], on[w], is_known[w] = time_s[i], i, i, link[i], known[i]
+            going[w] = straight_mps[i]
+            leaves[w] = comes[w] = fraction[i]
+            lasts = time_s[i + 1] - time_s[i] if known[i] else 1.0
+            if kind[i] != 0:
+                going[w] = metres[i] / lasts
+            if kind[i] == 1:
+                comes[w] = fraction[i + 1]
+            elif kind[i] == 3:
+                # Two waypoints at half time: the vehicle is at the first fix before it, and at the second fix after it.
+                for fix in (i, i + 1):
+                    w += 1
+                    time[w], at[w], place[w], on[w], is_known[w] = time_s[i] + 0.5 * lasts, i, fix, link[fix], True
+                    leaves[w] = comes[w] = fraction[fix]
+                    going[w] = going[w - 1]
+            elif kind[i] == 2:
+                comes[w] = 1.0
+                walked = (1.0 - fraction[i]) * length_m[link[i]]
+                begin, end = (offsets[route[i]], offsets[route[i] + 1]) if route[i] >= 0 else (0, 0)
+                for leg in range(begin, end + 1):
+                    w += 1
+                    final = leg == end
+                    onto = link[i + 1] if final else route_links[leg]
+                    share = walked / metres[i] if metres[i] > 0 else 1.0
+                    time[w], at[w], place[w], on[w], is_known[w] = time_s[i] + min(share, 1.0) * lasts, i, i, onto, True
+                    leaves[w], comes[w] = 0.0, fraction[i + 1] if final else 1.0
+                    going[w] = going[w - 1]
+                    walked += length_m[onto]
+            w += 1
+    new_first[len(first) - 1] = w
+    return new_first, time, at, place, on, leaves, comes, is_known, going
+
 
 TIE_M = 1.0
 """Links whose distances to a fix differ by at most this count as equally near, as the two directions of a street."""
@@ -42,7 +292,7 @@ def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple
         Tracks with straight legs.
     roads
         Roads, in the coordinate system of the tracks.
-        most_m
+    most_m
         No link further away is matched.
 
     Returns
@@ -85,21 +335,11 @@ def _courses(tracks: Tracks) -> tuple[FloatArray, FloatArray]:
     step[:-1] = np.diff(tracks.xy, axis=0)
     metres = np.hypot(step[:, 0], step[:, 1])
     moved = tracks.known & (metres > _MOVED_M)
-    unit = np.where(moved[:, None], step / np.where(moved, metres, 1.0)[:, None], 0.0)
     vehicle = np.repeat(np.arange(tracks.vehicles), np.diff(tracks.first))
-    position = np.arange(len(step))
-    last = np.maximum.accumulate(np.where(moved, position, -1))
-    came = np.concatenate(([-1], last[:-1]))
-    leaves = np.where(moved, position, len(step))
-    leaves = np.minimum.accumulate(leaves[::-1])[::-1]
-    return _of_same(unit, came, vehicle), _of_same(unit, leaves, vehicle)
-
-
-def _of_same(unit: FloatArray, at: npt.NDArray[np.int64], vehicle: npt.NDArray[np.int64]) -> FloatArray:
-    inside = (at >= 0) & (at < len(unit))
-    safe = np.where(inside, at, 0)
-    same = inside & (vehicle[safe] == vehicle)
-    return np.where(same[:, None], unit[safe], 0.0)
+    unit = pd.DataFrame(np.where(moved[:, None], step / np.where(moved, metres, 1.0)[:, None], np.nan))
+    before = unit.groupby(vehicle).ffill().groupby(vehicle).shift()
+    after = unit.groupby(vehicle).bfill()
+    return before.fillna(0.0).to_numpy(), after.fillna(0.0).to_numpy()
 
 
 def _direction(lines: npt.NDArray[np.object_], along: FloatArray) -> FloatArray:
@@ -150,7 +390,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
 
     Raises
     ------
-    TrafficError
+    InputError
         If the library for map matching is not installed.
     """
     if matching.method == "nearest":
@@ -159,7 +399,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
         from simulator.traffic.trace.hidden_markov import match_hmm  # noqa: PLC0415 - its library is an extra
 
         link, fraction = match_hmm(tracks, roads, most_m=matching.most_m, noise_m=matching.noise_m)
-    laid, joined = lay_ways(tracks, roads, link, fraction, most_m=matching.most_m)
+    laid, joined = interpolate_paths(tracks, roads, link, fraction, most_m=matching.most_m)
     lost = int(np.count_nonzero(link < 0))
     of_all = counted(len(link), "fix is", "fixes are")
     matched = (

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.files.text_table import numbers_in
+from simulator.files.tables import numbers_in
 
 CALENDAR_FROM_S = 1e8
 """Numbers from this value on are seconds since 1970 (3 March 1973 and later); smaller numbers are relative."""
@@ -20,7 +20,7 @@ LATEST_S = 253_402_300_800.0
 
 MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
 NAIVE = "times without a time zone are taken as UTC"
-RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
+TIME_RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
 
 DIGITS = "%Y%m%d%H%M%S"
 """Format of numbers of fourteen digits from 1900 on: as milliseconds they would be in the year 2572 or later."""
@@ -73,8 +73,9 @@ class Times:
         written
             Format of text, as for `strptime`; None for ISO 8601.
         """
-        if isinstance(column.dtype, pd.DatetimeTZDtype) or column.dtype.kind == "M":
-            return cls._from_stamps(column)
+        if column.dtype.kind == "M":
+            naive = not isinstance(column.dtype, pd.DatetimeTZDtype)
+            return cls(_seconds(pd.to_datetime(column, utc=True)), calendar=True, naive=naive)
         if written is not None:
             return cls._from_written(column, written)
         numbers = numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan)
@@ -108,12 +109,6 @@ class Times:
         text = (column.astype("Int64") if whole else column).astype("string").str.strip()
         stamps = pd.to_datetime(text, format=written, utc=True, errors="coerce")
         return cls(_seconds(stamps), calendar=True, naive="%z" not in written.lower())
-
-    @classmethod
-    def _from_stamps(cls, column: "pd.Series[Any]") -> "Times":
-        naive = not isinstance(column.dtype, pd.DatetimeTZDtype)
-        stamps = pd.to_datetime(column, utc=True)
-        return cls(_seconds(stamps), calendar=True, naive=naive)
 
 
 def moment_of(text: str) -> float | None:

@@ -1,17 +1,18 @@
-"""Trace: recorded fixes in one table, sorted by vehicle and time."""
+"""Trace: recorded fixes in one table, sorted by vehicle and time, read from files or given from Python."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.files.errors import InputError
 from simulator.files.messages import Doubt, counted
-from simulator.traffic.errors import TrafficError
-from simulator.traffic.trace.fixes import Fixes
-from simulator.traffic.trace.tables import TraceOptions, fixes_of, system_of
+from simulator.traffic.trace import formats
+from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
 from simulator.traffic.trace.times import NAIVE, in_words
 
 Order = Literal["auto", "ascending", "any"]
@@ -70,7 +71,7 @@ class Trace:
 
         Raises
         ------
-        TrafficError
+        InputError
             If a vehicle's times violate the order, dates are mixed with relative times, or no fix is left.
         """
         faults = [fault for part in parts for fault in _turns(part, order)] if parts else ["it has no files"]
@@ -81,13 +82,21 @@ class Trace:
                 f"{other}: its times are relative, and those of {dated} are dates: they cannot be put together"
             )
         if faults:
-            raise TrafficError(faults)
-        number: dict[str, int] = {}
-        vehicle = np.concatenate(
-            [np.array([number.setdefault(n, len(number)) for n in p.names], dtype=np.int32)[p.vehicle] for p in parts]
+            raise InputError(faults)
+        names = list(dict.fromkeys(name for part in parts for name in part.names))
+        number = dict(zip(names, range(len(names)), strict=True))
+        fixes = pd.concat(
+            pd.DataFrame(
+                {
+                    "vehicle": np.array([number[name] for name in part.names], dtype=np.int32)[part.vehicle],
+                    "time_s": part.times.seconds,
+                    "lon": part.lon,
+                    "lat": part.lat,
+                    "speed_mps": part.speed_mps,
+                }
+            )
+            for part in parts
         )
-        time = np.concatenate([part.times.seconds for part in parts])
-        lon, lat, speed = (np.concatenate([getattr(p, name) for p in parts]) for name in ("lon", "lat", "speed_mps"))
         notes = [note for part in parts for note in part.notes]
         naive = [part.source for part in parts if part.times.naive]
         if naive:
@@ -96,19 +105,15 @@ class Trace:
         if naive and zoned:
             rule = f"its times name no time zone and are taken as UTC, and those of {zoned[0]} are known in UTC"
             notes.append(Doubt(f"{naive[0]}: {rule}: a file in local time is hours off the other"))
-        there = ~_at_null_island(lon, lat)
-        if not there.all():
-            notes.append(f"{_fixes(~there)} at longitude 0, latitude 0, far from all others, left out: no position")
-            vehicle, time, lon, lat, speed = (values[there] for values in (vehicle, time, lon, lat, speed))
+        nowhere = _at_null_island(fixes["lon"].to_numpy(), fixes["lat"].to_numpy())
+        if nowhere.any():
+            notes.append(f"{_fixes(nowhere)} at longitude 0, latitude 0, far from all others, left out: no position")
+            fixes = fixes[~nowhere]
+        vehicle, time = fixes["vehicle"].to_numpy(), fixes["time_s"].to_numpy()
         together = vehicle[1:] == vehicle[:-1]
         if not np.all((vehicle[1:] > vehicle[:-1]) | (together & (time[1:] >= time[:-1]))):
-            sequence = np.lexsort((time, vehicle))
-            vehicle, time, lon, lat, speed = (values[sequence] for values in (vehicle, time, lon, lat, speed))
-        again = np.zeros(len(vehicle), dtype=bool)
-        again[1:] = (vehicle[1:] == vehicle[:-1]) & (time[1:] == time[:-1])
-        # Each fix is compared with the first fix of the same moment, which is the one kept.
-        kept = np.maximum.accumulate(np.where(again, 0, np.arange(len(again))))
-        elsewhere = again & ((lon != lon[kept]) | (lat != lat[kept]))
+            fixes = fixes.iloc[np.lexsort((time, vehicle))]
+        again, elsewhere = _repeated(fixes)
         if (again & ~elsewhere).any():
             notes.append(f"{_fixes(again & ~elsewhere)} repeated, left out")
         if elsewhere.any():
@@ -116,26 +121,23 @@ class Trace:
                 f"{_fixes(elsewhere)} of a vehicle that is elsewhere at the same moment, left out: the first in the "
                 "file is kept"
             )
-        if again.any():
-            vehicle, time, lon, lat, speed = (values[~again] for values in (vehicle, time, lon, lat, speed))
-        return cls._numbered(list(number), vehicle, (time, lon, lat, speed), clocks.pop(), tuple(notes))
+        return cls._numbered(names, fixes[~again], clocks.pop(), tuple(notes))
 
     @classmethod
     def _numbered(
         cls,
         names: Sequence[str],
-        vehicle: npt.NDArray[np.int32],
-        columns: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+        fixes: pd.DataFrame,
         calendar: bool,  # noqa: FBT001 - of a private maker
         notes: tuple[str, ...],
     ) -> "Trace":
-        """Return a trace with vehicles numbered by their first fix; `vehicle` ascends, and so do times within each."""
-        present, starts, lengths = np.unique(vehicle, return_index=True, return_counts=True)
-        by_first = np.argsort(columns[0][starts], kind="stable")
+        """Return a trace with vehicles numbered by their first fix; `fixes` are sorted by vehicle, then by time."""
+        present, starts, lengths = np.unique(fixes["vehicle"].to_numpy(), return_index=True, return_counts=True)
+        by_first = np.argsort(fixes["time_s"].to_numpy()[starts], kind="stable")
         lengths = lengths[by_first]
         first = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        gather = np.repeat(starts[by_first] - first[:-1], lengths) + np.arange(len(vehicle))
-        time, lon, lat, speed = (values[gather] for values in columns)
+        gather = np.repeat(starts[by_first] - first[:-1], lengths) + np.arange(len(fixes))
+        time, lon, lat, speed = (fixes[name].to_numpy()[gather] for name in ("time_s", "lon", "lat", "speed_mps"))
         return cls([names[v] for v in present[by_first]], first, time, lon, lat, speed, calendar, notes)
 
     @classmethod
@@ -149,9 +151,8 @@ class Trace:
         source: str = "the table",
     ) -> "Trace":
         """Build a trace from a table with one fix per row; columns as in `read_trace`."""
-        how, place = TraceOptions(columns or {}, system_of(crs)), np.arange(1, len(frame) + 1, dtype=np.int64)
-        fixes = fixes_of(frame, how, source=source, vehicle="", place=place, place_word="row")
-        return cls.from_fixes([fixes], order=order)
+        options, rows = TraceOptions(columns or {}, system_of(crs)), frame.set_axis(range(1, len(frame) + 1))
+        return cls.from_fixes([Fixes.from_frame(rows, options, source=source, place_word="row")], order=order)
 
     @classmethod
     def from_geodataframe(
@@ -180,24 +181,24 @@ class Trace:
 
         Raises
         ------
-        TrafficError
+        InputError
             If geometries are not points, the coordinate system is unknown, or a column is missing.
         """
         source = "the GeoDataFrame"
         if frame.crs is None:
-            raise TrafficError([f"{source}: its coordinate system (crs) must be known"])
+            raise InputError([f"{source}: its coordinate system (crs) must be known"])
         empty = frame.geometry.isna() | frame.geometry.is_empty
         if not (frame.geometry[~empty].geom_type == "Point").all():
-            raise TrafficError([f"{source}: its geometry must be points"])
+            raise InputError([f"{source}: its geometry must be points"])
         wanted = {"vehicle": vehicle, "speed_mps": speed_mps, "time": time}
         named = {role: column for role, column in wanted.items() if column is not None}
         faults = [f"{source}: no column {column!r} for {role}" for role, column in named.items() if column not in frame]
         if faults:
-            raise TrafficError(faults)
+            raise InputError(faults)
         degrees = frame.geometry.to_crs("EPSG:4326")
         plain = pd.DataFrame({role: frame[column].to_numpy() for role, column in named.items()})
         if time is None and isinstance(frame.index, pd.RangeIndex):
-            raise TrafficError([f"{source}: its index numbers rows, and holds no times: name their column as time"])
+            raise InputError([f"{source}: its index numbers rows, and holds no times: name their column as time"])
         plain["time"] = frame.index if time is None else frame[time].reset_index(drop=True)
         plain["lon"], plain["lat"] = degrees.x.to_numpy(), degrees.y.to_numpy()
         return cls.from_frame(plain, columns={name: name for name in plain.columns}, order=order, source=source)
@@ -207,15 +208,14 @@ class Trace:
         """Build a trace from a MovingPandas TrajectoryCollection: one vehicle per trajectory, named by its id."""
         trajectories = list(collection.trajectories)
         if not trajectories:
-            raise TrafficError(["the collection: it holds no trajectory"])
+            raise InputError(["the collection: it holds no trajectory"])
         together = pd.concat([one.df[[one.df.geometry.name]].assign(vehicle=str(one.id)) for one in trajectories])
         return cls.from_geodataframe(together, vehicle="vehicle", order=order)
 
     def only(self, kept: npt.NDArray[np.bool_]) -> "Trace":
         """Return the trace of selected fixes, (fixes,) bool with at least one; vehicles are renumbered."""
-        who = self.vehicle[kept]
-        columns = (self.time_s[kept], self.lon[kept], self.lat[kept], self.speed_mps[kept])
-        return self._numbered(self.names, who, columns, self.calendar, self.left_out)
+        fixes = self.frame().assign(vehicle=self.vehicle)
+        return self._numbered(self.names, fixes[kept], self.calendar, self.left_out)
 
     @property
     def vehicle(self) -> npt.NDArray[np.int32]:
@@ -233,15 +233,8 @@ class Trace:
 
     def frame(self) -> pd.DataFrame:
         """Return one row per fix: `vehicle` (text), `time_s`, `lon`, `lat`, `speed_mps` (NaN where not recorded)."""
-        return pd.DataFrame(
-            {
-                "vehicle": np.array(self.names, dtype=object)[self.vehicle],
-                "time_s": self.time_s,
-                "lon": self.lon,
-                "lat": self.lat,
-                "speed_mps": self.speed_mps,
-            }
-        )
+        columns = {name: getattr(self, name) for name in ("time_s", "lon", "lat", "speed_mps")}
+        return pd.DataFrame({"vehicle": np.array(self.names, dtype=object)[self.vehicle], **columns})
 
     @property
     def span_words(self) -> str:
@@ -274,28 +267,131 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
     for step in found[:_MOST_FAULTS].tolist():
         here, before = by_vehicle[step + 1], by_vehicle[step]
         stamps = [in_words(float(part.times.seconds[i]), calendar=part.times.calendar) for i in (here, before)]
-        chosen = np.zeros(len(part), dtype=bool)
-        chosen[here] = True
         forward = part.times.seconds[here] > part.times.seconds[before]
         way = "forward again in a log that runs backward" if forward else "back"
         hint = "" if part.ascending else '; order = "any" sorts such logs'
         name = part.names[part.vehicle[here]]
         yield (
-            f"{part.where(chosen)}: the clock of vehicle {name!r} must not go {way}, got {stamps[0]} after "
-            f"{part.place_word} {part.place[before]}'s {stamps[1]}{hint}"
+            f"{part.where(np.arange(len(part)) == here)}: the clock of vehicle {name!r} must not go {way}, "
+            f"got {stamps[0]} after {part.place_word} {part.place[before]}'s {stamps[1]}{hint}"
         )
     if len(found) > _MOST_FAULTS:
         yield f"{part.source}: {len(found):,} such steps of clocks in all"
 
 
+def _repeated(fixes: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which fixes, sorted by vehicle and time, repeat the moment of an earlier one, and which are elsewhere."""
+    vehicle, time, lon, lat = (fixes[name].to_numpy() for name in ("vehicle", "time_s", "lon", "lat"))
+    again = np.zeros(len(fixes), dtype=bool)
+    again[1:] = (vehicle[1:] == vehicle[:-1]) & (time[1:] == time[:-1])
+    # Each fix is compared with the first fix of the same moment, which is the one kept.
+    kept = np.maximum.accumulate(np.where(again, 0, np.arange(len(again))))
+    return again, again & ((lon != lon[kept]) | (lat != lat[kept]))
+
+
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> npt.NDArray[np.bool_]:
     """Return which places are the 0, 0 that receivers write without a position: there is no city nearby."""
     zero = (lon == 0.0) & (lat == 0.0)
-    if not zero.any() or zero.all():
-        return np.zeros(len(lon), dtype=bool)
-    middle = max(abs(float(np.median(lon[~zero]))), abs(float(np.median(lat[~zero]))))
-    return zero if middle > _NULL_ISLAND_DEGREES else np.zeros(len(lon), dtype=bool)
+    far = 0.0 if zero.all() else max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
+    return zero if far > _NULL_ISLAND_DEGREES else np.zeros(len(lon), dtype=bool)
 
 
 def _fixes(chosen: npt.NDArray[np.bool_]) -> str:
     return counted(int(np.count_nonzero(chosen)), "fix", "fixes")
+
+
+Reader = Callable[[Path, TraceOptions], Fixes]
+
+_READERS: Mapping[str, Reader] = {
+    "csv": formats.read_csv,
+    "tdrive": formats.read_tdrive,
+    "cabspotting": formats.read_cabspotting,
+    "parquet": formats.read_parquet,
+    "gpx": formats.read_gpx,
+    "sumo": formats.read_sumo_fcd,
+    "json": formats.read_json_paths,
+}
+
+FORMATS = ("auto", *_READERS)
+"""Values of `format` in `read_trace`; "sumo" is XML: SUMO's CSV and Parquet are recognised by their columns."""
+
+_A_FILE_A_VEHICLE = frozenset(["cabspotting", "gpx"])
+
+
+def read_trace(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    format: str = "auto",  # noqa: A002 - what everybody calls it
+    columns: Mapping[str, str] | None = None,
+    crs: object | None = None,
+    time_unit_s: float | None = None,
+    order: Order = "auto",
+    one_vehicle_a_file: bool = False,
+    time_format: str | None = None,
+) -> Trace:
+    """Read recorded positions.
+
+    Parameters
+    ----------
+    paths
+        A file, a folder (every file in it except those whose names begin with "." or "_"), or several of both.
+    format
+        One of `FORMATS`; "auto" recognises each file by its name and its beginning.
+    columns
+        For tables: map from our names (vehicle, time, lon, lat or x, y, speed_mps or speed_kph or speed_mph) to the
+        file's. Other columns are recognised by their common names.
+    crs
+        Coordinate system of x and y, in metres; None if places are longitudes and latitudes.
+    time_unit_s
+        Seconds per unit of numeric times; None for seconds, or for dates, the unit that their size implies.
+    order
+        Permitted order of a vehicle's times within a file: see `Trace.from_fixes`.
+    one_vehicle_a_file
+        For tables: whether each is of one vehicle, named after its file.
+    time_format
+        For tables: format of times, as for `strptime`; None for ISO 8601, or numbers.
+
+    Returns
+    -------
+    Trace
+        Trace of at least one fix.
+
+    Raises
+    ------
+    InputError
+        For every file that cannot be read, with file, line or row, rule and value received.
+    """
+    if format not in FORMATS:
+        raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
+    options = TraceOptions(dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format)
+    parts: list[Fixes] = []
+    faults: list[str] = []
+    owner: dict[str, Path] = {}
+    for file in list(_files([paths] if isinstance(paths, str | Path) else paths)):
+        try:
+            kind = formats.format_of(file) if format == "auto" else format
+            part = _READERS[kind](file, options)
+        except InputError as error:
+            faults += error.faults
+            continue
+        parts.append(part)
+        if kind in _A_FILE_A_VEHICLE or one_vehicle_a_file:
+            faults += [
+                f"{file}: its vehicle {name!r} is also that of {owner[name]}: files of one vehicle must differ in name"
+                for name in part.names
+                if owner.setdefault(name, file) != file
+            ]
+    if faults:
+        raise InputError(faults)
+    return Trace.from_fixes(parts, order=order)
+
+
+def _files(paths: Sequence[str | Path]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        if not path.is_dir():
+            yield path
+            continue
+        inside = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith((".", "_"))]
+        if not inside:
+            raise InputError([f"{path}: the folder holds no file"])
+        yield from inside

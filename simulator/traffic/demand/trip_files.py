@@ -1,0 +1,338 @@
+"""Readers of trip tables: origin-destination tables in CSV or Parquet, and TNTP trip tables."""
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from simulator.files.compressed_io import begin_of
+from simulator.files.errors import InputError
+from simulator.files.tables import Table, column_names, find_columns
+from simulator.roads.readers.tntp_files import Line, finite_number, lines_of, read_metadata, shown
+from simulator.roads.schema import node_ids
+from simulator.traffic.demand.sumo_file import seconds
+from simulator.traffic.demand.trip_table import SHOWN, TripTable
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "origin": (
+        "origin", "o_zone_id", "origin_zone", "origin_id", "orig_taz", "orig_zone", "from_zone", "from_zone_id",
+        "from_node", "from", "orig", "o",
+    ),
+    "destination": (
+        "destination", "d_zone_id", "destination_zone", "destination_id", "dest_taz", "dest_zone", "to_zone",
+        "to_zone_id", "to_node", "to", "dest", "d",
+    ),
+    "trips": ("trips", "volume", "flow", "demand", "total", "vehicles", "count"),
+    "departure_s": ("departure_s", "depart_s", "departure_time", "depart_time", "departure", "depart"),
+    "from_s": ("from_s", "begin_s", "start_s"),
+    "to_s": ("to_s", "end_s"),
+}  # fmt: skip
+"""Map from our name of a column to its common names, the most likely first; case is ignored."""
+
+
+def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """Identify the columns of a table.
+
+    Parameters
+    ----------
+    file
+        A CSV file, plain or gzipped, or a Parquet file.
+    given
+        Map from our name of a column to the file's, for the columns named by the user.
+
+    Returns
+    -------
+    dict
+        Map from our name to the file's, for the given columns and those recognized by name. ``from_s`` and ``to_s``
+        occur both or not at all, and not together with ``departure_s``, unless they were given.
+    """
+    recognized = find_columns(column_names(file), {name: known for name, known in NAMES.items() if name not in given})
+    found = {**given, **{name: column for name, column in recognized.items() if column not in given.values()}}
+    windows = {"from_s", "to_s"}
+    if ("departure_s" in found and not windows & given.keys()) or not windows <= found.keys() | given.keys():
+        for name in windows - given.keys():
+            found.pop(name, None)
+    if windows & given.keys() and "departure_s" not in given:
+        found.pop("departure_s", None)
+    for name in ("origin", "destination"):
+        found.setdefault(name, name)
+    return found
+
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+_ENDS = ("origin", "destination")
+_HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")
+_TIME = "seconds, HH:MM or HH:MM:SS, 0 or more"
+
+
+def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None) -> TripTable:
+    """Read trips between zones or nodes; GMNS's ``demand.csv`` is such a table.
+
+    Parameters
+    ----------
+    file
+        ``.csv``, ``.csv.gz`` or ``.parquet``. Columns: ``origin`` and ``destination``; ``trips``, without which each
+        row is one trip; ``departure_s``, the departure time of a row's trips, or ``from_s`` and ``to_s``, between which
+        they depart. Times are seconds, HH:MM or HH:MM:SS. Other common names are recognized: see
+        :data:`~simulator.traffic.demand.trip_files.NAMES`.
+    columns
+        Map from our name of a column to the file's, where the file uses another name.
+
+    Returns
+    -------
+    TripTable
+        Rows with equal origin, destination and time are added up; rows without trips are left out.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or lacks a column, or a row has no origin or destination, an invalid or negative
+        number of trips, or an invalid time.
+    """
+    path = Path(file)
+    found = columns_of(path, columns or {})
+    return _checked(Table.from_file(path, columns=found, text=("origin", "destination")))
+
+
+def _checked(table: Table) -> TripTable:
+    code, values = pd.factorize(pd.concat([_objects(table, name) for name in _ENDS], ignore_index=True))
+    ids = node_ids(values.tolist())
+    places = list(dict.fromkeys(known for known in ids if known is not None))
+    at = {place: number for number, place in enumerate(places)}
+    place = np.array([*(at.get(known or "", -1) for known in ids), -1], dtype=np.int32)[code]
+    origin, destination = place.reshape(2, -1)
+    for name, end in zip(_ENDS, (origin, destination), strict=True):
+        table.refuse(name, end < 0, "the identifier of a zone or node")
+    trips = np.ones(len(table))
+    if table.has("trips"):
+        trips = table.checked_numbers("trips", at_least=0)
+        with np.errstate(over="ignore"):
+            total = trips.sum()
+        if (trips >= 0).all() and not total:
+            table.broken.append(f"{table.file}: it holds no trips: all of its rows have 0")
+        elif (trips >= 0).all() and not np.isfinite(total):
+            table.broken.append(f"{table.file}: its trips must sum to a finite number")
+    from_s, to_s = _times(table)
+    table.check()
+    trip_table = TripTable(table.file, places, origin, destination, trips, table.number, from_s=from_s, to_s=to_s)
+    driven = trip_table.kept(trips > 0)
+    built = driven.summed() if table.has("trips") else driven.sorted()
+    read = set(table.columns.values())
+    # pandas gives this name to a nameless column, such as one created by a comma at the end of each line.
+    unread = [name for name in table.names if name not in read and not name.startswith("Unnamed: ")]
+    if unread:
+        more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
+        built.notes.append(f"{built.title}: columns not read: {', '.join(map(repr, unread[:SHOWN]))}{more}")
+    return built
+
+
+def _objects(table: Table, name: str) -> "pd.Series[Any]":
+    """Return a column as Python objects; lists, which Parquet may hold, as their text."""
+    column = table.column(name)
+    return pd.Series(table.values(name), dtype="object") if column.dtype == "object" else column.astype("object")
+
+
+def _times(table: Table) -> tuple[FloatArray | None, FloatArray | None]:
+    if table.has("departure_s"):
+        leave = _seconds(table, "departure_s")
+        return leave, leave
+    if not table.has("from_s") or not table.has("to_s"):
+        return None, None
+    from_s, to_s = (_seconds(table, name) for name in ("from_s", "to_s"))
+    table.refuse("to_s", to_s <= from_s, "after from_s")
+    return from_s, to_s
+
+
+def _seconds(table: Table, name: str) -> FloatArray:
+    """Read a column of times; NaN where there is no time."""
+    read = table.numbers(name)
+    if table.column(name).dtype.kind not in "iuf":
+        code, values = pd.factorize(_objects(table, name))
+        read = np.array([*map(_one_time, values), np.nan])[code]
+    fine = np.isfinite(read) & (read >= 0)
+    table.refuse(name, ~fine, _TIME)
+    return np.where(fine, read, np.nan)
+
+
+def _one_time(value: object) -> float:
+    text = str(value)
+    read = seconds(f"{text.strip()}:00" if _HOURS_AND_MINUTES.fullmatch(text) else text, as_sumo=False)
+    return np.nan if read is None else read
+
+
+_ORIGIN = re.compile(r"origin\b\s*(.*)", re.IGNORECASE)
+_ZONE = re.compile(r"\d{1,18}")
+_ZONES, _TOTAL = "NUMBER OF ZONES", "TOTAL OD FLOW"
+_SIGMAS = 6.0
+
+
+def read_tntp_trips(file: str | Path) -> TripTable:
+    """Read a TNTP trip table: blocks ``Origin n`` of pairs ``destination : trips;``, any number of pairs per line.
+
+    If the metadata have ``<NUMBER OF ZONES>``, zones must be in 1 … that number. If they have ``<TOTAL OD FLOW>``,
+    trips must sum to it within the error from rounding each number to its written digits.
+
+    Parameters
+    ----------
+    file
+        Plain text or gzipped.
+
+    Returns
+    -------
+    TripTable
+        Pairs without trips are left out; pairs within a zone are kept.
+
+    Raises
+    ------
+    InputError
+        If the file does not have this form, a number is invalid or negative, or the sum differs from the declared one.
+    """
+    return _Reading(str(file)).run()
+
+
+class _Reading:
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._faults: list[str] = []
+        self._pairs: list[tuple[int, int, float, int]] = []
+        # Variance of the rounding error of the sum, if each number was rounded to its last digit.
+        self._variance = 0.0
+
+    def run(self) -> TripTable:
+        lines = lines_of(self._file)
+        metadata = read_metadata(lines, file=self._file)
+        zones = metadata.whole(_ZONES, at_least=1) if metadata.has(_ZONES) else None
+        declared = metadata.number(_TOTAL) if metadata.has(_TOTAL) else None
+        origin: int | None = None
+        blocks = 0
+        last: Line | None = None
+        for line in lines:
+            last = line
+            opening = _ORIGIN.fullmatch(line.text)
+            if opening:
+                blocks += 1
+                origin = self._zone(opening[1], line, zones)
+            elif blocks == 0:
+                self._faults.append(f"{self._at(line)}: must be the Origin of a block, got {shown(line.text)}")
+            else:
+                self._read_pairs(line, origin, zones)
+            if len(self._faults) >= SHOWN:
+                break
+        if self._faults:
+            raise InputError(self._faults)
+        if declared is None and last is not None and ":" in last.text.rpartition(";")[2]:
+            rule = "the last pair of the file must be ended by a semicolon, or it may be cut off"
+            raise InputError([f"{self._at(last)}: {rule}; got {shown(last.text.rpartition(';')[2].strip())}"])
+        if not blocks:
+            raise InputError([f"{self._file}: it holds no trips: no line begins with Origin"])
+        if declared is not None:
+            self._check_total(declared)
+        return self._table()
+
+    def _at(self, line: Line) -> str:
+        return f"{self._file}: line {line.number}"
+
+    def _zone(self, text: str, line: Line, zones: int | None) -> int | None:
+        text = text.strip()
+        if not _ZONE.fullmatch(text):
+            self._faults.append(f"{self._at(line)}: a zone must be a whole number, got {shown(text)}")
+            return None
+        zone = int(text)
+        if zones is not None and not 1 <= zone <= zones:
+            self._faults.append(f"{self._at(line)}: a zone must be from 1 to <{_ZONES}> = {zones}, got {zone}")
+            return None
+        return zone
+
+    def _read_pairs(self, line: Line, origin: int | None, zones: int | None) -> None:
+        for pair in line.text.split(";"):
+            if not pair.strip():
+                continue
+            name, colon, amount = pair.partition(":")
+            if not colon:
+                rule = "must be pairs of destination : trips, each ended by a semicolon"
+                self._faults.append(f"{self._at(line)}: {rule}, got {shown(pair.strip())}")
+                return
+            destination = self._zone(name, line, zones)
+            amount = amount.strip()
+            trips = finite_number(amount)
+            if trips is None or trips < 0:
+                rule = f"trips to zone {name.strip()} must be a finite number, 0 or more"
+                self._faults.append(f"{self._at(line)}: {rule}, got {shown(amount)}")
+            elif origin is not None and destination is not None:
+                self._variance += 100.0 ** -_decimals(amount) / 12.0
+                if trips > 0:
+                    self._pairs.append((origin, destination, trips, line.number))
+
+    def _check_total(self, declared: float) -> None:
+        total = math.fsum(trips for _, _, trips, _ in self._pairs)
+        if abs(total - declared) > _SIGMAS * math.sqrt(self._variance) + 1e-9 * max(total, declared):
+            rule = f"<{_TOTAL}> must be the sum of the trips, {total:,.10g}, within rounding"
+            raise InputError([f"{self._file}: {rule}; got {declared:,.10g}"])
+
+    def _table(self) -> TripTable:
+        ends = np.array([pair[:2] for pair in self._pairs], dtype=np.int64).reshape(-1, 2)
+        trips, lines = (
+            np.array([pair[i] for pair in self._pairs], dtype=kind) for i, kind in ((2, float), (3, np.int64))
+        )
+        zones, codes = np.unique(ends.T, return_inverse=True)
+        origin, destination = codes.reshape(2, -1).astype(np.int32)
+        return TripTable(
+            self._file, [str(zone) for zone in zones.tolist()], origin, destination, trips, lines, unit="line"
+        ).summed()
+
+
+def _decimals(written: str) -> int:
+    """Count the decimal digits; 0 for a number with an exponent, whose rounding is taken as coarser than it is."""
+    _, _, digits = written.partition(".")
+    return min(len(digits), 18) if digits.isdecimal() else 0
+
+
+_TABLES = (".csv", ".csv.gz", ".parquet")
+_ROUTES = (".xml", ".xml.gz")
+_XML = (b"<?xml", b"<!--", b"<!doctype", b"<routes", b"<additional")
+
+
+def is_sumo_routes(file: Path) -> bool:
+    """Return whether a file is a SUMO route file: by its suffix, or else by its beginning."""
+    name = file.name.lower()
+    if name.endswith(_ROUTES):
+        return True
+    return not name.endswith(_TABLES) and _begin(file).startswith(_XML)
+
+
+def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
+    """Read an origin-destination table in CSV or Parquet (GMNS's too), or a TNTP trip table.
+
+    Parameters
+    ----------
+    file
+        ``.csv``, ``.csv.gz`` and ``.parquet`` are tables; any other file that begins with ``<`` is TNTP.
+    columns
+        Map from our name of a table's column to the file's.
+
+    Raises
+    ------
+    InputError
+        If the file has none of these formats, or cannot be used.
+    """
+    if file.name.lower().endswith(_TABLES):
+        return read_od_table(file, columns=columns)
+    if columns:
+        raise InputError([f"{file}: trip_columns go with a table in CSV or Parquet, which this is not"])
+    begin = _begin(file)
+    if begin and not begin.startswith((b"<", b"~")):
+        rule = "must be a table (.csv, .csv.gz, .parquet), SUMO routes (XML) or a TNTP trip table, which begins with <"
+        raise InputError([f"{file}: {rule}; got {begin[:20].decode(errors='replace')!r}"])
+    return read_tntp_trips(file)
+
+
+def _begin(file: Path) -> bytes:
+    """Return a file's beginning in lower case without blanks; empty if the file cannot be read."""
+    return begin_of(file).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
