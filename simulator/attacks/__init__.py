@@ -1,35 +1,30 @@
 """Attacks: guesses of a coalition, computed only from what its members stored and what is public."""
 
-from simulator.attacks.counterfactual import (
-    LastDevice,
-    craft_reports,
-    forge_reports,
-    known_others,
-    others_dropped,
-    released_twice,
+from simulator.attacks.counterfactual import Forgery, LastDevice, added_by, others_dropped, released_twice
+from simulator.attacks.observation import Observation, OwnReports
+from simulator.attacks.reconstruction import (
+    ROUND_ATTACKS,
+    Attack,
+    Guesses,
+    LongitudinalAttack,
+    Prior,
+    SamplingGuesses,
+    who_was_sampled,
 )
-from simulator.attacks.longitudinal import longitudinal
-from simulator.attacks.observation import Observation, OwnReports, StoredView
-from simulator.attacks.prior import Guesses, Prior
-from simulator.attacks.reconstruction import SamplingGuesses, link_rounds, round_one, round_two, shares, who_was_sampled
 
 __all__ = [
+    "ROUND_ATTACKS",
+    "Attack",
+    "Forgery",
     "Guesses",
     "LastDevice",
+    "LongitudinalAttack",
     "Observation",
     "OwnReports",
     "Prior",
     "SamplingGuesses",
-    "StoredView",
-    "craft_reports",
-    "forge_reports",
-    "known_others",
-    "link_rounds",
-    "longitudinal",
+    "added_by",
     "others_dropped",
     "released_twice",
-    "round_one",
-    "round_two",
-    "shares",
     "who_was_sampled",
 ]

@@ -11,22 +11,19 @@ from mechanisms.inference import (
     NoLikelihoodError,
     OwnReportMasses,
     best_guess,
+    contribution,
     crafted_encodings,
     difference_log_ratio,
-    dropped_others_success,
-    dropped_target_success,
     forged_reports,
     guess_cells,
-    guess_success,
-    inflation,
     own_reports_guess_success,
     posterior,
 )
 from mechanisms.local import SamplingPrivacy
+from simulator.aggregation.transcript import FloatArray, IntArray
 from simulator.attacks.observation import OwnReports
-from simulator.attacks.prior import FloatArray, Prior
+from simulator.attacks.reconstruction import Prior
 
-IntArray = npt.NDArray[np.int64]
 TIES = 1e-9
 """Log ratios up to this value are treated as 0, as they differ from it only by rounding."""
 
@@ -61,6 +58,29 @@ class LastDevice:
     first: IntArray | None = None
     second: IntArray | None = None
 
+    def guess(self, mechanism: SamplingPrivacy) -> npt.NDArray[np.bool_]:
+        """Guess by likelihood ratio, at even odds, whether the last device was in the cell or outside all cells.
+
+        The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports state (papers.md, item
+        3). If both are equally likely the guess is "outside".
+
+        Parameters
+        ----------
+        mechanism
+            Without refresh: its differences are binomial.
+
+        Returns
+        -------
+        (n,) bool
+            Whether the device is guessed to be in the cell.
+        """
+        ratio, sampling = None, mechanism.sampling
+        if self.differences is not None:
+            ratio = difference_log_ratio(self.differences, crowd=self.crowd, sampling=sampling, k=self.k)
+        own = OwnReportMasses.of(mechanism, self.cell, self.first, self.second)
+        guessed: npt.NDArray[np.bool_] = own.log_ratio(ratio, sampling=sampling) > TIES
+        return guessed
+
     def theory(self, mechanism: SamplingPrivacy) -> npt.NDArray[np.float64]:
         """Return the expected success at even odds, (n,) float64."""
         return own_reports_guess_success(
@@ -71,38 +91,6 @@ class LastDevice:
             k=self.k,
             published=self.differences is not None,
         )
-
-
-def known_others(mechanism: SamplingPrivacy, last: LastDevice) -> npt.NDArray[np.bool_]:
-    """Guess by likelihood ratio, at even odds, whether the last device was in the cell or outside all cells.
-
-    The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports state (papers.md, item 3).
-    If both are equally likely the guess is "outside".
-
-    Parameters
-    ----------
-    mechanism
-        Without refresh: its differences are binomial.
-    last
-        What is known, read and published of each cell.
-
-    Returns
-    -------
-    (n,) bool
-        Whether the device is guessed to be in the cell.
-    """
-    ratio = None
-    if last.differences is not None:
-        ratio = difference_log_ratio(last.differences, crowd=last.crowd, sampling=mechanism.sampling)
-        if last.k is not None:
-            for k in np.unique(last.k[last.k > 0]).tolist():
-                hidden = (last.k == k) & (last.differences < k)
-                ratio[hidden] = difference_log_ratio(
-                    last.differences[hidden], crowd=last.crowd[hidden], sampling=mechanism.sampling, k=k
-                )
-    own = OwnReportMasses.of(mechanism, last.cell, last.first, last.second)
-    guessed: npt.NDArray[np.bool_] = own.log_ratio(ratio, sampling=mechanism.sampling) > TIES
-    return guessed
 
 
 def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:
@@ -174,51 +162,6 @@ def others_dropped(
     return _own_value(seen, common[seen], told, q, rng=prior.tie_rng(rng))
 
 
-def others_dropped_theory(mechanism: Any, prior: Prior, query: int, *, first_round: int = 1) -> float | None:
-    """Return the expected success of `others_dropped`, or None if it is not known; errors as in `others_dropped`."""
-    q = prior.of(query)
-    if first_round == 1:
-        return prior.trusted(guess_success(mechanism, None, q), q)
-    return prior.trusted(dropped_others_success(mechanism, q, first_round=first_round), q)
-
-
-def shown_differences(
-    mechanism: SamplingPrivacy, own: Sequence[IntArray], prior: Prior, query: int, *, rng: np.random.Generator
-) -> Cells:
-    """Guess each target's cell from its own differences if only positive differences are released.
-
-    Parameters
-    ----------
-    mechanism
-        With or without refresh.
-    own
-        By round (n, cells + 1) int64, the targets' encodings.
-    prior, query
-        The prior, and the query it is taken for.
-    rng
-        Breaks ties under a uniform prior.
-
-    Returns
-    -------
-    guesses : (n,) int32
-    """
-    return released_twice(mechanism, np.maximum((own[1] - own[0])[:, 1:], 0), prior, query, positive=True, rng=rng)
-
-
-def target_dropped_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
-    """Return the expected success if the target is dropped from round two and differences are released once.
-
-    Only the target's first report remains in the differences. It was made without the truth, so the posterior of a
-    Bayesian adversary equals the prior.
-
-    Raises
-    ------
-    NoLikelihoodError
-        For mechanisms other than two-round Sampling Privacy.
-    """
-    return dropped_target_success(mechanism, prior.of(query))
-
-
 def released_twice(
     mechanism: SamplingPrivacy,
     own: IntArray,
@@ -283,12 +226,6 @@ def released_twice(
     return guesses
 
 
-def released_twice_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
-    """Return the expected success of `released_twice`, or None if it is not known."""
-    q = prior.of(query)
-    return prior.trusted(dropped_target_success(mechanism, q, compared="same_reports"), q)
-
-
 def _own_value(
     seen: IntArray, common: FloatArray, told: float, prior: FloatArray, *, rng: np.random.Generator | None
 ) -> Cells:
@@ -322,22 +259,22 @@ class Forgery:
     vectors: npt.NDArray[np.int64] | None
     per_vehicle: float
 
+    @classmethod
+    def of_reports(cls, mechanism: Any, cell: int, devices: int) -> "Forgery":
+        """Return the well-formed reports of one or more vehicles that raise a cell's estimate as far as possible.
 
-def forge_reports(mechanism: Any, cell: int, devices: int) -> Forgery:
-    """Return the well-formed reports of some corrupted vehicles that raise a cell's estimate as far as possible.
+        Raises
+        ------
+        NoLikelihoodError
+            If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
+        """
+        reports = forged_reports(mechanism, cell, devices)
+        one = np.stack([mechanism.encode(report[:1])[0] for report in reports])
+        return cls(reports, None, contribution(mechanism, one, cell))
 
-    Raises
-    ------
-    NoLikelihoodError
-        If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
-    """
-    found = forged_reports(mechanism, cell, devices)
-    return Forgery(found, None, inflation(mechanism, cell, devices, crafted=False).per_vehicle)
-
-
-def craft_reports(mechanism: Any, cell: int, devices: int, *, magnitude: int) -> Forgery:
-    """Return the vectors with entries within ±magnitude that raise a cell's estimate as far as possible."""
-    one = crafted_encodings(mechanism, cell, magnitude)
-    vectors = np.repeat(np.asarray(one)[:, np.newaxis], devices, axis=1)
-    per_vehicle = inflation(mechanism, cell, devices, crafted=True, magnitude=magnitude).per_vehicle
-    return Forgery(None, vectors, per_vehicle)
+    @classmethod
+    def of_vectors(cls, mechanism: Any, cell: int, devices: int, *, magnitude: int) -> "Forgery":
+        """Return the vectors with entries within ±magnitude that raise a cell's estimate as far as possible."""
+        one = crafted_encodings(mechanism, cell, magnitude)
+        vectors = np.repeat(one[:, np.newaxis], devices, axis=1)
+        return cls(None, vectors, contribution(mechanism, one, cell))

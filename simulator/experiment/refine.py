@@ -22,7 +22,7 @@ from mechanisms.refinement import (
     variance_law,
 )
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.aggregation.accumulators import paired_std_error
+from simulator.aggregation.pairing import paired_std_error
 from simulator.experiment.tables import HOT_SHARE
 from simulator.sensing.query import Answer, Query
 from simulator.streams import Streams

@@ -15,7 +15,7 @@ from mechanisms.local import LocalMechanism
 from scenarios import Scenario
 from scenarios.traffic import VEHICLES
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.attack_evaluation.runner import Challenged, tabulate_findings
+from simulator.experiment.attack_evaluation import AttackResults, tabulate_findings
 from simulator.experiment.build.mechanisms import PlugIn
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.deployment_record import describe_deployments
@@ -84,7 +84,7 @@ class RunResult:
         refinements: Plan,
         releases: Mapping[str, CampaignRelease],
         deployments: Mapping[str, Deployment],
-        attacked: Challenged,
+        attacked: AttackResults,
         traffic: Mapping[str, Any],
         warnings: Sequence[str],
         extras: Iterable[str] = (),

@@ -15,9 +15,9 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
+from simulator.aggregation.plain_servers import Trusted
 from simulator.aggregation.round_statistics import RoundAccount, report_nbytes
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.trusted import Trusted
 from simulator.sensing.channel import Channel, ExponentialLatency, Outage
 from simulator.sensing.participants import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import Targets

@@ -6,7 +6,7 @@ from typing import Any
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
-from simulator.experiment.attack_evaluation.attack_records import check_corrupted
+from simulator.experiment.attack_evaluation import check_corrupted
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City
 from simulator.roads import RoadNetwork

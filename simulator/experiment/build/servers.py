@@ -7,12 +7,10 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.channel import FEWEST_SHARES, Aggregation
 from scenarios.section import exceeds, number
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shuffled import ShuffledReports
+from simulator.aggregation.shares import EncodingRule
 from simulator.aggregation.transcript import NETWORK
-from simulator.aggregation.trusted import Trusted
-from simulator.aggregation.verifiable_shares import EncodingRule
 from simulator.sensing.campaign import moments_of
 from simulator.sensing.channel import Channel, ConstantLatency, ExponentialLatency, Latency, LognormalLatency, Outage
 from simulator.sensing.participants import QueriedPopulation, Schedule
@@ -86,19 +84,19 @@ def _listed(parties: Iterable[str]) -> str:
 
 
 def _deployment(section: Aggregation, *, anonymous: bool) -> Deployment:
+    robust = section.robust
     match section.kind:
         case "trusted":
-            return Trusted(section.handles, paired=section.paired, robust=section.robust, anonymous=anonymous)
+            return Trusted(handles=section.handles, paired=section.paired, robust=robust, anonymous=anonymous)
         case "per_round":
-            return PerRound(section.handles, robust=section.robust, anonymous=anonymous)
+            return PerRound(handles=section.handles, robust=robust, anonymous=anonymous)
         case "shuffled":
-            return ShuffledReports(robust=section.robust, anonymous=anonymous)
+            return ShuffledReports(robust=robust, anonymous=anonymous)
         case _:
-            servers = section.servers or FEWEST_SHARES
             return SecretShared(
-                servers,
+                servers=section.servers or FEWEST_SHARES,
                 paired=section.paired,
-                robust=section.robust,
+                robust=robust,
                 handles=section.handles,
                 anonymous=anonymous,
             )

@@ -1,7 +1,7 @@
-"""Attacks that guess a target's cell, evaluated on a campaign's transcripts."""
+"""Attacks that guess a target's cell, evaluated on a campaign's transcripts, and the scores of guesses."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,34 +9,148 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import NoMemory
-from simulator.aggregation.storage import counted_in
-from simulator.aggregation.transcript import HandleKind
+from mechanisms.privacy.audit import clopper_pearson, epsilon_lower_bound
+from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray
 from simulator.attacks import (
+    ROUND_ATTACKS,
     Guesses,
+    LongitudinalAttack,
     Observation,
     OwnReports,
     Prior,
     SamplingGuesses,
-    link_rounds,
-    longitudinal,
-    round_one,
-    round_two,
-    shares,
     who_was_sampled,
 )
-from simulator.experiment.attack_evaluation.campaign_record import CampaignRecord, QueryRecord
-from simulator.experiment.attack_evaluation.guess_score import Guessed, score_guesses, score_hits
-from simulator.experiment.attack_evaluation.stored_transcripts import FiledQueries, places_of
+from simulator.attacks.observation import VEHICLES
+from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, StoredTranscripts, places_of
 
 Columns = dict[str, Any]
-VEHICLES = "vehicles:"
+"""Columns of a row of `attacks.parquet`, as in `Finding`."""
+TAIL = 0.025
+"""Probability at each end of a 95 % interval."""
+CLAIMING_TOO_MUCH = 1e-6
+"""Probability with which an ε lower bound may exceed ε: a run has many bounds, and none should be wrong."""
 
-BY_ROUNDS: Mapping[str, Callable[..., list[Guesses]]] = {
-    "round_one": round_one,
-    "round_two": round_two,
-    "link_rounds": link_rounds,
-    "shares": shares,
-}
+
+@dataclass(frozen=True, eq=False)
+class Guessed:
+    """One query's guesses, one for each target.
+
+    Parameters
+    ----------
+    guesses, truth
+        (n,) int.
+    prior
+        Success of the best guess without the observation.
+    theory
+        Expected success; None if it is not known.
+    usual
+        The best guess without the observation; None if several are equally good.
+    """
+
+    guesses: npt.NDArray[np.int32]
+    truth: npt.NDArray[np.int32]
+    prior: float
+    theory: float | None
+    usual: int | None = None
+
+    @classmethod
+    def of(
+        cls, query: QueryRecord, guesses: Cells, expected: FloatArray, prior: Prior, places: IntArray | None = None
+    ) -> "Guessed":
+        """Return the guesses about the targets of a query at some places, by default all, with their mean theory.
+
+        `expected` is the expected success of each target's guess, (n,) float64, NaN where it is not known.
+        """
+        rows = slice(None) if places is None else places
+        mean = float(expected[rows].mean())
+        theory = None if math.isnan(mean) else mean
+        number = query.number
+        return cls(guesses[rows], query.truth[rows], prior.success(number), theory, prior.usual(number))
+
+
+def score_hits(
+    hits: int, trials: int, *, prior: float, theory: float | None, epsilon_lower: float | None = None
+) -> Columns:
+    """Return the columns of the score of `hits` right guesses in `trials`, as in `Finding`.
+
+    Truths are fixed and coins independent. If trials have different probabilities, the interval is wider than necessary
+    (Hoeffding 1956).
+    """
+    low, high = (float(end) for end in clopper_pearson(hits, trials, alpha=TAIL))
+    success = hits / trials
+    return {
+        "trials": trials,
+        "prior": prior,
+        "success": success,
+        "gain": success - prior,
+        "gain_low": low - prior,
+        "gain_high": high - prior,
+        "theory": theory,
+        "epsilon_lower": epsilon_lower,
+    }
+
+
+def score_guesses(
+    parts: Sequence[Guessed], *, rng: np.random.Generator, alpha: float = CLAIMING_TOO_MUCH, kept: bool = False
+) -> Columns | None:
+    """Score the guesses of some queries; None if there are none.
+
+    Parameters
+    ----------
+    parts
+        By query.
+    rng
+        Pairs devices for the ε lower bound.
+    alpha
+        Probability with which that bound may be too large.
+    kept
+        Whether devices keep coins from query to query. Then trials of different queries are not independent: the
+        interval is as wide as for the trials of a single query, and the bound is that of the first query.
+    """
+    parts = [part for part in parts if len(part.truth)]
+    trials = sum(len(part.truth) for part in parts)
+    if not trials:
+        return None
+    hits = sum(int(np.count_nonzero(part.guesses == part.truth)) for part in parts)
+    prior = sum(len(part.truth) * part.prior for part in parts) / trials
+    expected = [len(part.truth) * part.theory for part in parts if part.theory is not None]
+    theory = sum(expected) / trials if len(expected) == len(parts) else None
+    epsilon = _epsilon(parts[:1] if kept else parts, rng=rng, alpha=alpha)
+    score = score_hits(hits, trials, prior=prior, theory=theory, epsilon_lower=epsilon)
+    if not kept:
+        return score
+    one = min(len(part.truth) for part in parts)
+    low, high = (float(end) - prior for end in clopper_pearson(round(hits / trials * one), one, alpha=TAIL))
+    return {**score, "gain_low": min(low, score["gain_low"]), "gain_high": max(high, score["gain_high"])}
+
+
+def _epsilon(parts: Sequence[Guessed], *, rng: np.random.Generator, alpha: float) -> float | None:
+    """Return an ε lower bound from pairs of devices in different cells, or None if there are no pairs.
+
+    For a pair (i, j) in one query the event is "t_i is guessed". Its probability for i is at most e^ε times that for j,
+    which has another truth and whose guess is made with the same prior; the same holds for the sums over pairs. No
+    device is in two pairs, so all are independent. Pairs whose t_i is the best guess without any observation carry
+    little information and are left out.
+    """
+    hits_p = hits_q = pairs = 0
+    for part in parts:
+        order = rng.permutation(len(part.truth))
+        half = len(order) // 2
+        one, other = order[:half], order[half : 2 * half]
+        apart = part.truth[one] != part.truth[other]
+        apart &= part.truth[one] != (-1 if part.usual is None else part.usual)
+        named, one, other = part.truth[one][apart], one[apart], other[apart]
+        hits_p += int(np.count_nonzero(part.guesses[one] == named))
+        hits_q += int(np.count_nonzero(part.guesses[other] == named))
+        pairs += len(named)
+    if not pairs:
+        return None
+    return epsilon_lower_bound(hits_p=hits_p, trials_p=pairs, hits_q=hits_q, trials_q=pairs, alpha=alpha)
+
+
+class NotPlayableError(Exception):
+    """An attack cannot be evaluated; the message is the reason, a sentence without its full stop."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +168,11 @@ class Member:
     party: str
     from_query: int = 1
     to_query: float = math.inf
+
+    @property
+    def vehicles(self) -> int:
+        """Number of corrupted vehicles, 0 for other parties."""
+        return int(self.party.removeprefix(VEHICLES)) if self.party.startswith(VEHICLES) else 0
 
     def at(self, query: int) -> bool:
         """Return whether the party is a member during a query, given by its number in its campaign."""
@@ -89,12 +208,12 @@ class AttackContext:
         Whether all vehicles but one are corrupted.
     """
 
-    filed: FiledQueries
+    filed: StoredTranscripts
     record: CampaignRecord
     even: bool
     coalition: tuple[Member, ...] = ()
-    corrupted: npt.NDArray[np.int64] | None = None
-    shares: Mapping[int, npt.NDArray[np.int64]] | None = None
+    corrupted: IntArray | None = None
+    shares: Mapping[int, IntArray] | None = None
     last_vehicle: bool = False
 
     def prior(self) -> Prior:
@@ -116,32 +235,32 @@ class AttackContext:
 
     def observe(self, queries: Sequence[int]) -> Observation:
         """Return the coalition's observation of some queries."""
-        return Observation.pooled([self._observe(self.filed.query(query)) for query in queries])
+        return Observation.pooled([self.observe_query(self.filed.query(query)) for query in queries])
 
-    def observe_altered(self, query: QueryRecord) -> Observation:
-        """Return the coalition's observation of a query with altered reports."""
-        return self._observe(query, altered=True)
-
-    def places(self, query: int, kind: HandleKind, handles: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the position of each handle's device among a query's targets, (n,) int64; −1 for other devices."""
-        devices = self.filed.devices(query, kind, handles)
-        return places_of(devices, next(q for q in self.record.queries if q.number == query).recorded.devices)
-
-    def _observe(self, query: QueryRecord, *, altered: bool = False) -> Observation:
-        campaign = self.filed.campaign_of(query.number)
-        _, number = self.filed.origin(query.number)
-        members = [member.party for member in self.coalition if member.at(number)]
-        own = self._own(query, campaign) if any(member.startswith(VEHICLES) for member in members) else None
+    def observe_query(self, query: QueryRecord) -> Observation:
+        """Return the coalition's observation of one query, whose reports may have been altered."""
+        campaign = self.filed.campaigns[query.campaign]
+        members = [member for member in self.coalition if member.at(query.number_in_campaign)]
+        own = self._own(query, campaign) if any(member.vehicles for member in members) else None
         return Observation.of(
-            self.filed.file(query) if altered else self.filed.transcripts(query.number),
+            self.filed.transcripts(query),
             # A coalition that spans campaigns may have parties that one of the campaigns does not have.
-            [member for member in members if member.startswith(VEHICLES) or member in campaign.parties],
+            [member.party for member in members if member.vehicles or member.party in campaign.parties],
             mechanism=campaign.mechanism,
+            released=(campaign.released(query),),
             own=() if own is None else (own,),
             asked={query.number: int(query.asked[0])},
             keys=[member.party for member in self.coalition],
             last_vehicle=self.last_vehicle,
         )
+
+    def targets(self, query: int) -> QueryRecord:
+        """Return a query with the targets only."""
+        return next(one for one in self.record.queries if one.number == query)
+
+    def places(self, query: int, kind: HandleKind, handles: IntArray) -> IntArray:
+        """Return the position of each handle's device among a query's targets, (n,) int64; −1 for other devices."""
+        return places_of(self.filed.devices(query, kind, handles), self.targets(query).recorded.devices)
 
     def _own(self, query: QueryRecord, campaign: CampaignRecord) -> OwnReports | None:
         """Return the knowledge of the corrupted vehicles about a query; None if it asked none of them."""
@@ -157,7 +276,7 @@ class AttackContext:
             own.pseudonyms,
             query.truth[places],
             tuple(own.reports),
-            counted_in(own, paired=bool(getattr(campaign.deployment, "paired", False))),
+            own.counted(paired=campaign.deployment.paired),
             {party: np.isfinite(times) for party, times in own.arrived_s.items()},
         )
 
@@ -171,7 +290,7 @@ def play_rounds(kind: str, boards: Sequence[AttackContext], *, rng: np.random.Ge
     Parameters
     ----------
     kind
-        A key of `BY_ROUNDS`.
+        A key of `ROUND_ATTACKS`.
     boards
         Attack contexts, one for each choice of corrupted vehicles.
     rng
@@ -191,16 +310,13 @@ def play_rounds(kind: str, boards: Sequence[AttackContext], *, rng: np.random.Ge
                 continue
             numbers = board.filed.simultaneous(query.number) if len(board.filed.campaigns) > 1 else [query.number]
             observation = board.observe(numbers)
-            if len(numbers) > 1:
-                guesses = longitudinal(observation, prior, queries=numbers, last=query.number, rng=rng)
-            else:
-                guesses = BY_ROUNDS[kind](observation, prior, rng=rng)
-            parts.append(fill_guesses(query, guesses, prior, board, rng=rng))
+            attack = LongitudinalAttack(numbers, query.number) if len(numbers) > 1 else ROUND_ATTACKS[kind]
+            parts.append(fill_guesses(query, attack.guess(observation, prior, rng=rng), prior, board, rng=rng))
             if kind == "round_one":
                 sampled += [(board, found) for found in who_was_sampled(observation, prior)]
     score = score_guesses(parts, rng=rng, kept=keeps(boards[0].record))
     if score is not None:
-        yield score.columns
+        yield score
     if sampled:
         yield _score_sampled(sampled)
 
@@ -211,28 +327,41 @@ def keeps(record: CampaignRecord) -> bool:
 
 
 def fill_guesses(
-    query: QueryRecord, found: Sequence[Guesses], prior: Prior, board: AttackContext, *, rng: np.random.Generator
+    query: QueryRecord,
+    found: Sequence[Guesses],
+    prior: Prior,
+    board: AttackContext,
+    *,
+    scored: IntArray | None = None,
+    rng: np.random.Generator,
 ) -> Guessed:
-    """Return one guess for each target: that of the attack, or of the prior if the attack has none."""
-    n = len(query.truth)
-    cells = prior.guess(query.number, n, rng=rng)
-    theory: float | None = 0.0
-    left = n
+    """Return one guess for each target: that of the attack, or of the prior if the attack has none.
+
+    Parameters
+    ----------
+    query
+        The query with the targets of `board`.
+    found
+        What the attack returned for it.
+    prior, board
+        The coalition's prior, and the context of the attack.
+    scored
+        Positions of the targets whose guesses are returned; by default all.
+    rng
+        Breaks ties under a uniform prior.
+    """
+    cells = prior.guess(query.number, len(query.truth), rng=rng)
+    places = np.arange(len(cells)) if scored is None else scored
+    expected = np.full(len(cells), prior.success(query.number))
     for guesses in found:
+        theory = math.nan if guesses.theory is None else guesses.theory
         if guesses.handles is None:
-            cells[:] = guesses.cells[0]
-            theory, left = None if guesses.theory is None else guesses.theory * n, 0
+            cells[:], expected[:] = guesses.cells[0], theory
             break
-        places = board.places(query.number, guesses.handle_kind, guesses.handles)
-        asked = places >= 0
-        cells[places[asked]] = guesses.cells[asked]
-        many = int(np.count_nonzero(asked))
-        theory = None if theory is None or guesses.theory is None else theory + guesses.theory * many
-        left -= many
-    expected = prior.success(query.number)
-    if theory is not None:
-        theory = (theory + left * expected) / n
-    return Guessed(cells, query.truth, expected, theory, prior.usual(query.number))
+        targets = board.places(query.number, guesses.handle_kind, guesses.handles)
+        asked = targets >= 0
+        cells[targets[asked]], expected[targets[asked]] = guesses.cells[asked], theory
+    return Guessed.of(query, cells, expected, prior, places)
 
 
 def play_longitudinal(
@@ -261,7 +390,7 @@ def play_longitudinal(
         parts = [part for board in boards if (part := _guess_stayed(board, times, rng=rng)) is not None]
         score = score_guesses(parts, rng=rng)
         if score is not None:
-            yield {**score.columns, "metric": "queries", "value": float(times), "unit": "queries"}
+            yield {**score, "metric": "queries", "value": float(times), "unit": "queries"}
 
 
 def _guess_stayed(board: AttackContext, times: int, *, rng: np.random.Generator) -> Guessed | None:
@@ -280,11 +409,9 @@ def _guess_stayed(board: AttackContext, times: int, *, rng: np.random.Generator)
         known = last if board.shares is None else _stayed([board.filed.query(number) for number in numbers])
         counts = np.bincount(known.truth, minlength=cells + 1)
         prior = Prior.from_counts({last.number: counts}, exact=board.shares is None)
-    guesses = longitudinal(board.observe(numbers), prior, queries=numbers, last=last.number, rng=rng)
-    whole = fill_guesses(queries[-1], guesses, prior, board, rng=rng)
+    guesses = LongitudinalAttack(numbers, last.number).guess(board.observe(numbers), prior, rng=rng)
     places = np.flatnonzero(np.isin(queries[-1].recorded.devices, last.recorded.devices))
-    theory = _theory_of(guesses, board, last, prior)
-    return Guessed(whole.guesses[places], last.truth, whole.prior, theory, whole.usual)
+    return fill_guesses(queries[-1], guesses, prior, board, scored=places, rng=rng)
 
 
 def _stayed(queries: Sequence[QueryRecord]) -> QueryRecord:
@@ -296,22 +423,6 @@ def _stayed(queries: Sequence[QueryRecord]) -> QueryRecord:
         before = [where.get(device, -1) for device in last.recorded.devices.tolist()]
         stayed &= np.array(before, dtype=np.int64) == last.truth
     return last.among(np.flatnonzero(stayed))
-
-
-def _theory_of(guesses: Sequence[Guesses], board: AttackContext, last: QueryRecord, prior: Prior) -> float | None:
-    """Return the expected success over the targets that stayed, averaged over what was read of each."""
-    expected, left, devices = 0.0, len(last.truth), last.recorded.devices
-    every = next(query for query in board.record.queries if query.number == last.number)
-    for found in guesses:
-        if found.handles is None:
-            return found.theory
-        places = board.places(last.number, found.handle_kind, found.handles)
-        among = int(np.isin(every.recorded.devices[places[places >= 0]], devices).sum())
-        if among and found.theory is None:
-            return None
-        expected += among * (found.theory or 0.0)
-        left -= among
-    return (expected + left * prior.success(last.number)) / len(last.truth)
 
 
 def _score_sampled(sampled: Sequence[tuple[AttackContext, SamplingGuesses]]) -> Columns:
@@ -326,7 +437,7 @@ def _score_sampled(sampled: Sequence[tuple[AttackContext, SamplingGuesses]]) -> 
     measured = {"metric": "sampled_posterior", "value": greatest, "unit": "probability"}
     hits = trials = 0
     for board, found in sampled:
-        query = next(query for query in board.record.queries if query.number == found.query)
+        query = board.targets(found.query)
         if found.handles is None:
             places, rows = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         else:
@@ -336,9 +447,9 @@ def _score_sampled(sampled: Sequence[tuple[AttackContext, SamplingGuesses]]) -> 
         first, second = (np.asarray(reports[places]) for reports in query.recorded.reports)
         inside = query.truth[places] > 0
         thrown = (first == 0) & (second == query.truth[places])
-        hits += int(np.count_nonzero((found.guesses[rows] == thrown) & inside))
+        hits += int(np.count_nonzero(((found.probability[rows] > 0.5) == thrown) & inside))
         trials += int(np.count_nonzero(inside))
     if mechanism.refresh or not trials:
         return measured
     share = max(mechanism.sampling, 1.0 - mechanism.sampling)
-    return {**score_hits(hits, trials, prior=share, theory=sampled[0][1].theory).columns, **measured}
+    return {**score_hits(hits, trials, prior=share, theory=sampled[0][1].theory), **measured}

@@ -7,40 +7,30 @@ change. A coalition has all that its members received, in addition to what is pu
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.inference import guess_cells, guess_success
+from mechanisms.inference import dropped_others_success, guess_cells, guess_success, released_twice_success
 from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import epsilon_lower_bound
-from simulator.attacks import LastDevice, Observation, Prior, known_others, others_dropped, released_twice
-from simulator.attacks.counterfactual import (
-    Forgery,
-    added_by,
-    craft_reports,
-    forge_reports,
-    others_dropped_theory,
-    released_twice_theory,
-    shown_differences,
-    target_dropped_theory,
-)
-from simulator.attacks.readable_reports import own_tally, patterns, read_round
-from simulator.experiment.attack_evaluation.campaign_record import CampaignRecord, Cells, IntArray, QueryRecord
-from simulator.experiment.attack_evaluation.guess_games import AttackContext, Columns, keeps
-from simulator.experiment.attack_evaluation.guess_score import (
+from simulator.aggregation.transcript import FloatArray, IntArray
+from simulator.attacks import Forgery, LastDevice, Observation, Prior, added_by, others_dropped, released_twice
+from simulator.attacks.observation import patterns, read_round
+from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, places_of
+from simulator.experiment.guess_games import (
     CLAIMING_TOO_MUCH,
+    AttackContext,
+    Columns,
     Guessed,
     NotPlayableError,
+    keeps,
     score_guesses,
     score_hits,
 )
-from simulator.experiment.attack_evaluation.stored_transcripts import places_of
 
-FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 MOST_WORDS = 2**22
@@ -81,7 +71,7 @@ def play_known_others(
     stay, there, theory = (np.concatenate(part) for part in zip(*trials, strict=True))
     epsilon = max(_two_worlds(there, stay, alpha=alpha / 2), _two_worlds(~there, ~stay, alpha=alpha / 2))
     hits = int(np.count_nonzero(there == stay))
-    yield score_hits(hits, len(stay), prior=0.5, theory=float(theory.mean()), epsilon_lower=epsilon).columns
+    yield score_hits(hits, len(stay), prior=0.5, theory=float(theory.mean()), epsilon_lower=epsilon)
 
 
 def _decide(
@@ -94,7 +84,7 @@ def _decide(
     chosen = _one_a_cell(query, rng=rng)
     stay = rng.random(len(chosen)) < 0.5
     moved = _taken_outside(board, query, chosen[~stay])
-    observation = board.observe_altered(moved)
+    observation = board.observe_query(moved)
     read = _rounds_read(board, query, observation)[:, chosen]
     released = observation.released_of(query.number)
     differences: IntArray | None = None
@@ -121,7 +111,7 @@ def _decide(
             first[rows] if which[0] else None,
             second[rows] if which[1] else None,
         )
-        yield stay[rows], known_others(mechanism, last), last.theory(mechanism)
+        yield stay[rows], last.guess(mechanism), last.theory(mechanism)
 
 
 def _taken_outside(board: AttackContext, query: QueryRecord, places: IntArray) -> QueryRecord:
@@ -198,14 +188,15 @@ def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.rand
             else:
                 mechanism = _sampling(board.record, ONLY_SAMPLING)
                 guesses, theory = _from_reports(mechanism, query, read, prior, rng=rng)
-                theory[~read.any(axis=0)] = _number(target_dropped_theory(mechanism, prior, query.number))
-                once.append(_guessed(query, guesses, theory, prior))
+                # A target of which no report is read has only its first report in the release; it was made without
+                # the truth, so the expected success is that of the prior.
+                once.append(Guessed.of(query, guesses, theory, prior))
                 if not board.record.noised:
                     twice.append(_released_twice(board, query, mechanism, read, prior, rng=rng))
     for parts, columns in ((once, {}), (twice, {"metric": "released_twice"})):
         score = score_guesses(parts, rng=rng, kept=keeps(boards[0].record))
         if score is not None:
-            yield {**score.columns, **columns}
+            yield {**score, **columns}
 
 
 def _others_dropped(
@@ -219,8 +210,8 @@ def _others_dropped(
 ) -> Guessed:
     """Return the guesses if all devices but the target are dropped."""
     record, mechanism, number = board.record, board.record.mechanism, query.number
-    tally, corrupted = own_tally(observation, number, 1)
-    alone = bool(getattr(record.deployment, "paired", False)) or mechanism.rounds == 1
+    tally, corrupted = observation.own_tally(number, 1)
+    alone = record.deployment.paired or mechanism.rounds == 1
     first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
     whole = query.recorded.in_time.all(axis=0)
     known = read.copy()
@@ -235,12 +226,18 @@ def _others_dropped(
             return others_dropped(mechanism, first + own[1:], prior, number, first_round=first_round, rng=rng)
 
         guesses[hidden] = _in_chunks(record, query, hidden, guess)
-        theory[hidden] = _number(others_dropped_theory(mechanism, prior, number, first_round=first_round))
+        theory[hidden] = _expected(
+            prior, number, dropped_others_success(mechanism, prior.of(number), first_round=first_round)
+        )
     elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
         hidden = np.flatnonzero(whole & ~read.all(axis=0))
-        shown = partial(shown_differences, mechanism, prior=prior, query=number, rng=rng)
-        guesses[hidden], theory[hidden] = _in_chunks(record, query, hidden, shown), math.nan
-    return _guessed(query, guesses, theory, prior)
+
+        def guess_shown(own: list[IntArray]) -> Cells:
+            shown = np.maximum((own[1] - own[0])[:, 1:], 0)
+            return released_twice(mechanism, shown, prior, number, positive=True, rng=rng)
+
+        guesses[hidden], theory[hidden] = _in_chunks(record, query, hidden, guess_shown), math.nan
+    return Guessed.of(query, guesses, theory, prior)
 
 
 def _released_twice(
@@ -270,10 +267,11 @@ def _released_twice(
 
     guesses[hidden] = _in_chunks(board.record, query, hidden, guess)
     if k is None or (differences >= k).all():
-        theory[hidden] = _number(released_twice_theory(mechanism, prior, query.number))
+        success = released_twice_success(mechanism, prior.of(query.number))
+        theory[hidden] = _expected(prior, query.number, success)
     elif (differences + 1 >= k).any():
         theory[hidden] = math.nan
-    return _guessed(query, guesses, theory, prior)
+    return Guessed.of(query, guesses, theory, prior)
 
 
 def _rounds_read(board: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
@@ -321,13 +319,8 @@ def _from_reports(
         if rounds:
             reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
             guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(rng))
-            theory[rows] = _number(prior.trusted(guess_success(mechanism, rounds, q), q))
+            theory[rows] = _expected(prior, number, guess_success(mechanism, rounds, q))
     return guesses, theory
-
-
-def _guessed(query: QueryRecord, guesses: Cells, theory: FloatArray, prior: Prior) -> Guessed:
-    expected = None if np.isnan(theory).any() else float(theory.mean())
-    return Guessed(guesses, query.truth, prior.success(query.number), expected, prior.usual(query.number))
 
 
 def _in_chunks(
@@ -356,33 +349,21 @@ def _unpublished(record: CampaignRecord) -> str:
     return SOME_REPORTS_MISSING
 
 
-def _number(theory: float | None) -> float:
-    return math.nan if theory is None else theory
+def _expected(prior: Prior, query: int, success: float | None) -> float:
+    """Return an expected success that holds for the targets; NaN if it is not known."""
+    found = prior.trusted(success, prior.of(query))
+    return math.nan if found is None else found
 
 
 INFLATION, CRAFTED = "inflation", "crafted_inflation"
-
-
-class TooFewVehiclesError(Exception):
-    """There are fewer vehicles than are to be corrupted.
-
-    Parameters
-    ----------
-    query
-        Number of the query.
-    there
-        Number of targets that it has.
-    """
-
-    def __init__(self, query: int, there: int) -> None:
-        super().__init__(query, there)
-        self.query, self.there = query, there
 
 
 def play_poisoning(
     record: CampaignRecord, cell: int, corrupted: int, magnitude: int, *, rng: np.random.Generator
 ) -> Iterator[Columns]:
     """Evaluate the attack in which corrupted vehicles inflate a cell: the mean change of its estimate, in vehicles.
+
+    The corrupted vehicles are drawn from the targets, of which every query has at least as many.
 
     Yield one row for well-formed reports, metric "inflation", and one for vectors of any form, "crafted_inflation". If
     servers read plain reports, or reject invalid encodings, crafted vectors are not counted; an adversary that knows
@@ -394,19 +375,14 @@ def play_poisoning(
         If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
     ParameterError
         If the cell does not exist.
-    TooFewVehiclesError
-        If a query has fewer targets than are to be corrupted.
     """
     mechanism = record.mechanism
-    chosen = []
-    for query in record.queries:
-        if corrupted > len(query.truth):
-            raise TooFewVehiclesError(query.number, len(query.truth))
-        chosen.append(np.sort(rng.permutation(len(query.truth))[:corrupted]))
+    chosen = [np.sort(rng.permutation(len(query.truth))[:corrupted]) for query in record.queries]
     if not chosen:
         return
-    honest = forge_reports(mechanism, cell, corrupted)
-    crafted = craft_reports(mechanism, cell, corrupted, magnitude=magnitude) if _counted(record) else honest
+    honest = crafted = Forgery.of_reports(mechanism, cell, corrupted)
+    if _counted(record):
+        crafted = Forgery.of_vectors(mechanism, cell, corrupted, magnitude=magnitude)
     for metric, forgery in ((INFLATION, honest), (CRAFTED, crafted)):
         shifts, expected = [], []
         for query, rows in zip(record.queries, chosen, strict=True):
