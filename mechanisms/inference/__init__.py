@@ -1,6 +1,7 @@
 """Inference of a device's cell from its reports, success of the best guess, and the effect of forged reports."""
 
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
+from mechanisms.inference.direct_encoding import OwnValueLaw
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
 from mechanisms.inference.known_others import OwnReportMasses, difference_log_ratio, own_reports_guess_success
 from mechanisms.inference.likelihood import (
@@ -17,6 +18,7 @@ from mechanisms.inference.report_law import NoLikelihoodError, ReportLaw
 __all__ = [
     "NoLikelihoodError",
     "OwnReportMasses",
+    "OwnValueLaw",
     "ReportLaw",
     "best_guess",
     "candidate_reports",

@@ -142,12 +142,7 @@ def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int]
     ParameterError
         If rounds and reports do not fit.
     """
-    law = report_law(mechanism, rounds)
-    reports = check_reports(reports, len(check_rounds(rounds, mechanism.rounds)))
-    logs = np.empty((len(reports[0]), mechanism.cells + 1))
-    for rows in batches(len(logs), mechanism.cells):
-        logs[rows] = law.log_likelihood([report[rows] for report in reports])
-    return logs
+    return repeated_log_likelihood(mechanism, [reports], rounds)
 
 
 def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
@@ -206,7 +201,7 @@ def repeated_log_likelihood(
     logs = np.empty((len(asked[0][0]), mechanism.cells + 1))
     for rows in batches(len(logs), mechanism.cells):
         batch = [[report[rows] for report in reports] for reports in asked]
-        if isinstance(mechanism, LongitudinalUnary):
+        if len(asked) > 1 and isinstance(mechanism, LongitudinalUnary):
             logs[rows] = _memoised(mechanism, [reports[0] for reports in batch])
         else:
             logs[rows] = sum(law.log_likelihood(reports) for reports in batch)

@@ -1,6 +1,5 @@
 """Attacks on published sums: all other devices known, devices dropped out, and poisoned reports."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +9,17 @@ import numpy.typing as npt
 from mechanisms.inference import (
     NoLikelihoodError,
     OwnReportMasses,
+    OwnValueLaw,
     best_guess,
     contribution,
     crafted_encodings,
     difference_log_ratio,
     forged_reports,
-    guess_cells,
     own_reports_guess_success,
     posterior,
 )
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.transcript import FloatArray, IntArray
+from simulator.aggregation.transcript import IntArray
 from simulator.attacks.observation import OwnReports
 from simulator.attacks.reconstruction import Prior
 
@@ -102,36 +101,36 @@ def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:
 
 
 Cells = npt.NDArray[np.int32]
-MOST_FLOATS = 2**22
 ONLY_SAMPLING = "drop-out with others in round one is worked out for two-round Sampling Privacy only."
 
 
 def others_dropped(
     mechanism: Any,
-    counts: Sequence[IntArray],
+    first: IntArray,
+    second: IntArray,
     prior: Prior,
     query: int,
     *,
-    first_round: int = 1,
+    first_round: int,
     rng: np.random.Generator,
 ) -> Cells:
     """Guess each target's cell from the counts released after all other devices were dropped.
 
-    If devices received in one round only are dropped from both, or no other device was asked, the counts are the
-    target's own encodings. Otherwise round one holds all N devices' reports and round two only the target's: the
-    probability that its first report was w is then C₁,w/N.
+    Round one holds all N devices' reports and round two only the target's: the probability that its first report was w
+    is C₁,w/N. (If devices received in one round only are dropped from both, or no other device was asked, the counts
+    are the target's own reports, and the guess is that from linked reports.)
 
     Parameters
     ----------
     mechanism
         The mechanism whose reports were counted.
-    counts
-        By round (n, *tally_shape) int64, one row per target; for a round one that holds other devices' reports,
-        (1, V + 1), the same for all targets.
+    first, second
+        The counts: (V + 1,) int64 of round one, the same for all targets, and (n, V + 1) of round two, one row per
+        target.
     prior, query
         The prior, and the query it is taken for.
     first_round
-        Number of devices in round one's counts.
+        N, the number of devices in round one's counts.
     rng
         Breaks ties under a uniform prior.
 
@@ -142,24 +141,19 @@ def others_dropped(
     Raises
     ------
     NoLikelihoodError
-        If no likelihood is known for the mechanism's reports; or, with other devices in round one, for mechanisms
-        other than two-round Sampling Privacy.
+        For mechanisms other than two-round Sampling Privacy.
     """
-    q = prior.of(query)
-    if first_round == 1:
-        guesses, _ = guess_cells(mechanism, list(counts), q, rng=prior.tie_rng(rng))
-        return guesses
     if not isinstance(mechanism, SamplingPrivacy):
         raise NoLikelihoodError(type(mechanism).__name__, ONLY_SAMPLING)
     blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
-    first = blanks + sampling * (np.arange(len(blanks)) == 0)
-    share = np.divide(counts[0].reshape(-1), first_round * first, out=np.zeros(len(first)), where=first > 0.0)
+    report = blanks + sampling * (np.arange(len(blanks)) == 0)
+    share = np.divide(first, first_round * report, out=np.zeros(len(report)), where=report > 0.0)
     again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
-    # P(second report v | truth t, C₁) = common_v + told·[v = t], where told is the probability that the first was of S.
-    told = sampling * float(share[0])
-    common = (1.0 - refresh) * blanks * share + refresh * again * max(1.0 - told, 0.0)
-    seen = counts[1].argmax(axis=1)
-    return _own_value(seen, common[seen], told, q, rng=prior.tie_rng(rng))
+    # P(second report v | truth t, C₁) = common_v + sampled·[v = t]: `sampled` is the probability that the target was.
+    sampled = sampling * float(share[0])
+    common = (1.0 - refresh) * blanks * share + refresh * again * max(1.0 - sampled, 0.0)
+    logs = OwnValueLaw.of_values(common, sampled).log_likelihood([second])
+    return best_guess(posterior(logs, prior.of(query)), rng=prior.tie_rng(rng))
 
 
 def released_twice(
@@ -223,21 +217,6 @@ def released_twice(
     with np.errstate(divide="ignore"):
         guesses = best_guess(posterior(np.log(likelihood), q), rng=prior.tie_rng(rng))
     guesses[gone] = prior.guess(query, int(gone.sum()), rng=rng)
-    return guesses
-
-
-def _own_value(
-    seen: IntArray, common: FloatArray, told: float, prior: FloatArray, *, rng: np.random.Generator | None
-) -> Cells:
-    """Return the best guesses if the observed value is more likely, by `told`, under the equal truth than otherwise."""
-    guesses = np.empty(len(seen), dtype=np.int32)
-    step = max(1, MOST_FLOATS // len(prior))
-    for start in range(0, len(seen), step):
-        rows = slice(start, start + step)
-        likelihood = np.repeat(common[rows, np.newaxis], len(prior), axis=1)
-        likelihood[np.arange(len(likelihood)), seen[rows]] += told
-        with np.errstate(divide="ignore"):
-            guesses[rows] = best_guess(posterior(np.log(likelihood), prior), rng=rng)
     return guesses
 
 

@@ -96,13 +96,13 @@ class Prior:
         """Return the probability that `guess` is right: the largest of the prior."""
         return float(self.of(query).max())
 
-    def trusted(self, theory: float | None, q: FloatArray) -> float | None:
+    def trusted(self, theory: float | None, query: int) -> float | None:
         """Return an expected success computed for this prior, or None if devices are not distributed like the prior.
 
         Under a uniform prior they are not. The expected success is then known only if the observation reveals nothing,
         as every guess is then drawn.
         """
-        if self.even and theory is not None and theory > q.max() * (1.0 + ROUNDING):
+        if self.even and theory is not None and theory > self.success(query) * (1.0 + ROUNDING):
             return None
         return theory
 
@@ -216,7 +216,7 @@ def _guess_linked(
     mechanism, q = observation.mechanism, prior.of(query)
     reports = list(group.reports.values())
     cells, _ = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
-    theory = prior.trusted(guess_success(mechanism, group.rounds, q), q)
+    theory = prior.trusted(guess_success(mechanism, group.rounds, q), query)
     return Guesses(query, group.handle_kind, group.handles, cells, theory)
 
 
@@ -232,7 +232,7 @@ def _guess_sums(
         cells[possible], _ = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
     held = {entry.party: entry.parts for entry in observation.seen if entry.content_kind == "shares"}
     whole = group.handles is None or len(held) == next(iter(held.values()), 0)
-    theory = prior.trusted(guess_success(mechanism, group.rounds, q), q) if whole else prior.success(query)
+    theory = prior.trusted(guess_success(mechanism, group.rounds, q), query) if whole else prior.success(query)
     return Guesses(query, group.handle_kind, group.handles, cells, theory)
 
 
@@ -351,7 +351,7 @@ class LongitudinalAttack:
             logs = logs + repeated_log_likelihood(mechanism, reports, rounds)
         q, theory = prior.of(self.last), None
         if len(alike) == 1:
-            theory = prior.trusted(guess_success(mechanism, rounds, q, len(queries)), q)
+            theory = prior.trusted(guess_success(mechanism, rounds, q, len(queries)), self.last)
         cells = best_guess(posterior(logs, q), rng=prior.tie_rng(rng))
         return Guesses(self.last, group.handle_kind, group.handles, cells, theory)
 

@@ -17,8 +17,9 @@ from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import epsilon_lower_bound
 from simulator.aggregation.transcript import FloatArray, IntArray
-from simulator.attacks import Forgery, LastDevice, Observation, Prior, added_by, others_dropped, released_twice
-from simulator.attacks.observation import patterns, read_round
+from simulator.attacks.counterfactual import Forgery, LastDevice, added_by, others_dropped, released_twice
+from simulator.attacks.observation import Observation, patterns, read_round
+from simulator.attacks.reconstruction import Prior
 from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, places_of
 from simulator.experiment.guess_games import (
     CLAIMING_TOO_MUCH,
@@ -39,9 +40,7 @@ NO_NUMBERS = "only Sampling Privacy without refresh publishes differences that a
 ONLY_SAMPLING = "the target dropped is worked out for two-round Sampling Privacy only"
 
 
-def play_known_others(
-    boards: Sequence[AttackContext], k: int | None, *, rng: np.random.Generator, alpha: float = CLAIMING_TOO_MUCH
-) -> Iterator[Columns]:
+def play_known_others(boards: Sequence[AttackContext], k: int | None, *, rng: np.random.Generator) -> Iterator[Columns]:
     """Evaluate the attack that guesses whether a device is in a cell or outside, if all other devices are known.
 
     The odds are even. One target is chosen in every cell that has a target. With probability ½ it stays in the counts
@@ -56,8 +55,6 @@ def play_known_others(
         Differences below k are suppressed, unless the campaign's release has a greater threshold.
     rng
         Generator of the choices of targets and of whether they stay.
-    alpha
-        Probability with which the ε lower bound may be too large.
 
     Raises
     ------
@@ -69,7 +66,7 @@ def play_known_others(
     if not sum(len(stay) for stay, _, _ in trials):
         return
     stay, there, theory = (np.concatenate(part) for part in zip(*trials, strict=True))
-    epsilon = max(_two_worlds(there, stay, alpha=alpha / 2), _two_worlds(~there, ~stay, alpha=alpha / 2))
+    epsilon = max(_two_worlds(there, stay), _two_worlds(~there, ~stay))
     hits = int(np.count_nonzero(there == stay))
     yield score_hits(hits, len(stay), prior=0.5, theory=float(theory.mean()), epsilon_lower=epsilon)
 
@@ -130,15 +127,17 @@ def _taken_outside(board: AttackContext, query: QueryRecord, places: IntArray) -
     return replace(whole, recorded=replace(whole.recorded, reports=[first, second]), counts=counts)
 
 
-def _two_worlds(event: Mask, world: Mask, *, alpha: float) -> float:
-    """Return an ε lower bound from the frequencies of an event in two worlds."""
+def _two_worlds(event: Mask, world: Mask) -> float:
+    """Return an ε lower bound from the frequencies of an event in two worlds, with half of the probability of error."""
     counts = {
         "hits_p": int(event[world].sum()),
         "trials_p": int(world.sum()),
         "hits_q": int(event[~world].sum()),
         "trials_q": int((~world).sum()),
     }
-    return epsilon_lower_bound(**counts, alpha=alpha) if counts["trials_p"] and counts["trials_q"] else 0.0
+    return (
+        epsilon_lower_bound(**counts, alpha=CLAIMING_TOO_MUCH / 2) if counts["trials_p"] and counts["trials_q"] else 0.0
+    )
 
 
 def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:
@@ -220,10 +219,10 @@ def _others_dropped(
     guesses, theory = _from_reports(mechanism, query, known, prior, rng=rng)
     if record.publishes_counts and first_round > 1:
         hidden = np.flatnonzero(whole & ~known[0])
-        first = [(query.counts[0] - tally)[np.newaxis]]
+        first = query.counts[0] - tally
 
         def guess(own: list[IntArray]) -> Cells:
-            return others_dropped(mechanism, first + own[1:], prior, number, first_round=first_round, rng=rng)
+            return others_dropped(mechanism, first, own[1], prior, number, first_round=first_round, rng=rng)
 
         guesses[hidden] = _in_chunks(record, query, hidden, guess)
         theory[hidden] = _expected(
@@ -351,7 +350,7 @@ def _unpublished(record: CampaignRecord) -> str:
 
 def _expected(prior: Prior, query: int, success: float | None) -> float:
     """Return an expected success that holds for the targets; NaN if it is not known."""
-    found = prior.trusted(success, prior.of(query))
+    found = prior.trusted(success, query)
     return math.nan if found is None else found
 
 

@@ -11,17 +11,15 @@ import numpy.typing as npt
 from mechanisms.local import NoMemory
 from mechanisms.privacy.audit import clopper_pearson, epsilon_lower_bound
 from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray
-from simulator.attacks import (
+from simulator.attacks.observation import VEHICLES, Observation, OwnReports
+from simulator.attacks.reconstruction import (
     ROUND_ATTACKS,
     Guesses,
     LongitudinalAttack,
-    Observation,
-    OwnReports,
     Prior,
     SamplingGuesses,
     who_was_sampled,
 )
-from simulator.attacks.observation import VEHICLES
 from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, StoredTranscripts, places_of
 
 Columns = dict[str, Any]
@@ -91,9 +89,7 @@ def score_hits(
     }
 
 
-def score_guesses(
-    parts: Sequence[Guessed], *, rng: np.random.Generator, alpha: float = CLAIMING_TOO_MUCH, kept: bool = False
-) -> Columns | None:
+def score_guesses(parts: Sequence[Guessed], *, rng: np.random.Generator, kept: bool = False) -> Columns | None:
     """Score the guesses of some queries; None if there are none.
 
     Parameters
@@ -102,8 +98,6 @@ def score_guesses(
         By query.
     rng
         Pairs devices for the ε lower bound.
-    alpha
-        Probability with which that bound may be too large.
     kept
         Whether devices keep coins from query to query. Then trials of different queries are not independent: the
         interval is as wide as for the trials of a single query, and the bound is that of the first query.
@@ -116,7 +110,7 @@ def score_guesses(
     prior = sum(len(part.truth) * part.prior for part in parts) / trials
     expected = [len(part.truth) * part.theory for part in parts if part.theory is not None]
     theory = sum(expected) / trials if len(expected) == len(parts) else None
-    epsilon = _epsilon(parts[:1] if kept else parts, rng=rng, alpha=alpha)
+    epsilon = _epsilon(parts[:1] if kept else parts, rng=rng)
     score = score_hits(hits, trials, prior=prior, theory=theory, epsilon_lower=epsilon)
     if not kept:
         return score
@@ -125,7 +119,7 @@ def score_guesses(
     return {**score, "gain_low": min(low, score["gain_low"]), "gain_high": max(high, score["gain_high"])}
 
 
-def _epsilon(parts: Sequence[Guessed], *, rng: np.random.Generator, alpha: float) -> float | None:
+def _epsilon(parts: Sequence[Guessed], *, rng: np.random.Generator) -> float | None:
     """Return an ε lower bound from pairs of devices in different cells, or None if there are no pairs.
 
     For a pair (i, j) in one query the event is "t_i is guessed". Its probability for i is at most e^ε times that for j,
@@ -146,7 +140,7 @@ def _epsilon(parts: Sequence[Guessed], *, rng: np.random.Generator, alpha: float
         pairs += len(named)
     if not pairs:
         return None
-    return epsilon_lower_bound(hits_p=hits_p, trials_p=pairs, hits_q=hits_q, trials_q=pairs, alpha=alpha)
+    return epsilon_lower_bound(hits_p=hits_p, trials_p=pairs, hits_q=hits_q, trials_q=pairs, alpha=CLAIMING_TOO_MUCH)
 
 
 class NotPlayableError(Exception):

@@ -19,7 +19,7 @@ from mechanisms.local import (
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
 from simulator.aggregation.plain_servers import PerRound
-from simulator.attacks import ROUND_ATTACKS
+from simulator.attacks.reconstruction import ROUND_ATTACKS
 from simulator.experiment.counterfactual_games import play_known_others
 from simulator.experiment.guess_games import AttackContext, Member, fill_guesses
 

@@ -19,7 +19,8 @@ from mechanisms.local import (
 from mechanisms.privacy import Report
 from simulator.aggregation.plain_servers import PerRound, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.attacks import Prior, others_dropped
+from simulator.attacks.counterfactual import others_dropped
+from simulator.attacks.reconstruction import Prior
 from simulator.experiment.counterfactual_games import remake
 
 REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
@@ -229,7 +230,8 @@ def test_a_report_hidden_in_round_ones_counts_is_weighed_as_one_of_them(refresh)
         second = np.eye(3, dtype=np.int64)
         found = others_dropped(
             mechanism,
-            [counts, second],
+            counts[0],
+            second,
             Prior({1: q}),
             1,
             first_round=int(counts.sum()),

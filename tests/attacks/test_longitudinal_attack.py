@@ -11,7 +11,7 @@ from mechanisms.inference import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.plain_servers import PerRound, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.attacks import LongitudinalAttack, Prior
+from simulator.attacks.reconstruction import LongitudinalAttack, Prior
 
 ASKED = (1, 2, 5)
 MECHANISMS = {

@@ -12,8 +12,8 @@ from attack_worlds import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign, filed_of, 
 import simulator.attacks
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.transcript import StoredEntries
-from simulator.attacks import ROUND_ATTACKS, Guesses, LongitudinalAttack, Observation, Prior
-from simulator.attacks.observation import link_rounds_of, read_round
+from simulator.attacks.observation import Observation, link_rounds_of, read_round
+from simulator.attacks.reconstruction import ROUND_ATTACKS, Guesses, LongitudinalAttack, Prior
 from simulator.experiment.attack_records import CampaignRecord, places_of
 
 

@@ -11,8 +11,8 @@ from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.transcript import Released, StoredEntries
-from simulator.attacks import ROUND_ATTACKS, LongitudinalAttack, Observation, OwnReports, Prior
-from simulator.attacks.observation import read_round
+from simulator.attacks.observation import Observation, OwnReports, read_round
+from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, Prior
 
 PRIOR = np.array([0.15, 0.35, 0.5])
 SMALL = {
