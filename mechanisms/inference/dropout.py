@@ -116,7 +116,7 @@ def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], d
     success = math.fsum((prior * (sampling + blanks))[ahead]) + math.fsum((other * blanks)[~ahead])
     first, masses = window(devices, zero)
     count = first + np.arange(len(masses), dtype=np.float64)
-    told = count / (devices * zero)
+    ratio = count / (devices * zero)
     trials = devices - count
     rows = np.unique(
         np.stack([prior, other, blanks, again, np.arange(len(prior)) == 0], axis=1)[~ahead], axis=0, return_counts=True
@@ -127,13 +127,13 @@ def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], d
             # The mean of q_v·X − (g_v − q_v)·K, where X and K have the means π_s and π_v.
             success += float(times) * (q * sampling - (g - q) * blank)
             continue
-        redrawn_part = refresh * redrawn * (1.0 - sampling * told)
+        redrawn_part = refresh * redrawn * (1.0 - sampling * ratio)
         if is_zero:
-            kept = (1.0 - refresh) * blank * told
-            gain = np.maximum(q * sampling * told - (g - q) * (kept + redrawn_part), 0.0)
+            kept = (1.0 - refresh) * blank * ratio
+            gain = np.maximum(q * sampling * ratio - (g - q) * (kept + redrawn_part), 0.0)
         else:
             # C_v given C₀ is Bin(N − C₀, π_v/(1 − p_0)), and the bracket is positive up to some C_v.
-            room = q * sampling * told - (g - q) * redrawn_part
+            room = q * sampling * ratio - (g - q) * redrawn_part
             slope = (g - q) * (1.0 - refresh) / devices
             gain = _positive_part(room, slope, trials, share)
         success += float(times) * float(masses @ gain)
@@ -144,8 +144,8 @@ def _surely_positive(
     q: float, g: float, share: float, redrawn: float, mechanism: SamplingPrivacy, trials: float, devices: int
 ) -> bool:
     """Return whether q_v·X exceeds (g_v − q_v)·K for all likely C₀: checked at the least C₀ and the greatest C_v."""
-    told = (devices - trials) / (devices * (float(mechanism.blanks[0]) + mechanism.sampling))
-    room = q * mechanism.sampling * told - (g - q) * redrawn * (1.0 - mechanism.sampling * told)
+    ratio = (devices - trials) / (devices * (float(mechanism.blanks[0]) + mechanism.sampling))
+    room = q * mechanism.sampling * ratio - (g - q) * redrawn * (1.0 - mechanism.sampling * ratio)
     most = trials * share + _reach(np.array(trials * share), share)
     return bool(room > (g - q) * (1.0 - mechanism.refresh) / devices * most)
 

@@ -86,9 +86,9 @@ class CellLaw:
         logs = np.zeros((len(codes), self.cells + 1))
         logs[:, 1:] = self.log_ratio[codes]
         broken |= np.isnan(logs).any(axis=1)
-        told = np.isposinf(logs)
-        for row in np.flatnonzero(told.any(axis=1) & ~broken):
-            cells = np.flatnonzero(told[row])
+        certain = np.isposinf(logs)
+        for row in np.flatnonzero(certain.any(axis=1) & ~broken):
+            cells = np.flatnonzero(certain[row])
             logs[row] = -np.inf
             if len(cells) == 1:
                 logs[row, cells[0]] = 0.0
@@ -107,7 +107,7 @@ class CellLaw:
         possible = self.no > 0.0
         if self.cells * math.comb(queries + int(possible.sum()) - 1, queries) > LARGEST_LEVELS:
             return None
-        told = float(self.yes[~possible].sum())
+        revealing = float(self.yes[~possible].sum())
         with np.errstate(divide="ignore"):
             ratio, mass = self.log_ratio[possible], np.log(self.no[possible])
         counts = compositions(queries, len(ratio))
@@ -117,7 +117,7 @@ class CellLaw:
         log_ratio = (counts * np.where(np.isneginf(terms), 0.0, terms)).sum(axis=1)
         log_ratio[np.isneginf(terms).any(axis=1)] = -np.inf
         found = expected_best(prior, log_ratio, log_mass)
-        sure = 1.0 if told >= 1.0 else -math.expm1(queries * math.log1p(-told))
+        sure = 1.0 if revealing >= 1.0 else -math.expm1(queries * math.log1p(-revealing))
         return None if found is None else min(found + sure * float(prior[1:].sum()), 1.0)
 
 

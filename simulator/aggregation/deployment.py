@@ -23,12 +23,12 @@ DEVICE_NBYTES = 8
 """Bytes of a device's number as stored. It is not sent: the connection identifies the device."""
 
 READ_PLAIN = (
-    "Robust changes nothing here: servers read plain reports, so a report is one of the mechanism's outputs or none; a "
-    "lie among those outputs no check can find."
+    "Robust changes nothing here: servers read plain reports, so a report is one of the mechanism's outputs or none; "
+    "no check can find a false report among those outputs."
 )
 OPEN_CHANNEL = (
-    "A one-time pseudonym hides a device only from parties that cannot see over which connection it sends: whoever "
-    "observes the network, together with a server, follows it from query to query, which channel.anonymous prevents."
+    "A one-time pseudonym hides a device only from parties that cannot see over which connection it sends: an "
+    "observer of the network, together with a server, follows it from query to query; channel.anonymous prevents this."
 )
 ANONYMOUS_CHANNEL = "An anonymous channel is assumed; how it is built, what it costs and its delays are not simulated."
 NAMED = "Reports name their device, so an anonymous channel hides nothing here."
@@ -265,4 +265,4 @@ class Deployment(ABC):
         """Return the words that state how far a coalition can follow a device by its handle."""
         if self.followed_by(members) == "device":
             return "and which device it is, from query to query"
-        return "tied together within a query by its pseudonym, not from query to query"
+        return "linked within a query by its pseudonym, not from query to query"

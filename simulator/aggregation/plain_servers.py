@@ -171,6 +171,9 @@ class ShuffledReports(Deployment):
     def learned_by(self, members: Coalition, mechanism: LocalMechanism) -> str:
         """Return what the coalition can compute about one device."""
         if members.mixer and not self.anonymous:
-            return "Every report as sent, and which device sent it, from query to query: the mixing is undone."
+            return "Every report as sent, and which device sent it, from query to query: the mixing has no effect."
         rounds = "the one round" if mechanism.rounds == 1 else f"each of the {mechanism.rounds} rounds"
-        return f"All reports of {rounds}, none tied to a device or to another report: how many said what, no more."
+        return (
+            f"All reports of {rounds}, none linked to a device or to another report: how many reports have each "
+            "value, no more."
+        )

@@ -43,17 +43,14 @@ class LastDevice:
     k
         (n,) int64: the threshold below which differences are suppressed, minus what those devices added; None: no
         difference is suppressed.
-    rounds
-        The rounds of the last device's own reports that the coalition reads.
     first, second
-        (n,) int64, these reports; None if they are not read.
+        (n,) int64, the last device's own reports of rounds one and two; None if the coalition does not read them.
     """
 
     cell: IntArray
     crowd: IntArray
     differences: IntArray | None
     k: IntArray | None
-    rounds: tuple[int, ...] = ()
     first: IntArray | None = None
     second: IntArray | None = None
 
@@ -86,7 +83,7 @@ class LastDevice:
             mechanism,
             cell=self.cell,
             crowd=self.crowd,
-            rounds=self.rounds,
+            rounds=[round_ for round_, report in ((1, self.first), (2, self.second)) if report is not None],
             k=self.k,
             published=self.differences is not None,
         )

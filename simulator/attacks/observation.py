@@ -1,7 +1,7 @@
 """Observation: what a coalition received and knows, what is public, and which reports it can read and link."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -300,7 +300,7 @@ def link_rounds_of(
 
 def link(read: Mapping[Any, Readable]) -> Iterator[Linked]:
     """Yield the devices of which any of these reports is read, grouped by which are; all have one kind of handle."""
-    handles, places = join([one.handles for one in read.values()])
+    handles, places = join(read.values())
     for which, rows in patterns(places >= 0):
         reports = {
             key: one.content[places[rows, column]] for column, (key, one) in enumerate(read.items()) if which[column]
@@ -308,12 +308,12 @@ def link(read: Mapping[Any, Readable]) -> Iterator[Linked]:
         yield Linked(next(iter(read.values())).handle_kind, handles[rows], reports)
 
 
-def join(lists: Sequence[IntArray | None]) -> tuple[IntArray, IntArray]:
-    """Return all handles of some lists, ascending, and the position of each in each list: (n, lists), −1 if absent."""
-    known = [handles for handles in lists if handles is not None]
-    union = np.unique(np.concatenate(known)) if known else np.empty(0, dtype=np.int64)
-    places = np.full((len(union), len(known)), -1, dtype=np.int64)
-    for column, handles in enumerate(known):
+def join(read: Collection[Readable]) -> tuple[IntArray, IntArray]:
+    """Return the handles of all reports, ascending, and the position of each in each part: (n, parts), −1 if absent."""
+    lists = [np.asarray(one.handles) for one in read]
+    union = np.unique(np.concatenate(lists))
+    places = np.full((len(union), len(lists)), -1, dtype=np.int64)
+    for column, handles in enumerate(lists):
         places[np.searchsorted(union, handles), column] = np.arange(len(handles))
     return union, places
 
@@ -344,7 +344,7 @@ def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
     alike = [one for one in named if one.handle_kind == kind]
     if len(alike) == 1:
         return alike[0]
-    handles, places = join([one.handles for one in alike])
+    handles, places = join(alike)
     first = (places >= 0).argmax(axis=1)
     encodings = [observation.mechanism.encode(one.content) for one in alike]
     content = np.stack([encodings[column][row[column]] for column, row in zip(first.tolist(), places, strict=True)])
@@ -354,7 +354,7 @@ def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
 def _added(observation: Observation, parts: Sequence[StoredEntries]) -> Readable:
     """Return the sums of the shares stored under the same handles, modulo 2⁶⁴, as signed numbers."""
     named = [_name(observation, part) for part in parts]
-    handles, places = join([one.handles for one in named])
+    handles, places = join(named)
     in_all = np.flatnonzero((places >= 0).all(axis=1))
     total = sum(one.content[places[in_all, column]] for column, one in enumerate(named))
     encodings = np.ascontiguousarray(total, dtype=np.uint64).view(np.int64)

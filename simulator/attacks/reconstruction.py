@@ -193,11 +193,28 @@ class RoundAttack:
         found: list[Guesses] = []
         for query in observation.queries:
             groups = list(link_rounds_of(observation, query, rounds, partial=self.partial))
-            guess = _guess_sums if self.partial else _guess_linked
-            found += [guess(observation, query, group, prior, rng=rng) for group in groups]
+            found += [self._guess(observation, query, group, prior, rng=rng) for group in groups]
             if not groups and not self.partial:
                 found += _guess_any_device(observation, query, rounds, prior, rng=rng)
         return found
+
+    def _guess(
+        self, observation: Observation, query: int, group: Linked, prior: Prior, *, rng: np.random.Generator
+    ) -> Guesses:
+        """Return the best guesses about devices of which the same rounds' reports are read, or sums of their shares.
+
+        Where a sum cannot encode a report, the guess is that of the prior.
+        """
+        mechanism, q = observation.mechanism, prior.of(query)
+        cells, rows, whole = np.empty(len(group), dtype=np.int32), np.arange(len(group)), True
+        if self.partial:
+            cells, rows = prior.guess(query, len(group), rng=rng), np.flatnonzero(_possible(group))
+            held = {entry.party: entry.parts for entry in observation.seen if entry.content_kind == "shares"}
+            whole = group.handles is None or len(held) == next(iter(held.values()), 0)
+        reports = [report[rows] for report in group.reports.values()]
+        cells[rows], _ = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
+        theory = prior.trusted(guess_success(mechanism, group.rounds, q), query) if whole else prior.success(query)
+        return Guesses(query, group.handle_kind, group.handles, cells, theory)
 
 
 ROUND_ATTACKS: Mapping[str, RoundAttack] = {
@@ -207,33 +224,6 @@ ROUND_ATTACKS: Mapping[str, RoundAttack] = {
     "shares": RoundAttack(partial=True),
 }
 """The attacks on single queries, by kind."""
-
-
-def _guess_linked(
-    observation: Observation, query: int, group: Linked, prior: Prior, *, rng: np.random.Generator
-) -> Guesses:
-    """Return the best guesses about devices of which the same rounds' reports are read."""
-    mechanism, q = observation.mechanism, prior.of(query)
-    reports = list(group.reports.values())
-    cells, _ = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
-    theory = prior.trusted(guess_success(mechanism, group.rounds, q), query)
-    return Guesses(query, group.handle_kind, group.handles, cells, theory)
-
-
-def _guess_sums(
-    observation: Observation, query: int, group: Linked, prior: Prior, *, rng: np.random.Generator
-) -> Guesses:
-    """Return the best guesses from sums of shares: those of the prior where a sum cannot encode a report."""
-    mechanism, q = observation.mechanism, prior.of(query)
-    cells = prior.guess(query, len(group), rng=rng)
-    possible = np.flatnonzero(_possible(group))
-    if len(possible):
-        reports = [report[possible] for report in group.reports.values()]
-        cells[possible], _ = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
-    held = {entry.party: entry.parts for entry in observation.seen if entry.content_kind == "shares"}
-    whole = group.handles is None or len(held) == next(iter(held.values()), 0)
-    theory = prior.trusted(guess_success(mechanism, group.rounds, q), query) if whole else prior.success(query)
-    return Guesses(query, group.handle_kind, group.handles, cells, theory)
 
 
 def _possible(group: Linked) -> np.ndarray:

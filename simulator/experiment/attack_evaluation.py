@@ -14,7 +14,7 @@ from mechanisms.parameter import ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.transcript import MIXER, Coalition, IntArray
+from simulator.aggregation.transcript import MIXER, IntArray
 from simulator.experiment.attack_records import COUNT, CampaignRecord, StoredTranscripts, record_campaigns
 from simulator.experiment.counterfactual_games import play_drop_out, play_known_others, play_poisoning
 from simulator.experiment.guess_games import (
@@ -135,7 +135,7 @@ def run_attacks(attacks: Sequence[Any], records: Records, *, streams: Streams, s
     """
     findings: list[Finding] = []
     notes: list[str] = []
-    filed: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
+    stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
     for attack in attacks:
         for campaigns, name in _attacked(attack, records):
             together = {campaign: records[campaign, name] for campaign in campaigns}
@@ -148,10 +148,10 @@ def run_attacks(attacks: Sequence[Any], records: Records, *, streams: Streams, s
                 notes += [f"{where}: {reason}" for reason in _missing(attack, campaigns[0], name, record)]
                 continue
             key = (tuple(covered), name)
-            if key not in filed:
-                filed[key] = StoredTranscripts(covered, name=name, streams=streams)
+            if key not in stored:
+                stored[key] = StoredTranscripts(covered, name=name, streams=streams)
             try:
-                rows, lacking = _rows(attack, filed[key], source)
+                rows, lacking = _rows(attack, stored[key], source)
             except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
                 notes.append(f"{where}: {reason}")
                 continue
@@ -219,12 +219,12 @@ def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord)
         yield f"there is no {', '.join(absent)}"
 
 
-def _lacking(attack: Any, boards: Sequence[AttackContext], rows: Sequence[Finding]) -> Iterator[str]:
+def _lacking(attack: Any, contexts: Sequence[AttackContext], rows: Sequence[Finding]) -> Iterator[str]:
     """Yield the reasons why a requested number of queries has no row, or the attack has no row at all."""
     if attack.kind == "longitudinal":
         there = {row.value for row in rows}
         for times in attack.asked:
-            if times > len(boards[0].record.queries):
+            if times > len(contexts[0].record.queries):
                 yield f"it has fewer than {times} queries"
             elif times not in there:
                 yield f"no target stayed in one place through {times} queries"
@@ -239,11 +239,11 @@ def _rows(attack: Any, stored: StoredTranscripts, source: str) -> tuple[list[Fin
     """
     members = members_of(attack)
     findings: list[Finding] = []
-    boards: list[AttackContext] = []
+    contexts: list[AttackContext] = []
     for size in range(1 if attack.growing else len(members), len(members) + 1):
         coalition = members[:size]
-        boards = _contexts(attack, stored, coalition)
-        if not any(len(query.truth) for board in boards for query in board.record.queries):
+        contexts = _contexts(attack, stored, coalition)
+        if not any(len(query.truth) for context in contexts for query in context.record.queries):
             return findings, ["there are no targets, for no vehicle answered one by one that is not corrupted"]
         findings += [
             Finding(
@@ -256,9 +256,9 @@ def _rows(attack: Any, stored: StoredTranscripts, source: str) -> tuple[list[Fin
                 campaign=", ".join(stored.campaigns),
                 **columns,
             )
-            for columns in _play(attack, stored, boards, coalition, source)
+            for columns in _play(attack, stored, contexts, coalition, source)
         ]
-    return findings, list(_lacking(attack, boards, findings))
+    return findings, list(_lacking(attack, contexts, findings))
 
 
 def _contexts(attack: Any, stored: StoredTranscripts, coalition: Sequence[Member]) -> list[AttackContext]:
@@ -275,46 +275,47 @@ def _contexts(attack: Any, stored: StoredTranscripts, coalition: Sequence[Member
     fleet = stored.record.devices if stored.record.fleet is None else stored.record.fleet
     honest = len(fleet) - corrupted_vehicles
 
-    def context(corrupted: IntArray | None) -> AttackContext:
+    def with_corrupted(corrupted: IntArray | None) -> AttackContext:
         rng = stored.streams.of("attack targets", *stored.campaigns)
         targets = record.with_targets(attack.targets if honest > 0 else 0, corrupted=corrupted, rng=rng)
         last = corrupted is not None and honest == 1
         return AttackContext(stored, targets, attack.prior == "uniform", tuple(coalition), corrupted, last_vehicle=last)
 
     if not corrupted_vehicles:
-        return [context(None)]
+        return [with_corrupted(None)]
     batch = record.mechanism.batch
     if any(query.occupancy.sum() > batch for query in record.queries):
         raise NotPlayableError(f"corrupted vehicles' reports are kept where at most {batch:,} vehicles are asked")
     several = 0 < honest <= attack.targets
     choices = min(max(1, min(attack.targets, len(fleet)) // honest), MOST_CHOICES) if several else 1
-    boards = [context(np.sort(np.roll(fleet, -choice * honest)[honest:])) for choice in range(choices)]
+    contexts = [with_corrupted(np.sort(np.roll(fleet, -choice * honest)[honest:])) for choice in range(choices)]
     if choices == 1 and honest >= MANY_TARGETS:
-        return boards
+        return contexts
     if choices == 1:  # with so few targets, their own shares would already reveal their cells
         shares = {query.number: query.occupancy for query in record.queries}
     else:
         shares = {
             query.number: np.bincount(
-                np.concatenate([board.record.queries[row].truth for board in boards]), minlength=len(query.occupancy)
+                np.concatenate([context.record.queries[row].truth for context in contexts]),
+                minlength=len(query.occupancy),
             )
             for row, query in enumerate(record.queries)
         }
-    return [replace(board, shares=shares) for board in boards]
+    return [replace(context, shares=shares) for context in contexts]
 
 
 def _play(
-    attack: Any, stored: StoredTranscripts, boards: Sequence[AttackContext], coalition: Sequence[Member], source: str
+    attack: Any, stored: StoredTranscripts, contexts: Sequence[AttackContext], coalition: Sequence[Member], source: str
 ) -> Iterator[Columns]:
     parties = (member.party for member in coalition)
     rng = stored.streams.of("attack", attack.name, *stored.campaigns, stored.name, *parties)
     match attack.kind:
         case "known_others":
-            yield from play_known_others(boards, attack.k, rng=rng)
+            yield from play_known_others(contexts, attack.k, rng=rng)
         case "longitudinal":
-            yield from play_longitudinal(boards, attack.asked, rng=rng)
+            yield from play_longitudinal(contexts, attack.asked, rng=rng)
         case "poisoning":
-            record, corrupted = boards[0].record, sum(member.vehicles for member in coalition)
+            record, corrupted = contexts[0].record, sum(member.vehicles for member in coalition)
             for query in record.queries:
                 if corrupted > len(query.truth):
                     words = f"there are only {len(query.truth)} targets in query {query.number} of {query.campaign}"
@@ -322,9 +323,9 @@ def _play(
                     raise ScenarioError(source, [fault])
             yield from play_poisoning(record, attack.cell, corrupted, attack.magnitude, rng=rng)
         case "drop_out":
-            yield from play_drop_out(boards, attack.dropped, rng=rng)
+            yield from play_drop_out(contexts, attack.dropped, rng=rng)
         case _:
-            yield from play_rounds(attack.kind, boards, rng=rng)
+            yield from play_rounds(attack.kind, contexts, rng=rng)
 
 
 def most_targets(scenario: Scenario, campaign: str) -> int:
@@ -355,18 +356,15 @@ def check_attacks(
     counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == COUNT]
     faults = []
     for attack in scenario.attacks:
-        there: set[str] = set()
-        coalition = Coalition.of(parties_of(attack.coalition)) if attack.coalition else Coalition()
-        needed = {f"server:{server}" for server in coalition.servers} | ({MIXER} if coalition.mixer else set())
-        fits = False
-        for campaign in attack.campaigns or counting:
-            for name in attack.mechanisms or mechanisms:
-                parties = deployments[campaign].parties(mechanisms[name])
-                there.update(parties)
-                fits |= needed <= set(parties)
-        if getattr(attack, "together", False):
-            fits = needed <= there
-        if not fits and there:
+        needed = {party for party in parties_of(attack.coalition) if party == MIXER or party.startswith("server:")}
+        parties = [
+            set(deployments[campaign].parties(mechanisms[name]))
+            for campaign in attack.campaigns or counting
+            for name in attack.mechanisms or mechanisms
+        ]
+        there = set[str]().union(*parties)
+        fits = any(needed <= one for one in ([there] if getattr(attack, "together", False) else parties))
+        if there and not fits:
             words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(there))}"
             faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(parties_of(attack.coalition))))
     if faults:

@@ -40,7 +40,9 @@ NO_NUMBERS = "only Sampling Privacy without refresh publishes differences that a
 ONLY_SAMPLING = "the target dropped is worked out for two-round Sampling Privacy only"
 
 
-def play_known_others(boards: Sequence[AttackContext], k: int | None, *, rng: np.random.Generator) -> Iterator[Columns]:
+def play_known_others(
+    contexts: Sequence[AttackContext], k: int | None, *, rng: np.random.Generator
+) -> Iterator[Columns]:
     """Evaluate the attack that guesses whether a device is in a cell or outside, if all other devices are known.
 
     The odds are even. One target is chosen in every cell that has a target. With probability ½ it stays in the counts
@@ -49,7 +51,7 @@ def play_known_others(boards: Sequence[AttackContext], k: int | None, *, rng: np
 
     Parameters
     ----------
-    boards
+    contexts
         Attack contexts, one for each choice of corrupted vehicles.
     k
         Differences below k are suppressed, unless the campaign's release has a greater threshold.
@@ -62,7 +64,9 @@ def play_known_others(boards: Sequence[AttackContext], k: int | None, *, rng: np
         For mechanisms other than Sampling Privacy without refresh; and if no published difference is a number of
         sampled devices, unless the coalition reads reports.
     """
-    trials = [trial for board in boards for query in board.record.queries for trial in _decide(board, query, k, rng)]
+    trials = [
+        trial for context in contexts for query in context.record.queries for trial in _decide(context, query, k, rng)
+    ]
     if not sum(len(stay) for stay, _, _ in trials):
         return
     stay, there, theory = (np.concatenate(part) for part in zip(*trials, strict=True))
@@ -72,17 +76,17 @@ def play_known_others(boards: Sequence[AttackContext], k: int | None, *, rng: np
 
 
 def _decide(
-    board: AttackContext, query: QueryRecord, k: int | None, rng: np.random.Generator
+    context: AttackContext, query: QueryRecord, k: int | None, rng: np.random.Generator
 ) -> Iterator[tuple[Mask, Mask, FloatArray]]:
     """Yield whether targets stayed, the guesses and their theory, for each set of rounds whose reports are read."""
-    record, mechanism = board.record, _sampling(board.record, NO_NUMBERS)
+    record, mechanism = context.record, _sampling(context.record, NO_NUMBERS)
     if mechanism.refresh:
         raise NotPlayableError(NO_NUMBERS)
     chosen = _one_a_cell(query, rng=rng)
     stay = rng.random(len(chosen)) < 0.5
-    moved = _taken_outside(board, query, chosen[~stay])
-    observation = board.observe_query(moved)
-    read = _rounds_read(board, query, observation)[:, chosen]
+    moved = _taken_outside(context, query, chosen[~stay])
+    observation = context.observe_query(moved)
+    read = _rounds_read(context, query, observation)[:, chosen]
     released = observation.released_of(query.number)
     differences: IntArray | None = None
     if released is not None and query.all_counted and record.publishes_differences:
@@ -104,19 +108,18 @@ def _decide(
             query.occupancy[cell] - corrupted[cell],
             None if differences is None else differences[cell] - added[cell],
             least - added[cell] if least and differences is not None else None,
-            tuple(round_ for round_, there in enumerate(which, start=1) if there),
             first[rows] if which[0] else None,
             second[rows] if which[1] else None,
         )
         yield stay[rows], last.guess(mechanism), last.theory(mechanism)
 
 
-def _taken_outside(board: AttackContext, query: QueryRecord, places: IntArray) -> QueryRecord:
+def _taken_outside(context: AttackContext, query: QueryRecord, places: IntArray) -> QueryRecord:
     """Return the query of all recorded devices as it would be with these targets outside every cell.
 
     Outside, a sampled device reports 0 in both rounds, and any other device its blank: its first report in both cases.
     """
-    whole = board.filed.query(query.number)
+    whole = context.stored.query(query.number)
     rows = np.flatnonzero(np.isin(whole.recorded.devices, query.recorded.devices[places]))
     first, second = (np.array(reports) for reports in whole.recorded.reports)
     counts = whole.counts.copy()
@@ -147,7 +150,7 @@ def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:
     return order[first[cells > 0]]
 
 
-def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.random.Generator) -> Iterator[Columns]:
+def play_drop_out(contexts: Sequence[AttackContext], dropped: str, *, rng: np.random.Generator) -> Iterator[Columns]:
     """Evaluate the attack in which all devices but the target, or only the target, are dropped before round two.
 
     Others dropped: the counts of both rounds are released. If devices received in one round only are counted in
@@ -158,7 +161,7 @@ def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.rand
 
     Parameters
     ----------
-    boards
+    contexts
         Attack contexts, one for each choice of corrupted vehicles.
     dropped
         "others" or "target".
@@ -173,33 +176,33 @@ def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.rand
     """
     once: list[Guessed] = []
     twice: list[Guessed] = []
-    for board in boards:
-        prior = board.prior()
-        for query in board.record.queries:
+    for context in contexts:
+        prior = context.prior()
+        for query in context.record.queries:
             if not len(query.truth):
                 continue
-            observation = board.observe([query.number])
-            read = _rounds_read(board, query, observation)
-            if board.record.noised and not read.any():
-                raise NotPlayableError(_unpublished(board.record))
+            observation = context.observe([query.number])
+            read = _rounds_read(context, query, observation)
+            if context.record.noised and not read.any():
+                raise NotPlayableError(_unpublished(context.record))
             if dropped == "others":
-                once.append(_others_dropped(board, query, observation, read, prior, rng=rng))
+                once.append(_others_dropped(context, query, observation, read, prior, rng=rng))
             else:
-                mechanism = _sampling(board.record, ONLY_SAMPLING)
+                mechanism = _sampling(context.record, ONLY_SAMPLING)
                 guesses, theory = _from_reports(mechanism, query, read, prior, rng=rng)
                 # A target of which no report is read has only its first report in the release; it was made without
                 # the truth, so the expected success is that of the prior.
                 once.append(Guessed.of(query, guesses, theory, prior))
-                if not board.record.noised:
-                    twice.append(_released_twice(board, query, mechanism, read, prior, rng=rng))
+                if not context.record.noised:
+                    twice.append(_released_twice(context, query, mechanism, read, prior, rng=rng))
     for parts, columns in ((once, {}), (twice, {"metric": "released_twice"})):
-        score = score_guesses(parts, rng=rng, kept=keeps(boards[0].record))
+        score = score_guesses(parts, rng=rng, kept=keeps(contexts[0].record))
         if score is not None:
             yield {**score, **columns}
 
 
 def _others_dropped(
-    board: AttackContext,
+    context: AttackContext,
     query: QueryRecord,
     observation: Observation,
     read: Mask,
@@ -208,7 +211,7 @@ def _others_dropped(
     rng: np.random.Generator,
 ) -> Guessed:
     """Return the guesses if all devices but the target are dropped."""
-    record, mechanism, number = board.record, board.record.mechanism, query.number
+    record, mechanism, number = context.record, context.record.mechanism, query.number
     tally, corrupted = observation.own_tally(number, 1)
     alone = record.deployment.paired or mechanism.rounds == 1
     first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
@@ -240,7 +243,7 @@ def _others_dropped(
 
 
 def _released_twice(
-    board: AttackContext,
+    context: AttackContext,
     query: QueryRecord,
     mechanism: SamplingPrivacy,
     read: Mask,
@@ -253,7 +256,7 @@ def _released_twice(
     The two releases differ by the target's own differences, in the cells whose difference is published in at least one
     of them. All of these differences together with one of the target's two reports reveal the other report.
     """
-    differences, k = (query.counts[1] - query.counts[0])[1:], board.record.k
+    differences, k = (query.counts[1] - query.counts[0])[1:], context.record.k
     whole = query.recorded.in_time.all(axis=0)
     known = read | (whole & read.any(axis=0)) if k is None else read
     guesses, theory = _from_reports(mechanism, query, known, prior, rng=rng)
@@ -264,7 +267,7 @@ def _released_twice(
         visible = None if k is None else np.maximum(differences, differences - mine) >= k
         return released_twice(mechanism, mine, prior, query.number, visible=visible, rng=rng)
 
-    guesses[hidden] = _in_chunks(board.record, query, hidden, guess)
+    guesses[hidden] = _in_chunks(context.record, query, hidden, guess)
     if k is None or (differences >= k).all():
         success = released_twice_success(mechanism, prior.of(query.number))
         theory[hidden] = _expected(prior, query.number, success)
@@ -273,15 +276,15 @@ def _released_twice(
     return Guessed.of(query, guesses, theory, prior)
 
 
-def _rounds_read(board: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
+def _rounds_read(context: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
     """Return which of the targets' reports the coalition reads, (rounds, n) bool."""
-    read = np.zeros((board.record.mechanism.rounds, len(query.truth)), dtype=np.bool_)
+    read = np.zeros((context.record.mechanism.rounds, len(query.truth)), dtype=np.bool_)
     for row in range(len(read)):
         found = read_round(observation, query.number, row + 1)
         if found is None:
             continue
         if found.handles is not None:
-            places = board.places(query.number, found.handle_kind, found.handles)
+            places = context.places(query.number, found.handle_kind, found.handles)
             read[row, places[places >= 0]] = True
         elif observation.unknown_devices(query.number) == 1 and len(found.content) == 1:
             read[row] = True
@@ -416,11 +419,11 @@ def remake(
     rng
         The servers' own randomness, on which no estimate depends.
     """
-    mechanism, heard = record.mechanism, query.recorded.in_time[:, rows]
+    mechanism, received = record.mechanism, query.recorded.in_time[:, rows]
     aggregator = record.deployment.aggregator(mechanism, devices=len(rows), rng=rng)
     rounds = range(mechanism.rounds)
     own = [reports[rows] for reports in query.recorded.reports]
-    counted = heard & heard.all(axis=0) if aggregator.paired else heard
+    counted = received & received.all(axis=0) if aggregator.paired else received
     rest = query.counts - np.stack([mechanism.tally(own[r], where=counted[r]) for r in rounds])
     left = [query.counted[r] - int(counted[r].sum()) for r in rounds]
     if aggregator.paired:
@@ -429,13 +432,13 @@ def remake(
         for r in rounds:
             aggregator.receive_group(rest, np.arange(len(left)) == r, devices=left[r])
     if forgery is not None and forgery.vectors is not None:
-        aggregator.receive_vectors(forgery.vectors, heard)
+        aggregator.receive_vectors(forgery.vectors, received)
     else:
         sent = own if forgery is None or forgery.reports is None else forgery.reports
         for r in rounds:
-            aggregator.receive(r + 1, sent[r], heard[r])
+            aggregator.receive(r + 1, sent[r], received[r])
     for r in rounds:
-        aggregator.close_round(r + 1, asked=query.asked[r], answered=left[r] + int(heard[r].sum()))
+        aggregator.close_round(r + 1, asked=query.asked[r], answered=left[r] + int(received[r].sum()))
     return aggregator.estimate().count
 
 

@@ -185,7 +185,7 @@ class AttackContext:
 
     Attributes
     ----------
-    filed
+    stored
         What each party stored of the recorded devices.
     record
         The same queries with the targets only, without the queries during which the coalition has no member.
@@ -202,7 +202,7 @@ class AttackContext:
         Whether all vehicles but one are corrupted.
     """
 
-    filed: StoredTranscripts
+    stored: StoredTranscripts
     record: CampaignRecord
     even: bool
     coalition: tuple[Member, ...] = ()
@@ -229,15 +229,15 @@ class AttackContext:
 
     def observe(self, queries: Sequence[int]) -> Observation:
         """Return the coalition's observation of some queries."""
-        return Observation.pooled([self.observe_query(self.filed.query(query)) for query in queries])
+        return Observation.pooled([self.observe_query(self.stored.query(query)) for query in queries])
 
     def observe_query(self, query: QueryRecord) -> Observation:
         """Return the coalition's observation of one query, whose reports may have been altered."""
-        campaign = self.filed.campaigns[query.campaign]
+        campaign = self.stored.campaigns[query.campaign]
         members = [member for member in self.coalition if member.at(query.number_in_campaign)]
         own = self._own(query, campaign) if any(member.vehicles for member in members) else None
         return Observation.of(
-            self.filed.transcripts(query),
+            self.stored.transcripts(query),
             # A coalition that spans campaigns may have parties that one of the campaigns does not have.
             [member.party for member in members if member.vehicles or member.party in campaign.parties],
             mechanism=campaign.mechanism,
@@ -254,7 +254,7 @@ class AttackContext:
 
     def places(self, query: int, kind: HandleKind, handles: IntArray) -> IntArray:
         """Return the position of each handle's device among a query's targets, (n,) int64; −1 for other devices."""
-        return places_of(self.filed.devices(query, kind, handles), self.targets(query).recorded.devices)
+        return places_of(self.stored.devices(query, kind, handles), self.targets(query).recorded.devices)
 
     def _own(self, query: QueryRecord, campaign: CampaignRecord) -> OwnReports | None:
         """Return the knowledge of the corrupted vehicles about a query; None if it asked none of them."""
@@ -275,7 +275,7 @@ class AttackContext:
         )
 
 
-def play_rounds(kind: str, boards: Sequence[AttackContext], *, rng: np.random.Generator) -> Iterator[Columns]:
+def play_rounds(kind: str, contexts: Sequence[AttackContext], *, rng: np.random.Generator) -> Iterator[Columns]:
     """Evaluate an attack on single queries; yield the columns of its rows.
 
     Every target is guessed; if the coalition can read none of its reports, by the prior. If campaigns are attacked
@@ -285,7 +285,7 @@ def play_rounds(kind: str, boards: Sequence[AttackContext], *, rng: np.random.Ge
     ----------
     kind
         A key of `ROUND_ATTACKS`.
-    boards
+    contexts
         Attack contexts, one for each choice of corrupted vehicles.
     rng
         Breaks ties, and pairs devices for the ε lower bound.
@@ -297,18 +297,18 @@ def play_rounds(kind: str, boards: Sequence[AttackContext], *, rng: np.random.Ge
     """
     parts: list[Guessed] = []
     sampled: list[tuple[AttackContext, SamplingGuesses]] = []
-    for board in boards:
-        prior = board.prior()
-        for query in board.record.queries:
+    for context in contexts:
+        prior = context.prior()
+        for query in context.record.queries:
             if not len(query.truth):
                 continue
-            numbers = board.filed.simultaneous(query.number) if len(board.filed.campaigns) > 1 else [query.number]
-            observation = board.observe(numbers)
+            numbers = context.stored.simultaneous(query.number) if len(context.stored.campaigns) > 1 else [query.number]
+            observation = context.observe(numbers)
             attack = LongitudinalAttack(numbers, query.number) if len(numbers) > 1 else ROUND_ATTACKS[kind]
-            parts.append(fill_guesses(query, attack.guess(observation, prior, rng=rng), prior, board, rng=rng))
+            parts.append(fill_guesses(query, attack.guess(observation, prior, rng=rng), prior, context, rng=rng))
             if kind == "round_one":
-                sampled += [(board, found) for found in who_was_sampled(observation, prior)]
-    score = score_guesses(parts, rng=rng, kept=keeps(boards[0].record))
+                sampled += [(context, found) for found in who_was_sampled(observation, prior)]
+    score = score_guesses(parts, rng=rng, kept=keeps(contexts[0].record))
     if score is not None:
         yield score
     if sampled:
@@ -324,7 +324,7 @@ def fill_guesses(
     query: QueryRecord,
     found: Sequence[Guesses],
     prior: Prior,
-    board: AttackContext,
+    context: AttackContext,
     *,
     scored: IntArray | None = None,
     rng: np.random.Generator,
@@ -334,10 +334,10 @@ def fill_guesses(
     Parameters
     ----------
     query
-        The query with the targets of `board`.
+        The query with the targets of `context`.
     found
         What the attack returned for it.
-    prior, board
+    prior, context
         The coalition's prior, and the context of the attack.
     scored
         Positions of the targets whose guesses are returned; by default all.
@@ -352,14 +352,14 @@ def fill_guesses(
         if guesses.handles is None:
             cells[:], expected[:] = guesses.cells[0], theory
             break
-        targets = board.places(query.number, guesses.handle_kind, guesses.handles)
+        targets = context.places(query.number, guesses.handle_kind, guesses.handles)
         asked = targets >= 0
         cells[targets[asked]], expected[targets[asked]] = guesses.cells[asked], theory
     return Guessed.of(query, cells, expected, prior, places)
 
 
 def play_longitudinal(
-    boards: Sequence[AttackContext], asked: Sequence[int], *, rng: np.random.Generator
+    contexts: Sequence[AttackContext], asked: Sequence[int], *, rng: np.random.Generator
 ) -> Iterator[Columns]:
     """Evaluate the longitudinal attack over the first T queries, for each T in `asked`.
 
@@ -368,7 +368,7 @@ def play_longitudinal(
 
     Parameters
     ----------
-    boards
+    contexts
         Attack contexts, one for each choice of corrupted vehicles.
     asked
         Every T.
@@ -381,31 +381,31 @@ def play_longitudinal(
         If no likelihood is known for the mechanism's reports.
     """
     for times in asked:
-        parts = [part for board in boards if (part := _guess_stayed(board, times, rng=rng)) is not None]
+        parts = [part for context in contexts if (part := _guess_stayed(context, times, rng=rng)) is not None]
         score = score_guesses(parts, rng=rng)
         if score is not None:
             yield {**score, "metric": "queries", "value": float(times), "unit": "queries"}
 
 
-def _guess_stayed(board: AttackContext, times: int, *, rng: np.random.Generator) -> Guessed | None:
+def _guess_stayed(context: AttackContext, times: int, *, rng: np.random.Generator) -> Guessed | None:
     """Return the guesses about targets that stayed in one cell through the first queries; None if there are none."""
-    queries = list(board.record.queries[:times])
+    queries = list(context.record.queries[:times])
     if len(queries) < times:
         return None
     last = _stayed(queries)
     if not len(last.truth):
         return None
     numbers = [query.number for query in queries]
-    cells = board.record.mechanism.cells
-    if board.even:
+    cells = context.record.mechanism.cells
+    if context.even:
         prior = Prior.uniform(cells, (last.number,))
     else:
-        known = last if board.shares is None else _stayed([board.filed.query(number) for number in numbers])
+        known = last if context.shares is None else _stayed([context.stored.query(number) for number in numbers])
         counts = np.bincount(known.truth, minlength=cells + 1)
-        prior = Prior.from_counts({last.number: counts}, exact=board.shares is None)
-    guesses = LongitudinalAttack(numbers, last.number).guess(board.observe(numbers), prior, rng=rng)
+        prior = Prior.from_counts({last.number: counts}, exact=context.shares is None)
+    guesses = LongitudinalAttack(numbers, last.number).guess(context.observe(numbers), prior, rng=rng)
     places = np.flatnonzero(np.isin(queries[-1].recorded.devices, last.recorded.devices))
-    return fill_guesses(queries[-1], guesses, prior, board, scored=places, rng=rng)
+    return fill_guesses(queries[-1], guesses, prior, context, scored=places, rng=rng)
 
 
 def _stayed(queries: Sequence[QueryRecord]) -> QueryRecord:
@@ -430,18 +430,18 @@ def _score_sampled(sampled: Sequence[tuple[AttackContext, SamplingGuesses]]) -> 
     greatest = max(float(found.probability.max(initial=0.0)) for _, found in sampled)
     measured = {"metric": "sampled_posterior", "value": greatest, "unit": "probability"}
     hits = trials = 0
-    for board, found in sampled:
-        query = board.targets(found.query)
+    for context, found in sampled:
+        query = context.targets(found.query)
         if found.handles is None:
             places, rows = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         else:
-            places = board.places(found.query, found.handle_kind, found.handles)
+            places = context.places(found.query, found.handle_kind, found.handles)
             rows = np.flatnonzero(places >= 0)
             places = places[rows]
         first, second = (np.asarray(reports[places]) for reports in query.recorded.reports)
         inside = query.truth[places] > 0
-        thrown = (first == 0) & (second == query.truth[places])
-        hits += int(np.count_nonzero(((found.probability[rows] > 0.5) == thrown) & inside))
+        was_sampled = (first == 0) & (second == query.truth[places])
+        hits += int(np.count_nonzero(((found.probability[rows] > 0.5) == was_sampled) & inside))
         trials += int(np.count_nonzero(inside))
     if mechanism.refresh or not trials:
         return measured

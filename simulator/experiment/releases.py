@@ -118,13 +118,13 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         mechanism = mechanisms[whose]
         if isinstance(mechanism, SamplingPrivacy):
             sampled = _sampled(released, mechanism.sampling, city, themselves=True)
-            counts[whose], publications[whose] = sampled.heard(1.0), PublishedDifferences(sampled)
+            counts[whose], publications[whose] = sampled.release_at(1.0), PublishedDifferences(sampled)
         elif released.kind == "recode":
             counts[whose] = LocalRecoding(k=released.release["k"], places=_centres(city))
             publications[whose] = PublishedCounts(counts[whose])
         else:
             sampled = _sampled(released, released.release.get("sampling") or 1.0, city, themselves=False)
-            counts[whose] = sampled.heard(1.0)
+            counts[whose] = sampled.release_at(1.0)
             publications[whose] = PublishedCounts(counts[whose], None if released.kind == "generalise" else sampled)
     notes = tuple(
         f"campaigns.{name}: {mechanism['name']} publishes its estimates as they are, not through {released.kind}: "

@@ -1,4 +1,4 @@
-"""Range proofs: which reports are rejected, where no proof applies, and the bytes of the proofs."""
+"""Range proofs: which reports are rejected, where no proof applies, and the bytes of proofs and private writes."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from mechanisms.local import (
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shares import EncodingRule, Prio3Histogram
+from simulator.aggregation.shares import EncodingRule, Prio3Histogram, PrivateWrite
 
 CELLS = 4
 SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)
@@ -64,7 +64,7 @@ def test_sums_that_wrap_around_are_seen():
 
 def test_noise_added_to_a_vector_has_no_range_proof():
     mechanism = DistributedLaplace(cells=CELLS, epsilon=1.0, devices=10**9)
-    with pytest.raises(ParameterError, match="robust must be false where honest reports hold more than noughts"):
+    with pytest.raises(ParameterError, match="robust must be false where honest reports hold more than zeros"):
         SecretShared(robust=True).aggregator(mechanism, devices=1, rng=np.random.default_rng(1))
 
 
@@ -147,3 +147,29 @@ def test_a_robust_report_costs_what_prio3_publishes():
     for servers in (1, 256):
         with pytest.raises(ParameterError, match=r"servers must be in 2\.\.255"):
             Prio3Histogram(4, servers)
+
+
+def test_a_private_write_costs_the_logarithm_of_the_cells():
+    """A key by hand: 128 bits of root, 130 a level, and 128 of the two counters in a leaf."""
+    write = PrivateWrite(1000)
+    assert (write.leaves, write.levels) == (500, 9)
+    assert write.key_bits == 128 + 9 * 130 + 128
+    assert write.report_nbytes == 2 * 179
+    assert write.vector_nbytes == 8016
+    assert write.server_expansions == 250 + 125 + 63 + 32 + 16 + 8 + 4 + 2 + 1
+    assert write.device_expansions == 18
+    for level in range(1, 30):
+        step = PrivateWrite(2 ** (level + 1)).key_bits - PrivateWrite(2**level).key_bits
+        assert step == 130
+    assert PrivateWrite(10**9).report_nbytes == 2 * -(-(256 + 29 * 130) // 8)
+    assert PrivateWrite(1).levels == 0
+    assert PrivateWrite(1).server_expansions == 0
+
+
+def test_from_how_many_cells_on_keys_are_shorter():
+    for bits in (1, 32, 64, 128):
+        least = PrivateWrite.break_even(counter_bits=bits)
+        assert PrivateWrite(least - 1, bits).saving <= 1.0
+        assert all(PrivateWrite(cells, bits).saving > 1.0 for cells in range(least, least + 5000))
+    with pytest.raises(ParameterError, match=r"counter_bits must be in 1\.\.128"):
+        PrivateWrite(5, 129)

@@ -267,7 +267,7 @@ def test_differences_released_err_as_theory_says(release):
 @pytest.mark.parametrize("share", [1.0, 0.7])
 def test_exact_counts_released_err_as_theory_says_heard_in_full_or_in_part(release, share):
     sampled = release(0.5)
-    publication = PublishedCounts(sampled.heard(1.0), sampled)
+    publication = PublishedCounts(sampled.release_at(1.0), sampled)
     truth = np.concatenate([[60_000], TRUTH])
     devices = int(truth.sum())
     asked, counted = [devices], [round(share * devices)]
