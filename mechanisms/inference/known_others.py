@@ -184,25 +184,13 @@ def own_reports_guess_success(
     place, n = np.broadcast_arrays(_whole("cell", cell), _whole("crowd", crowd))
     least = np.zeros(n.shape) if k is None else np.maximum(_whole("k", k), 0)
     zero = np.zeros_like(place)
-    sampling, blanks = mechanism.sampling, mechanism.blanks
-    match tuple(rounds):
-        case ():
-            shown: list[tuple[Any, Any]] = [(None, None)]
-            rest = np.zeros(n.shape)
-        case (1,):
-            shown = [(zero, None)]
-            rest = 1.0 - sampling - blanks[0] + np.zeros(n.shape)
-        case (2,):
-            shown = [(None, place), (None, zero)]
-            rest = 1.0 - sampling - blanks[0] - blanks[place]
-        case _:
-            shown = [(zero, place), (zero, zero)]
-            rest = 1.0 - sampling - blanks[0] + np.zeros(n.shape)
-    success = rest.astype(np.float64)
-    for first, second in shown:
-        success = success + _best_mass(
-            OwnReportMasses.of(mechanism, place, first, second), n, sampling, least, published=published
-        )
+    success = np.ones(n.shape)
+    # The reports that tell "in the cell" and "outside" apart, alone or with the difference; any others are equally
+    # likely in both cases.
+    for first in [zero] if 1 in rounds else [None]:
+        for second in [place, zero] if 2 in rounds else [None]:
+            own = OwnReportMasses.of(mechanism, place, first, second)
+            success = success - own.outside + _best_mass(own, n, mechanism.sampling, least, published=published)
     return np.minimum(0.5 * success, 1.0)
 
 

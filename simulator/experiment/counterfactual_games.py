@@ -6,7 +6,7 @@ change. A coalition has all that its members received, in addition to what is pu
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,103 +177,160 @@ def play_drop_out(contexts: Sequence[AttackContext], dropped: str, *, rng: np.ra
     once: list[Guessed] = []
     twice: list[Guessed] = []
     for context in contexts:
-        prior = context.prior()
-        for query in context.record.queries:
+        record, prior = context.record, context.prior()
+        for query in record.queries:
             if not len(query.truth):
                 continue
             observation = context.observe([query.number])
             read = _rounds_read(context, query, observation)
-            if context.record.noised and not read.any():
-                raise NotPlayableError(_unpublished(context.record))
+            if record.noised and not read.any():
+                raise NotPlayableError(_unpublished(record))
+            case = _DropOut(context, query, prior, observation, read, rng)
             if dropped == "others":
-                once.append(_others_dropped(context, query, observation, read, prior, rng=rng))
-            else:
-                mechanism = _sampling(context.record, ONLY_SAMPLING)
-                guesses, theory = _from_reports(mechanism, query, read, prior, rng=rng)
-                # A target of which no report is read has only its first report in the release; it was made without
-                # the truth, so the expected success is that of the prior.
-                once.append(Guessed.of(query, guesses, theory, prior))
-                if not context.record.noised:
-                    twice.append(_released_twice(context, query, mechanism, read, prior, rng=rng))
+                once.append(case.others())
+                continue
+            mechanism = _sampling(record, ONLY_SAMPLING)
+            once.append(case.target())
+            if not record.noised:
+                twice.append(case.twice(mechanism))
     for parts, columns in ((once, {}), (twice, {"metric": "released_twice"})):
         score = score_guesses(parts, rng=rng, kept=keeps(contexts[0].record))
         if score is not None:
             yield {**score, **columns}
 
 
-def _others_dropped(
-    context: AttackContext,
-    query: QueryRecord,
-    observation: Observation,
-    read: Mask,
-    prior: Prior,
-    *,
-    rng: np.random.Generator,
-) -> Guessed:
-    """Return the guesses if all devices but the target are dropped."""
-    record, mechanism, number = context.record, context.record.mechanism, query.number
-    tally, corrupted = observation.own_tally(number, 1)
-    alone = record.deployment.paired or mechanism.rounds == 1
-    first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
-    whole = query.recorded.in_time.all(axis=0)
-    known = read.copy()
-    if record.publishes_counts:
-        known |= whole if first_round == 1 else whole & (np.arange(1, mechanism.rounds + 1) > 1)[:, np.newaxis]
-    guesses, theory = _from_reports(mechanism, query, known, prior, rng=rng)
-    if record.publishes_counts and first_round > 1:
-        hidden = np.flatnonzero(whole & ~known[0])
-        first = query.counts[0] - tally
+@dataclass(frozen=True, eq=False)
+class _DropOut:
+    """One query whose targets, or all devices but the target, are dropped.
+
+    Attributes
+    ----------
+    context, query, prior
+        The context of the attack, one of its queries with the targets, and the coalition's prior.
+    observation
+        What the coalition observed.
+    read
+        (rounds, n) bool, which of the targets' reports it reads.
+    rng
+        Breaks ties under a uniform prior.
+    """
+
+    context: AttackContext
+    query: QueryRecord
+    prior: Prior
+    observation: Observation
+    read: Mask
+    rng: np.random.Generator
+
+    @property
+    def complete(self) -> Mask:
+        """(n,) bool: the targets whose reports of all rounds were received in time."""
+        received: Mask = np.logical_and.reduce(self.query.recorded.in_time)
+        return received
+
+    def others(self) -> Guessed:
+        """Return the guesses if all devices but the target are dropped."""
+        record, query, read, complete = self.context.record, self.query, self.read, self.complete
+        mechanism = record.mechanism
+        tally, corrupted = self.observation.own_tally(query.number, 1)
+        alone = record.deployment.paired or mechanism.rounds == 1
+        first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
+        known = read.copy()
+        if record.publishes_counts:
+            later = np.arange(1, mechanism.rounds + 1) > 1
+            known |= complete if first_round == 1 else complete & later[:, np.newaxis]
+        guesses, theory = self.from_reports(known)
+        if record.publishes_counts and first_round > 1:
+            hidden, first = np.flatnonzero(complete & ~known[0]), query.counts[0] - tally
+
+            def guess(own: list[IntArray]) -> Cells:
+                given = (first, own[1], self.prior, query.number)
+                return others_dropped(mechanism, *given, first_round=first_round, rng=self.rng)
+
+            guesses[hidden] = self.in_chunks(hidden, guess)
+            success = dropped_others_success(mechanism, self.prior.of(query.number), first_round=first_round)
+            theory[hidden] = self.expected(success)
+        elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
+            hidden, sampling = np.flatnonzero(complete & ~read.all(axis=0)), mechanism
+
+            def guess_shown(own: list[IntArray]) -> Cells:
+                shown = np.maximum((own[1] - own[0])[:, 1:], 0)
+                return released_twice(sampling, shown, self.prior, query.number, positive=True, rng=self.rng)
+
+            guesses[hidden], theory[hidden] = self.in_chunks(hidden, guess_shown), math.nan
+        return Guessed.of(query, guesses, theory, self.prior)
+
+    def target(self) -> Guessed:
+        """Return the guesses if only the target is dropped from round two.
+
+        A target of which no report is read has only its first report in the release; it was made without the truth, so
+        the expected success is that of the prior.
+        """
+        guesses, theory = self.from_reports(self.read)
+        return Guessed.of(self.query, guesses, theory, self.prior)
+
+    def twice(self, mechanism: SamplingPrivacy) -> Guessed:
+        """Return the guesses if the same query is released with the target and without it.
+
+        The two releases differ by the target's own differences, in the cells whose difference is published in at least
+        one of them. All of these differences together with one of the target's two reports reveal the other report.
+        """
+        query, k, some = self.query, self.context.record.k, self.read.any(axis=0)
+        differences = (query.counts[1] - query.counts[0])[1:]
+        guesses, theory = self.from_reports(self.read | (self.complete & some) if k is None else self.read)
+        hidden = np.flatnonzero(self.complete & ~some)
 
         def guess(own: list[IntArray]) -> Cells:
-            return others_dropped(mechanism, first, own[1], prior, number, first_round=first_round, rng=rng)
+            mine = (own[1] - own[0])[:, 1:]
+            visible = None if k is None else np.maximum(differences, differences - mine) >= k
+            return released_twice(mechanism, mine, self.prior, query.number, visible=visible, rng=self.rng)
 
-        guesses[hidden] = _in_chunks(record, query, hidden, guess)
-        theory[hidden] = _expected(
-            prior, number, dropped_others_success(mechanism, prior.of(number), first_round=first_round)
-        )
-    elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
-        hidden = np.flatnonzero(whole & ~read.all(axis=0))
+        guesses[hidden] = self.in_chunks(hidden, guess)
+        if k is None or (differences >= k).all():
+            theory[hidden] = self.expected(released_twice_success(mechanism, self.prior.of(query.number)))
+        elif (differences + 1 >= k).any():
+            theory[hidden] = math.nan
+        return Guessed.of(query, guesses, theory, self.prior)
 
-        def guess_shown(own: list[IntArray]) -> Cells:
-            shown = np.maximum((own[1] - own[0])[:, 1:], 0)
-            return released_twice(mechanism, shown, prior, number, positive=True, rng=rng)
+    def from_reports(self, known: Mask) -> tuple[Cells, FloatArray]:
+        """Return the best guess from the known reports of each target, and its expected success.
 
-        guesses[hidden], theory[hidden] = _in_chunks(record, query, hidden, guess_shown), math.nan
-    return Guessed.of(query, guesses, theory, prior)
+        Parameters
+        ----------
+        known
+            (rounds, n) bool, which reports are known.
 
+        Returns
+        -------
+        guesses : (n,) int32
+        theory : (n,) float64, NaN where it is not known
+        """
+        query, prior, mechanism = self.query, self.prior, self.context.record.mechanism
+        q = prior.of(query.number)
+        guesses = prior.guess(query.number, len(query.truth), rng=self.rng)
+        theory = np.full(len(guesses), prior.success(query.number))
+        for which, rows in patterns(known.T):
+            rounds = tuple(round_ for round_, there in enumerate(which, start=1) if there)
+            if rounds:
+                reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
+                guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(self.rng))
+                theory[rows] = self.expected(guess_success(mechanism, rounds, q))
+        return guesses, theory
 
-def _released_twice(
-    context: AttackContext,
-    query: QueryRecord,
-    mechanism: SamplingPrivacy,
-    read: Mask,
-    prior: Prior,
-    *,
-    rng: np.random.Generator,
-) -> Guessed:
-    """Return the guesses if the same query is released with the target and without it.
+    def in_chunks(self, rows: IntArray, guess: Callable[[list[IntArray]], Cells]) -> Cells:
+        """Return the guesses from the targets' own encodings by round, computed for some targets at a time."""
+        mechanism = self.context.record.mechanism
+        step = max(1, MOST_WORDS // math.prod(mechanism.tally_shape))
+        found = [np.empty(0, dtype=np.int32)]
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            found.append(guess([mechanism.encode(reports[some]) for reports in self.query.recorded.reports]))
+        return np.concatenate(found)
 
-    The two releases differ by the target's own differences, in the cells whose difference is published in at least one
-    of them. All of these differences together with one of the target's two reports reveal the other report.
-    """
-    differences, k = (query.counts[1] - query.counts[0])[1:], context.record.k
-    whole = query.recorded.in_time.all(axis=0)
-    known = read | (whole & read.any(axis=0)) if k is None else read
-    guesses, theory = _from_reports(mechanism, query, known, prior, rng=rng)
-    hidden = np.flatnonzero(whole & ~read.any(axis=0))
-
-    def guess(own: list[IntArray]) -> Cells:
-        mine = (own[1] - own[0])[:, 1:]
-        visible = None if k is None else np.maximum(differences, differences - mine) >= k
-        return released_twice(mechanism, mine, prior, query.number, visible=visible, rng=rng)
-
-    guesses[hidden] = _in_chunks(context.record, query, hidden, guess)
-    if k is None or (differences >= k).all():
-        success = released_twice_success(mechanism, prior.of(query.number))
-        theory[hidden] = _expected(prior, query.number, success)
-    elif (differences + 1 >= k).any():
-        theory[hidden] = math.nan
-    return Guessed.of(query, guesses, theory, prior)
+    def expected(self, success: float | None) -> float:
+        """Return an expected success that holds for the targets; NaN if it is not known."""
+        found = self.prior.trusted(success, self.query.number)
+        return math.nan if found is None else found
 
 
 def _rounds_read(context: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
@@ -291,53 +348,6 @@ def _rounds_read(context: AttackContext, query: QueryRecord, observation: Observ
     return read
 
 
-def _from_reports(
-    mechanism: Any, query: QueryRecord, known: Mask, prior: Prior, *, rng: np.random.Generator
-) -> tuple[Cells, FloatArray]:
-    """Return the best guess from the known reports of each target, and its expected success.
-
-    Parameters
-    ----------
-    mechanism, query
-        The mechanism that made the reports, and their query.
-    known
-        (rounds, n) bool, which reports are known.
-    prior
-        The coalition's prior.
-    rng
-        Breaks ties under a uniform prior.
-
-    Returns
-    -------
-    guesses : (n,) int32
-    theory : (n,) float64, NaN where it is not known
-    """
-    number = query.number
-    q = prior.of(number)
-    guesses = prior.guess(number, len(query.truth), rng=rng)
-    theory = np.full(len(guesses), prior.success(number))
-    for which, rows in patterns(known.T):
-        rounds = tuple(round_ for round_, there in enumerate(which, start=1) if there)
-        if rounds:
-            reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
-            guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(rng))
-            theory[rows] = _expected(prior, number, guess_success(mechanism, rounds, q))
-    return guesses, theory
-
-
-def _in_chunks(
-    record: CampaignRecord, query: QueryRecord, rows: IntArray, guess: Callable[[list[IntArray]], Cells]
-) -> Cells:
-    """Return the guesses from the targets' own encodings by round, computed for some targets at a time."""
-    mechanism = record.mechanism
-    step = max(1, MOST_WORDS // math.prod(mechanism.tally_shape))
-    found = [np.empty(0, dtype=np.int32)]
-    for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        found.append(guess([mechanism.encode(reports[some]) for reports in query.recorded.reports]))
-    return np.concatenate(found)
-
-
 def _sampling(record: CampaignRecord, reason: str) -> SamplingPrivacy:
     mechanism: Any = record.mechanism
     if not isinstance(mechanism, SamplingPrivacy):
@@ -349,12 +359,6 @@ def _unpublished(record: CampaignRecord) -> str:
     if record.noised:
         return f"what is published is no count but a release, {record.noised}"
     return SOME_REPORTS_MISSING
-
-
-def _expected(prior: Prior, query: int, success: float | None) -> float:
-    """Return an expected success that holds for the targets; NaN if it is not known."""
-    found = prior.trusted(success, query)
-    return math.nan if found is None else found
 
 
 INFLATION, CRAFTED = "inflation", "crafted_inflation"
