@@ -130,7 +130,12 @@ def test_bursts_take_both_rounds_of_the_same_devices(answers):
     mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
     bursty = Channel(loss_one=0.2, loss_two=0.2, burst_s=40.0)
     _, _, accounts = ask_once(
-        mechanism, answers=answers, channel=bursty, seed=3, outside=200_000, deployment=SecretShared(servers=3, paired=True)
+        mechanism,
+        answers=answers,
+        channel=bursty,
+        seed=3,
+        outside=200_000,
+        deployment=SecretShared(servers=3, paired=True),
     )
     both, heard = accounts[0].counted, accounts[0].counted + accounts[0].unpaired
     again = 1.0 - 0.2 * (1.0 - np.exp(-30.0 / (40.0 * 0.8)))
