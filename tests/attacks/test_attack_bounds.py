@@ -96,11 +96,11 @@ def test_known_others_do_as_well_as_the_released_differences_allow(k):
     expected, bound = [], []
     for seed in range(25):
         record = campaign(DEPLOYMENTS["trusted"], mechanism, vehicles=150, queries=2, seed=seed)
+        stored = filed_of(record)
         (row,) = play_known_others(
-            [AttackContext(filed := filed_of(record), filed.record, even=False)],
+            [AttackContext(stored, stored.record, even=False)],
             k,
             rng=np.random.default_rng(seed),
-            alpha=FAMILY,
         )
         hits += round(row["success"] * row["trials"])
         trials += row["trials"]
