@@ -77,9 +77,7 @@ def _refinement(name: str, title: str, class_: str, constructor: str) -> Kind:
 
 
 def _attack(name: str, title: str, class_: str, constructor: str, *capabilities: str) -> Kind:
-    return _kind(
-        f"attacks:{class_}", name, title, f"simulator.experiment.attack_evaluation.{constructor}", *capabilities
-    )
+    return _kind(f"attacks:{class_}", name, title, f"simulator.experiment.{constructor}", *capabilities)
 
 
 _ROLES: Mapping[str, tuple[Kind, ...]] = {
@@ -147,9 +145,9 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     ),
     # "mixer": a mixer stands before the server; "per round": a server for each round; "shares": servers hold shares.
     "deployment": (
-        _deployment("trusted", "one trusted server", "trusted:Trusted"),
-        _deployment("per_round", "a server for each round", "per_round:PerRound", "per round"),
-        _deployment("shuffled", "a server behind a mixer", "shuffled:ShuffledReports", "mixer"),
+        _deployment("trusted", "one trusted server", "plain_servers:Trusted"),
+        _deployment("per_round", "a server for each round", "plain_servers:PerRound", "per round"),
+        _deployment("shuffled", "a server behind a mixer", "plain_servers:ShuffledReports", "mixer"),
         _deployment("secret_shared", "servers that hold shares", "secret_shared:SecretShared", "shares"),
     ),
     "latency": (
@@ -180,10 +178,10 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _attack("round_two", "round two alone", "RoundTwo", "guess_games:play_rounds", "guess"),
         _attack("link_rounds", "linked rounds", "LinkRounds", "guess_games:play_rounds", "guess"),
         _attack("shares", "pooled shares", "Shares", "guess_games:play_rounds", "guess", "shares"),
-        _attack("known_others", "known others", "KnownOthers", "counterfactual:play_known_others"),
+        _attack("known_others", "known others", "KnownOthers", "counterfactual_games:play_known_others"),
         _attack("longitudinal", "several queries", "Longitudinal", "guess_games:play_longitudinal"),
-        _attack("poisoning", "poisoning", "Poisoning", "counterfactual:play_poisoning"),
-        _attack("drop_out", "dropped devices", "DropOut", "counterfactual:play_drop_out"),
+        _attack("poisoning", "poisoning", "Poisoning", "counterfactual_games:play_poisoning"),
+        _attack("drop_out", "dropped devices", "DropOut", "counterfactual_games:play_drop_out"),
     ),
 }
 

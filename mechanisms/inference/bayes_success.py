@@ -1,4 +1,4 @@
-"""Bayes success: how often the best guess of the cell, or of being sampled, from one query's reports is right."""
+"""Bayes success: how often the best guess of the cell, or of being sampled, from a device's reports is right."""
 
 import math
 from collections.abc import Sequence
@@ -7,39 +7,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.algebra.protocol import Protocol
-from mechanisms.inference.likelihood import batches, check_reports, law_of
-from mechanisms.inference.posterior import posterior
-from mechanisms.inference.report_law import NoLikelihoodError, check_prior, check_rounds, read_answers, read_values
-from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
+from mechanisms.inference.likelihood import check_reports, report_law
+from mechanisms.inference.report_law import (
+    NoLikelihoodError,
+    check_prior,
+    check_rounds,
+    expected_best,
+    read_values,
+)
+from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.sampling_privacy import SamplingPrivacy
-from mechanisms.privacy.hockey_stick import best_guess_success
+from mechanisms.parameter import check_integer
+from mechanisms.privacy.memoised_bits import MemoisedBits
 from mechanisms.privacy.sampling_privacy import linked_blanks
 
 
-def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike) -> float | None:
-    """Return the exact expected success of the best guess of the cell from these rounds' reports, or None.
+def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike, queries: int = 1) -> float | None:
+    """Return the exact expected success of the best guess of the cell from the reports of one or more queries, or None.
 
-    The computation takes O(V log V). The method depends on the mechanism:
+    The device stays in one cell. For one query the computation takes O(V log V). The method depends on the mechanism:
 
     - Reports that are one value (Sampling Privacy, with or without refresh, each round alone and both linked; k-ary
-      randomized response; no privacy): a closed form from the distribution of the values.
-    - Bits and binary queries: the expected maximum of independent evidence.
-    - Subset selection: by the first member of the subset in descending order of the prior.
-    - Hadamard response: by halving the set of outputs.
+      randomized response; no privacy): a closed form from the distribution of the values. With linked rounds a device
+      in a real cell reveals it as soon as it is sampled once, with probability 1 − (1 − π_s)^T; the remaining evidence
+      is in the zeros.
+    - Bits and binary queries, with fresh coins or memoised bits: the expected maximum of independent evidence.
+    - Subset selection, one query: by the first member of the subset in descending order of the prior.
+    - Hadamard response, one query: by halving the set of outputs.
+    - Laplace shares, one query: the expected maximum of independent evidence.
     - Local hashing with more than one cell: None. The buckets of three symbols are not independent, and their joint
-      distribution has no short form. `simulated_guess_success` estimates the success with a standard error.
+      distribution has no short form.
 
-    The order of `rounds` does not matter.
+    None also for several queries where one query is stated above, and where the exact sum would take more than a few
+    seconds. The order of `rounds` does not matter.
 
     Parameters
     ----------
-    mechanism : LocalMechanism or Protocol
-        A `Protocol` is a table: its prior is over its kinds, in order.
+    mechanism : LocalMechanism
     rounds : sequence of int, optional
-        The rounds observed, linked; all, if None.
+        The rounds observed of each query, linked; all, if None.
     prior : (cells + 1,) float64
         q_0 (outside) … q_V.
+    queries : int
+        T, at least 1.
 
     Returns
     -------
@@ -51,32 +61,20 @@ def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike
     NoLikelihoodError
         If the mechanism has no likelihood.
     ParameterError
-        If a round does not exist or the prior is not a distribution.
+        If a round does not exist, there is no query, or the prior is not a distribution.
     """
-    if isinstance(mechanism, Protocol):
-        return best_guess_success(protocol_matrix(mechanism, rounds), prior)
+    times = check_integer("queries", queries, at_least=1)
     q = check_prior(prior, mechanism.cells)
-    found = law_of(mechanism, rounds).guess_success(q, 1)
+    law = report_law(mechanism, rounds)
+    if times > 1 and isinstance(mechanism, LongitudinalUnary):
+        bits = MemoisedBits(mechanism.true_kept, mechanism.false_kept, mechanism.flip, mechanism.cells)
+        yes, no = bits.laws(times)
+        possible = (no > 0.0) & (yes > 0.0)
+        found = expected_best(q, np.log(yes[possible]) - np.log(no[possible]), np.log(no[possible]))
+    else:
+        found = law.guess_success(q, times)
     # The exact value is at least that of the guess without reports; rounding may put it below.
-    return None if found is None else max(found, float(q.max()))
-
-
-def protocol_matrix(protocol: Protocol, rounds: Sequence[int] | None = None) -> Any:
-    """Return the probability of every linked answer of these rounds from every kind, (kinds, answers) float64."""
-    seen = check_rounds(rounds, protocol.rounds)
-    places: dict[tuple[str, ...], int] = {}
-    rows = []
-    for kind in protocol.kinds:
-        row: dict[int, list[float]] = {}
-        for answers, probability in protocol.law(kind).items():
-            part = tuple(answers[r - 1] for r in seen)
-            row.setdefault(places.setdefault(part, len(places)), []).append(float(probability))
-        rows.append(row)
-    matrix = np.zeros((len(rows), len(places)))
-    for k, row in enumerate(rows):
-        for place, masses in row.items():
-            matrix[k, place] = math.fsum(masses)
-    return matrix
+    return None if found is None else min(max(found, float(q.max())), 1.0)
 
 
 def sampled_posterior(
@@ -90,32 +88,33 @@ def sampled_posterior(
 
     Parameters
     ----------
-    mechanism : SamplingPrivacy or BinarySamplingPrivacy
+    mechanism : SamplingPrivacy
     reports, rounds
         As `log_likelihood` takes them.
     prior : (cells + 1,) float64
 
     Returns
     -------
-    (n,) or (n, cells) float64
-        One probability per device; for `BinarySamplingPrivacy`, which draws once per cell, one per device and cell.
+    (n,) float64
 
     Raises
     ------
     NoLikelihoodError
         If the mechanism does not sample.
     """
-    q = check_prior(prior, mechanism.cells)
     seen = check_rounds(rounds, mechanism.rounds)
     reports = check_reports(reports, len(seen))
-    if isinstance(mechanism, SamplingPrivacy):
-        return _of_values(mechanism, reports, q, seen)
-    if isinstance(mechanism, BinarySamplingPrivacy):
-        found = np.empty((len(reports[0]), mechanism.cells))
-        for rows in batches(len(found), mechanism.cells):
-            found[rows] = _of_bits(mechanism, [report[rows] for report in reports], q, seen)
-        return found
-    raise NoLikelihoodError(type(mechanism).__name__, "it throws no die that says S.")
+    sampled, blank, _ = _sampled_masses(mechanism, seen, prior)
+    total = sampled + blank
+    share = np.divide(sampled, total, out=np.full_like(total, mechanism.sampling), where=total > 0.0)
+    values = read_values(reports[seen.index(max(seen))], outputs=len(blank))
+    found = np.where(values < 0, mechanism.sampling, share[values])
+    if len(seen) == 2:
+        first = read_values(reports[seen.index(1)], outputs=len(blank))
+        found = np.where(first > 0, 0.0, found)
+    # A report that no device sends is no evidence: the prior remains.
+    impossible = np.isneginf(report_law(mechanism, seen).log_likelihood(reports).max(axis=1))
+    return np.where(impossible, mechanism.sampling, found)
 
 
 def sampled_guess_success(mechanism: SamplingPrivacy, rounds: Sequence[int] | None, prior: ArrayLike) -> float:
@@ -130,59 +129,23 @@ def sampled_guess_success(mechanism: SamplingPrivacy, rounds: Sequence[int] | No
     rounds : sequence of int, optional
     prior : (cells + 1,) float64
     """
-    if not isinstance(mechanism, SamplingPrivacy):
-        raise NoLikelihoodError(type(mechanism).__name__, "it throws no die that says S about the device as a whole.")
-    sampled, blank, rest = _masses(
-        mechanism, check_prior(prior, mechanism.cells), check_rounds(rounds, mechanism.rounds)
-    )
+    sampled, blank, rest = _sampled_masses(mechanism, check_rounds(rounds, mechanism.rounds), prior)
     return min(math.fsum(np.maximum(sampled, blank)) + rest, 1.0)
 
 
-def _masses(
-    mechanism: SamplingPrivacy, prior: NDArray[np.float64], seen: tuple[int, ...]
+def _sampled_masses(
+    mechanism: Any, seen: tuple[int, ...], prior: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return P(value, sampled) and P(value, blank), (V + 1,) each, and the mass of linked pairs that must be blanks."""
+    if not isinstance(mechanism, SamplingPrivacy):
+        raise NoLikelihoodError(type(mechanism).__name__, "its devices are not sampled as a whole.")
+    q = check_prior(prior, mechanism.cells)
     blanks, sampling = mechanism.blanks, mechanism.sampling
     if seen == (1,):
         sampled = np.zeros_like(blanks)
         sampled[0] = sampling
         return sampled, blanks, 0.0
     if seen == (2,):
-        return sampling * prior, blanks, 0.0
+        return sampling * q, blanks, 0.0
     pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=mechanism.refresh)
-    return sampling * prior, pairs, float(blanks.sum() - pairs.sum())
-
-
-def _of_values(
-    mechanism: SamplingPrivacy, reports: Sequence[Any], prior: NDArray[np.float64], seen: tuple[int, ...]
-) -> NDArray[np.float64]:
-    """Return the posterior of being sampled, with one draw per device."""
-    sampled, blank, _ = _masses(mechanism, prior, seen)
-    total = sampled + blank
-    share = np.divide(sampled, total, out=np.full_like(total, mechanism.sampling), where=total > 0.0)
-    values = read_values(reports[seen.index(max(seen))], outputs=len(blank))
-    found = np.where(values < 0, mechanism.sampling, share[values])
-    if len(seen) == 2:
-        first = read_values(reports[seen.index(1)], outputs=len(blank))
-        found = np.where(first > 0, 0.0, found)
-    # A report that no device sends is no evidence: the prior remains.
-    impossible = np.isneginf(law_of(mechanism, seen).log_likelihood(reports).max(axis=1))
-    return np.where(impossible, mechanism.sampling, found)
-
-
-def _of_bits(
-    mechanism: BinarySamplingPrivacy, reports: Sequence[Any], prior: NDArray[np.float64], seen: tuple[int, ...]
-) -> NDArray[np.float64]:
-    """Return the posterior of being sampled, with one draw per cell, averaged over the posterior of the cell."""
-    zero, one, sampling = mechanism.faces
-    after = posterior(law_of(mechanism, seen).log_likelihood(reports), prior)[:, 1:]
-    elsewhere = sampling / (sampling + zero)
-    last = read_answers(reports[seen.index(max(seen))], cells=mechanism.cells, outputs=2)
-    if seen == (1,):
-        return np.where(last == 1, 0.0, elsewhere)
-    inside = np.where(last == 1, sampling / (sampling + one), 0.0)
-    outside = np.where(last == 1, 0.0, elsewhere)
-    if len(seen) == 2:
-        first = read_answers(reports[seen.index(1)], cells=mechanism.cells, outputs=2)
-        inside = np.where(last == 1, np.where(first == 1, 0.0, 1.0), 0.0)
-    return after * inside + (1.0 - after) * outside
+    return sampling * q, pairs, float(blanks.sum() - pairs.sum())

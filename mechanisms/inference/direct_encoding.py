@@ -198,8 +198,8 @@ class OwnValueLaw:
             return min(self.rest * float(prior.max()) + math.fsum(best), 1.0)
         found = best_of_counts(prior, self.masses, self.rest, self.sampling, queries)
         sure = 1.0 if self.sampling == 1.0 else -math.expm1(queries * math.log1p(-self.sampling))
-        told = sure * math.fsum(prior[self.masses == 0.0])
-        return None if found is None else min(found + told, 1.0)
+        revealed = sure * math.fsum(prior[self.masses == 0.0])
+        return None if found is None else min(found + revealed, 1.0)
 
 
 def _read_pairs(first: NDArray[np.int64], second: NDArray[np.int64], mechanism: SamplingPrivacy) -> NDArray[np.int64]:

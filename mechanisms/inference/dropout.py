@@ -1,41 +1,28 @@
 """Drop-out between rounds: what the remaining tallies reveal if all other devices, or the target, are missing."""
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
-from mechanisms.inference.known_others import known_others_guess_success
-from mechanisms.inference.likelihood import law_of
+from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError, check_prior, greatest_other
 from mechanisms.local.sampling_privacy import SamplingPrivacy
-from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.parameter import check_integer
 from mechanisms.privacy.binomial import LEFT_OUT, window
 
-Released = Literal["counts", "differences"]
-Compared = Literal["nothing", "same_reports", "known_others"]
 
-
-def dropped_others_success(
-    mechanism: SamplingPrivacy,
-    prior: ArrayLike,
-    *,
-    released: Released = "counts",
-    first_round: int = 1,
-) -> float:
+def dropped_others_success(mechanism: Any, prior: ArrayLike, *, first_round: int = 1) -> float | None:
     """Return the exact success of the best guess of the target's cell if all other devices drop out.
 
     Every device is asked in both rounds of one query of two-round Sampling Privacy. The adversary makes all devices
-    but the target drop out. It observes only what is released: the counts of both rounds, or their differences
-    C₂ − C₁ over the real cells.
+    but the target drop out. It observes only what is released: the counts of both rounds.
 
     - ``first_round=1``: the others are in neither tally, because pairing removes devices that answered in one round
       only, or because they were never asked. The counts are then the target's two reports, and the success is that of
-      `guess_success` with linked rounds. In the differences, a pair (w, w) leaves only zeros for every w, so (0, 0)
-      cannot be distinguished from the others: without refresh the success is
-      π_s(1 − q_0) + max(q_0, (1 − π_s)·max_{u≠0} q_u).
+      `guess_success` with linked rounds.
     - ``first_round=N``: the tally of round one has all N devices, that of round two the target alone (no pairing). So
       round two reveals its report v, and round one hides its first report among N: C₁ has the same multinomial
       distribution for every truth, and P(its first report was w | C₁) is C₁,w/N. The others' cells do not matter,
@@ -44,109 +31,55 @@ def dropped_others_success(
 
     Parameters
     ----------
-    mechanism : SamplingPrivacy
-        With or without refresh.
+    mechanism : LocalMechanism
+        Any if `first_round` is 1; otherwise `SamplingPrivacy`, with or without refresh.
     prior : (cells + 1,) float64
-    released : {"counts", "differences"}
     first_round : int
-        Number of devices in the tally of round one, including the target; must be 1 if differences are released.
+        Number of devices in the tally of round one, including the target.
 
     Returns
     -------
-    float
+    float or None
+        None where `guess_success` returns None.
+
+    Raises
+    ------
+    NoLikelihoodError
+        If others are in round one and the mechanism is not two-round Sampling Privacy.
+    ParameterError
+        If a value is out of range.
+    """
+    devices = check_integer("first_round", first_round, at_least=1)
+    if devices == 1:
+        return guess_success(mechanism, None, prior)
+    return _from_hidden_first(mechanism, _check(mechanism, prior), devices)
+
+
+def released_twice_success(mechanism: SamplingPrivacy, prior: ArrayLike) -> float:
+    """Return the exact success of the best guess of the target's cell if it alone drops out between two releases.
+
+    The differences C₂ − C₁ over the real cells of the same query are released twice: once for all devices, and once for
+    all devices but the target, which pairing removes. The others' parts are equal and cancel: the difference of the
+    two releases is e_v − e_w over the real cells, for the target's pair of reports (w, v), as if all others had dropped
+    out. A +1 at v alone is the pair (0, v). A −1 in any cell reveals a refreshed blank. All zeros are a pair (w, w): no
+    pair (w, w) can be distinguished from (0, 0), so without refresh the success is
+    π_s(1 − q_0) + max(q_0, (1 − π_s)·max_{u≠0} q_u). The target is protected only if no query is published twice.
+
+    From one release without the target's second report nothing is learned, as its first report does not depend on the
+    truth.
+
+    Parameters
+    ----------
+    mechanism : SamplingPrivacy
+        With or without refresh.
+    prior : (cells + 1,) float64
 
     Raises
     ------
     NoLikelihoodError
         If the mechanism is not two-round Sampling Privacy.
-    ParameterError
-        If a value is out of range, or differences are released with others in round one.
     """
-    q = _check(mechanism, prior)
-    devices = check_integer("first_round", first_round, at_least=1)
-    if released not in get_args(Released):
-        raise ParameterError("released", f"must be one of {', '.join(get_args(Released))}", released)
-    if devices == 1:
-        return _from_own_differences(mechanism, q) if released == "differences" else _from_linked(mechanism, q)
-    if released == "differences":
-        raise ParameterError("first_round", "must be 1 where differences are released", devices)
-    return _from_hidden_first(mechanism, q, devices)
-
-
-def dropped_target_success(
-    mechanism: SamplingPrivacy,
-    prior: ArrayLike,
-    *,
-    compared: Compared = "nothing",
-    others: ArrayLike | None = None,
-    k: int | None = None,
-) -> float | None:
-    """Return the exact success of the best guess of the target's cell if it alone drops out of round two.
-
-    The differences C₂ − C₁ over the real cells are released. `compared` selects what the adversary compares.
-
-    - ``compared="nothing"``: one release, from which the target's second report is missing. It contains only the
-      target's first report, which does not depend on the truth. So the success is that of the prior, max q, for any
-      other devices.
-    - ``compared="same_reports"``: the same query is released twice, once for all devices and once for all devices but
-      the target, which pairing removes. The others' parts are equal and cancel: the difference of the two releases is
-      the target's own difference, as if all others had dropped out. The target is protected only if no query is
-      published twice.
-    - ``compared="known_others"``: the adversary compares the release with the target and a release of another query,
-      with fresh coins and without the target. All other devices stay in cells that the adversary knows. So the second
-      release adds no information, and the first is the view `ReleasedDifferences`. If the others are *not* known,
-      this value is an upper bound, and max q a lower one.
-
-    Parameters
-    ----------
-    mechanism : SamplingPrivacy
-        Without refresh for "known_others".
-    prior : (cells + 1,) float64
-    compared : {"nothing", "same_reports", "known_others"}
-    others : (cells,) int, optional
-        Number of devices in each cell without the target; for "known_others".
-    k : int, optional
-        Differences below k are suppressed; for "known_others".
-
-    Returns
-    -------
-    float or None
-        None where `known_others_guess_success` returns None.
-    """
-    q = _check(mechanism, prior)
-    if compared not in get_args(Compared):
-        raise ParameterError("compared", f"must be one of {', '.join(get_args(Compared))}", compared)
-    if compared == "nothing":
-        return float(q.max())
-    if compared == "same_reports":
-        return _from_own_differences(mechanism, q)
-    if mechanism.refresh:
-        raise ParameterError("mechanism", "must not refresh: its differences are not binomial", mechanism)
-    if others is None:
-        raise ParameterError("others", "must be given where they are known", others)
-    return known_others_guess_success(others=others, sampling=mechanism.sampling, prior=q, k=k)
-
-
-def _check(mechanism: Any, prior: ArrayLike) -> NDArray[np.float64]:
-    """Return the checked prior; raise `NoLikelihoodError` for a mechanism other than Sampling Privacy."""
-    if not isinstance(mechanism, SamplingPrivacy):
-        raise NoLikelihoodError(type(mechanism).__name__, "drop-out is worked out for two-round Sampling Privacy only.")
-    return check_prior(prior, mechanism.cells)
-
-
-def _from_linked(mechanism: SamplingPrivacy, prior: NDArray[np.float64]) -> float:
-    """Return the success from both reports."""
-    found = law_of(mechanism, (1, 2)).guess_success(prior, 1)
-    if found is None:  # pragma: no cover - one query of values is always exact
-        raise NoLikelihoodError(type(mechanism).__name__, "its linked success is not known.")
-    return max(found, float(prior.max()))
-
-
-def _from_own_differences(mechanism: SamplingPrivacy, prior: NDArray[np.float64]) -> float:
-    """Return the success from e_v − e_w over the real cells, for the target's pair of reports (w, v).
-
-    A +1 at v alone is the pair (0, v). A −1 in any cell reveals a refreshed blank. All zeros are a pair (w, w).
-    """
+    prior = _check(mechanism, prior)
     blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
     again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
     shown = blanks[0] * refresh * again[1:]
@@ -157,6 +90,13 @@ def _from_own_differences(mechanism: SamplingPrivacy, prior: NDArray[np.float64]
     best = float(prior.max())
     none = max(float(prior[0]) * (same + sampling), float(prior[1:].max()) * same)
     return min(max(plus + none + minus * best, best), 1.0)
+
+
+def _check(mechanism: Any, prior: ArrayLike) -> NDArray[np.float64]:
+    """Return the checked prior; raise `NoLikelihoodError` for a mechanism other than Sampling Privacy."""
+    if not isinstance(mechanism, SamplingPrivacy):
+        raise NoLikelihoodError(type(mechanism).__name__, "drop-out is worked out for two-round Sampling Privacy only.")
+    return check_prior(prior, mechanism.cells)
 
 
 def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], devices: int) -> float:
@@ -176,7 +116,7 @@ def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], d
     success = math.fsum((prior * (sampling + blanks))[ahead]) + math.fsum((other * blanks)[~ahead])
     first, masses = window(devices, zero)
     count = first + np.arange(len(masses), dtype=np.float64)
-    told = count / (devices * zero)
+    ratio = count / (devices * zero)
     trials = devices - count
     rows = np.unique(
         np.stack([prior, other, blanks, again, np.arange(len(prior)) == 0], axis=1)[~ahead], axis=0, return_counts=True
@@ -187,13 +127,13 @@ def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], d
             # The mean of q_v·X − (g_v − q_v)·K, where X and K have the means π_s and π_v.
             success += float(times) * (q * sampling - (g - q) * blank)
             continue
-        redrawn_part = refresh * redrawn * (1.0 - sampling * told)
+        redrawn_part = refresh * redrawn * (1.0 - sampling * ratio)
         if is_zero:
-            kept = (1.0 - refresh) * blank * told
-            gain = np.maximum(q * sampling * told - (g - q) * (kept + redrawn_part), 0.0)
+            kept = (1.0 - refresh) * blank * ratio
+            gain = np.maximum(q * sampling * ratio - (g - q) * (kept + redrawn_part), 0.0)
         else:
             # C_v given C₀ is Bin(N − C₀, π_v/(1 − p_0)), and the bracket is positive up to some C_v.
-            room = q * sampling * told - (g - q) * redrawn_part
+            room = q * sampling * ratio - (g - q) * redrawn_part
             slope = (g - q) * (1.0 - refresh) / devices
             gain = _positive_part(room, slope, trials, share)
         success += float(times) * float(masses @ gain)
@@ -204,8 +144,8 @@ def _surely_positive(
     q: float, g: float, share: float, redrawn: float, mechanism: SamplingPrivacy, trials: float, devices: int
 ) -> bool:
     """Return whether q_v·X exceeds (g_v − q_v)·K for all likely C₀: checked at the least C₀ and the greatest C_v."""
-    told = (devices - trials) / (devices * (float(mechanism.blanks[0]) + mechanism.sampling))
-    room = q * mechanism.sampling * told - (g - q) * redrawn * (1.0 - mechanism.sampling * told)
+    ratio = (devices - trials) / (devices * (float(mechanism.blanks[0]) + mechanism.sampling))
+    room = q * mechanism.sampling * ratio - (g - q) * redrawn * (1.0 - mechanism.sampling * ratio)
     most = trials * share + _reach(np.array(trials * share), share)
     return bool(room > (g - q) * (1.0 - mechanism.refresh) / devices * most)
 

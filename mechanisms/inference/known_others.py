@@ -1,6 +1,5 @@
 """What published differences reveal about one device if the cells of all other devices are known."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,16 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.inference.report_law import LARGEST_LEVELS, Logs, check_prior, expected_best, log_shares
 from mechanisms.local import SamplingPrivacy
-from mechanisms.parameter import ParameterError, check_integer, check_probability
+from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
 
 Whole = NDArray[np.int64]
 
 
 def difference_log_ratio(
-    differences: ArrayLike, *, crowd: ArrayLike, sampling: float, k: int | None = None
+    differences: ArrayLike, *, crowd: ArrayLike, sampling: float, k: ArrayLike | None = None
 ) -> NDArray[np.float64]:
     """Return ln P(D | the target is in the cell)/P(D | it is not) of a cell's published differences.
 
@@ -34,8 +32,8 @@ def difference_log_ratio(
         n, the number of devices in the cell including the target, at least 1; broadcast with the differences.
     sampling : float
         β = π_s, in (0, 1].
-    k : int, optional
-        Differences below it are suppressed; none are, by default.
+    k : (…) int, optional
+        Differences below it are suppressed; none are where it is 0 or less, or by default.
 
     Returns
     -------
@@ -51,7 +49,6 @@ def difference_log_ratio(
     if n.size and n.min() < 1:
         raise ParameterError("crowd", "must be at least 1", int(n.min()))
     beta = check_probability("sampling", sampling, above_zero=True)
-    least = 0 if k is None else check_integer("k", k, at_least=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.log(n) + np.log1p(-beta) - np.log((n - d).astype(np.float64))
     ratio = np.where(d == n, np.inf, ratio)
@@ -60,10 +57,13 @@ def difference_log_ratio(
     ratio = np.where((d < 0) | (d > n), 0.0, ratio)
     if k is None:
         return ratio
-    return np.where(d < least, _suppressed_log_ratio(n, beta, least), ratio)
+    least = np.broadcast_to(_whole("k", k), n.shape)
+    hidden = (least > 0) & (d < least)
+    ratio[hidden] = _suppressed_log_ratio(n[hidden], beta, least[hidden])
+    return ratio
 
 
-def _suppressed_log_ratio(n: Whole, beta: float, k: int) -> NDArray[np.float64]:
+def _suppressed_log_ratio(n: Whole, beta: float, k: Whole) -> NDArray[np.float64]:
     """Return ln P[Bin(n, β) < k]/P[Bin(n − 1, β) < k]."""
     below, at = mass_up_to(k - 1, n - 1, beta), mass_at(k - 1, n - 1, beta)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -72,129 +72,6 @@ def _suppressed_log_ratio(n: Whole, beta: float, k: int) -> NDArray[np.float64]:
         share = np.where(below > 0.0, at / below, np.clip(1.0 - fall, 0.0, 1.0))
         found: NDArray[np.float64] = np.log1p(-beta * share)
     return found
-
-
-def difference_guess_success(
-    *, crowd: ArrayLike, sampling: float, prior: float = 0.5, k: int | None = None
-) -> NDArray[np.float64]:
-    """Return the exact success of the best guess, from a cell's published difference, of whether the target is in it.
-
-    The success is Σ_D max(q·P(D), (1 − q)·Q(D)), with P(D) if the target is in the cell and Q(D) if not. The ratio
-    increases with D, so the best guess is "in the cell" from a threshold on: D ≥ n − n(1 − β)q/(1 − q). At q = ½ the
-    success is ½(1 + TV), where the total variation distance TV is δ(0) of `released_differences_delta`.
-
-    Parameters
-    ----------
-    crowd : (…) int
-        n, the number of devices in the cell including the target, at least 1.
-    sampling : float
-        β = π_s, in (0, 1].
-    prior : float
-        q, the prior probability that the target is in the cell, in [0, 1].
-    k : int, optional
-        Differences below it are suppressed; none are, by default.
-
-    Returns
-    -------
-    (…) float64
-    """
-    n = _whole("crowd", crowd)
-    if n.size and n.min() < 1:
-        raise ParameterError("crowd", "must be at least 1", int(n.min()))
-    beta = check_probability("sampling", sampling, above_zero=True)
-    q = check_probability("prior", prior)
-    least = 0 if k is None else check_integer("k", k, at_least=1)
-    odds = q / (1.0 - q) if q < 1.0 else math.inf
-    with np.errstate(invalid="ignore"):
-        threshold = np.ceil(n - n * (1.0 - beta) * odds) if odds < math.inf else np.zeros(n.shape)
-    # The threshold may be off by one from rounding, so its neighbours are tried. Suppressed differences are one output,
-    # so all of them are on one side of it.
-    found = np.maximum(np.full(n.shape, q), 1.0 - q)
-    for step in (-1.0, 0.0, 1.0):
-        start = np.clip(threshold + step, least, np.maximum(n + 1, least))
-        right = q * mass_above(start - 1.0, n, beta) + (1.0 - q) * mass_up_to(start - 1.0, n - 1, beta)
-        found = np.maximum(found, right)
-    success: NDArray[np.float64] = np.minimum(found, 1.0)
-    return success
-
-
-def known_others_log_likelihood(
-    differences: ArrayLike, *, others: ArrayLike, sampling: float, k: int | None = None
-) -> Logs:
-    """Return log P(all cells' differences | the target's cell), up to a constant, (V + 1,).
-
-    Given the cells of all devices, the differences of the cells are independent. The target changes only the
-    difference of its own cell.
-
-    Parameters
-    ----------
-    differences : (V,) int
-        As published; with k, any number below k stands for "suppressed".
-    others : (V,) int
-        Number of devices known to be in each cell, without the target.
-    sampling : float
-        β = π_s.
-    k : int, optional
-        Differences below it are suppressed.
-    """
-    known = _whole("others", others)
-    ratio = difference_log_ratio(differences, crowd=known + 1, sampling=sampling, k=k)
-    logs = np.concatenate([[0.0], ratio])
-    told = np.isposinf(logs)
-    if not told.any():
-        return logs
-    # Only the target can make a difference full, and it is in one cell: two full differences are impossible.
-    return np.where(told & (told.sum() == 1), 0.0, -np.inf)
-
-
-def known_others_guess_success(
-    *, others: ArrayLike, sampling: float, prior: ArrayLike, k: int | None = None
-) -> float | None:
-    """Return the exact success of the best guess of the target's cell from all published differences.
-
-    A full difference, D = n, reveals the cell with certainty; its probability is q_v·βⁿ. The rest of the success is
-    the expected maximum of independent evidence.
-
-    Parameters
-    ----------
-    others : (V,) int
-        Number of devices known to be in each cell, without the target.
-    sampling : float
-        β = π_s, in (0, 1].
-    prior : (V + 1,) float64
-    k : int, optional
-        Differences below it are suppressed.
-
-    Returns
-    -------
-    float or None
-        None if there are more than four million devices and cells together (`LARGEST_LEVELS`).
-    """
-    known = _whole("others", others)
-    q = check_prior(prior, known.size)
-    if known.size and known.min() < 0:
-        raise ParameterError("others", "must not be negative", int(known.min()))
-    beta = check_probability("sampling", sampling, above_zero=True)
-    least = 0 if k is None else check_integer("k", k, at_least=1)
-    if int(known.sum()) + known.size > LARGEST_LEVELS:
-        return None
-    sure = np.where(known + 1 >= least, beta ** (known + 1.0), 0.0)
-    told = math.fsum(q[1:] * sure)
-    ratios, shares = [], []
-    for m in known.tolist():
-        seen = np.arange(min(least, m + 1), m + 1)
-        log_mass = _log_masses(seen, m, beta)
-        ratio = difference_log_ratio(seen, crowd=m + 1, sampling=beta)
-        if least:
-            hidden = float(mass_up_to(least - 1, m, beta))
-            ratio = np.concatenate([np.atleast_1d(_suppressed_log_ratio(np.array(m + 1), beta, least)), ratio])
-            log_mass = np.concatenate([[math.log(hidden) if hidden > 0.0 else -math.inf], log_mass])
-        possible = np.isfinite(log_mass)
-        ratios.append(ratio[possible])
-        shares.append(log_shares(log_mass[possible]))
-    cell = np.repeat(np.arange(known.size), [len(r) for r in ratios])
-    best = expected_best(float(q[0]), q[1:], cell, np.concatenate(ratios), np.concatenate(shares))
-    return min(max(best + told, float(q.max())), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,25 +184,13 @@ def own_reports_guess_success(
     place, n = np.broadcast_arrays(_whole("cell", cell), _whole("crowd", crowd))
     least = np.zeros(n.shape) if k is None else np.maximum(_whole("k", k), 0)
     zero = np.zeros_like(place)
-    sampling, blanks = mechanism.sampling, mechanism.blanks
-    match tuple(rounds):
-        case ():
-            shown: list[tuple[Any, Any]] = [(None, None)]
-            rest = np.zeros(n.shape)
-        case (1,):
-            shown = [(zero, None)]
-            rest = 1.0 - sampling - blanks[0] + np.zeros(n.shape)
-        case (2,):
-            shown = [(None, place), (None, zero)]
-            rest = 1.0 - sampling - blanks[0] - blanks[place]
-        case _:
-            shown = [(zero, place), (zero, zero)]
-            rest = 1.0 - sampling - blanks[0] + np.zeros(n.shape)
-    success = rest.astype(np.float64)
-    for first, second in shown:
-        success = success + _best_mass(
-            OwnReportMasses.of(mechanism, place, first, second), n, sampling, least, published=published
-        )
+    success = np.ones(n.shape)
+    # The reports that tell "in the cell" and "outside" apart, alone or with the difference; any others are equally
+    # likely in both cases.
+    for first in [zero] if 1 in rounds else [None]:
+        for second in [place, zero] if 2 in rounds else [None]:
+            own = OwnReportMasses.of(mechanism, place, first, second)
+            success = success - own.outside + _best_mass(own, n, mechanism.sampling, least, published=published)
     return np.minimum(0.5 * success, 1.0)
 
 
@@ -348,13 +213,6 @@ def _best_mass(
         at = np.clip(start + step, least, np.maximum(n + 1, least))
         right = own.inside_one * mass_above(at - 2.0, n - 1, beta) + own.inside_none * mass_above(at - 1.0, n - 1, beta)
         found = np.maximum(found, right + own.outside * mass_up_to(at - 1.0, n - 1, beta))
-    return found
-
-
-def _log_masses(seen: Whole, m: int, beta: float) -> NDArray[np.float64]:
-    """Return ln P[Bin(m, β) = D]."""
-    with np.errstate(divide="ignore"):
-        found: NDArray[np.float64] = np.log(mass_at(seen, m, beta))
     return found
 
 

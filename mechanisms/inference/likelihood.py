@@ -1,101 +1,37 @@
-"""Likelihood of a device's reports given its cell, for every mechanism that defines one."""
+"""Likelihood of a device's reports given its cell, its posterior under a prior, and the best guess."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import singledispatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.inference.direct_encoding import OwnValueLaw
 from mechanisms.inference.report_law import (
-    LARGEST_LEVELS,
+    INVALID,
     Logs,
     NoLikelihoodError,
     ReportLaw,
+    check_prior,
     check_rounds,
-    check_vectors,
-    expected_best_alike,
+    read_answers,
 )
 from mechanisms.inference.subset import hadamard_law, hashing_law, subset_law
-from mechanisms.inference.unary import CellLaw
+from mechanisms.inference.unary import CellLaw, NoiseLaw
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query import Answers, Question
+from mechanisms.local.common.binary_query import Question
 from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
-from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
+from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
+from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import UnaryEncoding
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.laplace_noise import PartialNoise
-
-# Beyond this entry the ratio of neighbouring masses is computed from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².
-TABLED = 4_096
-# Noise values with less mass than this are left out of the sum for the success.
-LEFT_OUT = 1e-18
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseLaw:
-    """The law of a vector whose entries are noise of distribution f, plus 1 in the entry of the true cell.
-
-    Parameters
-    ----------
-    cells : int
-        V.
-    noise : PartialNoise
-        f, the noise of one device: a share of the whole noise, at most 1.
-    """
-
-    cells: int
-    noise: PartialNoise
-
-    @classmethod
-    def of_shares(cls, mechanism: DistributedLaplace) -> "NoiseLaw":
-        """Return the law of one device's vector."""
-        return cls(mechanism.cells, PartialNoise(mechanism.epsilon / mechanism.sensitivity, 1.0 / mechanism.devices))
-
-    def log_ratio(self, entries: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return ln f(x − 1)/f(x) of entries x: positive for x ≥ 1, elsewhere the negative of its value at 1 − x."""
-        away = np.where(entries >= 1, entries, 1 - entries)
-        law = self.noise.masses(TABLED + 1)[0]
-        usable = int(np.count_nonzero(law > 1e-290))
-        table = np.log(law[: usable - 1]) - np.log(law[1:usable])
-        near = table[np.minimum(away, len(table)) - 1]
-        limit = self.noise.decay + (1.0 - self.noise.share) * -np.log1p(-1.0 / np.maximum(away, 2))
-        return np.where(entries >= 1, 1.0, -1.0) * np.where(away <= len(table), near, limit)
-
-    def log_likelihood(self, reports: Sequence[Any]) -> Logs:
-        """Return ln f(x_t − 1)/f(x_t) for each truth t that is a cell, and 0 for outside, (n, V + 1)."""
-        vectors = reports[0]
-        if isinstance(vectors, SparseVectors):
-            vectors = vectors.to_dense()
-        entries = check_vectors(np.asarray(vectors), (self.cells,)).astype(np.int64)
-        logs = np.zeros((len(entries), self.cells + 1))
-        logs[:, 1:] = self.log_ratio(entries)
-        return logs
-
-    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
-        """Return the success from one vector, the expected maximum of independent evidence, or None.
-
-        Noise values of mass below `LEFT_OUT`, 1e-18, are left out. None for several queries, or if the noise is so
-        wide that too many values would remain.
-        """
-        law, _ = self.noise.masses(TABLED)
-        reach = int(np.count_nonzero(law > LEFT_OUT))
-        if queries > 1 or reach >= TABLED or self.cells * 2 * reach > LARGEST_LEVELS:
-            return None
-        entries = np.arange(1 - reach, reach)
-        masses = law[np.abs(entries)]
-        found = expected_best_alike(prior, self.log_ratio(entries), np.log(masses / masses.sum()))
-        return None if found is None else min(found, 1.0)
-
 
 # Floats in a batch of rows: 32 MB, and a few times that during the computation.
 BATCH_FLOATS = 2**22
@@ -111,8 +47,7 @@ class PluginLaw:
     """
 
     def __init__(self, mechanism: Any, rounds: Sequence[int]) -> None:
-        self.mechanism = mechanism
-        self.rounds = tuple(rounds)
+        self.mechanism, self.rounds = mechanism, tuple(rounds)
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
         """Return the mechanism's own log-likelihood; raise `ParameterError` for a wrong shape, NaN or +∞."""
@@ -128,88 +63,55 @@ class PluginLaw:
         return None
 
 
-@singledispatch
-def report_law(mechanism: Any, rounds: Sequence[int]) -> ReportLaw:
-    """Return the law of a mechanism's reports of some rounds; `report_law.register` adds a kind of mechanism.
+def _binary_sampling(mechanism: BinarySamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
+    zero, one, sampling = mechanism.faces
+    question = Question.build(
+        ("No", "Yes"),
+        yes={(0, 0): zero, (1, 1): one, (0, 1): sampling},
+        no={(0, 0): zero + sampling, (1, 1): one},
+    )
+    return CellLaw.of_question(mechanism.cells, question, rounds)
 
-    A mechanism with a method `log_likelihood(reports, rounds)` needs no registration, whatever its base class.
+
+LAWS: Mapping[type, Callable[[Any, Sequence[int]], ReportLaw]] = {
+    SamplingPrivacy: OwnValueLaw.of_sampling,
+    KRandomizedResponse: lambda own, _: OwnValueLaw.of_values(np.full(own.symbols, own.false_yes), own.truthful),
+    NoPrivacy: lambda own, _: OwnValueLaw.of_values(np.zeros(own.cells + 1), 1.0),
+    RandomizedResponse: lambda own, _: CellLaw.of_bits(
+        own.cells, yes=own.true_yes, not_yes=1.0 - own.true_yes, no=own.false_yes
+    ),
+    UnaryEncoding: lambda own, _: CellLaw.of_bits(own.cells, yes=own.true_yes, not_yes=own.true_no, no=own.false_yes),
+    BinarySamplingPrivacy: _binary_sampling,
+    QuestionMechanism: lambda own, rounds: CellLaw.of_question(own.cells, own.question, rounds),
+    SubsetSelection: lambda own, _: subset_law(own),
+    LocalHashing: lambda own, _: hashing_law(own),
+    HadamardResponse: lambda own, _: hadamard_law(own),
+    DistributedLaplace: lambda own, _: NoiseLaw.of_shares(own),
+}
+"""Law of the reports of some rounds, by the mechanism's class or a base of it."""
+
+
+def report_law(mechanism: Any, rounds: Sequence[int] | None = None) -> ReportLaw:
+    """Return the law of a mechanism's reports of some rounds, all by default.
+
+    A mechanism's own method `log_likelihood(reports, rounds)` has precedence, whatever its base class.
 
     Raises
     ------
     NoLikelihoodError
-        If no law is registered for the mechanism and it has no such method.
+        If no law is known for the mechanism and it has no such method.
+    ParameterError
+        If a round does not exist.
     """
+    seen = check_rounds(rounds, mechanism.rounds)
     if callable(getattr(mechanism, "log_likelihood", None)):
-        return PluginLaw(mechanism, rounds)
+        return PluginLaw(mechanism, seen)
+    for kind in type(mechanism).__mro__:
+        if kind in LAWS:
+            return LAWS[kind](mechanism, seen)
     raise NoLikelihoodError(
         type(mechanism).__name__, "give it a method log_likelihood(reports, rounds) that returns (n, cells + 1) logs."
     )
-
-
-@report_law.register
-def _(mechanism: SamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
-    return OwnValueLaw.of_sampling(mechanism, rounds)
-
-
-@report_law.register
-def _(mechanism: KRandomizedResponse, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
-    return OwnValueLaw.of_values(np.full(mechanism.symbols, mechanism.false_yes), mechanism.truthful)
-
-
-@report_law.register
-def _(mechanism: NoPrivacy, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
-    return OwnValueLaw.of_values(np.zeros(mechanism.cells + 1), 1.0)
-
-
-@report_law.register
-def _(mechanism: RandomizedResponse, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
-    p, q = mechanism.true_yes, mechanism.false_yes
-    return CellLaw.of_bits(mechanism.cells, yes=p, not_yes=1.0 - p, no=q)
-
-
-@report_law.register
-def _(mechanism: UnaryEncoding, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
-    return CellLaw.of_bits(mechanism.cells, yes=mechanism.true_yes, not_yes=mechanism.true_no, no=mechanism.false_yes)
-
-
-@report_law.register
-def _(mechanism: BinarySamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
-    zero, one, sampling = mechanism.faces
-    yes: dict[Answers, float] = {(0, 0): zero, (1, 1): one, (0, 1): sampling}
-    no: dict[Answers, float] = {(0, 0): zero + sampling, (1, 1): one}
-    return CellLaw.of_question(mechanism.cells, Question.build(("No", "Yes"), yes=yes, no=no), rounds)
-
-
-@report_law.register
-def _(mechanism: QuestionMechanism, rounds: Sequence[int]) -> ReportLaw:
-    return CellLaw.of_question(mechanism.cells, mechanism.question, rounds)
-
-
-@report_law.register
-def _(mechanism: SubsetSelection, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
-    return subset_law(mechanism)
-
-
-@report_law.register
-def _(mechanism: LocalHashing, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
-    return hashing_law(mechanism)
-
-
-@report_law.register
-def _(mechanism: HadamardResponse, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
-    return hadamard_law(mechanism)
-
-
-@report_law.register
-def _(mechanism: DistributedLaplace, rounds: Sequence[int]) -> ReportLaw:  # noqa: ARG001 - it has one
-    return NoiseLaw.of_shares(mechanism)
-
-
-def law_of(mechanism: Any, rounds: Sequence[int] | None) -> ReportLaw:
-    """Return the law of the reports of these rounds, checked; the mechanism's own `log_likelihood` has precedence."""
-    seen = check_rounds(rounds, mechanism.rounds)
-    own = callable(getattr(mechanism, "log_likelihood", None))
-    return PluginLaw(mechanism, seen) if own else report_law(mechanism, seen)
 
 
 def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int] | None = None) -> Logs:
@@ -240,12 +142,7 @@ def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int]
     ParameterError
         If rounds and reports do not fit.
     """
-    law = law_of(mechanism, rounds)
-    reports = check_reports(reports, len(check_rounds(rounds, mechanism.rounds)))
-    logs = np.empty((len(reports[0]), mechanism.cells + 1))
-    for rows in batches(len(logs), mechanism.cells):
-        logs[rows] = law.log_likelihood([report[rows] for report in reports])
-    return logs
+    return repeated_log_likelihood(mechanism, [reports], rounds)
 
 
 def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
@@ -262,3 +159,163 @@ def batches(rows: int, cells: int) -> Iterator[slice]:
     """Return slices of the rows, such that cells + 1 floats per row fit into `BATCH_FLOATS`."""
     step = max(1, BATCH_FLOATS // (cells + 1))
     return (slice(start, start + step) for start in range(0, rows, step))
+
+
+def repeated_log_likelihood(
+    mechanism: Any,
+    queries: Sequence[Sequence[Any]],
+    rounds: Sequence[int] | None = None,
+) -> Logs:
+    """Return log P(a device's reports of T queries | its truth, the same in all queries), up to a constant per row.
+
+    Coins are fresh in every query, so the logarithms of the queries are added. The exception is `LongitudinalUnary`,
+    which keeps its permanent bits. Given the permanent bits, its reported bits are independent, so only the number of
+    ones among the T bits about a cell matters.
+
+    Parameters
+    ----------
+    mechanism : LocalMechanism
+    queries : sequence of sequences of Reports
+        For each query the reports of its rounds, as `log_likelihood` takes them; row i is the same device in all.
+    rounds : sequence of int, optional
+        The rounds observed of every query; all, if None.
+
+    Returns
+    -------
+    (n, cells + 1) float64
+
+    Raises
+    ------
+    NoLikelihoodError
+        If the mechanism has no likelihood.
+    ParameterError
+        If there is no query, or the queries differ in the number of devices.
+    """
+    seen = check_rounds(rounds, mechanism.rounds)
+    if len(queries) < 1:
+        raise ParameterError("queries", "must hold the reports of at least one query", 0)
+    asked = [check_reports(reports, len(seen)) for reports in queries]
+    if len({len(reports[0]) for reports in asked}) > 1:
+        raise ParameterError("queries", "must have the same devices each time", [len(r[0]) for r in asked])
+    law = report_law(mechanism, seen)
+    logs = np.empty((len(asked[0][0]), mechanism.cells + 1))
+    for rows in batches(len(logs), mechanism.cells):
+        batch = [[report[rows] for report in reports] for reports in asked]
+        if len(asked) > 1 and isinstance(mechanism, LongitudinalUnary):
+            logs[rows] = _memoised(mechanism, [reports[0] for reports in batch])
+        else:
+            logs[rows] = sum(law.log_likelihood(reports) for reports in batch)
+    return logs
+
+
+def _memoised(mechanism: LongitudinalUnary, reports: Sequence[Any]) -> NDArray[np.float64]:
+    """Return the log-likelihood from the number of ones among the T bits about each cell.
+
+    With R = (1 − f)/f, c ones of T have probability p₁·f^T·R^c + (1 − p₁)·f^T·R^(T−c), up to the binomial coefficient.
+    """
+    bits = [read_answers(report, cells=mechanism.cells, outputs=2) for report in reports]
+    ones = np.sum([np.maximum(b, 0) for b in bits], axis=0)
+    count, odds = np.arange(len(bits) + 1), np.log((1.0 - mechanism.flip) / mechanism.flip)
+    kept_one, kept_zero = count * odds, (len(bits) - count) * odds
+    laws = [
+        np.logaddexp(np.log(kept) + kept_one, np.log1p(-kept) + kept_zero)
+        for kept in (mechanism.true_kept, mechanism.false_kept)
+    ]
+    logs = np.zeros((len(ones), mechanism.cells + 1))
+    logs[:, 1:] = (laws[0] - laws[1])[ones]
+    logs[np.any([(b == INVALID).any(axis=1) for b in bits], axis=0)] = -np.inf
+    return logs
+
+
+# Posteriors within this relative distance of the greatest are ties: they differ only by rounding.
+TIED = 1e-12
+
+
+def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64]:
+    """Return P(truth | reports), (n, truths) float64, by Bayes' theorem.
+
+    Reports that are impossible for every truth of positive prior (forged, or a partial sum of shares) leave the prior
+    unchanged.
+
+    Parameters
+    ----------
+    log_likelihood : (n, truths) float64
+        Up to a constant per row; −∞ for impossible reports.
+    prior : (truths,) float64
+
+    Raises
+    ------
+    ParameterError
+        If the shapes do not fit, or a logarithm is NaN or +∞.
+    """
+    logs = np.asarray(log_likelihood, dtype=np.float64)
+    if logs.ndim != 2 or logs.shape[1] < 1:
+        raise ParameterError("log_likelihood", "must be (n, truths)", logs.shape)
+    q = check_prior(prior, logs.shape[1] - 1)
+    if np.isnan(logs).any() or np.isposinf(logs).any():
+        raise ParameterError("log_likelihood", "must hold no NaN and no +∞", logs[~(logs < np.inf)][0])
+    with np.errstate(divide="ignore"):
+        weighted = logs + np.log(q)
+    top = weighted.max(axis=1, keepdims=True)
+    lost = np.isneginf(top)
+    weights = np.exp(weighted - np.where(lost, 0.0, top))
+    weights = np.where(lost, q, weights)
+    found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+def best_guess(posterior: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int32]:
+    """Return the most probable truth of each row, (n,) int32.
+
+    Ties are posteriors within 1e-12 of the greatest. Without `rng` the lowest tied truth is returned; with `rng` one of
+    them is drawn uniformly. The expected success is the same; only the guesses of a single run differ.
+
+    Parameters
+    ----------
+    posterior : (n, truths) float64
+    rng : numpy.random.Generator, optional
+    """
+    rows = np.asarray(posterior, dtype=np.float64)
+    tied = rows >= rows.max(axis=1, keepdims=True) * (1.0 - TIED)
+    if rng is None:
+        lowest: NDArray[np.int32] = tied.argmax(axis=1).astype(np.int32)
+        return lowest
+    ranks = np.cumsum(tied, axis=1)
+    wanted = 1 + rng.integers(ranks[:, -1]) if len(rows) else np.empty(0, dtype=np.int64)
+    drawn: NDArray[np.int32] = (ranks >= np.asarray(wanted)[:, np.newaxis]).argmax(axis=1).astype(np.int32)
+    return drawn
+
+
+def guess_cells(
+    mechanism: Any,
+    reports: Sequence[Any],
+    prior: ArrayLike,
+    rounds: Sequence[int] | None = None,
+    *,
+    rng: np.random.Generator | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the best guess of every device's cell and its posterior probability, computed in batches of rows.
+
+    Parameters
+    ----------
+    mechanism, reports, rounds
+        As `log_likelihood` takes them.
+    prior : (cells + 1,) float64
+    rng : numpy.random.Generator, optional
+        Breaks ties at random; if None, the lowest tied cell is the guess.
+
+    Returns
+    -------
+    guesses : (n,) int32
+    sure : (n,) float64
+        Their mean is the expected success given these reports.
+    """
+    law, q = report_law(mechanism, rounds), check_prior(prior, mechanism.cells)
+    reports = check_reports(reports, len(check_rounds(rounds, mechanism.rounds)))
+    guesses = np.empty(len(reports[0]), dtype=np.int32)
+    sure = np.empty(len(guesses))
+    for rows in batches(len(guesses), mechanism.cells):
+        after = posterior(law.log_likelihood([report[rows] for report in reports]), q)
+        guesses[rows] = best_guess(after, rng=rng)
+        sure[rows] = after.max(axis=1)
+    return guesses, sure

@@ -1,8 +1,6 @@
 """Poisoning: forged reports, and how far corrupted vehicles can move the estimate of a cell with them."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
 from typing import Any
@@ -50,12 +48,19 @@ def contribution(mechanism: Any, encodings: NDArray[np.int64], cell: int) -> flo
     return float(mechanism.estimate(encodings, counted=ones, asked=ones).count[cell - 1])
 
 
-def forged_reports(mechanism: Any, cell: int, devices: int = 1, *, deflate: bool = False) -> tuple[Any, ...]:
-    """Return the well-formed reports, one batch per round, that raise (or lower) a cell's estimate the most.
+def forged_reports(mechanism: Any, cell: int, devices: int = 1) -> tuple[Any, ...]:
+    """Return the well-formed reports, one batch per round, that raise a cell's estimate the most.
 
     Reports are well-formed if they pass a check of the format, such as a proof that an encoding is one-hot: each
     round's report by itself is one that some honest device could send. All combinations of the few reports that can
     matter to the cell are tried and compared by the estimator. Among equals the first is returned.
+
+    What a vehicle contributes with them, in vehicles:
+
+    - Sampling Privacy: 1/π_s, with 0 (or any other cell) in round one and the cell in round two, which an honest
+      sampled device could have sent.
+    - A pure protocol: (1 − q)/(p − q), with a report that supports the cell. An honest device elsewhere contributes 0
+      on average.
 
     Parameters
     ----------
@@ -65,8 +70,6 @@ def forged_reports(mechanism: Any, cell: int, devices: int = 1, *, deflate: bool
         The cell, from 1.
     devices : int
         The number of devices that send the reports.
-    deflate : bool
-        Whether to lower the estimate instead of raising it.
 
     Returns
     -------
@@ -80,25 +83,17 @@ def forged_reports(mechanism: Any, cell: int, devices: int = 1, *, deflate: bool
     NoLikelihoodError
         If no candidate reports are registered for the mechanism, or no report is the greatest (Laplace shares).
     """
-    _, chosen = best_forgery(mechanism, cell, deflate=deflate)
-    rows = np.zeros(check_integer("devices", devices, at_least=0), dtype=np.int64)
-    return tuple(report[rows] for report in chosen)
-
-
-def best_forgery(mechanism: Any, cell: int, *, deflate: bool = False) -> tuple[float, tuple[Any, ...]]:
-    """Return the greatest (or least) contribution of well-formed reports, and the reports of one device."""
     cell = check_integer("cell", cell, at_least=1, at_most=mechanism.cells)
     candidates = candidate_reports(mechanism, cell)
     encoded = [mechanism.encode(report)[0] for report in candidates]
-    best: tuple[float, tuple[Any, ...]] | None = None
+    best, chosen = -np.inf, tuple(candidates[:1])
     for picks in product(range(len(candidates)), repeat=mechanism.rounds):
         found = contribution(mechanism, np.stack([encoded[i] for i in picks]), cell)
         # Contributions that are equal up to rounding count as ties, so that the first is kept.
-        if best is None or (best[0] - found if deflate else found - best[0]) > 1e-9 * (1.0 + abs(found)):
-            best = found, tuple(candidates[i] for i in picks)
-    if best is None:
-        raise NoLikelihoodError(type(mechanism).__name__, "no candidate reports were given.")
-    return best
+        if found - best > 1e-9 * (1.0 + abs(found)):
+            best, chosen = found, tuple(candidates[i] for i in picks)
+    rows = np.zeros(check_integer("devices", devices, at_least=0), dtype=np.int64)
+    return tuple(report[rows] for report in chosen)
 
 
 @singledispatch
@@ -167,109 +162,30 @@ def _(mechanism: DistributedLaplace, cell: int) -> Sequence[Any]:  # noqa: ARG00
 MOST_ENTRIES = 2_048
 
 
-@dataclass(frozen=True, slots=True)
-class Inflation:
-    """The change of a cell's estimate by corrupted vehicles, compared with their honest reports.
+def crafted_encodings(mechanism: Any, cell: int, magnitude: int) -> Any:
+    """Return the encodings with entries within ±magnitude that raise a cell's estimate the most.
 
-    Parameters
-    ----------
-    corrupted : int
-        m, the number of vehicles that send arbitrary reports.
-    per_vehicle : float
-        The contribution of each, in vehicles; infinite if it is not bounded.
-    inside : int
-        How many of them are truly in the cell. Each would honestly contribute 1 on average.
-    """
-
-    corrupted: int
-    per_vehicle: float
-    inside: int = 0
-
-    @property
-    def vehicles(self) -> float:
-        """The expected change of the estimate, in vehicles."""
-        return self.corrupted * self.per_vehicle - self.inside if self.corrupted else 0.0
-
-    def share(self, population: int) -> float:
-        """Return the change as a share of the N devices asked: (m·`per_vehicle` − `inside`)/N."""
-        return self.vehicles / check_integer("population", population, at_least=1)
-
-
-def inflation(
-    mechanism: Any,
-    cell: int,
-    corrupted: int,
-    *,
-    crafted: bool,
-    magnitude: int | None = None,
-    inside: int = 0,
-) -> Inflation:
-    """Return the largest change of a cell's estimate that m corrupted vehicles can cause.
-
-    Honest format (`crafted` is False): the best of the well-formed reports (`forged_reports`), found by evaluating the
-    estimator.
-
-    - Sampling Privacy: 1/π_s per vehicle, with 0 (or any other cell) in round one and the cell in round two, which an
-      honest sampled device could have sent.
-    - A pure protocol: (1 − q)/(p − q) per vehicle, with a report that supports the cell. An honest device elsewhere
-      contributes 0 on average.
-    - Laplace shares: infinite, because a well-formed vector may hold any integer.
-
-    Crafted: encodings of any form, which secret shares hide from servers that do not check them. Every entry may be as
-    large as the modulus allows, so the change is infinite. With `magnitude` M, every entry is ±M, and a vehicle
-    contributes M times the sum of the absolute weights of all entries. A robust deployment rejects crafted encodings,
-    so only the honest format remains.
+    They have shape (rounds, *tally_shape) and dtype int64. Entries that do not affect the cell are 0, all others
+    ±magnitude: a vehicle contributes `magnitude` times the sum of the absolute weights of all entries. Secret shares
+    hide such encodings from servers that do not check them; a robust deployment rejects them. Without a bound on the
+    entries, the contribution is not bounded either.
 
     Parameters
     ----------
     mechanism : LocalMechanism
     cell : int
         The cell, from 1.
-    corrupted : int
-        m.
-    crafted : bool
-        Whether encodings need not be well-formed.
-    magnitude : int, optional
-        The largest absolute value of an entry of a crafted encoding; unbounded by default.
-    inside : int
-        How many of the corrupted are truly in the cell.
-
-    Returns
-    -------
-    Inflation
+    magnitude : int
+        The largest absolute value of an entry, at least 1.
 
     Raises
     ------
     NotEstimableError
         If the mechanism has no estimator.
-    NoLikelihoodError
-        If no candidate reports are registered for a plug-in.
+    ParameterError
+        If the cell or magnitude is out of range, or the mechanism has too many outputs that all cells share.
     """
     cell = check_integer("cell", cell, at_least=1, at_most=mechanism.cells)
-    m = check_integer("corrupted", corrupted, at_least=0)
-    inside = check_integer("inside", inside, at_least=0, at_most=m)
-    if magnitude is not None:
-        check_integer("magnitude", magnitude, at_least=1)
-        if not crafted:
-            raise ParameterError("magnitude", "must be left out where reports are well-formed", magnitude)
-    if not crafted and not isinstance(mechanism, DistributedLaplace):
-        return Inflation(m, best_forgery(mechanism, cell)[0], inside)
-    if magnitude is None:
-        return Inflation(m, math.inf, inside)
-    return Inflation(m, _crafted(mechanism, cell, magnitude), inside)
-
-
-def crafted_encodings(mechanism: Any, cell: int, magnitude: int) -> Any:
-    """Return the encodings with entries within ±magnitude that raise a cell's estimate the most.
-
-    They have shape (rounds, *tally_shape) and dtype int64. Entries that do not affect the cell are 0.
-
-    Parameters
-    ----------
-    mechanism : LocalMechanism
-    cell : int
-    magnitude : int
-    """
     check_integer("magnitude", magnitude, at_least=1)
     shape = (mechanism.rounds, *mechanism.tally_shape)
     zero = np.zeros(shape, dtype=np.int64)
@@ -281,11 +197,6 @@ def crafted_encodings(mechanism: Any, cell: int, magnitude: int) -> Any:
         zero[place] = 0
         encodings[place] = magnitude * int(np.sign(np.round(weight, 12)))
     return encodings
-
-
-def _crafted(mechanism: Any, cell: int, magnitude: int) -> float:
-    """Return the contribution of the best crafted encodings."""
-    return contribution(mechanism, crafted_encodings(mechanism, cell, magnitude), cell)
 
 
 def _places(mechanism: Any, cell: int) -> list[tuple[int, ...]]:

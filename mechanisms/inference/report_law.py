@@ -138,13 +138,9 @@ LARGEST_LEVELS = 4_000_000
 
 
 def expected_best(
-    outside: float,
-    prior: NDArray[np.float64],
-    cell: NDArray[np.int64],
-    log_ratio: NDArray[np.float64],
-    log_share: NDArray[np.float64],
-) -> float:
-    """Return E[max(q_0, max_v q_v·R_v)] for independent R_v.
+    prior: NDArray[np.float64], log_ratio: NDArray[np.float64], log_mass: NDArray[np.float64]
+) -> float | None:
+    """Return E[max(q_0, max_v q_v·R_v)] for independent R_v of the same distribution; None if it has too many levels.
 
     If the evidence about different cells is independent, and truth v changes only the evidence about cell v, then an
     observation x has P(x | v) = P(x | 0)·R_v(x), where R_v is the likelihood ratio of the evidence about cell v. So the
@@ -156,61 +152,31 @@ def expected_best(
 
     Parameters
     ----------
-    outside : float
-        q_0.
-    prior : (cells,) float64
-        q_1…q_V.
-    cell : (levels,) int64
-        The cell of each level, from 0, ascending; every cell has at least one level.
-    log_ratio : (levels,) float64
-        ln R, ascending within a cell; −∞ for R = 0.
-    log_share : (levels,) float64
-        ln P_0(R_v = R | R_v ≤ R), from `log_shares`.
-
-    Returns
-    -------
-    float
-    """
-    with np.errstate(divide="ignore"):
-        weight = np.log(prior)[cell] + log_ratio
-        least = float(np.log(outside)) if outside > 0 else -np.inf
-    starts = np.searchsorted(cell, np.arange(len(prior)))
-    floor = max(least, float(weight[starts].max(initial=-np.inf)))
-    order = np.flatnonzero(weight > floor)
-    order = order[np.argsort(-weight[order], kind="stable")]
-    with np.errstate(divide="ignore"):
-        left = np.log1p(-np.exp(log_share[order]))
-    ahead = np.concatenate([[0.0], np.cumsum(left)])
-    best = float(np.exp(weight[order] + log_share[order] + ahead[:-1]).sum())
-    return best + float(np.exp(floor + ahead[-1]))
-
-
-def log_shares(log_mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ln(mass of a level / mass of it and all lower ones), (levels,), for one cell's levels, ascending."""
-    shares: NDArray[np.float64] = np.minimum(log_mass - np.logaddexp.accumulate(log_mass), 0.0)
-    return shares
-
-
-def expected_best_alike(
-    prior: NDArray[np.float64], log_ratio: NDArray[np.float64], log_mass: NDArray[np.float64]
-) -> float | None:
-    """Return E[max(q_0, max_v q_v·R_v)] for R_v of the same distribution; None if there are too many levels.
-
-    Parameters
-    ----------
     prior : (cells + 1,) float64
         q_0…q_V.
     log_ratio, log_mass : (levels,) float64
-        ln R and ln P_0(R), in any order; all masses are positive.
+        ln R, −∞ for R = 0, and ln P_0(R), in any order; all masses are positive.
+
+    Returns
+    -------
+    float or None
     """
     cells, levels = len(prior) - 1, len(log_ratio)
     if cells * levels > LARGEST_LEVELS:
         return None
     order = np.argsort(log_ratio, kind="stable")
-    return expected_best(
-        float(prior[0]),
-        prior[1:],
-        np.repeat(np.arange(cells), levels),
-        np.tile(log_ratio[order], cells),
-        np.tile(log_shares(log_mass[order]), cells),
-    )
+    # ln P_0(R_v = R | R_v ≤ R): the mass of a level over that of it and all lower ones.
+    shares = np.minimum(log_mass[order] - np.logaddexp.accumulate(log_mass[order]), 0.0)
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(prior)
+    weight = np.add.outer(log_prior[1:], log_ratio[order])
+    floor = max(float(log_prior[0]), float(weight[:, 0].max(initial=-np.inf)))
+    places = np.flatnonzero(weight > floor)
+    weight, share = weight.ravel()[places], np.tile(shares, cells)[places]
+    descending = np.argsort(-weight, kind="stable")
+    weight, share = weight[descending], share[descending]
+    with np.errstate(divide="ignore"):
+        left = np.log1p(-np.exp(share))
+    ahead = np.concatenate([[0.0], np.cumsum(left)])
+    best = float(np.exp(weight + share + ahead[:-1]).sum())
+    return best + float(np.exp(floor + ahead[-1]))

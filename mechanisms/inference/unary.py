@@ -1,4 +1,4 @@
-"""Likelihood of reports with one independent answer per cell: bits and binary queries."""
+"""Likelihood of reports with independent evidence about each cell: bits, binary queries and noisy one-hot vectors."""
 
 import math
 from collections.abc import Sequence
@@ -9,8 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mechanisms.inference.report_law import INVALID, LARGEST_LEVELS, Logs, expected_best_alike, read_answers
+from mechanisms.inference.report_law import (
+    INVALID,
+    LARGEST_LEVELS,
+    Logs,
+    check_vectors,
+    expected_best,
+    read_answers,
+)
 from mechanisms.local.common.binary_query import Question
+from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
+from mechanisms.privacy.laplace_noise import PartialNoise
 
 # The log_ratio of an answer that no device gives.
 NEVER = np.nan
@@ -76,9 +85,9 @@ class CellLaw:
         logs = np.zeros((len(codes), self.cells + 1))
         logs[:, 1:] = self.log_ratio[codes]
         broken |= np.isnan(logs).any(axis=1)
-        told = np.isposinf(logs)
-        for row in np.flatnonzero(told.any(axis=1) & ~broken):
-            cells = np.flatnonzero(told[row])
+        certain = np.isposinf(logs)
+        for row in np.flatnonzero(certain.any(axis=1) & ~broken):
+            cells = np.flatnonzero(certain[row])
             logs[row] = -np.inf
             if len(cells) == 1:
                 logs[row, cells[0]] = 0.0
@@ -97,7 +106,7 @@ class CellLaw:
         possible = self.no > 0.0
         if self.cells * math.comb(queries + int(possible.sum()) - 1, queries) > LARGEST_LEVELS:
             return None
-        told = float(self.yes[~possible].sum())
+        revealing = float(self.yes[~possible].sum())
         with np.errstate(divide="ignore"):
             ratio, mass = self.log_ratio[possible], np.log(self.no[possible])
         counts = compositions(queries, len(ratio))
@@ -106,8 +115,8 @@ class CellLaw:
         terms = np.where(counts == 0, 0.0, ratio)
         log_ratio = (counts * np.where(np.isneginf(terms), 0.0, terms)).sum(axis=1)
         log_ratio[np.isneginf(terms).any(axis=1)] = -np.inf
-        found = expected_best_alike(prior, log_ratio, log_mass)
-        sure = 1.0 if told >= 1.0 else -math.expm1(queries * math.log1p(-told))
+        found = expected_best(prior, log_ratio, log_mass)
+        sure = 1.0 if revealing >= 1.0 else -math.expm1(queries * math.log1p(-revealing))
         return None if found is None else min(found + sure * float(prior[1:].sum()), 1.0)
 
 
@@ -127,3 +136,65 @@ def log_multinomial(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the logarithm of the multinomial coefficient of each row of counts, (ways,)."""
     found: NDArray[np.float64] = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
     return found
+
+
+# Beyond this entry the ratio of neighbouring masses is computed from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².
+TABLED = 4_096
+# Noise values with less mass than this are left out of the sum for the success.
+LEFT_OUT = 1e-18
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLaw:
+    """The law of a vector whose entries are noise of distribution f, plus 1 in the entry of the true cell.
+
+    Parameters
+    ----------
+    cells : int
+        V.
+    noise : PartialNoise
+        f, the noise of one device: a share of the whole noise, at most 1.
+    """
+
+    cells: int
+    noise: PartialNoise
+
+    @classmethod
+    def of_shares(cls, mechanism: DistributedLaplace) -> "NoiseLaw":
+        """Return the law of one device's vector."""
+        return cls(mechanism.cells, PartialNoise(mechanism.epsilon / mechanism.sensitivity, 1.0 / mechanism.devices))
+
+    def log_ratio(self, entries: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return ln f(x − 1)/f(x) of entries x: positive for x ≥ 1, elsewhere the negative of its value at 1 − x."""
+        away = np.where(entries >= 1, entries, 1 - entries)
+        law = self.noise.masses(TABLED + 1)[0]
+        usable = int(np.count_nonzero(law > 1e-290))
+        table = np.log(law[: usable - 1]) - np.log(law[1:usable])
+        near = table[np.minimum(away, len(table)) - 1]
+        limit = self.noise.decay + (1.0 - self.noise.share) * -np.log1p(-1.0 / np.maximum(away, 2))
+        return np.where(entries >= 1, 1.0, -1.0) * np.where(away <= len(table), near, limit)
+
+    def log_likelihood(self, reports: Sequence[Any]) -> Logs:
+        """Return ln f(x_t − 1)/f(x_t) for each truth t that is a cell, and 0 for outside, (n, V + 1)."""
+        vectors = reports[0]
+        if isinstance(vectors, SparseVectors):
+            vectors = vectors.to_dense()
+        entries = check_vectors(np.asarray(vectors), (self.cells,)).astype(np.int64)
+        logs = np.zeros((len(entries), self.cells + 1))
+        logs[:, 1:] = self.log_ratio(entries)
+        return logs
+
+    def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
+        """Return the success from one vector, the expected maximum of independent evidence, or None.
+
+        Noise values of mass below `LEFT_OUT`, 1e-18, are left out. None for several queries, or if the noise is so
+        wide that too many values would remain.
+        """
+        law, _ = self.noise.masses(TABLED)
+        reach = int(np.count_nonzero(law > LEFT_OUT))
+        if queries > 1 or reach >= TABLED or self.cells * 2 * reach > LARGEST_LEVELS:
+            return None
+        entries = np.arange(1 - reach, reach)
+        masses = law[np.abs(entries)]
+        found = expected_best(prior, self.log_ratio(entries), np.log(masses / masses.sum()))
+        return None if found is None else min(found, 1.0)

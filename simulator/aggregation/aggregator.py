@@ -1,17 +1,60 @@
 """Aggregator: compute the counts of one query from the reports that a deployment's servers received."""
 
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, Vectors
-from simulator.aggregation.accumulators import Sums, estimate_paired, paired_std_error
+from mechanisms.parameter import ParameterError
+from simulator.aggregation.pairing import estimate_paired, paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
-from simulator.aggregation.verifiable_shares import EncodingRule
+from simulator.aggregation.transcript import IntArray
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-IntArray: TypeAlias = npt.NDArray[np.int64]
+
+
+class Sums:
+    """Sums of one query's rounds over plain reports, which a server can read.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism that made the reports.
+    """
+
+    def __init__(self, mechanism: LocalMechanism) -> None:
+        self.mechanism = mechanism
+        self._counts: Counts = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
+
+    @property
+    def total(self) -> Counts:
+        """(rounds, *tally_shape) int64: the sums over all servers."""
+        return self._counts
+
+    def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
+        """Add the reports of the masked devices, or of all devices if there is no mask."""
+        self.add_counts(round_, self.mechanism.tally(reports, where=where))
+
+    def add_counts(self, round_: int, counts: Counts) -> None:
+        """Add the sum of the reports of one or more devices, (*tally_shape) int64."""
+        self._counts[round_ - 1] += counts
+
+    def add_vectors(self, round_: int, vectors: Vectors) -> None:
+        """Add vectors as devices sent them, (n, *tally_shape) int64; here raise ParameterError.
+
+        A plain report is an outcome of the mechanism, never an arbitrary vector.
+        """
+        raise ParameterError(
+            "vectors", f"cannot be written in round {round_}: servers read plain reports", len(vectors)
+        )
+
+
+class ValidityRule(Protocol):
+    """Definition of a valid encoding, as servers that hold shares can check it."""
+
+    def holds(self, vectors: Vectors) -> Mask:
+        """Return which of (n, *tally_shape) vectors are valid encodings, (n,) bool."""
 
 
 class Aggregator:
@@ -19,15 +62,13 @@ class Aggregator:
 
     Reports are passed to it in one of three forms: as the reports of a batch of devices (`receive`), as the sum of the
     reports of devices received in the same rounds (`receive_group`), or as vectors that devices chose freely
-    (`receive_vectors`). A report is "heard" if it arrived at every server it was sent to; servers that hold shares
+    (`receive_vectors`). A report is received if it arrived at every server it was sent to; servers that hold shares
     agree on the set of devices.
 
     Parameters
     ----------
-    mechanism
-        The mechanism that made the reports.
     sums
-        Accumulator of the servers' sums.
+        Accumulator of the servers' sums of a mechanism's reports.
     paired
         Whether only devices received in every round are counted. A batch's reports are then kept until its last round.
     rule
@@ -36,22 +77,15 @@ class Aggregator:
         Bytes that a device sends in a round.
     """
 
-    def __init__(
-        self,
-        mechanism: LocalMechanism,
-        *,
-        sums: Sums,
-        paired: bool = False,
-        rule: EncodingRule | None = None,
-        bytes_up: int,
-    ) -> None:
-        self.mechanism, self.sums, self.paired, self.rule = mechanism, sums, paired, rule
+    def __init__(self, sums: Sums, *, paired: bool = False, rule: ValidityRule | None = None, bytes_up: int) -> None:
+        mechanism = self.mechanism = sums.mechanism
+        self.sums, self.paired, self.rule = sums, paired, rule
         self._bytes_up = bytes_up
         self._kept: dict[int, list[tuple[Any, Mask]]] = {}
         self._counted, self._rejected, self._unpaired = np.zeros((3, mechanism.rounds), dtype=np.int64)
         self._accounts: dict[int, RoundAccount] = {}
 
-    def receive(self, round_: int, reports: Any, heard: Mask, *, batch: int = 0) -> None:
+    def receive(self, round_: int, reports: Any, received: Mask, *, batch: int = 0) -> None:
         """Receive one round's reports of a batch of devices.
 
         Parameters
@@ -60,16 +94,16 @@ class Aggregator:
             From 1; a batch's rounds must be passed in order.
         reports
             Reports of the mechanism. They are valid encodings by their type, so none is rejected.
-        heard
+        received
             (n,) bool, which of them arrived.
         batch
             Number of the batch: the same for the same devices in every round.
         """
         if not self.paired:
-            self._count(round_, reports, heard)
+            self._count(round_, reports, received)
             return
         kept = self._kept.setdefault(batch, [])
-        kept.append((reports, heard))
+        kept.append((reports, received))
         if round_ < self.mechanism.rounds:
             return
         in_all = np.logical_and.reduce([arrived for _, arrived in kept])
@@ -78,34 +112,34 @@ class Aggregator:
             self._unpaired[earlier - 1] += np.count_nonzero(arrived & ~in_all)
         del self._kept[batch]
 
-    def receive_group(self, sums: Counts, heard: Mask, *, devices: int) -> None:
+    def receive_group(self, sums: Counts, received: Mask, *, devices: int) -> None:
         """Receive all rounds of devices whose reports arrived in the same rounds.
 
         Parameters
         ----------
         sums
             (rounds, *tally_shape) int64, the sum of their reports.
-        heard
+        received
             (rounds,) bool: the rounds in which their reports arrived.
         devices
             Number of devices.
         """
         if devices == 0:
             return
-        into = self._counted if heard.all() or not self.paired else self._unpaired
-        for row in np.flatnonzero(heard).tolist():
+        into = self._counted if received.all() or not self.paired else self._unpaired
+        for row in np.flatnonzero(received).tolist():
             into[row] += devices
             if into is self._counted:
                 self.sums.add_counts(row + 1, sums[row])
 
-    def receive_vectors(self, vectors: Vectors, heard: Mask) -> None:
+    def receive_vectors(self, vectors: Vectors, received: Mask) -> None:
         """Receive all rounds of devices that chose the vectors they sent.
 
         Parameters
         ----------
         vectors
             (rounds, n, *tally_shape) int64, valid encodings or not.
-        heard
+        received
             (rounds, n) bool, which of them arrived.
 
         Raises
@@ -114,12 +148,14 @@ class Aggregator:
             If servers read plain reports, which cannot be arbitrary vectors.
         """
         # A server that finds a report invalid informs the others, and none of them counts that device.
-        valid = heard if self.rule is None else heard & np.stack([self.rule.holds(written) for written in vectors])
+        valid = (
+            received if self.rule is None else received & np.stack([self.rule.holds(written) for written in vectors])
+        )
         counted = np.broadcast_to(valid.all(axis=0), valid.shape) if self.paired else valid
         for row, where in enumerate(counted):
             self.sums.add_vectors(row + 1, vectors[row][where])
         self._counted += counted.sum(axis=1)
-        self._rejected += (heard & ~valid).sum(axis=1)
+        self._rejected += (received & ~valid).sum(axis=1)
         self._unpaired += (valid & ~counted).sum(axis=1)
 
     def close_round(
@@ -191,22 +227,15 @@ class Aggregator:
     def estimate(self) -> Estimate:
         """Estimate occupancy from the counted reports, once every round is closed."""
         if self.paired:
-            return estimate_paired(self.mechanism, self.counts, paired=self._paired_devices, asked=self._asked_devices)
+            asked = self.asked[self.mechanism.truth_round - 1]
+            return estimate_paired(self.mechanism, self.counts, paired=self.counted[0], asked=asked)
         return self.mechanism.estimate(self.counts, counted=self.counted, asked=self.asked)
 
     def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
         """Return the theoretical standard error for the (cells + 1,) truth, given how many reports were counted."""
         if self.paired:
-            return paired_std_error(self.mechanism, true_counts, paired=self._paired_devices)
+            return paired_std_error(self.mechanism, true_counts, paired=self.counted[0])
         return self.mechanism.std_error(true_counts, asked=self.asked, counted=self.counted)
-
-    @property
-    def _paired_devices(self) -> int:
-        return self.counted[0]
-
-    @property
-    def _asked_devices(self) -> int:
-        return self.asked[self.mechanism.truth_round - 1]
 
     def _count(self, round_: int, reports: Any, where: Mask) -> None:
         self.sums.add_reports(round_, reports, None if where.all() else where)

@@ -1,100 +1,37 @@
 """Deployment: the interface of an arrangement of servers, what each stores, and its costs."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, Self, TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from mechanisms.local import LocalMechanism, Reports
+from mechanisms.local import LocalMechanism
+from mechanisms.parameter import ParameterError
 from mechanisms.privacy import View
-from simulator.aggregation.accumulators import draw_pseudonyms
-from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.transcript import FloatArray, IntArray, Released, StoredEntries, Transcript
+from simulator.aggregation.aggregator import Aggregator, Sums
+from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.storage import PSEUDONYM_NBYTES, Party, RecordedMessages
+from simulator.aggregation.transcript import NETWORK, Coalition, StoredEntries
 
 Handles = Literal["device", "query"]
 QUESTION_NBYTES = 16
 """Bytes that a device downloads in a round: the query's number and its deadline, 8 bytes each. Cells and parameters
 are already installed; transport and its headers are not counted."""
+DEVICE_NBYTES = 8
+"""Bytes of a device's number as stored. It is not sent: the connection identifies the device."""
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
-Party: TypeAlias = str
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedMessages:
-    """Messages that some devices sent in one query, and when they arrived: the input of transcripts.
-
-    Parameters
-    ----------
-    query
-        From 1.
-    devices
-        (n,) int64 device numbers, no two equal.
-    reports
-        The mechanism's reports of these devices, by round.
-    in_time
-        (rounds, n) bool: whether a report arrived in time at every server it was sent to.
-    arrived_s
-        By party: (rounds, n) float64, the time at which a report, or its share, reached the party, late or not;
-        infinite if it never did. For the network: the time at which it left the device.
-    pseudonyms
-        (n,) int64: each device's one-time pseudonym in this query, no two equal.
-    connections
-        (rounds, n) int64: the network connection over which each report came, no two of a round equal.
-
-    Raises
-    ------
-    ValueError
-        If rounds or devices do not match.
-    """
-
-    query: int
-    devices: IntArray
-    reports: Sequence[Reports]
-    in_time: Mask
-    arrived_s: Mapping[Party, FloatArray]
-    pseudonyms: IntArray
-    connections: IntArray
-
-    def __post_init__(self) -> None:
-        """Check that all columns have the same devices and rounds."""
-        shape = (len(self.reports), len(self.devices))
-        for name, column in (("in_time", self.in_time), ("connections", self.connections), *self.arrived_s.items()):
-            if column.shape != shape:
-                raise ValueError(f"{name} must be (rounds, devices) = {shape}, received {column.shape}")
-        if self.pseudonyms.shape != self.devices.shape or any(len(one) != len(self.devices) for one in self.reports):
-            raise ValueError(f"pseudonyms and reports must be of {len(self.devices)} devices in every round")
-
-    @classmethod
-    def draw(
-        cls,
-        query: int,
-        devices: IntArray,
-        reports: Sequence[Reports],
-        in_time: Mask,
-        arrived_s: Mapping[Party, FloatArray],
-        *,
-        rng: np.random.Generator,
-    ) -> Self:
-        """Return the record with pseudonyms and connections drawn; parameters and errors as of the class."""
-        n = len(devices)
-        connections = [draw_pseudonyms(n, rng=rng) for _ in reports]
-        numbers = np.array(connections, dtype=np.int64).reshape(len(connections), n)
-        return cls(query, devices, reports, in_time, arrived_s, draw_pseudonyms(n, rng=rng), numbers)
-
-    def among(self, places: IntArray) -> Self:
-        """Return the record of some of its devices, given by their positions."""
-        return replace(
-            self,
-            devices=self.devices[places],
-            reports=[reports[places] for reports in self.reports],
-            in_time=self.in_time[:, places],
-            arrived_s={party: arrived_s[:, places] for party, arrived_s in self.arrived_s.items()},
-            pseudonyms=self.pseudonyms[places],
-            connections=self.connections[:, places],
-        )
+READ_PLAIN = (
+    "Robust changes nothing here: servers read plain reports, so a report is one of the mechanism's outputs or none; "
+    "no check can find a false report among those outputs."
+)
+OPEN_CHANNEL = (
+    "A one-time pseudonym hides a device only from parties that cannot see over which connection it sends: an "
+    "observer of the network, together with a server, follows it from query to query; channel.anonymous prevents this."
+)
+ANONYMOUS_CHANNEL = "An anonymous channel is assumed; how it is built, what it costs and its delays are not simulated."
+NAMED = "Reports name their device, so an anonymous channel hides nothing here."
 
 
 @dataclass(frozen=True)
@@ -124,33 +61,88 @@ class Cost:
     bytes_to: Mapping[Party, int] = field(default_factory=dict)
 
 
-class Deployment(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Deployment(ABC):
     """Arrangement of the servers that add up reports.
 
-    It holds no state: each query of each mechanism has an `Aggregator` of its own.
+    It holds no state: each query of each mechanism has an `Aggregator` of its own. A kind of deployment defines which
+    parties there are, the messages that a report consists of, what each party stores, and what a coalition learns.
 
     Besides the deployment's `parties`, a coalition may have the member "vehicles:N": N corrupted vehicles, which know
     where they were and what they sent.
 
-    `anonymous` states whether devices send over an anonymous channel: neither the network nor the party that receives a
-    message then knows which device sent it, unless the report names it (`handles = "device"`).
+    Parameters
+    ----------
+    robust
+        Whether devices prove that their reports are valid. It has no effect where servers read plain reports: a plain
+        report is one of the mechanism's outputs, or it is no report.
+    anonymous
+        Whether devices send over an anonymous channel: neither the network nor the party that receives a message then
+        knows which device sent it, unless the report names it (`handles = "device"`).
+
+    Raises
+    ------
+    ParameterError
+        If the kind of handle is unknown.
     """
 
-    @property
-    def kind(self) -> str:
-        """Name of the kind of deployment in a scenario."""
+    robust: bool = False
+    anonymous: bool = False
+    kind: ClassVar[str]
+    """Name of the kind of deployment in a scenario."""
+
+    def __post_init__(self) -> None:
+        """Check the handles."""
+        if self.handles not in {"device", "query", None}:
+            raise ParameterError("handles", "must be 'device' or 'query'", self.handles)
 
     @property
-    def anonymous(self) -> bool:
-        """Whether devices send over an anonymous channel."""
+    def paired(self) -> bool:
+        """Whether only devices received in every round are counted."""
+        return False
 
+    @property
+    def handles(self) -> Handles | None:
+        """Kind of handle under which servers store reports; None if they store reports without handles."""
+        return None
+
+    @abstractmethod
     def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:
         """Return the parties that store something: its servers in order, the mixer, the network."""
 
+    @abstractmethod
     def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:
         """Return the messages that make up a report of a round, each as the parties that it passes, in order."""
 
-    def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
+    def store_round(
+        self,
+        recorded: RecordedMessages,
+        round_: int,
+        mechanism: LocalMechanism,
+        *,
+        rng: np.random.Generator,  # noqa: ARG002 - handles order the entries
+    ) -> Iterator[StoredEntries]:
+        """Yield what the servers and the mixer store of one round: here, plain reports under handles.
+
+        They are stored by the one server that a report of the round is sent to; parameters as in `transcripts`.
+        """
+        ((server,),) = self.route(round_, mechanism)
+        content = recorded.reports[round_ - 1].__getitem__
+        yield recorded.stored(server, round_, self.handles or "none", content, anonymous=self.anonymous)
+
+    @abstractmethod
+    def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:
+        """Return the view of a coalition with a server; `queries` counts those over which it can follow a device."""
+
+    @abstractmethod
+    def learned_by(self, members: Coalition, mechanism: LocalMechanism) -> str:
+        """Return a sentence stating what a coalition with a server can compute about one device."""
+
+    def servers_of(self, mechanism: LocalMechanism) -> list[Party]:
+        """Return the servers among the parties, in order."""
+        return [party for party in self.parties(mechanism) if party.startswith("server:")]
+
+    def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:  # noqa: ARG002 - plain sums draw nothing
         """Return the aggregator of one query.
 
         Parameters
@@ -162,11 +154,14 @@ class Deployment(Protocol):
         rng
             Generator of what the parties draw: seeds of shares.
         """
+        return Aggregator(Sums(mechanism), paired=self.paired, bytes_up=self.cost(mechanism).bytes_up)
 
-    def file(
+    def transcripts(
         self, recorded: RecordedMessages, mechanism: LocalMechanism, *, rng: np.random.Generator
     ) -> dict[Party, list[StoredEntries]]:
-        """Return the entries that each party stores of one query: by party, one per round in order.
+        """Return what each party stores of one query: by party, one entry per round in order.
+
+        An observer of the network sees which device sent something when, and over which connection.
 
         Parameters
         ----------
@@ -177,9 +172,47 @@ class Deployment(Protocol):
         rng
             Generator of shares and of the order of mixed reports.
         """
+        stored: dict[Party, list[StoredEntries]] = {party: [] for party in self.parties(mechanism)}
+        for round_ in range(1, len(recorded.reports) + 1):
+            for entries in self.store_round(recorded, round_, mechanism, rng=rng):
+                stored[entries.party].append(entries)
+            network = recorded.stored(
+                NETWORK, round_, "device", lambda _: None, content_kind="sealed", anonymous=self.anonymous
+            )
+            stored[NETWORK].append(network)
+        return stored
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return the bytes that a device sends and that the parties keep."""
+        """Return the bytes that a device sends and that the parties keep: here, of one plain report in a round."""
+        nbytes = report_nbytes(mechanism)
+        return Cost(
+            bytes_up=nbytes + self.pseudonym_nbytes,
+            bytes_down=QUESTION_NBYTES,
+            stored_bytes=dict.fromkeys(self.servers_of(mechanism), nbytes + self.handle_nbytes),
+            notes=(*self.plain_notes, *self.channel_notes),
+        )
+
+    @property
+    def pseudonym_nbytes(self) -> int:
+        """Bytes that a pseudonym adds to a report; none where the connection identifies the device."""
+        return PSEUDONYM_NBYTES if self.handles == "query" else 0
+
+    @property
+    def handle_nbytes(self) -> int:
+        """Bytes of a handle as stored."""
+        return PSEUDONYM_NBYTES if self.handles == "query" else DEVICE_NBYTES
+
+    @property
+    def plain_notes(self) -> tuple[str, ...]:
+        """The note on `robust` where servers read plain reports."""
+        return (READ_PLAIN,) if self.robust else ()
+
+    @property
+    def channel_notes(self) -> tuple[str, ...]:
+        """The assumption about the channel, as a note of the cost."""
+        if self.anonymous:
+            return (NAMED if self.handles == "device" else ANONYMOUS_CHANNEL,)
+        return (OPEN_CHANNEL,) if self.handles == "query" else ()
 
     def view(
         self, coalition: Iterable[str], mechanism: LocalMechanism, *, devices: int = 1, crowd: int = 1, queries: int = 1
@@ -206,40 +239,30 @@ class Deployment(Protocol):
         ParameterError
             If the coalition is empty, or names a party that the deployment does not have.
         """
+        members = Coalition.of(coalition).check_within(self.parties(mechanism))
+        if not members.servers:
+            return None
+        queries = 1 if self.followed_by(members) == "query" else queries
+        return self.seen_by(members, mechanism, devices, crowd, queries)
 
     def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
         """Return a sentence stating what a coalition can compute about one device; errors as in `view`."""
+        members = Coalition.of(coalition).check_within(self.parties(mechanism))
+        if members.servers:
+            return self.learned_by(members, mechanism)
+        parts = (
+            ["which devices sent something in which round, and not what"] if members.network or members.mixer else []
+        )
+        if members.vehicles:
+            parts.append("the corrupted vehicles' own reports")
+        return f"Only {' and '.join(parts)}; about another device nothing."
 
-    def transcripts(
-        self,
-        records: Iterable[RecordedMessages],
-        *,
-        campaign: str,
-        name: str,
-        mechanism: LocalMechanism,
-        rng: np.random.Generator,
-        released: Sequence[Released] = (),
-    ) -> dict[Party, Transcript]:
-        """Return each party's transcript of a campaign.
+    def followed_by(self, members: Coalition) -> Handles | None:
+        """Return the kind of handle that a coalition can follow; the network knows the device behind a pseudonym."""
+        return "device" if members.network and not self.anonymous else self.handles
 
-        Parameters
-        ----------
-        records
-            By query.
-        campaign, name
-            The campaign's name and the mechanism's.
-        mechanism
-            The mechanism that made the reports.
-        rng
-            Generator of shares and of the order of mixed reports.
-        released
-            Published values, by query.
-        """
-        filed: dict[Party, list[StoredEntries]] = {party: [] for party in self.parties(mechanism)}
-        for recorded in records:
-            for party, entries in self.file(recorded, mechanism, rng=rng).items():
-                filed[party].extend(entries)
-        return {
-            party: Transcript(party, campaign, name, tuple(entries), tuple(released))
-            for party, entries in filed.items()
-        }
+    def followed(self, members: Coalition) -> str:
+        """Return the words that state how far a coalition can follow a device by its handle."""
+        if self.followed_by(members) == "device":
+            return "and which device it is, from query to query"
+        return "linked within a query by its pseudonym, not from query to query"

@@ -47,16 +47,16 @@ class SampledCounts:
     ----------
     sampling
         Probability that a device is sampled.
-    heard
+    release_at
         Function from the fraction of sampled devices that were received to the release for it: its `sampling` is the
         product of the two.
     publish
-        Function that publishes the (cells,) int64 counts of devices sampled and received, by a release that `heard`
-        returned.
+        Function that publishes the (cells,) int64 counts of devices sampled and received, by a release that
+        `release_at` returned.
     """
 
     sampling: float
-    heard: Callable[[float], CountRelease]
+    release_at: Callable[[float], CountRelease]
     publish: Callable[[Any, IntArray, np.random.Generator], Estimate]
 
 
@@ -83,29 +83,29 @@ class PublishedCounts:
         self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
     ) -> Estimate:
         """Return the published estimate for (1, cells + 1) counts."""
-        heard = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
+        received = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
         held = counts[0, 1:]
-        if heard.silent:
-            return estimate_nothing(heard, len(held))
-        if heard.ideal:
+        if received.silent:
+            return estimate_nothing(received, len(held))
+        if received.ideal:
             return self.release.publish(held, rng=rng)
-        sampled, release = self._thinned(heard)
+        sampled, release = self._thinned(received)
         return sampled.publish(release, rng.binomial(held, sampled.sampling), rng)
 
     def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
         """Return the theoretical root mean square error, (cells,)."""
-        heard = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
-        if heard.silent:
+        received = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
+        if received.silent:
             return np.full(len(true_counts) - 1, np.inf)
-        if heard.ideal:
+        if received.ideal:
             return self.release.std_error(true_counts[1:])
-        _, release = self._thinned(heard)
+        _, release = self._thinned(received)
         return release.std_error(true_counts[1:])
 
-    def _thinned(self, heard: ResponseCounts) -> tuple[SampledCounts, CountRelease]:
+    def _thinned(self, received: ResponseCounts) -> tuple[SampledCounts, CountRelease]:
         if self.sampled is None:
-            raise ValueError(f"{self.release!r} publishes only what was heard in full")
-        return self.sampled, self.sampled.heard(heard.counted[0] / heard.devices)
+            raise ValueError(f"{self.release!r} publishes only what was received in full")
+        return self.sampled, self.sampled.release_at(received.counted[0] / received.devices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,16 +127,16 @@ class PublishedDifferences:
         self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
     ) -> Estimate:
         """Return the published estimate for (2, cells + 1) counts."""
-        heard = ResponseCounts.from_rounds(counted, asked, rounds=2, truth_round=2)
-        if not heard.ideal:
-            raise ValueError("differences are the sampled devices' counts only where every report is heard")
-        return self.sampled.publish(self.sampled.heard(1.0), counts[1, 1:] - counts[0, 1:], rng)
+        received = ResponseCounts.from_rounds(counted, asked, rounds=2, truth_round=2)
+        if not received.ideal:
+            raise ValueError("differences are the sampled devices' counts only where every report is received")
+        return self.sampled.publish(self.sampled.release_at(1.0), counts[1, 1:] - counts[0, 1:], rng)
 
     def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
         """Return the theoretical root mean square error, (cells,)."""
         if list(asked) != list(counted):
-            raise ValueError("differences are the sampled devices' counts only where every report is heard")
-        return self.sampled.heard(1.0).std_error(true_counts[1:])
+            raise ValueError("differences are the sampled devices' counts only where every report is received")
+        return self.sampled.release_at(1.0).std_error(true_counts[1:])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,169 +1,161 @@
-"""Storage of reports under handles, common to all deployments, and the handles that coalitions can read."""
+"""Storage: the messages that devices sent in a query, and what a party stored of them."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from mechanisms.local import LocalMechanism
-from mechanisms.parameter import ParameterError
-from simulator.aggregation.accumulators import PSEUDONYM_NBYTES
-from simulator.aggregation.deployment import Deployment, Handles, Party, RecordedMessages
-from simulator.aggregation.transcript import NETWORK, Coalition, ContentKind, HandleKind, IntArray, StoredEntries
+from mechanisms.local import Reports
+from simulator.aggregation.transcript import ContentKind, FloatArray, HandleKind, IntArray, StoredEntries
 
-DEVICE_NBYTES = 8
-"""Bytes of a device's number as stored. It is not sent: the connection identifies the device."""
-READ_PLAIN = (
-    "Robust changes nothing here: servers read plain reports, so a report is one of the mechanism's outputs or none; a "
-    "lie among those outputs no check can find."
-)
-OPEN_CHANNEL = (
-    "A one-time pseudonym hides a device only from parties that cannot see over which connection it sends: whoever "
-    "observes the network, together with a server, follows it from query to query, which channel.anonymous prevents."
-)
-ANONYMOUS_CHANNEL = "An anonymous channel is assumed; how it is built, what it costs and its delays are not simulated."
-NAMED = "Reports name their device, so an anonymous channel hides nothing here."
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Party: TypeAlias = str
+
+PSEUDONYM_NBYTES = 16
+"""Bytes of a one-time pseudonym as sent: 128 random bits, so two of 10⁹ devices share one with probability 10⁻²⁰."""
 
 
-def check_coalition(coalition: Iterable[str], deployment: Deployment, mechanism: LocalMechanism) -> Coalition:
-    """Return the coalition if its members are parties of the deployment; raise ParameterError otherwise."""
-    return Coalition.of(coalition).check_within(deployment.parties(mechanism))
+def draw_pseudonyms(n: int, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Draw n different one-time pseudonyms, (n,) int64; simulated with 63 bits, drawn again while two are equal."""
+    while True:
+        pseudonyms = rng.integers(0, 2**63 - 1, size=n, dtype=np.int64)
+        if len(np.unique(pseudonyms)) == n:
+            return pseudonyms
 
 
-def check_handles(handles: str) -> None:
-    """Raise ParameterError if the kind of handle is unknown."""
-    if handles not in {"device", "query"}:
-        raise ParameterError("handles", "must be 'device' or 'query'", handles)
-
-
-def channel_notes(handles: HandleKind, *, anonymous: bool) -> tuple[str, ...]:
-    """Return the assumption about the channel, as a note of a deployment's cost."""
-    if handles == "device":
-        return (NAMED,) if anonymous else ()
-    return (ANONYMOUS_CHANNEL,) if anonymous else (OPEN_CHANNEL,)
-
-
-def pseudonym_nbytes(kind: Handles) -> int:
-    """Return the bytes that a pseudonym adds to a report; none where the connection identifies the device."""
-    return PSEUDONYM_NBYTES if kind == "query" else 0
-
-
-def handle_nbytes(kind: Handles) -> int:
-    """Return the bytes of a handle as stored."""
-    return PSEUDONYM_NBYTES if kind == "query" else DEVICE_NBYTES
-
-
-def identified_by(kind: Handles, coalition: Coalition, *, anonymous: bool) -> Handles:
-    """Return the kind of handle that a coalition can follow; the network knows the device behind a pseudonym."""
-    return "device" if coalition.network and not anonymous else kind
-
-
-def linked_queries(kind: Handles, queries: int) -> int:
-    """Return the number of queries over which a device can be followed by its handle."""
-    return queries if kind == "device" else 1
-
-
-def followed(kind: Handles) -> str:
-    """Return the words that state how far a device can be followed by its handle."""
-    if kind == "device":
-        return "and which device it is, from query to query"
-    return "tied together within a query by its pseudonym, not from query to query"
-
-
-def counted_in(recorded: RecordedMessages, *, paired: bool = False) -> Any:
-    """Return which reports were counted, (rounds, n) bool.
-
-    These are the reports received in time; if paired, only those of devices received in time in every round.
-    """
-    return recorded.in_time & recorded.in_time.all(axis=0) if paired else recorded.in_time
-
-
-def file_round(
-    recorded: RecordedMessages,
-    party: Party,
-    round_: int,
-    handle_kind: HandleKind,
-    content: Callable[[IntArray], Any],
-    *,
-    content_kind: ContentKind = "reports",
-    paired: bool = False,
-    anonymous: bool = False,
-    parts: int = 1,
-    sealed_to: str = "",
-    rng: np.random.Generator | None = None,
-) -> StoredEntries:
-    """Return the entries that a party stored of one round: one per report that reached it, in time or late.
+@dataclass(frozen=True, eq=False)
+class RecordedMessages:
+    """Messages that some devices sent in one query, and when they arrived: the input of transcripts.
 
     Parameters
     ----------
-    recorded
-        Messages that devices sent.
-    party
-        The party that stores the entries.
-    round_
+    query
         From 1.
-    handle_kind
-        Kind of handle under which entries are stored and by which they are sorted; without handles the order is drawn.
-    content
-        Function from the positions of devices in `recorded` to the contents stored of them.
-    content_kind, parts, sealed_to
-        As in `StoredEntries`.
-    paired
-        Whether only devices received in every round are counted.
-    anonymous
-        Whether the party cannot see over which connection an entry came.
-    rng
-        Generator of the order of entries without handles.
+    devices
+        (n,) int64 device numbers, no two equal.
+    reports
+        The mechanism's reports of these devices, by round.
+    in_time
+        (rounds, n) bool: whether a report arrived in time at every server it was sent to.
+    arrived_s
+        By party: (rounds, n) float64, the time at which a report, or its share, reached the party, late or not;
+        infinite if it never did. For the network: the time at which it left the device.
+    pseudonyms
+        (n,) int64: each device's one-time pseudonym in this query, no two equal.
+    connections
+        (rounds, n) int64: the network connection over which each report came, no two of a round equal.
+
+    Raises
+    ------
+    ValueError
+        If rounds or devices do not match.
     """
-    arrived_s = recorded.arrived_s[party][round_ - 1]
-    places = np.flatnonzero(np.isfinite(arrived_s))
-    handles = {"device": recorded.devices, "query": recorded.pseudonyms, "none": None}[handle_kind]
-    if handles is None:
-        places = places if rng is None else rng.permutation(places)
-    else:
-        places = places[np.argsort(handles[places])]
-    return StoredEntries(
-        recorded.query,
-        round_,
-        handle_kind,
-        None if handles is None else handles[places],
-        content(places),
-        content_kind,
-        arrived_s[places],
-        counted_in(recorded, paired=paired)[round_ - 1][places],
-        None if anonymous else recorded.connections[round_ - 1][places],
-        parts,
-        sealed_to,
-    )
 
+    query: int
+    devices: IntArray
+    reports: Sequence[Reports]
+    in_time: Mask
+    arrived_s: Mapping[Party, FloatArray]
+    pseudonyms: IntArray
+    connections: IntArray
 
-def file_network(
-    recorded: RecordedMessages, *, paired: bool = False, anonymous: bool = False
-) -> dict[Party, list[StoredEntries]]:
-    """Return the entries of an observer of the network: which device sent when, and over which connection."""
-    rounds = range(1, len(recorded.reports) + 1)
-    return {
-        NETWORK: [
-            file_round(
-                recorded,
-                NETWORK,
-                round_,
-                "device",
-                lambda places: None,  # noqa: ARG005 - contents are encrypted on the way
-                content_kind="sealed",
-                paired=paired,
-                anonymous=anonymous,
-            )
-            for round_ in rounds
-        ]
-    }
+    def __post_init__(self) -> None:
+        """Check that all columns have the same devices and rounds."""
+        shape = (len(self.reports), len(self.devices))
+        for name, column in (("in_time", self.in_time), ("connections", self.connections), *self.arrived_s.items()):
+            if column.shape != shape:
+                raise ValueError(f"{name} must be (rounds, devices) = {shape}, received {column.shape}")
+        if self.pseudonyms.shape != self.devices.shape or any(len(one) != len(self.devices) for one in self.reports):
+            raise ValueError(f"pseudonyms and reports must be of {len(self.devices)} devices in every round")
 
+    @classmethod
+    def draw(
+        cls,
+        query: int,
+        devices: IntArray,
+        reports: Sequence[Reports],
+        in_time: Mask,
+        arrived_s: Mapping[Party, FloatArray],
+        *,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Return the record with pseudonyms and connections drawn; parameters and errors as of the class."""
+        n = len(devices)
+        connections = [draw_pseudonyms(n, rng=rng) for _ in reports]
+        numbers = np.array(connections, dtype=np.int64).reshape(len(connections), n)
+        return cls(query, devices, reports, in_time, arrived_s, draw_pseudonyms(n, rng=rng), numbers)
 
-def says_nothing(coalition: Coalition) -> str:
-    """Return the words that state what parties learn that can read no report."""
-    parts = []
-    if coalition.network or coalition.mixer:
-        parts.append("which devices sent something in which round, and not what")
-    if coalition.vehicles:
-        parts.append("the corrupted vehicles' own reports")
-    return f"Only {' and '.join(parts)}; about another device nothing."
+    def among(self, places: IntArray) -> Self:
+        """Return the record of some of its devices, given by their positions."""
+        return replace(
+            self,
+            devices=self.devices[places],
+            reports=[reports[places] for reports in self.reports],
+            in_time=self.in_time[:, places],
+            arrived_s={party: arrived_s[:, places] for party, arrived_s in self.arrived_s.items()},
+            pseudonyms=self.pseudonyms[places],
+            connections=self.connections[:, places],
+        )
+
+    def counted(self, *, paired: bool) -> Mask:
+        """Return which reports were counted, (rounds, n) bool.
+
+        These are the reports received in time; if paired, only those of devices received in time in every round.
+        """
+        return self.in_time & self.in_time.all(axis=0) if paired else self.in_time
+
+    def stored(
+        self,
+        party: Party,
+        round_: int,
+        handle_kind: HandleKind,
+        content: Callable[[IntArray], Any],
+        *,
+        content_kind: ContentKind = "reports",
+        anonymous: bool = False,
+        parts: int = 1,
+        sealed_to: str = "",
+        rng: np.random.Generator | None = None,
+    ) -> StoredEntries:
+        """Return the entries that a party stored of one round: one per report that reached it, in time or late.
+
+        Parameters
+        ----------
+        party
+            The party that stores the entries.
+        round_
+            From 1.
+        handle_kind
+            Kind of handle under which entries are stored and by which they are sorted; without handles the order is
+            drawn.
+        content
+            Function from the positions of devices to the contents stored of them.
+        content_kind, parts, sealed_to
+            As in `StoredEntries`.
+        anonymous
+            Whether the party cannot see over which connection an entry came.
+        rng
+            Generator of the order of entries without handles.
+        """
+        arrived_s = self.arrived_s[party][round_ - 1]
+        places = np.flatnonzero(np.isfinite(arrived_s))
+        handles = {"device": self.devices, "query": self.pseudonyms, "none": None}[handle_kind]
+        if handles is not None:
+            places = places[np.argsort(handles[places])]
+        elif rng is not None:
+            places = rng.permutation(places)
+        return StoredEntries(
+            party,
+            self.query,
+            round_,
+            handle_kind,
+            None if handles is None else handles[places],
+            content(places),
+            content_kind,
+            arrived_s[places],
+            None if anonymous else self.connections[round_ - 1][places],
+            parts,
+            sealed_to,
+        )

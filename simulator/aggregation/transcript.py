@@ -1,4 +1,4 @@
-"""Transcripts: what each party of a deployment stored, and the coalitions of parties that pool their transcripts."""
+"""Transcripts: what each party of a deployment stored of a query, and the coalitions of parties that pool them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 ShareVectors: TypeAlias = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class StoredEntries:
     """Entries that one party stored of one round of one query: one for each report that reached it, late or not.
 
@@ -30,6 +30,8 @@ class StoredEntries:
 
     Parameters
     ----------
+    party
+        The party that stored the entries: "server:1", …, "mixer" or "network".
     query, round
         From 1.
     handle_kind
@@ -37,14 +39,12 @@ class StoredEntries:
     handles
         (n,) int64, no two equal; None if there are none.
     content
-        Plain reports of the mechanism, n of them; (n, *tally_shape) uint64 share vectors; None if no party can read
+        Plain reports of the mechanism, n of them; (n, *tally_shape) uint64 share vectors; None if none can read
         them. Content encrypted to another party is kept here too: the party `sealed_to` can decrypt it.
     content_kind
         Kind of content as the party itself sees it.
     arrived_s
         (n,) float64: the time at which each entry arrived, seconds.
-    counted
-        (n,) bool: whether the report of each entry was counted.
     connections
         (n,) int64: the network connection over which each entry came, new in each round, as an observer of the network
         sees it too; None if an anonymous channel hides it, or the party received the entry from another party.
@@ -59,6 +59,7 @@ class StoredEntries:
         If the columns do not have the same n entries, or are not of the kinds stated.
     """
 
+    party: str
     query: int
     round: int
     handle_kind: HandleKind
@@ -66,7 +67,6 @@ class StoredEntries:
     content: Reports | ShareVectors | None
     content_kind: ContentKind
     arrived_s: FloatArray
-    counted: npt.NDArray[np.bool_]
     connections: IntArray | None = None
     parts: int = 1
     sealed_to: str = ""
@@ -75,9 +75,10 @@ class StoredEntries:
         """Check that the columns match one another and the kinds stated."""
         if (self.handles is None) != (self.handle_kind == "none"):
             raise ValueError(f"handles must be there unless handle_kind is 'none', received {self.handle_kind!r}")
-        if (self.content is None) != (self.content_kind == "sealed" and not self.sealed_to):
-            raise ValueError(f"content must be there unless nobody can open it, received {self.content_kind!r}")
-        columns = (self.handles, self.content, self.arrived_s, self.counted, self.connections)
+        sealed = self.content_kind == "sealed"
+        if (self.content is None and not sealed) or (self.content is not None and sealed and not self.sealed_to):
+            raise ValueError(f"content must be there unless no party can open it, received {self.content_kind!r}")
+        columns = (self.handles, self.content, self.arrived_s, self.connections)
         lengths = {len(column) for column in columns if column is not None}
         if len(lengths) > 1:
             raise ValueError(f"all columns must be of the same entries, received {sorted(lengths)}")
@@ -115,29 +116,6 @@ class Released:
     differences: IntArray | None = None
     suppressed: npt.NDArray[np.bool_] | None = None
     values: FloatArray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Transcript:
-    """Everything that one party stored of one campaign and mechanism.
-
-    Parameters
-    ----------
-    party
-        "server:1", …, "mixer" or "network".
-    campaign, mechanism
-        Their names.
-    filed
-        Stored entries, by query, then round.
-    released
-        Published values by query, the same for every party.
-    """
-
-    party: str
-    campaign: str
-    mechanism: str
-    filed: tuple[StoredEntries, ...]
-    released: tuple[Released, ...] = ()
 
 
 MIXER, NETWORK = "mixer", "network"

@@ -1,6 +1,5 @@
 """Attacks on published sums: all other devices known, devices dropped out, and poisoned reports."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,23 +9,20 @@ import numpy.typing as npt
 from mechanisms.inference import (
     NoLikelihoodError,
     OwnReportMasses,
+    OwnValueLaw,
     best_guess,
+    contribution,
     crafted_encodings,
     difference_log_ratio,
-    dropped_others_success,
-    dropped_target_success,
     forged_reports,
-    guess_cells,
-    guess_success,
-    inflation,
     own_reports_guess_success,
     posterior,
 )
 from mechanisms.local import SamplingPrivacy
+from simulator.aggregation.transcript import IntArray
 from simulator.attacks.observation import OwnReports
-from simulator.attacks.prior import FloatArray, Prior
+from simulator.attacks.reconstruction import Prior
 
-IntArray = npt.NDArray[np.int64]
 TIES = 1e-9
 """Log ratios up to this value are treated as 0, as they differ from it only by rounding."""
 
@@ -47,19 +43,39 @@ class LastDevice:
     k
         (n,) int64: the threshold below which differences are suppressed, minus what those devices added; None: no
         difference is suppressed.
-    rounds
-        The rounds of the last device's own reports that the coalition reads.
     first, second
-        (n,) int64, these reports; None if they are not read.
+        (n,) int64, the last device's own reports of rounds one and two; None if the coalition does not read them.
     """
 
     cell: IntArray
     crowd: IntArray
     differences: IntArray | None
     k: IntArray | None
-    rounds: tuple[int, ...] = ()
     first: IntArray | None = None
     second: IntArray | None = None
+
+    def guess(self, mechanism: SamplingPrivacy) -> npt.NDArray[np.bool_]:
+        """Guess by likelihood ratio, at even odds, whether the last device was in the cell or outside all cells.
+
+        The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports state (papers.md, item
+        3). If both are equally likely the guess is "outside".
+
+        Parameters
+        ----------
+        mechanism
+            Without refresh: its differences are binomial.
+
+        Returns
+        -------
+        (n,) bool
+            Whether the device is guessed to be in the cell.
+        """
+        ratio, sampling = None, mechanism.sampling
+        if self.differences is not None:
+            ratio = difference_log_ratio(self.differences, crowd=self.crowd, sampling=sampling, k=self.k)
+        own = OwnReportMasses.of(mechanism, self.cell, self.first, self.second)
+        guessed: npt.NDArray[np.bool_] = own.log_ratio(ratio, sampling=sampling) > TIES
+        return guessed
 
     def theory(self, mechanism: SamplingPrivacy) -> npt.NDArray[np.float64]:
         """Return the expected success at even odds, (n,) float64."""
@@ -67,42 +83,10 @@ class LastDevice:
             mechanism,
             cell=self.cell,
             crowd=self.crowd,
-            rounds=self.rounds,
+            rounds=[round_ for round_, report in ((1, self.first), (2, self.second)) if report is not None],
             k=self.k,
             published=self.differences is not None,
         )
-
-
-def known_others(mechanism: SamplingPrivacy, last: LastDevice) -> npt.NDArray[np.bool_]:
-    """Guess by likelihood ratio, at even odds, whether the last device was in the cell or outside all cells.
-
-    The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports state (papers.md, item 3).
-    If both are equally likely the guess is "outside".
-
-    Parameters
-    ----------
-    mechanism
-        Without refresh: its differences are binomial.
-    last
-        What is known, read and published of each cell.
-
-    Returns
-    -------
-    (n,) bool
-        Whether the device is guessed to be in the cell.
-    """
-    ratio = None
-    if last.differences is not None:
-        ratio = difference_log_ratio(last.differences, crowd=last.crowd, sampling=mechanism.sampling)
-        if last.k is not None:
-            for k in np.unique(last.k[last.k > 0]).tolist():
-                hidden = (last.k == k) & (last.differences < k)
-                ratio[hidden] = difference_log_ratio(
-                    last.differences[hidden], crowd=last.crowd[hidden], sampling=mechanism.sampling, k=k
-                )
-    own = OwnReportMasses.of(mechanism, last.cell, last.first, last.second)
-    guessed: npt.NDArray[np.bool_] = own.log_ratio(ratio, sampling=mechanism.sampling) > TIES
-    return guessed
 
 
 def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:
@@ -114,109 +98,59 @@ def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:
 
 
 Cells = npt.NDArray[np.int32]
-MOST_FLOATS = 2**22
 ONLY_SAMPLING = "drop-out with others in round one is worked out for two-round Sampling Privacy only."
 
 
 def others_dropped(
     mechanism: Any,
-    counts: Sequence[IntArray],
+    first: IntArray,
+    second: IntArray,
     prior: Prior,
     query: int,
     *,
-    first_round: int = 1,
+    first_round: int,
     rng: np.random.Generator,
 ) -> Cells:
     """Guess each target's cell from the counts released after all other devices were dropped.
 
-    If devices received in one round only are dropped from both, or no other device was asked, the counts are the
-    target's own encodings. Otherwise round one holds all N devices' reports and round two only the target's: the
-    probability that its first report was w is then C₁,w/N.
+    Round one holds all N devices' reports and round two only the target's: the probability that its first report was w
+    is C₁,w/N. (If devices received in one round only are dropped from both, or no other device was asked, the counts
+    are the target's own reports, and the guess is that from linked reports.)
 
     Parameters
     ----------
     mechanism
         The mechanism whose reports were counted.
-    counts
-        By round (n, *tally_shape) int64, one row per target; for a round one that holds other devices' reports,
-        (1, V + 1), the same for all targets.
+    first, second
+        The counts: (V + 1,) int64 of round one, the same for all targets, and (n, V + 1) of round two, one row per
+        target.
     prior, query
         The prior, and the query it is taken for.
     first_round
-        Number of devices in round one's counts.
+        N, the number of devices in round one's counts.
     rng
         Breaks ties under a uniform prior.
 
     Returns
     -------
     guesses : (n,) int32
-
-    Raises
-    ------
-    NoLikelihoodError
-        If no likelihood is known for the mechanism's reports; or, with other devices in round one, for mechanisms
-        other than two-round Sampling Privacy.
-    """
-    q = prior.of(query)
-    if first_round == 1:
-        guesses, _ = guess_cells(mechanism, list(counts), q, rng=prior.tie_rng(rng))
-        return guesses
-    if not isinstance(mechanism, SamplingPrivacy):
-        raise NoLikelihoodError(type(mechanism).__name__, ONLY_SAMPLING)
-    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
-    first = blanks + sampling * (np.arange(len(blanks)) == 0)
-    share = np.divide(counts[0].reshape(-1), first_round * first, out=np.zeros(len(first)), where=first > 0.0)
-    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
-    # P(second report v | truth t, C₁) = common_v + told·[v = t], where told is the probability that the first was of S.
-    told = sampling * float(share[0])
-    common = (1.0 - refresh) * blanks * share + refresh * again * max(1.0 - told, 0.0)
-    seen = counts[1].argmax(axis=1)
-    return _own_value(seen, common[seen], told, q, rng=prior.tie_rng(rng))
-
-
-def others_dropped_theory(mechanism: Any, prior: Prior, query: int, *, first_round: int = 1) -> float | None:
-    """Return the expected success of `others_dropped`, or None if it is not known; errors as in `others_dropped`."""
-    q = prior.of(query)
-    if first_round == 1:
-        return prior.trusted(guess_success(mechanism, None, q), q)
-    return prior.trusted(dropped_others_success(mechanism, q, first_round=first_round), q)
-
-
-def shown_differences(
-    mechanism: SamplingPrivacy, own: Sequence[IntArray], prior: Prior, query: int, *, rng: np.random.Generator
-) -> Cells:
-    """Guess each target's cell from its own differences if only positive differences are released.
-
-    Parameters
-    ----------
-    mechanism
-        With or without refresh.
-    own
-        By round (n, cells + 1) int64, the targets' encodings.
-    prior, query
-        The prior, and the query it is taken for.
-    rng
-        Breaks ties under a uniform prior.
-
-    Returns
-    -------
-    guesses : (n,) int32
-    """
-    return released_twice(mechanism, np.maximum((own[1] - own[0])[:, 1:], 0), prior, query, positive=True, rng=rng)
-
-
-def target_dropped_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
-    """Return the expected success if the target is dropped from round two and differences are released once.
-
-    Only the target's first report remains in the differences. It was made without the truth, so the posterior of a
-    Bayesian adversary equals the prior.
 
     Raises
     ------
     NoLikelihoodError
         For mechanisms other than two-round Sampling Privacy.
     """
-    return dropped_target_success(mechanism, prior.of(query))
+    if not isinstance(mechanism, SamplingPrivacy):
+        raise NoLikelihoodError(type(mechanism).__name__, ONLY_SAMPLING)
+    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
+    report = blanks + sampling * (np.arange(len(blanks)) == 0)
+    share = np.divide(first, first_round * report, out=np.zeros(len(report)), where=report > 0.0)
+    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
+    # P(second report v | truth t, C₁) = common_v + sampled·[v = t]: `sampled` is the probability that the target was.
+    sampled = sampling * float(share[0])
+    common = (1.0 - refresh) * blanks * share + refresh * again * max(1.0 - sampled, 0.0)
+    logs = OwnValueLaw.of_values(common, sampled).log_likelihood([second])
+    return best_guess(posterior(logs, prior.of(query)), rng=prior.tie_rng(rng))
 
 
 def released_twice(
@@ -283,27 +217,6 @@ def released_twice(
     return guesses
 
 
-def released_twice_theory(mechanism: SamplingPrivacy, prior: Prior, query: int) -> float | None:
-    """Return the expected success of `released_twice`, or None if it is not known."""
-    q = prior.of(query)
-    return prior.trusted(dropped_target_success(mechanism, q, compared="same_reports"), q)
-
-
-def _own_value(
-    seen: IntArray, common: FloatArray, told: float, prior: FloatArray, *, rng: np.random.Generator | None
-) -> Cells:
-    """Return the best guesses if the observed value is more likely, by `told`, under the equal truth than otherwise."""
-    guesses = np.empty(len(seen), dtype=np.int32)
-    step = max(1, MOST_FLOATS // len(prior))
-    for start in range(0, len(seen), step):
-        rows = slice(start, start + step)
-        likelihood = np.repeat(common[rows, np.newaxis], len(prior), axis=1)
-        likelihood[np.arange(len(likelihood)), seen[rows]] += told
-        with np.errstate(divide="ignore"):
-            guesses[rows] = best_guess(posterior(np.log(likelihood), prior), rng=rng)
-    return guesses
-
-
 @dataclass(frozen=True, eq=False)
 class Forgery:
     """Messages that corrupted vehicles send in place of their reports.
@@ -322,22 +235,22 @@ class Forgery:
     vectors: npt.NDArray[np.int64] | None
     per_vehicle: float
 
+    @classmethod
+    def of_reports(cls, mechanism: Any, cell: int, devices: int) -> "Forgery":
+        """Return the well-formed reports of one or more vehicles that raise a cell's estimate as far as possible.
 
-def forge_reports(mechanism: Any, cell: int, devices: int) -> Forgery:
-    """Return the well-formed reports of some corrupted vehicles that raise a cell's estimate as far as possible.
+        Raises
+        ------
+        NoLikelihoodError
+            If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
+        """
+        reports = forged_reports(mechanism, cell, devices)
+        one = np.stack([mechanism.encode(report[:1])[0] for report in reports])
+        return cls(reports, None, contribution(mechanism, one, cell))
 
-    Raises
-    ------
-    NoLikelihoodError
-        If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
-    """
-    found = forged_reports(mechanism, cell, devices)
-    return Forgery(found, None, inflation(mechanism, cell, devices, crafted=False).per_vehicle)
-
-
-def craft_reports(mechanism: Any, cell: int, devices: int, *, magnitude: int) -> Forgery:
-    """Return the vectors with entries within ±magnitude that raise a cell's estimate as far as possible."""
-    one = crafted_encodings(mechanism, cell, magnitude)
-    vectors = np.repeat(np.asarray(one)[:, np.newaxis], devices, axis=1)
-    per_vehicle = inflation(mechanism, cell, devices, crafted=True, magnitude=magnitude).per_vehicle
-    return Forgery(None, vectors, per_vehicle)
+    @classmethod
+    def of_vectors(cls, mechanism: Any, cell: int, devices: int, *, magnitude: int) -> "Forgery":
+        """Return the vectors with entries within ±magnitude that raise a cell's estimate as far as possible."""
+        one = crafted_encodings(mechanism, cell, magnitude)
+        vectors = np.repeat(one[:, np.newaxis], devices, axis=1)
+        return cls(None, vectors, contribution(mechanism, one, cell))

@@ -1,7 +1,8 @@
-"""Observation: what the parties of a coalition received, what its corrupted vehicles know, and what is public."""
+"""Observation: what a coalition received and knows, what is public, and which reports it can read and link."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,73 +10,9 @@ import numpy.typing as npt
 
 from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.transcript import (
-    ContentKind,
-    FloatArray,
-    HandleKind,
-    IntArray,
-    Released,
-    StoredEntries,
-    Transcript,
-)
+from simulator.aggregation.transcript import HandleKind, IntArray, Released, StoredEntries
 
 VEHICLES = "vehicles:"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class StoredView:
-    """Entries that one colluding party stored of one round of one query: a copy of these fields of `StoredEntries`.
-
-    Parameters
-    ----------
-    party
-        The party that stored the entries.
-    query, round
-        From 1.
-    handle_kind, handles
-        Kind of the handles, and the (n,) int64 handles; None if there are none.
-    content, content_kind
-        n plain reports, (n, *tally_shape) uint64 shares, or None if no member of the coalition can read them.
-    arrived_s
-        (n,) float64: the time at which each entry arrived, seconds.
-    connections
-        (n,) int64: the connection over which each entry came; None if the party does not know it.
-    parts
-        Number of shares that a report was cut into; 1 if it was not cut.
-    sealed_to
-        The party that the content was encrypted to, whether or not it was decrypted; empty if it was not encrypted.
-    """
-
-    party: str
-    query: int
-    round: int
-    handle_kind: HandleKind
-    handles: IntArray | None
-    content: Any
-    content_kind: ContentKind
-    arrived_s: FloatArray
-    connections: IntArray | None
-    parts: int
-    sealed_to: str
-
-    @classmethod
-    def of(cls, party: str, filed: StoredEntries, *, keys: Iterable[str] = ()) -> "StoredView":
-        """Copy the entries of one party; encrypted content is decrypted if a party in `keys` has its key."""
-        opened = bool(filed.sealed_to) and filed.sealed_to in keys
-        readable = opened or filed.content_kind != "sealed"
-        return cls(
-            party,
-            filed.query,
-            filed.round,
-            filed.handle_kind,
-            _copied(filed.handles),
-            _copied(filed.content) if readable else None,
-            "reports" if opened else filed.content_kind,
-            filed.arrived_s.copy(),
-            _copied(filed.connections),
-            filed.parts,
-            filed.sealed_to,
-        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -124,7 +61,7 @@ class Observation:
     parties
         Members of the coalition that store something.
     seen
-        Their stored entries, by party, query and round.
+        Their stored entries, by party, query and round. Encrypted content is there if the coalition can decrypt it.
     released
         Published values, by query.
     own
@@ -137,7 +74,7 @@ class Observation:
 
     mechanism: LocalMechanism
     parties: tuple[str, ...]
-    seen: tuple[StoredView, ...]
+    seen: tuple[StoredEntries, ...]
     released: tuple[Released, ...]
     own: tuple[OwnReports, ...] = ()
     asked: Mapping[int, int] | None = None
@@ -146,10 +83,11 @@ class Observation:
     @classmethod
     def of(
         cls,
-        transcripts: Mapping[str, Transcript],
+        transcripts: Mapping[str, Sequence[StoredEntries]],
         coalition: Iterable[str],
         *,
         mechanism: LocalMechanism,
+        released: Sequence[Released] = (),
         own: Sequence[OwnReports] = (),
         asked: Mapping[int, int] | None = None,
         keys: Iterable[str] | None = None,
@@ -160,12 +98,12 @@ class Observation:
         Parameters
         ----------
         transcripts
-            Transcripts of all parties of a deployment, by name, of one campaign and mechanism.
+            What each party of a deployment stored of one campaign and mechanism, by party.
         coalition
             Names of parties, and "vehicles:N"; with none, only published values are seen.
         mechanism
             The mechanism that made the reports.
-        own, asked, last_vehicle
+        released, own, asked, last_vehicle
             As in the class.
         keys
             Parties whose keys the coalition has; by default its members.
@@ -180,13 +118,12 @@ class Observation:
         for member in storing:
             if member not in transcripts:
                 raise ParameterError("coalition", f"must be of parties there are ({', '.join(transcripts)})", member)
-        published = next((transcript.released for transcript in transcripts.values()), ())
         held = set(members if keys is None else keys)
         return cls(
             mechanism,
             tuple(storing),
-            tuple(StoredView.of(member, filed, keys=held) for member in storing for filed in transcripts[member].filed),
-            tuple(published),
+            tuple(_readable_copy(entries, held) for member in storing for entries in transcripts[member]),
+            tuple(released),
             tuple(own),
             dict(asked or {}),
             last_vehicle,
@@ -206,29 +143,21 @@ class Observation:
         )
 
     @property
-    def cells(self) -> int:
-        """The number of cells, V."""
-        return self.mechanism.cells
-
-    @property
     def queries(self) -> tuple[int, ...]:
         """Numbers of the queries with stored entries or published values, ascending."""
         return tuple(sorted({seen.query for seen in self.seen} | {released.query for released in self.released}))
 
-    def of_round(self, query: int, round_: int) -> list[StoredView]:
+    def of_round(self, query: int, round_: int) -> list[StoredEntries]:
         """Return the entries of one round of one query, by party."""
         return [entry for entry in self.seen if (entry.query, entry.round) == (query, round_)]
 
     def of_query(self, query: int) -> "Observation":
         """Return the observation of one query."""
-        return Observation(
-            self.mechanism,
-            self.parties,
-            tuple(entry for entry in self.seen if entry.query == query),
-            tuple(released for released in self.released if released.query == query),
-            tuple(own for own in self.own if own.query == query),
-            self.asked,
-            self.last_vehicle,
+        return replace(
+            self,
+            seen=tuple(entry for entry in self.seen if entry.query == query),
+            released=tuple(released for released in self.released if released.query == query),
+            own=tuple(own for own in self.own if own.query == query),
         )
 
     def own_of(self, query: int) -> OwnReports | None:
@@ -245,7 +174,251 @@ class Observation:
         own = self.own_of(query)
         return None if asked is None else asked - (0 if own is None else len(own))
 
+    def own_tally(self, query: int, round_: int) -> tuple[Any, int]:
+        """Return the tally and the number of the corrupted vehicles' counted reports of a round; 0 and 0 if none."""
+        own = self.own_of(query)
+        if own is None:
+            return 0, 0
+        counted = own.counted[round_ - 1]
+        return self.mechanism.tally(own.reports[round_ - 1], where=counted), int(np.count_nonzero(counted))
+
+
+def _readable_copy(entries: StoredEntries, keys: set[str]) -> StoredEntries:
+    """Return a copy of the entries of one party; encrypted content is decrypted if a party in `keys` has its key."""
+    opened = entries.sealed_to in keys
+    readable = opened or entries.content_kind != "sealed"
+    return replace(
+        entries,
+        handles=_copied(entries.handles),
+        content=_copied(entries.content) if readable else None,
+        content_kind="reports" if opened else entries.content_kind,
+        arrived_s=entries.arrived_s.copy(),
+        connections=_copied(entries.connections),
+    )
+
 
 def _copied(entries: Any) -> Any:
     """Return a copy of the entries; indexing with an array also copies reports that are not arrays."""
     return None if entries is None else entries[np.arange(len(entries))]
+
+
+@dataclass(frozen=True, eq=False)
+class Readable:
+    """Reports of one round that the coalition can read, without those of corrupted vehicles.
+
+    Parameters
+    ----------
+    handle_kind, handles
+        (n,) int64, handles of the devices; None if the reports cannot be linked to devices.
+    content
+        n plain reports, or (n, *tally_shape) int64 encodings.
+    """
+
+    handle_kind: HandleKind
+    handles: IntArray | None
+    content: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """Linked reports of the devices of which the same rounds are read.
+
+    Parameters
+    ----------
+    handle_kind, handles
+        (n,) int64; None for the only device that is not corrupted, if no handle identifies it.
+    reports
+        By round, ascending, or by query and round: the n reports; equal rows are of one device.
+    """
+
+    handle_kind: HandleKind
+    handles: IntArray | None
+    reports: Mapping[Any, Any]
+
+    @property
+    def rounds(self) -> tuple[Any, ...]:
+        """The rounds that are read."""
+        return tuple(self.reports)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.reports.values())))
+
+
+def read_round(observation: Observation, query: int, round_: int, *, partial: bool = False) -> Readable | None:
+    """Return the reports of a round that the coalition can read; None if it can read none.
+
+    A report is read if a member stores it plain, or stores it encrypted and another member has the key; or if the
+    coalition holds all of its shares, by adding them up modulo 2⁶⁴. It is read without its device if it is in a list
+    without handles, or if it is the only report in the published sums besides those of corrupted vehicles.
+
+    Parameters
+    ----------
+    observation
+        What the coalition observed.
+    query, round_
+        From 1.
+    partial
+        Whether to add up shares even if some are missing, and to treat the sum as an encoding.
+    """
+    seen = observation.of_round(query, round_)
+    plain = [entry for entry in seen if entry.content_kind == "reports"]
+    named = [_name(observation, entry) for entry in plain if entry.handles is not None]
+    if named:
+        return _without_own(observation, query, _joined(observation, named))
+    parts = [entry for entry in seen if entry.content_kind == "shares"]
+    if parts and len(parts) == parts[0].parts:
+        return _without_own(observation, query, _added(observation, parts))
+    if plain:
+        return _listed(observation, plain)
+    last = _last_encoding(observation, query, round_)
+    if last is None and parts and partial:
+        return _without_own(observation, query, _added(observation, parts))
+    return last
+
+
+def link_rounds_of(
+    observation: Observation, query: int, rounds: Sequence[int], *, partial: bool = False
+) -> Iterator[Linked]:
+    """Yield the devices of which any of these rounds' reports is read, grouped by the rounds that are read.
+
+    Within a query reports are linked by any kind of handle. If only one device is not corrupted, the reports left over
+    are its own.
+    """
+    read = {
+        round_: one
+        for round_ in sorted(rounds)
+        if (one := read_round(observation, query, round_, partial=partial)) is not None
+    }
+    if observation.unknown_devices(query) == 1:
+        read = _named_alike(read)
+        alone = {round_: one.content for round_, one in read.items() if one.handles is None and len(one.content) == 1}
+        if alone:
+            yield Linked("none", None, alone)
+    for kind in sorted({one.handle_kind for one in read.values() if one.handles is not None}):
+        yield from link({round_: one for round_, one in read.items() if one.handle_kind == kind})
+
+
+def link(read: Mapping[Any, Readable]) -> Iterator[Linked]:
+    """Yield the devices of which any of these reports is read, grouped by which are; all have one kind of handle."""
+    handles, places = join(read.values())
+    for which, rows in patterns(places >= 0):
+        reports = {
+            key: one.content[places[rows, column]] for column, (key, one) in enumerate(read.items()) if which[column]
+        }
+        yield Linked(next(iter(read.values())).handle_kind, handles[rows], reports)
+
+
+def join(read: Collection[Readable]) -> tuple[IntArray, IntArray]:
+    """Return the handles of all reports, ascending, and the position of each in each part: (n, parts), −1 if absent."""
+    lists = [np.asarray(one.handles) for one in read]
+    union = np.unique(np.concatenate(lists))
+    places = np.full((len(union), len(lists)), -1, dtype=np.int64)
+    for column, handles in enumerate(lists):
+        places[np.searchsorted(union, handles), column] = np.arange(len(handles))
+    return union, places
+
+
+def patterns(there: Any) -> Iterator[tuple[tuple[bool, ...], IntArray]]:
+    """Yield each distinct row of an (n, k) mask, and the numbers of the rows equal to it."""
+    if not len(there):
+        return
+    alike, of = np.unique(there, axis=0, return_inverse=True)
+    for number, row in enumerate(alike):
+        yield tuple(row.tolist()), np.flatnonzero(of.reshape(-1) == number)
+
+
+def _name(observation: Observation, entry: StoredEntries) -> Readable:
+    """Return a party's entries, under device numbers if the network knows the devices of their connections."""
+    if entry.handle_kind == "query" and entry.connections is not None:
+        for other in observation.of_round(entry.query, entry.round):
+            if other.handle_kind == "device" and other.content_kind == "sealed" and other.connections is not None:
+                order = np.argsort(other.connections)
+                places = order[np.searchsorted(other.connections, entry.connections, sorter=order)]
+                return Readable("device", np.asarray(other.handles)[places], entry.content)
+    return Readable(entry.handle_kind, entry.handles, entry.content)
+
+
+def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
+    """Return the entries of several parties, each handle once; of two kinds of handles, only device numbers."""
+    kind = min(one.handle_kind for one in named)
+    alike = [one for one in named if one.handle_kind == kind]
+    if len(alike) == 1:
+        return alike[0]
+    handles, places = join(alike)
+    first = (places >= 0).argmax(axis=1)
+    encodings = [observation.mechanism.encode(one.content) for one in alike]
+    content = np.stack([encodings[column][row[column]] for column, row in zip(first.tolist(), places, strict=True)])
+    return Readable(kind, handles, content)
+
+
+def _added(observation: Observation, parts: Sequence[StoredEntries]) -> Readable:
+    """Return the sums of the shares stored under the same handles, modulo 2⁶⁴, as signed numbers."""
+    named = [_name(observation, part) for part in parts]
+    handles, places = join(named)
+    in_all = np.flatnonzero((places >= 0).all(axis=1))
+    total = sum(one.content[places[in_all, column]] for column, one in enumerate(named))
+    encodings = np.ascontiguousarray(total, dtype=np.uint64).view(np.int64)
+    return Readable(named[0].handle_kind, handles[in_all], encodings)
+
+
+def _without_own(observation: Observation, query: int, read: Readable) -> Readable:
+    """Return the reports without those of corrupted vehicles."""
+    own = observation.own_of(query)
+    if own is None or read.handles is None:
+        return read
+    others = np.flatnonzero(~np.isin(read.handles, own.devices if read.handle_kind == "device" else own.pseudonyms))
+    return Readable(read.handle_kind, read.handles[others], read.content[others])
+
+
+def _listed(observation: Observation, plain: Sequence[StoredEntries]) -> Readable:
+    """Return the reports of several parties' lists without handles, without those of corrupted vehicles."""
+    # The reports that a mixer holds encrypted to a server include all of that server's list.
+    forwarded = {entry.sealed_to for entry in plain}
+    lists = [_subtracted(observation, entry) for entry in plain if entry.party not in forwarded]
+    if len(lists) == 1:
+        return lists[0]
+    return Readable("none", None, np.concatenate([observation.mechanism.encode(one.content) for one in lists]))
+
+
+def _subtracted(observation: Observation, listed: StoredEntries) -> Readable:
+    """Return a list of reports without handles, without those that corrupted vehicles sent."""
+    own, reports = observation.own_of(listed.query), listed.content
+    if own is None or reports is None:
+        return Readable("none", None, reports)
+    mechanism, row = observation.mechanism, listed.round - 1
+    sent = own.reports[row][np.flatnonzero(own.arrived[listed.party][row])]
+    left_out = Counter(encoding.tobytes() for encoding in mechanism.encode(sent))
+    others = []
+    for place, encoding in enumerate(mechanism.encode(reports)):
+        key = encoding.tobytes()
+        if left_out[key]:
+            left_out[key] -= 1
+        else:
+            others.append(place)
+    return Readable("none", None, reports[np.array(others, dtype=np.int64)])
+
+
+def _last_encoding(observation: Observation, query: int, round_: int) -> Readable | None:
+    """Return the encoding of the only counted report that is not a corrupted vehicle's; None if there is not just one.
+
+    It is the published sums minus the reports of corrupted vehicles.
+    """
+    released = observation.released_of(query)
+    if released is None or released.counts is None or observation.own_of(query) is None:
+        return None
+    tally, devices = observation.own_tally(query, round_)
+    if observation.unknown_devices(query) != 1 or released.counted[round_ - 1] - devices != 1:
+        return None
+    return Readable("none", None, (released.counts[round_ - 1] - tally)[np.newaxis])
+
+
+def _named_alike(read: dict[int, Readable]) -> dict[int, Readable]:
+    """Give the only report without a handle the handle under which the same device's other reports are read."""
+    names = [one for one in read.values() if one.handles is not None and len(one.handles) == 1]
+    if not names:
+        return read
+    kind, handles = names[0].handle_kind, names[0].handles
+    return {
+        round_: Readable(kind, handles, one.content) if one.handles is None and len(one.content) == 1 else one
+        for round_, one in read.items()
+    }

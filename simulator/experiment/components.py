@@ -10,7 +10,7 @@ from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.aggregation.deployment import Deployment
-from simulator.experiment.attack_evaluation.attack_records import check_attacks
+from simulator.experiment.attack_evaluation import check_attacks
 from simulator.experiment.build import build_city, build_flow_check, build_mechanisms, check_schedules, import_plug_ins
 from simulator.experiment.build.servers import build_deployments
 from simulator.experiment.flow_check import FlowCheck

@@ -143,9 +143,9 @@ def describe_deployments(
                 campaign=campaign,
                 kind=deployment.kind,
                 servers=max(_servers(deployment.parties(mechanisms[name])) for name in answering),
-                paired=bool(getattr(deployment, "paired", False)),
-                robust=bool(getattr(deployment, "robust", False)),
-                handles=getattr(deployment, "handles", None),
+                paired=deployment.paired,
+                robust=deployment.robust,
+                handles=deployment.handles,
                 mechanisms=[
                     _describe(name, deployment, mechanisms[name], counted) for name, counted in answering.items()
                 ],
@@ -213,7 +213,7 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
         found = [*((server,) for server in servers), *(servers[:k] for k in sizes if k > 1)]
     if MIXER in parties:
         found += [(MIXER,), (*servers, MIXER)]
-    if NETWORK in parties and getattr(deployment, "handles", None) == "query" and not deployment.anonymous:
+    if NETWORK in parties and deployment.handles == "query" and not deployment.anonymous:
         found += [(*coalition, NETWORK) for coalition in ((servers[:1], servers) if len(servers) > 1 else (servers,))]
     return [*found, (NETWORK,)] if NETWORK in parties else found
 

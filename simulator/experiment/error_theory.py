@@ -9,7 +9,7 @@ import pandas as pd
 
 from mechanisms.local import LocalMechanism, printed_by_paper
 from scenarios import Scenario
-from simulator.aggregation.accumulators import paired_std_error
+from simulator.aggregation.pairing import paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.experiment.run_record import (
     LossRecord,

@@ -19,7 +19,7 @@ from mechanisms.refinement import (
 )
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
-from simulator.aggregation.accumulators import paired_std_error
+from simulator.aggregation.pairing import paired_std_error
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.run_record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.experiment.tables import HOT_SHARE

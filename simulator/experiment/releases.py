@@ -122,7 +122,7 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         sampling = mechanisms[whose].sampling if themselves else released.release.get("sampling") or 1.0
         made = build(released.release, sampling=sampling, city=city, themselves=themselves)
         sampled = made if isinstance(made, SampledCounts) else None
-        counts[whose] = made.heard(1.0) if isinstance(made, SampledCounts) else made
+        counts[whose] = made.release_at(1.0) if isinstance(made, SampledCounts) else made
         if themselves and sampled is not None:
             publications[whose] = PublishedDifferences(sampled)
         else:

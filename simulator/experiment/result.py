@@ -13,7 +13,7 @@ import pandas as pd
 import scenarios
 from scenarios import Scenario
 from scenarios.recorded_traffic import VEHICLES
-from simulator.experiment.attack_evaluation.runner import Challenged, tabulate_findings
+from simulator.experiment.attack_evaluation import AttackResults, tabulate_findings
 from simulator.experiment.build.mechanisms import PlugIn
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
@@ -74,7 +74,7 @@ class RunOutcome:
 
     engine: Engine
     queries: Sequence[Query]
-    attacked: Challenged
+    attacked: AttackResults
     traffic: TrafficRecord
     stopwatch: Stopwatch
     extras: Iterable[str] = ()

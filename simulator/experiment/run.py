@@ -10,7 +10,7 @@ import simpy
 import scenarios
 from scenarios import Overrides, Scenario, ScenarioError
 from simulator.experiment import build
-from simulator.experiment.attack_evaluation.attack_records import (
+from simulator.experiment.attack_evaluation import (
     attack_campaigns,
     most_corrupted,
     most_targets,

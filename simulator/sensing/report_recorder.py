@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simulator.aggregation.deployment import RecordedMessages
+from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.transcript import NETWORK
 from simulator.sensing.channel import Deliveries
 

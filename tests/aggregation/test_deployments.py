@@ -15,12 +15,10 @@ from mechanisms.local import (
 )
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled
-from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.round_statistics import report_nbytes
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shuffled import ShuffledReports
 from simulator.aggregation.transcript import Coalition
-from simulator.aggregation.trusted import Trusted
 
 CELLS = 5
 SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)

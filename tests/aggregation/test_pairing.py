@@ -18,9 +18,10 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from simulator.aggregation.accumulators import draw_pseudonyms, estimate_paired, paired_std_error, paired_variance
+from simulator.aggregation.pairing import estimate_paired, paired_std_error, paired_variance
+from simulator.aggregation.plain_servers import Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.trusted import Trusted
+from simulator.aggregation.storage import draw_pseudonyms
 
 FAMILY = 1e-6
 CELLS = 4

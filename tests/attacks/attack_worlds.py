@@ -5,14 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.deployment import RecordedMessages
-from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shuffled import ShuffledReports
-from simulator.aggregation.trusted import Trusted
-from simulator.experiment.attack_evaluation.guess_games import AttackContext, Member
-from simulator.experiment.attack_evaluation.runner import CampaignRecord, QueryRecord, challenge
-from simulator.experiment.attack_evaluation.stored_transcripts import FiledQueries
+from simulator.aggregation.storage import RecordedMessages
+from simulator.experiment.attack_evaluation import run_attacks
+from simulator.experiment.attack_records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.experiment.guess_games import AttackContext, Member
 from simulator.streams import Streams
 
 FAMILY = 1e-6
@@ -95,7 +93,7 @@ def record_of(deployment, mechanism, query, devices, reports, heard, *, late=Non
 
 def filed_of(record, seed=5):
     """What the parties of one campaign stored."""
-    return FiledQueries({"rush": record}, name="sampling", streams=Streams(seed))
+    return StoredTranscripts({"rush": record}, name="sampling", streams=Streams(seed))
 
 
 def observe(record, coalition, *, seed=5, queries=None):
@@ -131,5 +129,5 @@ def attack(kind, coalition, **keys):
 
 def tried(record, *attacks, seed=3):
     """Rows and notes of attacks on one campaign."""
-    found = challenge(attacks, {("rush", "sampling"): record}, streams=Streams(seed))
+    found = run_attacks(attacks, {("rush", "sampling"): record}, streams=Streams(seed))
     return list(found.findings), list(found.notes)

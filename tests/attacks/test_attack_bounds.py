@@ -18,9 +18,10 @@ from mechanisms.local import (
 )
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
-from simulator.aggregation.per_round import PerRound
-from simulator.experiment.attack_evaluation.counterfactual import play_known_others
-from simulator.experiment.attack_evaluation.guess_games import BY_ROUNDS, AttackContext, Member, fill_guesses
+from simulator.aggregation.plain_servers import PerRound
+from simulator.attacks.reconstruction import ROUND_ATTACKS
+from simulator.experiment.counterfactual_games import play_known_others
+from simulator.experiment.guess_games import AttackContext, Member, fill_guesses
 
 # Mechanism, attack, the view it has, and what part of ε its lower bound reaches at least.
 PURE = {
@@ -66,9 +67,10 @@ def test_memoised_bits_are_bounded_over_all_queries_and_fresh_coins_are_not():
 def test_delta_of_linked_reports_is_approached():
     """Sampled with π_s a device in a cell is named, whatever ε is granted."""
     record = campaign(PerRound(), vehicles=60_000)
-    board = AttackContext(filed_of(record), record, even=False, coalition=(Member("server:1"), Member("server:2")))
+    stored = filed_of(record)
+    board = AttackContext(stored, stored.record, even=False, coalition=(Member("server:1"), Member("server:2")))
     (query,), rng = record.queries, np.random.default_rng(1)
-    found = BY_ROUNDS["link_rounds"](board.observe([1]), board.prior(), rng=rng)
+    found = ROUND_ATTACKS["link_rounds"].guess(board.observe([1]), board.prior(), rng=rng)
     played = fill_guesses(query, found, board.prior(), board, rng=rng)
     inside = (played.truth > 0) & (played.truth != played.usual)
     half = rng.random(len(inside)) < 0.5
@@ -94,8 +96,11 @@ def test_known_others_do_as_well_as_the_released_differences_allow(k):
     expected, bound = [], []
     for seed in range(25):
         record = campaign(DEPLOYMENTS["trusted"], mechanism, vehicles=150, queries=2, seed=seed)
+        stored = filed_of(record)
         (row,) = play_known_others(
-            [AttackContext(filed_of(record), record, even=False)], k, rng=np.random.default_rng(seed), alpha=FAMILY
+            [AttackContext(stored, stored.record, even=False)],
+            k,
+            rng=np.random.default_rng(seed),
         )
         hits += round(row["success"] * row["trials"])
         trials += row["trials"]

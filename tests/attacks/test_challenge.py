@@ -9,19 +9,11 @@ from attack_worlds import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, filed_
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios import ScenarioError
 from scenarios.kinds import names_of
-from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shuffled import ShuffledReports
-from simulator.aggregation.trusted import Trusted
-from simulator.experiment.attack_evaluation.guess_score import Guessed, score_guesses
-from simulator.experiment.attack_evaluation.runner import (
-    CampaignRecord,
-    Finding,
-    QueryRecord,
-    challenge,
-    tabulate_findings,
-)
-from simulator.experiment.attack_evaluation.stored_transcripts import places_of
+from simulator.experiment.attack_evaluation import Finding, run_attacks, tabulate_findings
+from simulator.experiment.attack_records import CampaignRecord, QueryRecord, places_of
+from simulator.experiment.guess_games import Guessed, score_guesses
 from simulator.experiment.tables import ATTACK_COLUMNS
 from simulator.streams import Streams
 
@@ -116,7 +108,7 @@ def test_an_attack_is_tried_where_its_parties_are():
     }
 
     def where(*attacks):
-        found = challenge(attacks, records, streams=Streams(1)).findings
+        found = run_attacks(attacks, records, streams=Streams(1)).findings
         return [(row.campaign, row.mechanism) for row in found]
 
     both = ["server:1", "server:2"]
@@ -130,7 +122,7 @@ def test_an_attack_is_tried_where_its_parties_are():
     assert where(attack("shares", ["server:1"])) == [("three", "a")]
 
     def noted(*attacks):
-        return [note.partition(": ")[2] for note in challenge(attacks, records, streams=Streams(1)).notes]
+        return [note.partition(": ")[2] for note in run_attacks(attacks, records, streams=Streams(1)).notes]
 
     assert noted(attack("link_rounds", both), attack("shares", ["server:1"])) == []
     assert noted(attack("link_rounds", both, campaigns=("two",))) == ["two, b: there is no server:2"]
@@ -163,7 +155,7 @@ def test_an_attack_changes_no_other_attacks_guesses_nor_anybody_elses_numbers():
     assert alone == again
     streams = Streams(7)
     before = [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
-    challenge([attack("link_rounds", both)], {("a", "b"): record}, streams=streams)
+    run_attacks([attack("link_rounds", both)], {("a", "b"): record}, streams=streams)
     assert before == [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
 
 
@@ -207,9 +199,9 @@ def test_pseudonyms_are_told_apart_by_the_challenger_alone(name):
     record = campaign(DEPLOYMENTS[name], vehicles=80, queries=2, loss=0.2)
     filed = filed_of(record)
     for query in record.queries:
-        transcripts = filed.transcripts(query.number)
+        transcripts = filed.transcripts(filed.query(query.number))
         for party, transcript in transcripts.items():
-            for entry in transcript.filed:
+            for entry in transcript:
                 devices = filed.devices(query.number, entry.handle_kind, entry.handles)
                 places = places_of(devices, query.recorded.devices)
                 assert query.recorded.in_time[entry.round - 1][places].all()
@@ -221,7 +213,7 @@ def test_pseudonyms_are_told_apart_by_the_challenger_alone(name):
 def test_what_is_too_large_to_keep_is_filed_again_alike(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
     kept, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
-    monkeypatch.setattr("simulator.experiment.attack_evaluation.stored_transcripts.MOST_WORDS", 10)
+    monkeypatch.setattr("simulator.experiment.attack_records.MOST_WORDS", 10)
     again, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
     assert kept == again
 
@@ -231,12 +223,12 @@ def test_epsilon_is_not_claimed_of_guesses_that_follow_the_prior():
     truth = rng.integers(0, 3, 10_000).astype(np.int32)
     usual = np.full(len(truth), 2, dtype=np.int32)
     score = score_guesses([Guessed(usual, truth, 1 / 3, 1 / 3)], rng=rng)
-    assert score.epsilon_lower == 0.0
+    assert score["epsilon_lower"] == 0.0
     told = score_guesses([Guessed(truth, truth, 1 / 3, 1.0)], rng=rng)
-    assert told.epsilon_lower > 5
-    assert told.success == 1.0
+    assert told["epsilon_lower"] > 5
+    assert told["success"] == 1.0
     same = np.zeros(10, dtype=np.int32)
-    assert score_guesses([Guessed(same, same, 1.0, 1.0)], rng=rng).epsilon_lower is None
+    assert score_guesses([Guessed(same, same, 1.0, 1.0)], rng=rng)["epsilon_lower"] is None
     assert score_guesses([], rng=rng) is None
 
 

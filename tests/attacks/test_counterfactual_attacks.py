@@ -17,11 +17,11 @@ from mechanisms.local import (
     SamplingPrivacy,
 )
 from mechanisms.privacy import Report
-from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.plain_servers import PerRound, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.trusted import Trusted
-from simulator.attacks import Prior, others_dropped
-from simulator.experiment.attack_evaluation.counterfactual import remake
+from simulator.attacks.counterfactual import others_dropped
+from simulator.attacks.reconstruction import Prior
+from simulator.experiment.counterfactual_games import remake
 
 REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
 ROBUST = SecretShared(servers=2, paired=True, robust=True)
@@ -117,7 +117,7 @@ def test_what_is_made_again_unchanged_is_what_was_estimated(deployment, loss):
     (query,) = record.queries
     rows = np.arange(40) * 3
     again = remake(record, query, rows, None, rng=np.random.default_rng(1))
-    if getattr(deployment, "paired", False) and loss:
+    if deployment.paired and loss:
         aggregator = deployment.aggregator(SAMPLING, devices=1, rng=np.random.default_rng(1))
         aggregator.receive_group(query.counts, np.ones(2, dtype=bool), devices=query.counted[0])
         for round_ in (1, 2):
@@ -230,7 +230,8 @@ def test_a_report_hidden_in_round_ones_counts_is_weighed_as_one_of_them(refresh)
         second = np.eye(3, dtype=np.int64)
         found = others_dropped(
             mechanism,
-            [counts, second],
+            counts[0],
+            second,
             Prior({1: q}),
             1,
             first_round=int(counts.sum()),

@@ -9,10 +9,9 @@ from scipy.stats import binomtest
 
 from mechanisms.inference import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.plain_servers import PerRound, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.trusted import Trusted
-from simulator.attacks import Prior, longitudinal
+from simulator.attacks.reconstruction import LongitudinalAttack, Prior
 
 ASKED = (1, 2, 5)
 MECHANISMS = {
@@ -116,7 +115,8 @@ def test_what_was_heard_of_each_query_is_weighed_together():
     record = campaign(PerRound(), vehicles=300, queries=3, loss=0.4)
     seen = observe(record, ["server:1", "server:2"])
     occupancy = record.queries[-1].occupancy
-    found = longitudinal(seen, Prior.from_counts({3: occupancy}), queries=[1, 2, 3], rng=np.random.default_rng(1))
+    prior_3 = Prior.from_counts({3: occupancy})
+    found = LongitudinalAttack([1, 2, 3], 3).guess(seen, prior_3, rng=np.random.default_rng(1))
     guesses = {h: g for one in found for h, g in zip(one.handles.tolist(), one.cells.tolist(), strict=True)}
     with np.errstate(divide="ignore"):
         prior = np.log(occupancy / occupancy.sum())

@@ -11,20 +11,10 @@ from attack_worlds import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign, filed_of, 
 
 import simulator.attacks
 from mechanisms.parameter import ParameterError
-from simulator.attacks import (
-    Guesses,
-    Observation,
-    Prior,
-    StoredView,
-    link_rounds,
-    longitudinal,
-    round_one,
-    round_two,
-    shares,
-)
-from simulator.attacks.readable_reports import link_rounds_of, read_round
-from simulator.experiment.attack_evaluation.runner import CampaignRecord
-from simulator.experiment.attack_evaluation.stored_transcripts import places_of
+from simulator.aggregation.transcript import StoredEntries
+from simulator.attacks.observation import Observation, link_rounds_of, read_round
+from simulator.attacks.reconstruction import ROUND_ATTACKS, Guesses, LongitudinalAttack, Prior
+from simulator.experiment.attack_records import CampaignRecord, places_of
 
 
 def test_it_has_these_fields_and_no_others():
@@ -37,7 +27,7 @@ def test_it_has_these_fields_and_no_others():
         "asked",
         "last_vehicle",
     ]
-    assert [field.name for field in dataclasses.fields(StoredView)] == [
+    assert [field.name for field in dataclasses.fields(StoredEntries)] == [
         "party",
         "query",
         "round",
@@ -84,21 +74,21 @@ def test_nothing_in_it_leads_to_memory_of_others(name):
             continue
         reached.add(id(one))
         assert not isinstance(one, CampaignRecord)
-        if isinstance(one, Observation | StoredView | tuple | np.ndarray):
+        if isinstance(one, Observation | StoredEntries | tuple | np.ndarray):
             left += gc.get_referents(one)
     assert id(record.queries[0].truth) not in reached
     assert id(record.queries[0].recorded) not in reached
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-@pytest.mark.parametrize("attack", [round_one, round_two, link_rounds, shares], ids=lambda one: one.__name__)
-def test_a_world_with_other_truth_and_the_same_transcripts_gives_the_same_guesses(name, attack):
+@pytest.mark.parametrize("kind", ROUND_ATTACKS)
+def test_a_world_with_other_truth_and_the_same_transcripts_gives_the_same_guesses(name, kind):
     record = campaign(DEPLOYMENTS[name], vehicles=200)
     (query,) = record.queries
     other = dataclasses.replace(query, truth=(query.truth + 1) % 7, occupancy=query.occupancy[::-1].copy())
     prior = Prior.from_counts({1: query.occupancy})
     guesses = [
-        attack(observe(world, EVERYBODY[name]), prior, rng=np.random.default_rng(1))
+        ROUND_ATTACKS[kind].guess(observe(world, EVERYBODY[name]), prior, rng=np.random.default_rng(1))
         for world in (record, dataclasses.replace(record, queries=(other,)))
     ]
     assert len(guesses[0]) == len(guesses[1])
@@ -152,8 +142,9 @@ def test_part_of_the_shares_adds_up_to_no_encoding():
 
 def test_coalitions_that_cannot_be():
     record = campaign(DEPLOYMENTS["per round"], vehicles=5)
+    stored = filed_of(record)
     with pytest.raises(ParameterError, match=r"parties there are \(server:1, server:2, network\), got 'server:3'"):
-        Observation.of(filed_of(record).transcripts(1), ["server:3"], mechanism=record.mechanism)
+        Observation.of(stored.transcripts(stored.query(1)), ["server:3"], mechanism=record.mechanism)
     nobody = observe(record, [])
     assert (nobody.seen, nobody.parties) == ((), ())
     np.testing.assert_array_equal(nobody.released_of(1).counts, record.queries[0].counts)
@@ -162,9 +153,8 @@ def test_coalitions_that_cannot_be():
 def test_a_longitudinal_attack_reads_no_pseudonym_twice():
     record = campaign(DEPLOYMENTS["per round, pseudonyms"], vehicles=50, queries=3)
     prior = Prior.uniform(SAMPLING.cells, (3,))
-    found = longitudinal(
-        observe(record, EVERYBODY["per round"]), prior, queries=[1, 2, 3], rng=np.random.default_rng(1)
-    )
+    seen = observe(record, EVERYBODY["per round"])
+    found = LongitudinalAttack([1, 2, 3], 3).guess(seen, prior, rng=np.random.default_rng(1))
     assert {one.query for one in found} == {3}
     assert sum(len(one.cells) for one in found) == 50
 

@@ -8,14 +8,11 @@ import pytest
 from attack_worlds import record_of
 
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
-from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shuffled import ShuffledReports
-from simulator.aggregation.storage import counted_in
-from simulator.aggregation.transcript import Released, StoredEntries, Transcript
-from simulator.aggregation.trusted import Trusted
-from simulator.attacks import Observation, OwnReports, Prior, link_rounds, longitudinal, round_one, round_two, shares
-from simulator.attacks.readable_reports import read_round
+from simulator.aggregation.transcript import Released, StoredEntries
+from simulator.attacks.observation import Observation, OwnReports, read_round
+from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, Prior
 
 PRIOR = np.array([0.15, 0.35, 0.5])
 SMALL = {
@@ -34,6 +31,7 @@ DEPLOYMENTS = {
     "shared, paired": SecretShared(servers=2, paired=True),
 }
 DEVICES = np.array([71, 12, 55, 90])
+LINK_ROUNDS = ROUND_ATTACKS["link_rounds"]
 TINY = 1e-12
 
 
@@ -91,22 +89,15 @@ def observed(deployment, mechanism, coalition, truths, said, *, corrupted, publi
     recorded = record_of(deployment, mechanism, 1, DEVICES[:n], reports, np.ones((rounds, n), dtype=bool))
     counts = np.stack([np.bincount(one, minlength=mechanism.cells + 1) for one in reports]).astype(np.int64)
     released = Released(1, (n,) * rounds, counts=counts if published else None)
-    transcripts = deployment.transcripts(
-        [recorded],
-        campaign="c",
-        name="m",
-        mechanism=mechanism,
-        rng=np.random.default_rng(1),
-        released=(released,),
-    )
+    transcripts = deployment.transcripts(recorded, mechanism, rng=np.random.default_rng(1))
     own = ()
     if corrupted:
         places = np.arange(n - corrupted, n)
         mine = recorded.among(places)
         arrived = {party: np.isfinite(times) for party, times in mine.arrived_s.items()}
         truth = np.array(truths, dtype=np.int32)[places]
-        own = (OwnReports(1, mine.devices, mine.pseudonyms, truth, tuple(mine.reports), counted_in(mine), arrived),)
-    seen = Observation.of(transcripts, coalition, mechanism=mechanism, own=own, asked={1: n})
+        own = (OwnReports(1, mine.devices, mine.pseudonyms, truth, tuple(mine.reports), mine.in_time, arrived),)
+    seen = Observation.of(transcripts, coalition, mechanism=mechanism, released=(released,), own=own, asked={1: n})
     return seen, recorded
 
 
@@ -131,7 +122,7 @@ def success_and_optimum(deployment, mechanism, attack, coalition, n, corrupted, 
         seen, recorded = observed(
             deployment, mechanism, coalition, truths, said, corrupted=corrupted, published=published
         )
-        guess = guess_of_first(attack(seen, prior, rng=np.random.default_rng(0)), recorded, prior)
+        guess = guess_of_first(attack.guess(seen, prior, rng=np.random.default_rng(0)), recorded, prior)
         hits += mass * (guess == truths[0])
         view = received(deployment, coalition, said, rounds, honest, published=published)
         # Corrupted devices are known, and independent of device 0.
@@ -161,7 +152,7 @@ def test_all_coalitions_against_two_devices(name, kind):
     deployment, mechanism = DEPLOYMENTS[name], SMALL[kind]
     for coalition in coalitions(deployment, mechanism):
         for corrupted in (0, 1):
-            success, optimum = success_and_optimum(deployment, mechanism, link_rounds, coalition, 2, corrupted)
+            success, optimum = success_and_optimum(deployment, mechanism, LINK_ROUNDS, coalition, 2, corrupted)
             assert PRIOR.max() - TINY <= success <= optimum + TINY, (coalition, corrupted)
             reads_lists = corrupted == 0 and mechanism.rounds > 1
             linked = any("server" in party for party in coalition) and deployment.kind != "shuffled"
@@ -171,9 +162,9 @@ def test_all_coalitions_against_two_devices(name, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-@pytest.mark.parametrize("attack", [round_one, round_two, shares], ids=lambda attack: attack.__name__)
-def test_every_attack_lies_between_the_prior_and_the_optimum(name, attack):
-    deployment = DEPLOYMENTS[name]
+@pytest.mark.parametrize("kind", ["round_one", "round_two", "shares"])
+def test_every_attack_lies_between_the_prior_and_the_optimum(name, kind):
+    deployment, attack = DEPLOYMENTS[name], ROUND_ATTACKS[kind]
     for mechanism in SMALL.values():
         for coalition in coalitions(deployment, mechanism):
             for corrupted in (0, 1):
@@ -190,7 +181,7 @@ def test_three_devices_against_everybody(name, published):
         coalition = coalitions(deployment, mechanism)[-1]
         for corrupted in range(3):
             success, optimum = success_and_optimum(
-                deployment, mechanism, link_rounds, coalition, 3, corrupted, published=published
+                deployment, mechanism, LINK_ROUNDS, coalition, 3, corrupted, published=published
             )
             assert PRIOR.max() - TINY <= success <= optimum + TINY, (mechanism, corrupted)
             if corrupted == 2:
@@ -207,17 +198,17 @@ def test_network_and_server_follow_a_pseudonym_unless_the_channel_is_anonymous()
         ):
             reports = [rng.integers(0, 3, n, dtype=np.int32)]
             recorded = record_of(deployment, mechanism, 1, np.arange(n) + 7, reports, np.ones((1, n), dtype=bool))
-            transcripts = deployment.transcripts([recorded], campaign="c", name="m", mechanism=mechanism, rng=rng)
+            transcripts = deployment.transcripts(recorded, mechanism, rng=rng)
             servers = [party for party in transcripts if party.startswith("server")]
             seen = Observation.of(transcripts, [*servers, "network"], mechanism=mechanism)
-            group = link_rounds(seen, Prior({1: PRIOR}), rng=rng)
+            group = LINK_ROUNDS.guess(seen, Prior({1: PRIOR}), rng=rng)
             assert {one.handle_kind for one in group} == kinds
             if not anonymous:
                 # Each device's guess is that of its own report: the connection ties the right pseudonym to it.
                 handles, cells = group[0].handles, group[0].cells
-                alone = link_rounds(
+                alone = LINK_ROUNDS.guess(
                     Observation.of(
-                        Trusted().transcripts([recorded], campaign="c", name="m", mechanism=mechanism, rng=rng),
+                        Trusted().transcripts(recorded, mechanism, rng=rng),
                         ["server:1"],
                         mechanism=mechanism,
                     ),
@@ -231,17 +222,16 @@ def test_network_and_server_follow_a_pseudonym_unless_the_channel_is_anonymous()
 def test_all_servers_lists_count():
     """Two servers that hold plain reports of different devices, one device twice; and lists without handles."""
     mechanism = SMALL["k-ary"]
-    columns = {"arrived_s": np.zeros(2), "counted": np.ones(2, dtype=bool)}
+    columns = {"arrived_s": np.zeros(2)}
     reports = [np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32)]
-    held = [
-        StoredEntries(1, 1, "device", np.array(devices), content, "reports", **columns)
-        for devices, content in zip(([3, 5], [5, 9]), reports, strict=True)
-    ]
-    servers = {f"server:{n}": Transcript(f"server:{n}", "c", "m", (entry,)) for n, entry in enumerate(held, start=1)}
+    servers = {
+        party: [StoredEntries(party, 1, 1, "device", np.array(devices), content, "reports", **columns)]
+        for party, devices, content in zip(("server:1", "server:2"), ([3, 5], [5, 9]), reports, strict=True)
+    }
     read = read_round(Observation.of(servers, servers, mechanism=mechanism), 1, 1)
     assert dict(zip(read.handles.tolist(), read.content.argmax(axis=1).tolist(), strict=True)) == {3: 0, 5: 1, 9: 2}
     lists = {
-        party: Transcript(party, "c", "m", (StoredEntries(1, 1, "none", None, content, "reports", **columns),))
+        party: [StoredEntries(party, 1, 1, "none", None, content, "reports", **columns)]
         for party, content in zip(servers, reports, strict=True)
     }
     read = read_round(Observation.of(lists, lists, mechanism=mechanism), 1, 1)
@@ -261,20 +251,15 @@ def test_late_reports_are_read_and_counted_apart():
         (SecretShared(servers=2), ["server:1", "server:2"]),
     ):
         recorded = record_of(deployment, mechanism, 1, np.arange(n), reports, heard, late=late)
-        transcripts = deployment.transcripts([recorded], campaign="c", name="m", mechanism=mechanism, rng=rng)
-        entries = [entry for entry in transcripts[coalition[0]].filed if entry.round == 1]
-        np.testing.assert_array_equal(entries[0].counted, heard[0][entries[0].handles])
+        transcripts = deployment.transcripts(recorded, mechanism, rng=rng)
+        entries = [entry for entry in transcripts[coalition[0]] if entry.round == 1]
         assert (np.isfinite(entries[0].arrived_s)).all()
         seen = Observation.of(transcripts, coalition, mechanism=mechanism)
-        guessed = longitudinal(seen, Prior({1: PRIOR}), queries=[1], rng=rng)
+        guessed = LongitudinalAttack([1], 1).guess(seen, Prior({1: PRIOR}), rng=rng)
         assert sum(len(one.cells) for one in guessed) == (heard | late).any(axis=0).sum()
     # The mixer's server never received what came late.
     behind = ShuffledReports().transcripts(
-        [record_of(ShuffledReports(), mechanism, 1, np.arange(n), reports, heard, late=late)],
-        campaign="c",
-        name="m",
-        mechanism=mechanism,
-        rng=rng,
+        record_of(ShuffledReports(), mechanism, 1, np.arange(n), reports, heard, late=late), mechanism, rng=rng
     )
-    assert [len(entry) for entry in behind["server:1"].filed] == heard.sum(axis=1).tolist()
-    assert [len(entry) for entry in behind["mixer"].filed] == (heard | late).sum(axis=1).tolist()
+    assert [len(entry) for entry in behind["server:1"]] == heard.sum(axis=1).tolist()
+    assert [len(entry) for entry in behind["mixer"]] == (heard | late).sum(axis=1).tolist()

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mechanisms.local import SamplingPrivacy
-from simulator.attacks import Prior, released_twice
+from simulator.attacks.counterfactual import released_twice
+from simulator.attacks.reconstruction import Prior
 
 PRIOR = np.array([0.2, 0.3, 0.1, 0.4])
 

@@ -284,7 +284,7 @@ def test_devices_that_leave_before_two_rounds_are_not_lost_independently():
 def test_the_loss_curves_are_item_sixs():
     """V = 1000, π_s = .45, Y = 100, 1 % loss: σ = 11.4 … 74.9 unpaired (with π₀ = 0), 11.3 paired at every N."""
     from mechanisms.local import SamplingPrivacy  # noqa: PLC0415 - for this one test
-    from simulator.aggregation.accumulators import paired_std_error  # noqa: PLC0415 - for this one test
+    from simulator.aggregation.pairing import paired_std_error  # noqa: PLC0415 - for this one test
 
     mechanism = SamplingPrivacy(cells=1000, sampling=SAMPLING, blank_zero=0.0)
     unpaired, paired = [], []

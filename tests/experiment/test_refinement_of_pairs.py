@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.accumulators import estimate_paired, paired_std_error, paired_variance
+from simulator.aggregation.pairing import estimate_paired, paired_std_error, paired_variance
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.experiment.refine import Refining, combinations
 from simulator.sensing.query import Answer, Query

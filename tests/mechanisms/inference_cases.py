@@ -5,6 +5,7 @@ from mechanism_cases import MECHANISMS
 from question_cases import QUESTIONS
 from rival_cases import RIVALS
 
+from mechanisms.inference import posterior, repeated_log_likelihood
 from mechanisms.local import LocalHashing, SamplingPrivacy
 
 REFRESHED = {
@@ -51,3 +52,29 @@ def brute_force(matrix, prior, queries=1):
     for _ in range(queries - 1):
         rows = (rows[:, :, np.newaxis] * matrix[:, np.newaxis, :]).reshape(len(matrix), -1)
     return float((prior[:, np.newaxis] * rows).max(axis=0).sum())
+
+
+def protocol_matrix(protocol, rounds=None):
+    """P(linked answers of these rounds | kind) of a protocol's table, (kinds, answers)."""
+    seen = range(1, protocol.rounds + 1) if rounds is None else rounds
+    laws = [protocol.law(kind) for kind in protocol.kinds]
+    places = {}
+    for law in laws:
+        for answers in law:
+            places.setdefault(tuple(answers[r - 1] for r in seen), len(places))
+    matrix = np.zeros((len(laws), len(places)))
+    for row, law in zip(matrix, laws, strict=True):
+        for answers, probability in law.items():
+            row[places[tuple(answers[r - 1] for r in seen)]] += float(probability)
+    return matrix
+
+
+def simulated_guess_success(mechanism, rounds, prior, *, trials, rng, queries=1):
+    """Success of the best guess and its standard error, from the posteriors of devices that answer from one cell each.
+
+    The mean of the posterior probabilities of the best guesses is unbiased, and varies less than the share of hits.
+    """
+    truth = rng.choice(len(prior), size=trials, p=prior / prior.sum()).astype(np.int32)
+    asked = answers_of(mechanism, truth, rounds, rng=rng, queries=queries)
+    sure = posterior(repeated_log_likelihood(mechanism, asked, rounds), prior).max(axis=1)
+    return float(sure.mean()), float(sure.std(ddof=1)) / np.sqrt(trials)

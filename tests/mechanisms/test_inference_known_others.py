@@ -9,23 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inference_cases import answers_of, uneven_prior
 from mechanism_statistics import FAMILY
-from scipy.stats import binom, multinomial
+from scipy.stats import binom, chi2, multinomial
 
 from mechanisms.inference import (
     NoLikelihoodError,
     OwnReportMasses,
-    ParameterError,
-    difference_guess_success,
     difference_log_ratio,
     dropped_others_success,
-    dropped_target_success,
     guess_success,
-    known_others_guess_success,
-    known_others_log_likelihood,
     own_reports_guess_success,
-    posterior,
+    released_twice_success,
 )
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
+from mechanisms.parameter import ParameterError
 from mechanisms.privacy import released_differences_delta
 from mechanisms.privacy.audit import clopper_pearson
 
@@ -35,6 +31,18 @@ TRIALS = 40_000
 def check_rate(hits, theory, comparisons=20):
     low, high = clopper_pearson(int(np.sum(hits)), len(hits), alpha=FAMILY / (2 * comparisons))
     assert low <= theory <= high, (float(np.mean(hits)), theory)
+
+
+def difference_guess_success(*, crowd, sampling, k=None):
+    """Whether a device is in a cell or outside, at even odds, from the cell's published difference alone."""
+    crowd = np.atleast_1d(crowd)
+    return own_reports_guess_success(
+        SamplingPrivacy(cells=1, sampling=sampling),
+        cell=np.ones_like(crowd),
+        crowd=crowd,
+        rounds=(),
+        k=None if k is None else np.full_like(crowd, k),
+    )
 
 
 def merged(n, beta, k):
@@ -53,12 +61,10 @@ def test_ratio_and_success_by_every_difference(n, beta, k):
         expected = np.log(present) - np.log(absent)
     found = difference_log_ratio(seen, crowd=n, sampling=beta, k=k)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
-    for prior in (0.0, 0.03, 0.5, 0.8, 1.0):
-        best = np.maximum(prior * present, (1 - prior) * absent).sum()
-        success = difference_guess_success(crowd=n, sampling=beta, prior=prior, k=k)
-        assert success == pytest.approx(best, rel=1e-9)
+    success = difference_guess_success(crowd=n, sampling=beta, k=k)
+    assert success == pytest.approx(np.maximum(present, absent).sum() / 2, rel=1e-9)
     variation = released_differences_delta(crowd=n, sampling=beta, epsilon=0.0, k=k)
-    assert difference_guess_success(crowd=n, sampling=beta, k=k) == pytest.approx((1 + variation) / 2, rel=1e-9)
+    assert success == pytest.approx((1 + variation) / 2, rel=1e-9)
 
 
 def test_crowds_side_by_side():
@@ -78,70 +84,18 @@ def test_forged_differences_tell_nothing():
     np.testing.assert_array_equal(difference_log_ratio([3, 4, 5], crowd=5, sampling=1.0), [0.0, -np.inf, np.inf])
 
 
-@pytest.mark.parametrize("k", [None, 3])
-@pytest.mark.parametrize("beta", [0.2, 0.6])
-def test_all_cells_by_every_difference(k, beta):
-    others, prior = np.array([0, 3, 2, 5]), uneven_prior(5, 2)
-    laws = []
-    for m in others:
-        there, away = merged(m + 1, beta, k)
-        laws.append((there, away))
-    best = 0.0
-    for outcome in itertools.product(*(range(len(away)) for _, away in laws)):
-        weights = [prior[0] * math.prod(away[o] for o, (_, away) in zip(outcome, laws, strict=True))]
-        for t in range(4):
-            parts = [
-                there[o] if v == t else away[o] for v, (o, (there, away)) in enumerate(zip(outcome, laws, strict=True))
-            ]
-            weights.append(prior[t + 1] * math.prod(parts))
-        best += max(weights)
-    found = known_others_guess_success(others=others, sampling=beta, prior=prior, k=k)
-    assert found == pytest.approx(best, rel=1e-10)
-
-
-@pytest.mark.parametrize("k", [None, 4])
-def test_all_cells_by_the_mechanism(k):
-    """The differences that devices cause, not binomials."""
-    mechanism, rng = SamplingPrivacy(cells=3, sampling=0.45), np.random.default_rng(21)
-    others, prior = np.array([1, 4, 8]), uneven_prior(4, 6)
-    crowd = np.repeat(np.arange(1, 4, dtype=np.int32), others)
-    trials = 10_000
-    targets = rng.choice(4, size=trials, p=prior).astype(np.int32)
-    truth = np.concatenate([np.tile(crowd, (trials, 1)), targets[:, np.newaxis]], axis=1)
-    ((first, second),) = answers_of(mechanism, truth.ravel(), (1, 2), rng=rng)
-    each = mechanism.encode(second) - mechanism.encode(first)
-    differences = each.reshape(trials, len(crowd) + 1, 4).sum(axis=1)[:, 1:]
-    if k is not None:
-        differences = np.where(differences < k, 0, differences)
-    logs = [known_others_log_likelihood(d, others=others, sampling=0.45, k=k) for d in differences]
-    guesses = posterior(np.array(logs), prior).argmax(axis=1)
-    check_rate(guesses == targets, known_others_guess_success(others=others, sampling=0.45, prior=prior, k=k))
-
-
-def test_large_crowds_hide_and_empty_cells_do_not():
-    prior = np.full(1_001, 1 / 1_001)
-    empty = known_others_guess_success(others=np.zeros(1_000, dtype=int), sampling=0.45, prior=prior)
-    full = known_others_guess_success(others=np.full(1_000, 500), sampling=0.45, prior=prior)
-    # Alone in its cell it is sampled, or it is anywhere: .45·1000/1001 + 1/1001.
-    assert empty == pytest.approx(0.45 * 1_000 / 1_001 + 1 / 1_001)
-    assert prior.max() < full < 0.01
-    assert known_others_guess_success(others=np.array([5 * 10**6]), sampling=0.45, prior=[0.5, 0.5]) is None
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"crowd": 0},
-        {"crowd": 1.5},
-        {"sampling": 0.0},
-        {"k": 0},
-        {"prior": 1.5},
-        {"prior": math.nan},
-    ],
-)
+@pytest.mark.parametrize("wrong", [{"crowd": 0}, {"crowd": 1.5}, {"sampling": 0.0}, {"k": 1.5}])
 def test_games_that_are_none(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
-        difference_guess_success(**{"crowd": 3, "sampling": 0.4, **wrong})
+        difference_log_ratio(1, **{"crowd": 3, "sampling": 0.4, **wrong})
+
+
+def test_thresholds_side_by_side():
+    """One threshold a cell; one of 0 or less suppresses nothing."""
+    crowds, thresholds = np.array([5, 5, 9, 9]), np.array([0, 3, -2, 20])
+    found = difference_log_ratio([1, 1, 4, 4], crowd=crowds, sampling=0.3, k=thresholds)
+    for ratio, difference, crowd, k in zip(found, [1, 1, 4, 4], crowds, thresholds, strict=True):
+        assert ratio == difference_log_ratio(difference, crowd=crowd, sampling=0.3, k=k if k > 0 else None)
 
 
 REFRESHED = {
@@ -178,8 +132,7 @@ def test_dropped_others_by_every_tally(name, seed):
         key = tuple((np.eye(4, dtype=int)[v] - np.eye(4, dtype=int)[w])[1:])
         seen[key] = seen.get(key, 0.0) + pairs[w, v] * prior
     own = sum(weights.max() for weights in seen.values())
-    assert dropped_others_success(mechanism, prior, released="differences") == pytest.approx(own, rel=1e-11)
-    assert dropped_target_success(mechanism, prior, compared="same_reports") == pytest.approx(own, rel=1e-11)
+    assert released_twice_success(mechanism, prior) == pytest.approx(own, rel=1e-11)
     # N devices in round one, every tally of the N − 1 others.
     first = mechanism.blanks.copy()
     first[0] += mechanism.sampling
@@ -210,9 +163,8 @@ def test_a_crowd_in_round_one_hides_the_pair(name):
     assert found[-1] == pytest.approx(alone, abs=2e-3)
 
 
-@pytest.mark.parametrize("compared", ["nothing", "same_reports", "known_others"])
-def test_dropped_target_by_the_mechanism(compared):
-    """Simulated releases, and the best guess from them made by listing what each target's place would have shown."""
+def test_dropped_target_by_the_mechanism():
+    """Simulated releases without the target's second report, or with the target and without it."""
     mechanism, rng = REFRESHED["paper"], np.random.default_rng(33)
     others, prior = np.array([2, 0, 5]), uneven_prior(4, 8)
     crowd = np.repeat(np.arange(1, 4, dtype=np.int32), others)
@@ -221,47 +173,29 @@ def test_dropped_target_by_the_mechanism(compared):
     ((first, second),) = answers_of(mechanism, truth.ravel(), (1, 2), rng=rng)
     shape = (len(targets), len(crowd) + 1, 4)
     one, two = mechanism.encode(first).reshape(shape), mechanism.encode(second).reshape(shape)
-    theory = dropped_target_success(mechanism, prior, compared=compared, others=others)
     full, without = (two - one).sum(axis=1)[:, 1:], (two - one)[:, :-1].sum(axis=1)[:, 1:]
-    if compared == "nothing":
-        released = two[:, :-1].sum(axis=1)[:, 1:] - one.sum(axis=1)[:, 1:]
-        # The commonest target for every release seen: more than the best guess can know, by overfitting only.
-        _, group = np.unique(released, axis=0, return_inverse=True)
-        sums = np.zeros((group.max() + 1, 4))
-        np.add.at(sums, (group.reshape(-1), targets), 1.0)
-        expected = sums.sum(axis=1, keepdims=True) * prior
-        large = expected.min(axis=1) > 5
-        statistic = float(((sums - expected) ** 2 / expected)[large].sum())
-        from scipy.stats import chi2  # noqa: PLC0415 - for this case only
-
-        assert chi2.sf(statistic, 3 * int(large.sum())) > FAMILY
-        assert theory == prior.max()
-        return
-    if compared == "same_reports":
-        own = full - without
-        shown = own.argmax(axis=1) + 1
-        silent = np.append(prior[0], (1 - mechanism.sampling) * prior[1:]).argmax()
-        check_rate(np.where(own.max(axis=1) == 1, shown, silent) == targets, theory)
-        return
-    logs = [known_others_log_likelihood(d, others=others, sampling=mechanism.sampling) for d in full]
-    check_rate(posterior(np.array(logs), prior).argmax(axis=1) == targets, theory)
+    own = full - without
+    shown = own.argmax(axis=1) + 1
+    silent = np.append(prior[0], (1 - mechanism.sampling) * prior[1:]).argmax()
+    check_rate(np.where(own.max(axis=1) == 1, shown, silent) == targets, released_twice_success(mechanism, prior))
+    # From one release without the target's second report: targets as often as by the prior, whatever was released.
+    released = two[:, :-1].sum(axis=1)[:, 1:] - one.sum(axis=1)[:, 1:]
+    _, group = np.unique(released, axis=0, return_inverse=True)
+    sums = np.zeros((group.max() + 1, 4))
+    np.add.at(sums, (group.reshape(-1), targets), 1.0)
+    expected = sums.sum(axis=1, keepdims=True) * prior
+    large = expected.min(axis=1) > 5
+    statistic = float(((sums - expected) ** 2 / expected)[large].sum())
+    assert chi2.sf(statistic, 3 * int(large.sum())) > FAMILY
 
 
 def test_drop_outs_that_are_none():
-    mechanism, prior = REFRESHED["paper"], uneven_prior(4)
-    for wrong in ({"released": "sums"}, {"first_round": 0}, {"released": "differences", "first_round": 2}):
-        with pytest.raises(ParameterError):
-            dropped_others_success(mechanism, prior, **wrong)
-    with pytest.raises(ParameterError, match="compared"):
-        dropped_target_success(mechanism, prior, compared="both")
-    with pytest.raises(ParameterError, match="others"):
-        dropped_target_success(mechanism, prior, compared="known_others")
-    with pytest.raises(ParameterError, match="refresh"):
-        dropped_target_success(REFRESHED["refreshed"], prior, compared="known_others", others=[1, 1, 1])
-    with pytest.raises(NoLikelihoodError, match="KRandomizedResponse"):
-        dropped_others_success(KRandomizedResponse(cells=3, epsilon=1.0), prior)
-    with pytest.raises(ParameterError, match="others"):
-        known_others_guess_success(others=[-1, 0, 0], sampling=0.4, prior=prior)
+    prior = uneven_prior(4)
+    with pytest.raises(ParameterError, match="first_round"):
+        dropped_others_success(REFRESHED["paper"], prior, first_round=0)
+    for success in (released_twice_success, lambda mechanism, q: dropped_others_success(mechanism, q, first_round=2)):
+        with pytest.raises(NoLikelihoodError, match="KRandomizedResponse"):
+            success(KRandomizedResponse(cells=3, epsilon=1.0), prior)
 
 
 @pytest.mark.parametrize("rounds", [(), (1,), (2,), (1, 2)])

@@ -7,21 +7,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inference_cases import ALL, SMALL, answers_of, brute_force, uneven_prior, views_of
+from inference_cases import (
+    ALL,
+    SMALL,
+    answers_of,
+    brute_force,
+    protocol_matrix,
+    simulated_guess_success,
+    uneven_prior,
+    views_of,
+)
 from mechanism_statistics import FAMILY, z_bound
 from rival_cases import unary_matrix
 
 from mechanisms.algebra import binary_sampling_privacy, sampling_privacy, toy_two
 from mechanisms.inference import (
     NoLikelihoodError,
-    ParameterError,
     guess_cells,
     guess_success,
-    protocol_matrix,
-    repeated_guess_success,
+    report_law,
     sampled_guess_success,
     sampled_posterior,
-    simulated_guess_success,
 )
 from mechanisms.local import (
     AnonymizedDeniable,
@@ -37,6 +43,7 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
+from mechanisms.parameter import ParameterError
 from mechanisms.privacy import linked_guess_success
 from mechanisms.privacy.audit import clopper_pearson
 
@@ -58,18 +65,18 @@ def test_theory_is_what_devices_do(name, rounds, queries):
     """Exact success, or the simulated one, within what chance allows of devices' posteriors; never below the prior."""
     mechanism = ALL[name]
     prior = uneven_prior(mechanism.cells + 1, 3)
-    theory = repeated_guess_success(mechanism, rounds, prior, queries)
+    theory = guess_success(mechanism, rounds, prior, queries)
     trials = 20_000 if mechanism.cells < 10 else 3_000
     rng = np.random.default_rng(17)
-    found = simulated_guess_success(mechanism, rounds, prior, trials=trials, rng=rng, queries=queries)
+    mean, std_error = simulated_guess_success(mechanism, rounds, prior, trials=trials, rng=rng, queries=queries)
     if theory is None:
         assert isinstance(mechanism, LocalHashing | SubsetSelection | HadamardResponse | DistributedLaplace)
         assert queries > 1 or (isinstance(mechanism, LocalHashing) and mechanism.cells > 1)
         return
     assert prior.max() <= theory <= 1.0
     # A mean of numbers in 0…1: normal within its standard error, and by Bernstein where outcomes are rare.
-    slack = z_bound(len(VIEWS)) * found.std_error + 7 * math.log(4 * len(VIEWS) / FAMILY) / (3 * (trials - 1))
-    assert abs(found.success - theory) < slack, (found, theory)
+    slack = z_bound(len(VIEWS)) * std_error + 7 * math.log(4 * len(VIEWS) / FAMILY) / (3 * (trials - 1))
+    assert abs(mean - theory) < slack, (mean, std_error, theory)
 
 
 @pytest.mark.parametrize("name", ["sampling", "k-ary, 3 cells", "OUE, 3 cells", "subset, 3 cells", "Hadamard, 3 cells"])
@@ -93,9 +100,8 @@ def test_sampling_privacy_by_its_table(prior, refresh, rounds):
     mechanism = SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.0, 0.05], refresh=shares[refresh])
     matrix = protocol_matrix(protocol, rounds)
     assert guess_success(mechanism, rounds, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-12)
-    assert guess_success(protocol, rounds, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-12)
     for queries in (2, 3):
-        found = repeated_guess_success(mechanism, rounds, prior, queries)
+        found = guess_success(mechanism, rounds, prior, queries)
         assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-11)
 
 
@@ -111,7 +117,7 @@ def test_linked_is_the_published_formula(prior):
         for z in range(times + 1)
     )
     expected = (1 - prior[0]) * (1 - 0.55**times) + zeros
-    assert repeated_guess_success(mechanism, (1, 2), prior, times) == pytest.approx(expected, rel=1e-11)
+    assert guess_success(mechanism, (1, 2), prior, times) == pytest.approx(expected, rel=1e-11)
 
 
 @given(prior=priors(2), rounds=st.sampled_from([(1,), (2,), (1, 2)]), queries=st.integers(1, 3))
@@ -119,7 +125,7 @@ def test_one_question_by_its_table(prior, rounds, queries):
     protocol = binary_sampling_privacy(sampling="3/10", blank_zero="3/5")
     mechanism = BinarySamplingPrivacy(cells=1, sampling=0.3, blank_zero=0.6)
     expected = brute_force(protocol_matrix(protocol, rounds), prior, queries)
-    assert repeated_guess_success(mechanism, rounds, prior, queries) == pytest.approx(expected, rel=1e-11)
+    assert guess_success(mechanism, rounds, prior, queries) == pytest.approx(expected, rel=1e-11)
 
 
 @given(prior=priors(2), queries=st.integers(1, 4))
@@ -127,14 +133,14 @@ def test_toy_by_its_table(prior, queries):
     protocol = toy_two(sampling="3/5", first_coin="7/10", second_coin="2/5")
     mechanism = SampledResponse(cells=1, sampling=0.6, first_coin=0.7, second_coin=0.4)
     expected = brute_force(protocol_matrix(protocol), prior, queries)
-    assert repeated_guess_success(mechanism, None, prior, queries) == pytest.approx(expected, rel=1e-11)
+    assert guess_success(mechanism, None, prior, queries) == pytest.approx(expected, rel=1e-11)
 
 
 @given(prior=priors(4), epsilon=st.floats(0.01, 8), queries=st.integers(1, 3))
 def test_unary_by_every_row_of_bits(prior, epsilon, queries):
     mechanism = OptimisedUnary(cells=3, epsilon=epsilon)
     matrix = unary_matrix(mechanism.true_yes, mechanism.false_yes, 3)
-    found = repeated_guess_success(mechanism, None, prior, queries)
+    found = guess_success(mechanism, None, prior, queries)
     assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-11)
 
 
@@ -153,7 +159,7 @@ def test_memoised_bits_by_every_history(prior, queries, kind):
 
     yes, no = ([chance(h, kept) for h in histories] for kept in (mechanism.true_kept, mechanism.false_kept))
     matrix = np.array([np.outer(no, no).ravel(), np.outer(yes, no).ravel(), np.outer(no, yes).ravel()])
-    found = repeated_guess_success(mechanism, None, prior, queries)
+    found = guess_success(mechanism, None, prior, queries)
     assert found == pytest.approx(brute_force(matrix, prior), rel=1e-11)
 
 
@@ -180,7 +186,7 @@ def test_hadamard_by_every_output(prior, epsilon):
 def test_k_ary_by_every_symbol(prior, epsilon, queries):
     mechanism = KRandomizedResponse(cells=3, epsilon=epsilon)
     matrix = np.full((4, 4), mechanism.false_yes) + np.eye(4) * (mechanism.true_yes - mechanism.false_yes)
-    found = repeated_guess_success(mechanism, None, prior, queries)
+    found = guess_success(mechanism, None, prior, queries)
     assert found == pytest.approx(brute_force(matrix, prior, queries), rel=1e-10)
 
 
@@ -218,7 +224,7 @@ def test_round_one_gains_exactly_nothing():
     for name, mechanism in SMALL.items():
         if "sampling" in name and mechanism.cells == 3 and mechanism.rounds == 2:
             assert guess_success(mechanism, (1,), prior) == prior.max()
-            assert repeated_guess_success(mechanism, (1,), prior, 50) == prior.max()
+            assert guess_success(mechanism, (1,), prior, 50) == prior.max()
 
 
 def test_more_queries_and_more_rounds_never_tell_less():
@@ -226,17 +232,16 @@ def test_more_queries_and_more_rounds_never_tell_less():
         mechanism = SMALL[name]
         prior = uneven_prior(mechanism.cells + 1)
         whole = tuple(range(1, mechanism.rounds + 1))
-        found = [repeated_guess_success(mechanism, whole, prior, t) for t in (1, 2, 4, 8, 16)]
+        found = [guess_success(mechanism, whole, prior, t) for t in (1, 2, 4, 8, 16)]
         assert found == sorted(found)
         assert guess_success(mechanism, whole[:1], prior) <= found[0] + 1e-12
-        assert repeated_guess_success(mechanism, whole, prior, 16, linked=False) == found[0]
 
 
 def test_memoising_bounds_what_asking_again_tells():
     mechanism = LongitudinalUnary(cells=20, epsilon_permanent=2.0, epsilon_first=1.0)
     prior = np.full(21, 1 / 21)
-    kept = [repeated_guess_success(mechanism, None, prior, t) for t in (1, 10, 200)]
-    fresh = [repeated_guess_success(mechanism, None, prior, t, memoised=False) for t in (1, 10, 200)]
+    kept = [guess_success(mechanism, None, prior, t) for t in (1, 10, 200)]
+    fresh = [report_law(mechanism).guess_success(prior, t) for t in (1, 10, 200)]
     known = guess_success(OptimisedUnary(cells=20, epsilon=2.0), None, prior)
     assert kept[0] == fresh[0]
     assert fresh[1] > kept[1]
@@ -254,9 +259,9 @@ def test_many_cells_many_queries():
     )
     for other in (OptimisedUnary, SubsetSelection, HadamardResponse, KRandomizedResponse):
         assert prior.max() < guess_success(other(cells=10_000, epsilon=4.0), None, prior) < 0.5
-    assert repeated_guess_success(mechanism, (2,), prior, 1_000) is None, "too long, and says so"
+    assert guess_success(mechanism, (2,), prior, 1_000) is None, "too long, and says so"
     small = SamplingPrivacy(cells=50, sampling=0.45)
-    assert repeated_guess_success(small, None, np.full(51, 1 / 51), 100) > 1.0 - 1e-9
+    assert guess_success(small, None, np.full(51, 1 / 51), 100) > 1.0 - 1e-9
 
 
 def test_certainty_and_ignorance():
@@ -290,12 +295,10 @@ def test_what_cannot_be_asked():
     with pytest.raises(NoLikelihoodError, match="NoPrivacy"):
         sampled_guess_success(NoPrivacy(cells=3), None, prior)
     with pytest.raises(ParameterError, match="queries"):
-        repeated_guess_success(NoPrivacy(cells=3), None, prior, 0)
+        guess_success(NoPrivacy(cells=3), None, prior, 0)
     for wrong in (prior[:3], prior * 2, np.array([0.5, 0.5, 0.5, -0.5]), np.full(4, np.nan)):
         with pytest.raises(ParameterError, match="prior"):
             guess_success(NoPrivacy(cells=3), None, wrong)
-    with pytest.raises(ParameterError, match="trials"):
-        simulated_guess_success(NoPrivacy(cells=3), None, prior, trials=1, rng=np.random.default_rng(0))
     with pytest.raises(ParameterError, match="rounds"):
         guess_success(AnonymizedDeniable(cells=3, **deniable()), (4,), prior)
 

@@ -8,7 +8,7 @@ import pytest
 import simpy
 
 from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.trusted import Trusted
+from simulator.aggregation.plain_servers import Trusted
 from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.channel import Channel
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule

@@ -267,7 +267,7 @@ def test_differences_released_err_as_theory_says(release):
 @pytest.mark.parametrize("share", [1.0, 0.7])
 def test_exact_counts_released_err_as_theory_says_heard_in_full_or_in_part(release, share):
     sampled = release(0.5)
-    publication = PublishedCounts(sampled.heard(1.0), sampled)
+    publication = PublishedCounts(sampled.release_at(1.0), sampled)
     truth = np.concatenate([[60_000], TRUTH])
     devices = int(truth.sum())
     asked, counted = [devices], [round(share * devices)]
@@ -293,7 +293,7 @@ def test_a_level_drawn_from_the_sample_errs_as_its_own_theory_says():
 
 def test_differences_heard_in_part_are_refused():
     publication = PublishedDifferences(suppression(0.4))
-    with pytest.raises(ValueError, match="every report is heard"):
+    with pytest.raises(ValueError, match="every report is received"):
         publication.publish(
             np.zeros((2, 3), dtype=np.int64), counted=[5, 4], asked=[5, 5], rng=np.random.default_rng(1)
         )

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from mechanisms.central import LaplaceMean, SmoothMedian
 from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandomSample
 from mechanisms.local import NoPrivacy
-from simulator.aggregation.trusted import Trusted
+from simulator.aggregation.plain_servers import Trusted
 from simulator.experiment.run import run_scenario
 from simulator.roads import build_grid
 from simulator.sensing.campaign import Campaign, SensingContext

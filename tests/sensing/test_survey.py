@@ -15,9 +15,9 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
+from simulator.aggregation.plain_servers import Trusted
 from simulator.aggregation.round_statistics import RoundAccount, report_nbytes
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.trusted import Trusted
 from simulator.sensing.channel import Channel, ExponentialLatency, Outage
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import Targets
@@ -43,7 +43,7 @@ BURSTY = Channel(
     duplicates=0.1,
     outages=(Outage("server:1", 105.0, 108.0),),
 )
-TRUSTED, PAIRED, SHARED = Trusted(), Trusted(paired=True), SecretShared(2, paired=True, exact_words=0)
+TRUSTED, PAIRED, SHARED = Trusted(), Trusted(paired=True), SecretShared(servers=2, paired=True, exact_words=0)
 
 
 def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TRUTH, deployment=TRUSTED, targets=None):
@@ -130,7 +130,12 @@ def test_bursts_take_both_rounds_of_the_same_devices(answers):
     mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
     bursty = Channel(loss_one=0.2, loss_two=0.2, burst_s=40.0)
     _, _, accounts = ask_once(
-        mechanism, answers=answers, channel=bursty, seed=3, outside=200_000, deployment=SecretShared(3, paired=True)
+        mechanism,
+        answers=answers,
+        channel=bursty,
+        seed=3,
+        outside=200_000,
+        deployment=SecretShared(servers=3, paired=True),
     )
     both, heard = accounts[0].counted, accounts[0].counted + accounts[0].unpaired
     again = 1.0 - 0.2 * (1.0 - np.exp(-30.0 / (40.0 * 0.8)))

@@ -9,8 +9,8 @@ from scenarios.channel import Aggregation
 from scenarios.kinds import is_capable
 from scenarios.section import exceeds, number
 from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.shares import EncodingRule
 from simulator.aggregation.transcript import NETWORK
-from simulator.aggregation.verifiable_shares import EncodingRule
 from simulator.experiment.build.constructors import constructor_of
 from simulator.sensing.campaign import moments_of
 from simulator.sensing.channel import Channel, Latency, Outage

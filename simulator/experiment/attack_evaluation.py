@@ -10,23 +10,32 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.inference import NoLikelihoodError
-from mechanisms.local import NotEstimableError, SamplingPrivacy
+from mechanisms.local import LocalMechanism, NotEstimableError, SamplingPrivacy
 from mechanisms.parameter import ParameterError
-from scenarios import Fault, ScenarioError
-from simulator.experiment.attack_evaluation.campaign_record import CampaignRecord, QueryRecord
-from simulator.experiment.attack_evaluation.counterfactual import (
-    TooFewVehiclesError,
-)
-from simulator.experiment.attack_evaluation.guess_games import (
+from scenarios import Fault, Scenario, ScenarioError
+from scenarios.attacks import corrupted_in, parties_of
+from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.transcript import MIXER, IntArray
+from simulator.experiment.attack_records import COUNT, CampaignRecord, StoredTranscripts, record_campaigns
+from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.guess_games import (
     AttackContext,
     Columns,
     Member,
+    NotPlayableError,
 )
-from simulator.experiment.attack_evaluation.guess_score import NotPlayableError
-from simulator.experiment.attack_evaluation.stored_transcripts import FiledQueries
-from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.releases import CampaignRelease
 from simulator.experiment.tables import ATTACK_COLUMNS
+from simulator.sensing.campaign import fleet_order
+from simulator.sensing.query import Query
 from simulator.streams import Streams
+
+NOBODY = "none"
+MOST_CHOICES = 200
+"""Greatest number of choices of corrupted vehicles that are tried."""
+MANY_TARGETS = 100
+"""Least number of targets for which their own share in each cell is the prior, if there is a single choice."""
+Records = Mapping[tuple[str, str], CampaignRecord]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,17 +97,8 @@ def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
     )
 
 
-VEHICLES = "vehicles:"
-NOBODY = "none"
-MOST_CHOICES = 200
-"""Greatest number of choices of corrupted vehicles that are tried."""
-MANY_TARGETS = 100
-"""Least number of targets for which their own share in each cell is the prior, if there is a single choice."""
-Records = Mapping[tuple[str, str], CampaignRecord]
-
-
 @dataclass(frozen=True, eq=False)
-class Challenged:
+class AttackResults:
     """Results of all attacks.
 
     Attributes
@@ -113,7 +113,7 @@ class Challenged:
     notes: tuple[str, ...]
 
 
-def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, source: str = "") -> Challenged:
+def run_attacks(attacks: Sequence[Any], records: Records, *, streams: Streams, source: str = "") -> AttackResults:
     """Run every attack of a scenario on every campaign and mechanism that it applies to.
 
     Parameters
@@ -127,10 +127,6 @@ def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, sou
     source
         The scenario's name, for messages.
 
-    Returns
-    -------
-    Challenged
-
     Raises
     ------
     ScenarioError
@@ -138,7 +134,7 @@ def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, sou
     """
     findings: list[Finding] = []
     notes: list[str] = []
-    filed: dict[tuple[tuple[str, ...], str], FiledQueries] = {}
+    stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
     for attack in attacks:
         for campaigns, name in _attacked(attack, records):
             together = {campaign: records[campaign, name] for campaign in campaigns}
@@ -151,22 +147,18 @@ def challenge(attacks: Sequence[Any], records: Records, *, streams: Streams, sou
                 notes += [f"{where}: {reason}" for reason in _missing(attack, campaigns[0], name, record)]
                 continue
             key = (tuple(covered), name)
-            if key not in filed:
-                filed[key] = FiledQueries(covered, name=name, streams=streams)
+            if key not in stored:
+                stored[key] = StoredTranscripts(covered, name=name, streams=streams)
             try:
-                rows, lacking = _rows(attack, filed[key], key[0], name, streams)
+                rows, lacking = _rows(attack, stored[key], source)
             except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
                 notes.append(f"{where}: {reason}")
                 continue
             except ParameterError as error:
                 raise ScenarioError(source, [Fault(f"attacks.{attack.name}", str(error))]) from error
-            except TooFewVehiclesError as error:
-                words = f"there are only {error.there} targets in query {error.query} of {campaigns[0]}"
-                fault = Fault(f"attacks.{attack.name}.coalition", words, list(map(str, attack.coalition)))
-                raise ScenarioError(source, [fault]) from error
             findings += rows
             notes += [f"{where}: {reason}" for reason in lacking]
-    return Challenged(tuple(findings), tuple(notes))
+    return AttackResults(tuple(findings), tuple(notes))
 
 
 def _attacked(attack: Any, records: Records) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -202,20 +194,17 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
 
 def members_of(attack: Any) -> tuple[Member, ...]:
     """Return the members of an attack's coalition, each with the queries during which it is one."""
-    first, last = getattr(attack, "from_query", None), getattr(attack, "to_query", None)
     members = []
     for given in attack.coalition:
-        party = given if isinstance(given, str) else given.party
-        own_first = None if isinstance(given, str) else given.from_query
-        own_last = None if isinstance(given, str) else given.to_query
-        starts = [query for query in (first, own_first) if query is not None]
-        ends = [query for query in (last, own_last) if query is not None]
-        members.append(Member(party, max(starts, default=1), min(ends, default=math.inf)))
+        windows = (attack, given)
+        starts = [query for one in windows if (query := getattr(one, "from_query", None)) is not None]
+        ends = [query for one in windows if (query := getattr(one, "to_query", None)) is not None]
+        members.append(Member(getattr(given, "party", given), max(starts, default=1), min(ends, default=math.inf)))
     return tuple(members)
 
 
 def _is_there(member: Member, record: CampaignRecord) -> bool:
-    return member.party.startswith(VEHICLES) or member.party in record.parties
+    return member.vehicles > 0 or member.party in record.parties
 
 
 def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -> Iterator[str]:
@@ -229,12 +218,12 @@ def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord)
         yield f"there is no {', '.join(absent)}"
 
 
-def _lacking(attack: Any, boards: Sequence[AttackContext], rows: Sequence[Finding]) -> Iterator[str]:
+def _lacking(attack: Any, contexts: Sequence[AttackContext], rows: Sequence[Finding]) -> Iterator[str]:
     """Yield the reasons why a requested number of queries has no row, or the attack has no row at all."""
     if attack.kind == "longitudinal":
         there = {row.value for row in rows}
         for times in attack.asked:
-            if times > len(boards[0].record.queries):
+            if times > len(contexts[0].record.queries):
                 yield f"it has fewer than {times} queries"
             elif times not in there:
                 yield f"no target stayed in one place through {times} queries"
@@ -242,106 +231,161 @@ def _lacking(attack: Any, boards: Sequence[AttackContext], rows: Sequence[Findin
         yield "nothing to try it on"
 
 
-def _rows(
-    attack: Any, filed: FiledQueries, campaigns: Sequence[str], name: str, streams: Streams
-) -> tuple[list[Finding], list[str]]:
+def _rows(attack: Any, stored: StoredTranscripts, source: str) -> tuple[list[Finding], list[str]]:
     """Return the findings of an attack by the whole coalition, or by its first members too, and missing rows' reasons.
 
     Coalitions of the first members are added if the attack is `growing`.
     """
     members = members_of(attack)
     findings: list[Finding] = []
-    boards: list[AttackContext] = []
+    contexts: list[AttackContext] = []
     for size in range(1 if attack.growing else len(members), len(members) + 1):
         coalition = members[:size]
-        boards = _boards(attack, filed, coalition, campaigns, streams)
-        if not any(len(query.truth) for board in boards for query in board.record.queries):
+        contexts = _contexts(attack, stored, coalition)
+        if not any(len(query.truth) for context in contexts for query in context.record.queries):
             return findings, ["there are no targets, for no vehicle answered one by one that is not corrupted"]
         findings += [
             Finding(
                 name=attack.name,
                 attack=attack.kind,
                 coalition=", ".join(map(str, coalition)) or NOBODY,
-                colluding=sum(_vehicles([member]) or 1 for member in coalition),
-                servers=max(record.servers for record in filed.campaigns.values()),
-                mechanism=name,
-                campaign=", ".join(campaigns),
+                colluding=sum(member.vehicles or 1 for member in coalition),
+                servers=max(record.servers for record in stored.campaigns.values()),
+                mechanism=stored.name,
+                campaign=", ".join(stored.campaigns),
                 **columns,
             )
-            for columns in _play(attack, boards, coalition, campaigns, name, streams)
+            for columns in _play(attack, stored, contexts, coalition, source)
         ]
-    return findings, list(_lacking(attack, boards, findings))
+    return findings, list(_lacking(attack, contexts, findings))
 
 
-def _boards(
-    attack: Any, filed: FiledQueries, coalition: Sequence[Member], campaigns: Sequence[str], streams: Streams
-) -> list[AttackContext]:
+def _contexts(attack: Any, stored: StoredTranscripts, coalition: Sequence[Member]) -> list[AttackContext]:
     """Return the contexts of an attack: one, or one for each choice of the vehicles that are not corrupted.
 
     If there are fewer honest vehicles than targets requested, several choices are tried; each vehicle is honest in at
     most one of them.
     """
-    record = filed.record
+    record = stored.record
     if coalition:
-        present = [
-            query for query in record.queries if any(member.at(filed.origin(query.number)[1]) for member in coalition)
-        ]
+        present = (query for query in record.queries if any(one.at(query.number_in_campaign) for one in coalition))
         record = replace(record, queries=tuple(present))
-    even = attack.prior == "uniform"
-    rng_name = ("attack targets", *campaigns)
-    count = 0 if attack.kind == "poisoning" else _vehicles(coalition)
-    if not count:
-        targets = record.with_targets(attack.targets, rng=streams.of(*rng_name))
-        return [AttackContext(filed, targets, even, tuple(coalition))]
-    fleet, batch = filed.record.all_vehicles(), filed.record.mechanism.batch
+    corrupted_vehicles = 0 if attack.kind == "poisoning" else sum(member.vehicles for member in coalition)
+    fleet = stored.record.devices if stored.record.fleet is None else stored.record.fleet
+    honest = len(fleet) - corrupted_vehicles
+
+    def with_corrupted(corrupted: IntArray | None) -> AttackContext:
+        rng = stored.streams.of("attack targets", *stored.campaigns)
+        targets = record.with_targets(attack.targets if honest > 0 else 0, corrupted=corrupted, rng=rng)
+        last = corrupted is not None and honest == 1
+        return AttackContext(stored, targets, attack.prior == "uniform", tuple(coalition), corrupted, last_vehicle=last)
+
+    if not corrupted_vehicles:
+        return [with_corrupted(None)]
+    batch = record.mechanism.batch
     if any(query.occupancy.sum() > batch for query in record.queries):
         raise NotPlayableError(f"corrupted vehicles' reports are kept where at most {batch:,} vehicles are asked")
-    honest = len(fleet) - count
-    if honest <= 0:
-        return [AttackContext(filed, replace(record, queries=()), even, tuple(coalition))]
-    recorded = honest <= attack.targets
-    choices = min(max(1, min(attack.targets, len(fleet)) // honest), MOST_CHOICES) if recorded else 1
-    boards = []
-    for choice in range(choices):
-        corrupted = np.sort(np.roll(fleet, -choice * honest)[honest:])
-        targets = record.with_targets(attack.targets, corrupted=corrupted, rng=streams.of(*rng_name))
-        boards.append(AttackContext(filed, targets, even, tuple(coalition), corrupted, last_vehicle=honest == 1))
+    several = 0 < honest <= attack.targets
+    choices = min(max(1, min(attack.targets, len(fleet)) // honest), MOST_CHOICES) if several else 1
+    contexts = [with_corrupted(np.sort(np.roll(fleet, -choice * honest)[honest:])) for choice in range(choices)]
     if choices == 1 and honest >= MANY_TARGETS:
-        return boards
-    shares = {
-        query.number: sum(_places(board.record.queries[row], record.mechanism.cells) for board in boards)
-        for row, query in enumerate(record.queries)
-    }
+        return contexts
     if choices == 1:  # with so few targets, their own shares would already reveal their cells
         shares = {query.number: query.occupancy for query in record.queries}
-    return [replace(board, shares=shares) for board in boards]
-
-
-def _places(query: QueryRecord, cells: int) -> Any:
-    """Return the number of a query's targets by cell, (cells + 1,) int64."""
-    return np.bincount(query.truth, minlength=cells + 1)
+    else:
+        shares = {
+            query.number: np.bincount(
+                np.concatenate([context.record.queries[row].truth for context in contexts]),
+                minlength=len(query.occupancy),
+            )
+            for row, query in enumerate(record.queries)
+        }
+    return [replace(context, shares=shares) for context in contexts]
 
 
 def _play(
-    attack: Any,
-    boards: Sequence[AttackContext],
-    coalition: Sequence[Member],
-    campaigns: Sequence[str],
-    name: str,
-    streams: Streams,
+    attack: Any, stored: StoredTranscripts, contexts: Sequence[AttackContext], coalition: Sequence[Member], source: str
 ) -> Iterator[Columns]:
-    rng = streams.of("attack", attack.name, *campaigns, name, *(member.party for member in coalition))
+    parties = (member.party for member in coalition)
+    rng = stored.streams.of("attack", attack.name, *stored.campaigns, stored.name, *parties)
+    record, corrupted = contexts[0].record, sum(member.vehicles for member in coalition)
+    if attack.kind == "poisoning":
+        for query in record.queries:
+            if corrupted > len(query.truth):
+                words = f"there are only {len(query.truth)} targets in query {query.number} of {query.campaign}"
+                fault = Fault(f"attacks.{attack.name}.coalition", words, list(map(str, attack.coalition)))
+                raise ScenarioError(source, [fault])
     play = constructor_of("attack", attack.kind)
-    available = {
-        **vars(attack),
-        "boards": boards,
-        "record": boards[0].record,
-        "corrupted": _vehicles(coalition),
-        "rng": rng,
-    }
+    available = {**vars(attack), "contexts": contexts, "record": record, "corrupted": corrupted, "rng": rng}
     yield from play(**{name: available[name] for name in signature(play).parameters if name in available})
 
 
-def _vehicles(coalition: Sequence[Member]) -> int:
-    """Return the number of corrupted vehicles in a coalition."""
-    return sum(int(member.party.removeprefix(VEHICLES)) for member in coalition if member.party.startswith(VEHICLES))
+def most_targets(scenario: Scenario, campaign: str) -> int:
+    """Return the number of vehicles whose reports must be kept in each query for the attacks on a campaign."""
+    return max(
+        (attack.targets for attack in scenario.attacks if attack.campaigns is None or campaign in attack.campaigns),
+        default=0,
+    )
+
+
+def most_corrupted(scenario: Scenario) -> int:
+    """Return the largest number of vehicles that a coalition corrupts."""
+    return max((corrupted_in(attack.coalition) for attack in scenario.attacks), default=0)
+
+
+def check_attacks(
+    scenario: Scenario, deployments: Mapping[str, Deployment], mechanisms: Mapping[str, LocalMechanism]
+) -> None:
+    """Raise an error for coalitions with parties that none of the attacked campaigns and mechanisms has.
+
+    This check is exact; that of the schema is not, as the schema does not know the mechanisms' rounds.
+
+    Raises
+    ------
+    ScenarioError
+        If there is such a coalition; the message lists the parties that exist.
+    """
+    counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == COUNT]
+    faults = []
+    for attack in scenario.attacks:
+        needed = {party for party in parties_of(attack.coalition) if party == MIXER or party.startswith("server:")}
+        parties = [
+            set(deployments[campaign].parties(mechanisms[name]))
+            for campaign in attack.campaigns or counting
+            for name in attack.mechanisms or mechanisms
+        ]
+        there = set[str]().union(*parties)
+        fits = any(needed <= one for one in ([there] if getattr(attack, "together", False) else parties))
+        if there and not fits:
+            words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(there))}"
+            faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(parties_of(attack.coalition))))
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+
+
+def attack_campaigns(
+    scenario: Scenario,
+    queries: Sequence[Query],
+    deployments: Mapping[str, Deployment],
+    mechanisms: Mapping[str, LocalMechanism],
+    *,
+    releases: Mapping[str, CampaignRelease],
+    vehicles: int,
+    streams: Streams,
+) -> AttackResults:
+    """Run the attacks of a scenario on its closed queries.
+
+    Raises
+    ------
+    ScenarioError
+        If an attacked cell does not exist, or there are fewer vehicles than are to be corrupted.
+    """
+    records = record_campaigns(
+        queries,
+        deployments,
+        mechanisms,
+        outside=scenario.population.outside,
+        releases=releases,
+        fleet=np.argsort(fleet_order(streams, vehicles)),
+    )
+    return run_attacks(scenario.attacks, records, streams=streams, source=scenario.name)

@@ -7,12 +7,10 @@ import pytest
 from scipy import stats
 
 from mechanisms.local import RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.deployment import RecordedMessages
-from simulator.aggregation.per_round import PerRound
+from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shuffled import ShuffledReports
-from simulator.aggregation.transcript import Released, StoredEntries
-from simulator.aggregation.trusted import Trusted
+from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.transcript import StoredEntries
 
 FAMILY = 1e-6
 CELLS = 6
@@ -37,11 +35,11 @@ def arriving(query, devices, reports, heard, seed=3):
     return RecordedMessages.draw(query, devices, reports, heard, arrived_s, rng=np.random.default_rng([seed, query]))
 
 
-def transcripts(deployment, records, *, mechanism=SAMPLING, seed=9, released=()):
+def transcripts(deployment, records, *, mechanism=SAMPLING, seed=9):
+    """By party, the entries of all queries."""
     rng = np.random.default_rng(seed)
-    return deployment.transcripts(
-        records, campaign="rush", name="sampling", mechanism=mechanism, rng=rng, released=released
-    )
+    found = [deployment.transcripts(recorded, mechanism, rng=rng) for recorded in records]
+    return {party: [entries for one in found for entries in one[party]] for party in found[0]}
 
 
 def by_device(filed, recorded):
@@ -54,16 +52,12 @@ def by_device(filed, recorded):
 @pytest.mark.parametrize("mechanism", [SAMPLING, UNARY], ids=lambda m: type(m).__name__)
 def test_trusted_and_per_round_store_plain_reports_by_device(mechanism):
     records = [record(mechanism, query=query) for query in (1, 2)]
-    released = (Released(1, (30, 31)), Released(2, (29, 30)))
     for deployment in (Trusted(), PerRound()):
-        found = transcripts(deployment, records, mechanism=mechanism, released=released)
+        found = transcripts(deployment, records, mechanism=mechanism)
         assert tuple(found) == deployment.parties(mechanism)
         for party, transcript in found.items():
-            assert (transcript.party, transcript.campaign, transcript.mechanism) == (party, "rush", "sampling")
-            assert transcript.released == released
-        stored = {
-            party: [(filed.query, filed.round) for filed in transcript.filed] for party, transcript in found.items()
-        }
+            assert {entries.party for entries in transcript} == {party}
+        stored = {party: [(filed.query, filed.round) for filed in transcript] for party, transcript in found.items()}
         every = list(itertools.product((1, 2), range(1, mechanism.rounds + 1)))
         assert stored["network"] == every
         if isinstance(deployment, Trusted):
@@ -72,7 +66,7 @@ def test_trusted_and_per_round_store_plain_reports_by_device(mechanism):
             for round_ in range(1, mechanism.rounds + 1):
                 assert stored[f"server:{round_}"] == [(1, round_), (2, round_)]
         for transcript in found.values():
-            for filed in transcript.filed:
+            for filed in transcript:
                 recorded = records[filed.query - 1]
                 heard = recorded.in_time[filed.round - 1]
                 assert len(filed) == heard.sum()
@@ -92,7 +86,7 @@ def test_a_pseudonym_ties_rounds_and_servers_together_but_not_queries(deployment
     found = transcripts(deployment, records)
     seen = {(1, party): set() for party in found} | {(2, party): set() for party in found}
     for party, transcript in found.items():
-        for filed in transcript.filed:
+        for filed in transcript:
             assert filed.handle_kind == ("device" if party == "network" else "query")
             assert (np.diff(filed.handles) > 0).all()  # in the order of the handles: the order says no more
             seen[filed.query, party] |= set(filed.handles.tolist())
@@ -108,9 +102,7 @@ def test_a_pseudonym_ties_rounds_and_servers_together_but_not_queries(deployment
 def test_the_order_of_pseudonyms_says_nothing_of_the_devices():
     records = [record(SAMPLING, query=query, loss=0.0) for query in range(1, 41)]
     ranks = []
-    for recorded, filed in zip(
-        records, transcripts(Trusted(handles="query"), records)["server:1"].filed[::2], strict=True
-    ):
+    for recorded, filed in zip(records, transcripts(Trusted(handles="query"), records)["server:1"][::2], strict=True):
         # Blanks tell the reports of round one apart well enough to see where the first device's went.
         ranks.append(np.corrcoef(filed.content, recorded.reports[0])[0, 1])
     assert abs(np.mean(ranks)) * np.sqrt(len(ranks) * 39) < stats.norm.isf(FAMILY / 2)
@@ -120,7 +112,7 @@ def test_the_mixer_knows_who_and_the_server_what_and_only_both_together_which():
     recorded = record(SAMPLING, n=60)
     found = transcripts(ShuffledReports(), [recorded])
     for round_ in (1, 2):
-        mixer, server = found["mixer"].filed[round_ - 1], found["server:1"].filed[round_ - 1]
+        mixer, server = found["mixer"][round_ - 1], found["server:1"][round_ - 1]
         heard = recorded.in_time[round_ - 1]
         reports = recorded.reports[round_ - 1]
         assert (mixer.content_kind, mixer.sealed_to, mixer.handle_kind, server.handles) == (
@@ -143,7 +135,7 @@ def test_mixed_orders_are_uniform_and_rounds_have_one_each():
     recorded = arriving(1, np.arange(n), reports, np.ones((2, n), dtype=bool))
     table = np.zeros((n, n))
     for _ in range(runs):
-        first, second = ShuffledReports().file(recorded, SAMPLING, rng=rng)["server:1"]
+        first, second = ShuffledReports().transcripts(recorded, SAMPLING, rng=rng)["server:1"]
         table[np.flatnonzero(first.content == 0)[0], np.flatnonzero(second.content == 0)[0]] += 1
     assert stats.chisquare(table.reshape(-1)).pvalue > FAMILY
 
@@ -156,7 +148,7 @@ def test_all_servers_shares_of_a_handle_add_up_to_its_report(deployment, mechani
     recorded = record(mechanism)
     found = transcripts(deployment, [recorded], mechanism=mechanism)
     for round_ in range(1, mechanism.rounds + 1):
-        filed = [found[f"server:{server}"].filed[round_ - 1] for server in range(1, deployment.servers + 1)]
+        filed = [found[f"server:{server}"][round_ - 1] for server in range(1, deployment.servers + 1)]
         for entry in filed:
             assert entry.content_kind == "shares"
             assert entry.content.dtype == np.uint64
@@ -175,7 +167,7 @@ def test_nothing_heard_is_nothing_filed():
     recorded = record(SAMPLING, loss=1.1)
     for deployment in (Trusted(), PerRound(), ShuffledReports(), SecretShared(paired=True)):
         for transcript in transcripts(deployment, [recorded]).values():
-            assert all(len(filed) == 0 for filed in transcript.filed)
+            assert all(len(filed) == 0 for filed in transcript)
 
 
 def test_the_same_randomness_files_the_same():
@@ -183,7 +175,7 @@ def test_the_same_randomness_files_the_same():
     for deployment in (Trusted(handles="query"), ShuffledReports(), SecretShared(paired=True)):
         one, other = (transcripts(deployment, [recorded], seed=4) for _ in range(2))
         for party in one:
-            for first, second in zip(one[party].filed, other[party].filed, strict=True):
+            for first, second in zip(one[party], other[party], strict=True):
                 np.testing.assert_array_equal(first.handles, second.handles)
                 np.testing.assert_array_equal(first.content, second.content)
 
@@ -197,15 +189,15 @@ REPORTS = np.array([0, 1], dtype=np.int32)
     [
         (("none", HANDLES, REPORTS, "reports"), "unless handle_kind is 'none'"),
         (("device", None, REPORTS, "reports"), "unless handle_kind is 'none'"),
-        (("device", HANDLES, None, "shares"), "unless nobody can open it"),
-        (("device", HANDLES, REPORTS, "sealed"), "unless nobody can open it"),
+        (("device", HANDLES, None, "shares"), "unless no party can open it"),
+        (("device", HANDLES, REPORTS, "sealed"), "unless no party can open it"),
         (("device", HANDLES, REPORTS[:1], "reports"), "of the same entries"),
         (("device", HANDLES * 0, REPORTS, "reports"), "handles must differ"),
     ],
 )
 def test_entries_that_are_not_whole_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
-        StoredEntries(1, 1, *fields, arrived_s=np.zeros(2), counted=np.ones(2, dtype=bool))
+        StoredEntries("server:1", 1, 1, *fields, arrived_s=np.zeros(2))
 
 
 def test_records_that_do_not_match_are_refused():

@@ -6,41 +6,32 @@ change. A coalition has all that its members received, in addition to what is pu
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.inference import guess_cells, guess_success
+from mechanisms.inference import dropped_others_success, guess_cells, guess_success, released_twice_success
 from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import epsilon_lower_bound
-from simulator.attacks import LastDevice, Observation, Prior, known_others, others_dropped, released_twice
-from simulator.attacks.counterfactual import (
-    Forgery,
-    added_by,
-    craft_reports,
-    forge_reports,
-    others_dropped_theory,
-    released_twice_theory,
-    shown_differences,
-    target_dropped_theory,
-)
-from simulator.attacks.readable_reports import own_tally, patterns, read_round
-from simulator.experiment.attack_evaluation.campaign_record import CampaignRecord, Cells, IntArray, QueryRecord
-from simulator.experiment.attack_evaluation.guess_games import AttackContext, Columns, keeps
-from simulator.experiment.attack_evaluation.guess_score import (
+from simulator.aggregation.transcript import FloatArray, IntArray
+from simulator.attacks.counterfactual import Forgery, LastDevice, added_by, others_dropped, released_twice
+from simulator.attacks.observation import Observation, patterns, read_round
+from simulator.attacks.reconstruction import Prior
+from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, places_of
+from simulator.experiment.guess_games import (
     CLAIMING_TOO_MUCH,
+    AttackContext,
+    Columns,
     Guessed,
     NotPlayableError,
+    keeps,
     score_guesses,
     score_hits,
 )
-from simulator.experiment.attack_evaluation.stored_transcripts import places_of
 
-FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 MOST_WORDS = 2**22
@@ -50,7 +41,7 @@ ONLY_SAMPLING = "the target dropped is worked out for two-round Sampling Privacy
 
 
 def play_known_others(
-    boards: Sequence[AttackContext], k: int | None, *, rng: np.random.Generator, alpha: float = CLAIMING_TOO_MUCH
+    contexts: Sequence[AttackContext], k: int | None, *, rng: np.random.Generator
 ) -> Iterator[Columns]:
     """Evaluate the attack that guesses whether a device is in a cell or outside, if all other devices are known.
 
@@ -60,14 +51,12 @@ def play_known_others(
 
     Parameters
     ----------
-    boards
+    contexts
         Attack contexts, one for each choice of corrupted vehicles.
     k
         Differences below k are suppressed, unless the campaign's release has a greater threshold.
     rng
         Generator of the choices of targets and of whether they stay.
-    alpha
-        Probability with which the ε lower bound may be too large.
 
     Raises
     ------
@@ -75,27 +64,29 @@ def play_known_others(
         For mechanisms other than Sampling Privacy without refresh; and if no published difference is a number of
         sampled devices, unless the coalition reads reports.
     """
-    trials = [trial for board in boards for query in board.record.queries for trial in _decide(board, query, k, rng)]
+    trials = [
+        trial for context in contexts for query in context.record.queries for trial in _decide(context, query, k, rng)
+    ]
     if not sum(len(stay) for stay, _, _ in trials):
         return
     stay, there, theory = (np.concatenate(part) for part in zip(*trials, strict=True))
-    epsilon = max(_two_worlds(there, stay, alpha=alpha / 2), _two_worlds(~there, ~stay, alpha=alpha / 2))
+    epsilon = max(_two_worlds(there, stay), _two_worlds(~there, ~stay))
     hits = int(np.count_nonzero(there == stay))
-    yield score_hits(hits, len(stay), prior=0.5, theory=float(theory.mean()), epsilon_lower=epsilon).columns
+    yield score_hits(hits, len(stay), prior=0.5, theory=float(theory.mean()), epsilon_lower=epsilon)
 
 
 def _decide(
-    board: AttackContext, query: QueryRecord, k: int | None, rng: np.random.Generator
+    context: AttackContext, query: QueryRecord, k: int | None, rng: np.random.Generator
 ) -> Iterator[tuple[Mask, Mask, FloatArray]]:
     """Yield whether targets stayed, the guesses and their theory, for each set of rounds whose reports are read."""
-    record, mechanism = board.record, _sampling(board.record, NO_NUMBERS)
+    record, mechanism = context.record, _sampling(context.record, NO_NUMBERS)
     if mechanism.refresh:
         raise NotPlayableError(NO_NUMBERS)
     chosen = _one_a_cell(query, rng=rng)
     stay = rng.random(len(chosen)) < 0.5
-    moved = _taken_outside(board, query, chosen[~stay])
-    observation = board.observe_altered(moved)
-    read = _rounds_read(board, query, observation)[:, chosen]
+    moved = _taken_outside(context, query, chosen[~stay])
+    observation = context.observe_query(moved)
+    read = _rounds_read(context, query, observation)[:, chosen]
     released = observation.released_of(query.number)
     differences: IntArray | None = None
     if released is not None and query.all_counted and record.publishes_differences:
@@ -117,19 +108,18 @@ def _decide(
             query.occupancy[cell] - corrupted[cell],
             None if differences is None else differences[cell] - added[cell],
             least - added[cell] if least and differences is not None else None,
-            tuple(round_ for round_, there in enumerate(which, start=1) if there),
             first[rows] if which[0] else None,
             second[rows] if which[1] else None,
         )
-        yield stay[rows], known_others(mechanism, last), last.theory(mechanism)
+        yield stay[rows], last.guess(mechanism), last.theory(mechanism)
 
 
-def _taken_outside(board: AttackContext, query: QueryRecord, places: IntArray) -> QueryRecord:
+def _taken_outside(context: AttackContext, query: QueryRecord, places: IntArray) -> QueryRecord:
     """Return the query of all recorded devices as it would be with these targets outside every cell.
 
     Outside, a sampled device reports 0 in both rounds, and any other device its blank: its first report in both cases.
     """
-    whole = board.filed.query(query.number)
+    whole = context.stored.query(query.number)
     rows = np.flatnonzero(np.isin(whole.recorded.devices, query.recorded.devices[places]))
     first, second = (np.array(reports) for reports in whole.recorded.reports)
     counts = whole.counts.copy()
@@ -140,15 +130,17 @@ def _taken_outside(board: AttackContext, query: QueryRecord, places: IntArray) -
     return replace(whole, recorded=replace(whole.recorded, reports=[first, second]), counts=counts)
 
 
-def _two_worlds(event: Mask, world: Mask, *, alpha: float) -> float:
-    """Return an ε lower bound from the frequencies of an event in two worlds."""
+def _two_worlds(event: Mask, world: Mask) -> float:
+    """Return an ε lower bound from the frequencies of an event in two worlds, with half of the probability of error."""
     counts = {
         "hits_p": int(event[world].sum()),
         "trials_p": int(world.sum()),
         "hits_q": int(event[~world].sum()),
         "trials_q": int((~world).sum()),
     }
-    return epsilon_lower_bound(**counts, alpha=alpha) if counts["trials_p"] and counts["trials_q"] else 0.0
+    return (
+        epsilon_lower_bound(**counts, alpha=CLAIMING_TOO_MUCH / 2) if counts["trials_p"] and counts["trials_q"] else 0.0
+    )
 
 
 def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:
@@ -158,7 +150,7 @@ def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:
     return order[first[cells > 0]]
 
 
-def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.random.Generator) -> Iterator[Columns]:
+def play_drop_out(contexts: Sequence[AttackContext], dropped: str, *, rng: np.random.Generator) -> Iterator[Columns]:
     """Evaluate the attack in which all devices but the target, or only the target, are dropped before round two.
 
     Others dropped: the counts of both rounds are released. If devices received in one round only are counted in
@@ -169,7 +161,7 @@ def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.rand
 
     Parameters
     ----------
-    boards
+    contexts
         Attack contexts, one for each choice of corrupted vehicles.
     dropped
         "others" or "target".
@@ -184,163 +176,176 @@ def play_drop_out(boards: Sequence[AttackContext], dropped: str, *, rng: np.rand
     """
     once: list[Guessed] = []
     twice: list[Guessed] = []
-    for board in boards:
-        prior = board.prior()
-        for query in board.record.queries:
+    for context in contexts:
+        record, prior = context.record, context.prior()
+        for query in record.queries:
             if not len(query.truth):
                 continue
-            observation = board.observe([query.number])
-            read = _rounds_read(board, query, observation)
-            if board.record.noised and not read.any():
-                raise NotPlayableError(_unpublished(board.record))
+            observation = context.observe([query.number])
+            read = _rounds_read(context, query, observation)
+            if record.noised and not read.any():
+                raise NotPlayableError(_unpublished(record))
+            case = _DropOut(context, query, prior, observation, read, rng)
             if dropped == "others":
-                once.append(_others_dropped(board, query, observation, read, prior, rng=rng))
-            else:
-                mechanism = _sampling(board.record, ONLY_SAMPLING)
-                guesses, theory = _from_reports(mechanism, query, read, prior, rng=rng)
-                theory[~read.any(axis=0)] = _number(target_dropped_theory(mechanism, prior, query.number))
-                once.append(_guessed(query, guesses, theory, prior))
-                if not board.record.noised:
-                    twice.append(_released_twice(board, query, mechanism, read, prior, rng=rng))
+                once.append(case.others())
+                continue
+            mechanism = _sampling(record, ONLY_SAMPLING)
+            once.append(case.target())
+            if not record.noised:
+                twice.append(case.twice(mechanism))
     for parts, columns in ((once, {}), (twice, {"metric": "released_twice"})):
-        score = score_guesses(parts, rng=rng, kept=keeps(boards[0].record))
+        score = score_guesses(parts, rng=rng, kept=keeps(contexts[0].record))
         if score is not None:
-            yield {**score.columns, **columns}
+            yield {**score, **columns}
 
 
-def _others_dropped(
-    board: AttackContext,
-    query: QueryRecord,
-    observation: Observation,
-    read: Mask,
-    prior: Prior,
-    *,
-    rng: np.random.Generator,
-) -> Guessed:
-    """Return the guesses if all devices but the target are dropped."""
-    record, mechanism, number = board.record, board.record.mechanism, query.number
-    tally, corrupted = own_tally(observation, number, 1)
-    alone = bool(getattr(record.deployment, "paired", False)) or mechanism.rounds == 1
-    first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
-    whole = query.recorded.in_time.all(axis=0)
-    known = read.copy()
-    if record.publishes_counts:
-        known |= whole if first_round == 1 else whole & (np.arange(1, mechanism.rounds + 1) > 1)[:, np.newaxis]
-    guesses, theory = _from_reports(mechanism, query, known, prior, rng=rng)
-    if record.publishes_counts and first_round > 1:
-        hidden = np.flatnonzero(whole & ~known[0])
-        first = [(query.counts[0] - tally)[np.newaxis]]
+@dataclass(frozen=True, eq=False)
+class _DropOut:
+    """One query whose targets, or all devices but the target, are dropped.
+
+    Attributes
+    ----------
+    context, query, prior
+        The context of the attack, one of its queries with the targets, and the coalition's prior.
+    observation
+        What the coalition observed.
+    read
+        (rounds, n) bool, which of the targets' reports it reads.
+    rng
+        Breaks ties under a uniform prior.
+    """
+
+    context: AttackContext
+    query: QueryRecord
+    prior: Prior
+    observation: Observation
+    read: Mask
+    rng: np.random.Generator
+
+    @property
+    def complete(self) -> Mask:
+        """(n,) bool: the targets whose reports of all rounds were received in time."""
+        received: Mask = np.logical_and.reduce(self.query.recorded.in_time)
+        return received
+
+    def others(self) -> Guessed:
+        """Return the guesses if all devices but the target are dropped."""
+        record, query, read, complete = self.context.record, self.query, self.read, self.complete
+        mechanism = record.mechanism
+        tally, corrupted = self.observation.own_tally(query.number, 1)
+        alone = record.deployment.paired or mechanism.rounds == 1
+        first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
+        known = read.copy()
+        if record.publishes_counts:
+            later = np.arange(1, mechanism.rounds + 1) > 1
+            known |= complete if first_round == 1 else complete & later[:, np.newaxis]
+        guesses, theory = self.from_reports(known)
+        if record.publishes_counts and first_round > 1:
+            hidden, first = np.flatnonzero(complete & ~known[0]), query.counts[0] - tally
+
+            def guess(own: list[IntArray]) -> Cells:
+                given = (first, own[1], self.prior, query.number)
+                return others_dropped(mechanism, *given, first_round=first_round, rng=self.rng)
+
+            guesses[hidden] = self.in_chunks(hidden, guess)
+            success = dropped_others_success(mechanism, self.prior.of(query.number), first_round=first_round)
+            theory[hidden] = self.expected(success)
+        elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
+            hidden, sampling = np.flatnonzero(complete & ~read.all(axis=0)), mechanism
+
+            def guess_shown(own: list[IntArray]) -> Cells:
+                shown = np.maximum((own[1] - own[0])[:, 1:], 0)
+                return released_twice(sampling, shown, self.prior, query.number, positive=True, rng=self.rng)
+
+            guesses[hidden], theory[hidden] = self.in_chunks(hidden, guess_shown), math.nan
+        return Guessed.of(query, guesses, theory, self.prior)
+
+    def target(self) -> Guessed:
+        """Return the guesses if only the target is dropped from round two.
+
+        A target of which no report is read has only its first report in the release; it was made without the truth, so
+        the expected success is that of the prior.
+        """
+        guesses, theory = self.from_reports(self.read)
+        return Guessed.of(self.query, guesses, theory, self.prior)
+
+    def twice(self, mechanism: SamplingPrivacy) -> Guessed:
+        """Return the guesses if the same query is released with the target and without it.
+
+        The two releases differ by the target's own differences, in the cells whose difference is published in at least
+        one of them. All of these differences together with one of the target's two reports reveal the other report.
+        """
+        query, k, some = self.query, self.context.record.k, self.read.any(axis=0)
+        differences = (query.counts[1] - query.counts[0])[1:]
+        guesses, theory = self.from_reports(self.read | (self.complete & some) if k is None else self.read)
+        hidden = np.flatnonzero(self.complete & ~some)
 
         def guess(own: list[IntArray]) -> Cells:
-            return others_dropped(mechanism, first + own[1:], prior, number, first_round=first_round, rng=rng)
+            mine = (own[1] - own[0])[:, 1:]
+            visible = None if k is None else np.maximum(differences, differences - mine) >= k
+            return released_twice(mechanism, mine, self.prior, query.number, visible=visible, rng=self.rng)
 
-        guesses[hidden] = _in_chunks(record, query, hidden, guess)
-        theory[hidden] = _number(others_dropped_theory(mechanism, prior, number, first_round=first_round))
-    elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
-        hidden = np.flatnonzero(whole & ~read.all(axis=0))
-        shown = partial(shown_differences, mechanism, prior=prior, query=number, rng=rng)
-        guesses[hidden], theory[hidden] = _in_chunks(record, query, hidden, shown), math.nan
-    return _guessed(query, guesses, theory, prior)
+        guesses[hidden] = self.in_chunks(hidden, guess)
+        if k is None or (differences >= k).all():
+            theory[hidden] = self.expected(released_twice_success(mechanism, self.prior.of(query.number)))
+        elif (differences + 1 >= k).any():
+            theory[hidden] = math.nan
+        return Guessed.of(query, guesses, theory, self.prior)
+
+    def from_reports(self, known: Mask) -> tuple[Cells, FloatArray]:
+        """Return the best guess from the known reports of each target, and its expected success.
+
+        Parameters
+        ----------
+        known
+            (rounds, n) bool, which reports are known.
+
+        Returns
+        -------
+        guesses : (n,) int32
+        theory : (n,) float64, NaN where it is not known
+        """
+        query, prior, mechanism = self.query, self.prior, self.context.record.mechanism
+        q = prior.of(query.number)
+        guesses = prior.guess(query.number, len(query.truth), rng=self.rng)
+        theory = np.full(len(guesses), prior.success(query.number))
+        for which, rows in patterns(known.T):
+            rounds = tuple(round_ for round_, there in enumerate(which, start=1) if there)
+            if rounds:
+                reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
+                guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(self.rng))
+                theory[rows] = self.expected(guess_success(mechanism, rounds, q))
+        return guesses, theory
+
+    def in_chunks(self, rows: IntArray, guess: Callable[[list[IntArray]], Cells]) -> Cells:
+        """Return the guesses from the targets' own encodings by round, computed for some targets at a time."""
+        mechanism = self.context.record.mechanism
+        step = max(1, MOST_WORDS // math.prod(mechanism.tally_shape))
+        found = [np.empty(0, dtype=np.int32)]
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            found.append(guess([mechanism.encode(reports[some]) for reports in self.query.recorded.reports]))
+        return np.concatenate(found)
+
+    def expected(self, success: float | None) -> float:
+        """Return an expected success that holds for the targets; NaN if it is not known."""
+        found = self.prior.trusted(success, self.query.number)
+        return math.nan if found is None else found
 
 
-def _released_twice(
-    board: AttackContext,
-    query: QueryRecord,
-    mechanism: SamplingPrivacy,
-    read: Mask,
-    prior: Prior,
-    *,
-    rng: np.random.Generator,
-) -> Guessed:
-    """Return the guesses if the same query is released with the target and without it.
-
-    The two releases differ by the target's own differences, in the cells whose difference is published in at least one
-    of them. All of these differences together with one of the target's two reports reveal the other report.
-    """
-    differences, k = (query.counts[1] - query.counts[0])[1:], board.record.k
-    whole = query.recorded.in_time.all(axis=0)
-    known = read | (whole & read.any(axis=0)) if k is None else read
-    guesses, theory = _from_reports(mechanism, query, known, prior, rng=rng)
-    hidden = np.flatnonzero(whole & ~read.any(axis=0))
-
-    def guess(own: list[IntArray]) -> Cells:
-        mine = (own[1] - own[0])[:, 1:]
-        visible = None if k is None else np.maximum(differences, differences - mine) >= k
-        return released_twice(mechanism, mine, prior, query.number, visible=visible, rng=rng)
-
-    guesses[hidden] = _in_chunks(board.record, query, hidden, guess)
-    if k is None or (differences >= k).all():
-        theory[hidden] = _number(released_twice_theory(mechanism, prior, query.number))
-    elif (differences + 1 >= k).any():
-        theory[hidden] = math.nan
-    return _guessed(query, guesses, theory, prior)
-
-
-def _rounds_read(board: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
+def _rounds_read(context: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
     """Return which of the targets' reports the coalition reads, (rounds, n) bool."""
-    read = np.zeros((board.record.mechanism.rounds, len(query.truth)), dtype=np.bool_)
+    read = np.zeros((context.record.mechanism.rounds, len(query.truth)), dtype=np.bool_)
     for row in range(len(read)):
         found = read_round(observation, query.number, row + 1)
         if found is None:
             continue
         if found.handles is not None:
-            places = board.places(query.number, found.handle_kind, found.handles)
+            places = context.places(query.number, found.handle_kind, found.handles)
             read[row, places[places >= 0]] = True
         elif observation.unknown_devices(query.number) == 1 and len(found.content) == 1:
             read[row] = True
     return read
-
-
-def _from_reports(
-    mechanism: Any, query: QueryRecord, known: Mask, prior: Prior, *, rng: np.random.Generator
-) -> tuple[Cells, FloatArray]:
-    """Return the best guess from the known reports of each target, and its expected success.
-
-    Parameters
-    ----------
-    mechanism, query
-        The mechanism that made the reports, and their query.
-    known
-        (rounds, n) bool, which reports are known.
-    prior
-        The coalition's prior.
-    rng
-        Breaks ties under a uniform prior.
-
-    Returns
-    -------
-    guesses : (n,) int32
-    theory : (n,) float64, NaN where it is not known
-    """
-    number = query.number
-    q = prior.of(number)
-    guesses = prior.guess(number, len(query.truth), rng=rng)
-    theory = np.full(len(guesses), prior.success(number))
-    for which, rows in patterns(known.T):
-        rounds = tuple(round_ for round_, there in enumerate(which, start=1) if there)
-        if rounds:
-            reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
-            guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(rng))
-            theory[rows] = _number(prior.trusted(guess_success(mechanism, rounds, q), q))
-    return guesses, theory
-
-
-def _guessed(query: QueryRecord, guesses: Cells, theory: FloatArray, prior: Prior) -> Guessed:
-    expected = None if np.isnan(theory).any() else float(theory.mean())
-    return Guessed(guesses, query.truth, prior.success(query.number), expected, prior.usual(query.number))
-
-
-def _in_chunks(
-    record: CampaignRecord, query: QueryRecord, rows: IntArray, guess: Callable[[list[IntArray]], Cells]
-) -> Cells:
-    """Return the guesses from the targets' own encodings by round, computed for some targets at a time."""
-    mechanism = record.mechanism
-    step = max(1, MOST_WORDS // math.prod(mechanism.tally_shape))
-    found = [np.empty(0, dtype=np.int32)]
-    for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        found.append(guess([mechanism.encode(reports[some]) for reports in query.recorded.reports]))
-    return np.concatenate(found)
 
 
 def _sampling(record: CampaignRecord, reason: str) -> SamplingPrivacy:
@@ -356,33 +361,15 @@ def _unpublished(record: CampaignRecord) -> str:
     return SOME_REPORTS_MISSING
 
 
-def _number(theory: float | None) -> float:
-    return math.nan if theory is None else theory
-
-
 INFLATION, CRAFTED = "inflation", "crafted_inflation"
-
-
-class TooFewVehiclesError(Exception):
-    """There are fewer vehicles than are to be corrupted.
-
-    Parameters
-    ----------
-    query
-        Number of the query.
-    there
-        Number of targets that it has.
-    """
-
-    def __init__(self, query: int, there: int) -> None:
-        super().__init__(query, there)
-        self.query, self.there = query, there
 
 
 def play_poisoning(
     record: CampaignRecord, cell: int, corrupted: int, magnitude: int, *, rng: np.random.Generator
 ) -> Iterator[Columns]:
     """Evaluate the attack in which corrupted vehicles inflate a cell: the mean change of its estimate, in vehicles.
+
+    The corrupted vehicles are drawn from the targets, of which every query has at least as many.
 
     Yield one row for well-formed reports, metric "inflation", and one for vectors of any form, "crafted_inflation". If
     servers read plain reports, or reject invalid encodings, crafted vectors are not counted; an adversary that knows
@@ -394,19 +381,14 @@ def play_poisoning(
         If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
     ParameterError
         If the cell does not exist.
-    TooFewVehiclesError
-        If a query has fewer targets than are to be corrupted.
     """
     mechanism = record.mechanism
-    chosen = []
-    for query in record.queries:
-        if corrupted > len(query.truth):
-            raise TooFewVehiclesError(query.number, len(query.truth))
-        chosen.append(np.sort(rng.permutation(len(query.truth))[:corrupted]))
+    chosen = [np.sort(rng.permutation(len(query.truth))[:corrupted]) for query in record.queries]
     if not chosen:
         return
-    honest = forge_reports(mechanism, cell, corrupted)
-    crafted = craft_reports(mechanism, cell, corrupted, magnitude=magnitude) if _counted(record) else honest
+    honest = crafted = Forgery.of_reports(mechanism, cell, corrupted)
+    if _counted(record):
+        crafted = Forgery.of_vectors(mechanism, cell, corrupted, magnitude=magnitude)
     for metric, forgery in ((INFLATION, honest), (CRAFTED, crafted)):
         shifts, expected = [], []
         for query, rows in zip(record.queries, chosen, strict=True):
@@ -441,11 +423,11 @@ def remake(
     rng
         The servers' own randomness, on which no estimate depends.
     """
-    mechanism, heard = record.mechanism, query.recorded.in_time[:, rows]
+    mechanism, received = record.mechanism, query.recorded.in_time[:, rows]
     aggregator = record.deployment.aggregator(mechanism, devices=len(rows), rng=rng)
     rounds = range(mechanism.rounds)
     own = [reports[rows] for reports in query.recorded.reports]
-    counted = heard & heard.all(axis=0) if aggregator.paired else heard
+    counted = received & received.all(axis=0) if aggregator.paired else received
     rest = query.counts - np.stack([mechanism.tally(own[r], where=counted[r]) for r in rounds])
     left = [query.counted[r] - int(counted[r].sum()) for r in rounds]
     if aggregator.paired:
@@ -454,13 +436,13 @@ def remake(
         for r in rounds:
             aggregator.receive_group(rest, np.arange(len(left)) == r, devices=left[r])
     if forgery is not None and forgery.vectors is not None:
-        aggregator.receive_vectors(forgery.vectors, heard)
+        aggregator.receive_vectors(forgery.vectors, received)
     else:
         sent = own if forgery is None or forgery.reports is None else forgery.reports
         for r in rounds:
-            aggregator.receive(r + 1, sent[r], heard[r])
+            aggregator.receive(r + 1, sent[r], received[r])
     for r in rounds:
-        aggregator.close_round(r + 1, asked=query.asked[r], answered=left[r] + int(heard[r].sum()))
+        aggregator.close_round(r + 1, asked=query.asked[r], answered=left[r] + int(received[r].sum()))
     return aggregator.estimate().count
 
 

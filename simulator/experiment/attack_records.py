@@ -1,0 +1,333 @@
+"""Records of closed queries for attacks: reports, truths, sums and published values, and what each party stored."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.local import Counts, LocalMechanism, SamplingPrivacy
+from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray, Released, StoredEntries
+from simulator.experiment.releases import CampaignRelease
+from simulator.sensing.query import Query
+from simulator.streams import Streams
+
+Cells = npt.NDArray[np.int32]
+COUNT = "count"
+
+
+@dataclass(frozen=True, eq=False)
+class QueryRecord:
+    """One query of one mechanism: the reports and cells of some recorded vehicles, and the sums over all devices.
+
+    Parameters
+    ----------
+    recorded
+        Messages that the recorded vehicles sent.
+    truth
+        (n,) int32, their cells at the moment of truth, 0 outside.
+    occupancy
+        (cells + 1,) int64, number of all vehicles asked by cell at that moment, the recorded ones included.
+    counts
+        (rounds, *tally_shape) int64, the servers' counts over all devices.
+    asked, counted
+        Devices asked and reports counted, by round.
+    values
+        (cells,) float64, the values that a release published in place of the counts; None if there is no release.
+    time_s
+        The moment of truth, seconds.
+    campaign, number_in_campaign
+        The query's campaign, and its number there; `number` differs from it if several campaigns are attacked together.
+
+    Raises
+    ------
+    ValueError
+        If truth and recorded devices do not match, or there are fewer vehicles than recorded ones.
+    """
+
+    recorded: RecordedMessages
+    truth: Cells
+    occupancy: IntArray
+    counts: Counts
+    asked: Sequence[int]
+    counted: Sequence[int]
+    values: FloatArray | None = None
+    time_s: float = 0.0
+    campaign: str = ""
+    number_in_campaign: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that there is one truth for each device, and that occupancy includes the recorded vehicles."""
+        if self.truth.shape != self.recorded.devices.shape:
+            raise ValueError(f"truth must be of {len(self.recorded.devices)} devices, received {self.truth.shape}")
+        if self.occupancy.sum() < len(self.truth):
+            raise ValueError(f"occupancy must hold the {len(self.truth)} targets, received {self.occupancy.sum()}")
+
+    @property
+    def number(self) -> int:
+        """The query's number, from 1."""
+        return self.recorded.query
+
+    @property
+    def all_counted(self) -> bool:
+        """Whether every device asked was counted in every round."""
+        return list(self.asked) == list(self.counted)
+
+    def among(self, places: IntArray) -> "QueryRecord":
+        """Return the record with only the recorded devices at these positions; sums stay those of all devices."""
+        return replace(self, recorded=self.recorded.among(places), truth=self.truth[places])
+
+    def placed(self, campaign: str, number: int) -> "QueryRecord":
+        """Return the record with its campaign, and with another number."""
+        recorded = replace(self.recorded, query=number)
+        return replace(self, recorded=recorded, campaign=campaign, number_in_campaign=self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignRecord:
+    """Record of one campaign of one mechanism.
+
+    Parameters
+    ----------
+    deployment
+        Arrangement of the servers that added up the reports.
+    mechanism
+        The mechanism that made the reports.
+    queries
+        Records of its queries, in order.
+    k
+        The campaign publishes differences only, and suppresses those below k; None: it publishes the counts.
+    noised
+        The release that replaces the counts, in words; empty if counts or differences are published.
+    fleet
+        (vehicles,) int64, the numbers of all vehicles in random order, with those first that are corrupted last; None:
+        the recorded devices in the order of their numbers.
+    """
+
+    deployment: Deployment
+    mechanism: LocalMechanism
+    queries: Sequence[QueryRecord]
+    k: int | None = None
+    noised: str = ""
+    fleet: IntArray | None = None
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """The parties of the deployment that store something."""
+        return self.deployment.parties(self.mechanism)
+
+    @property
+    def servers(self) -> int:
+        """The number of servers."""
+        return sum(party.startswith("server:") for party in self.parties)
+
+    @property
+    def publishes_counts(self) -> bool:
+        """Whether the counts of every round are published."""
+        return self.k is None and not self.noised
+
+    @property
+    def publishes_differences(self) -> bool:
+        """Whether Sampling Privacy's differences are published, or can be computed from published values."""
+        return isinstance(self.mechanism, SamplingPrivacy) and not self.noised
+
+    def released(self, query: QueryRecord) -> Released:
+        """Return the values published of a query."""
+        counted = tuple(query.counted)
+        if self.publishes_counts:
+            return Released(query.number, counted, counts=query.counts)
+        if not self.publishes_differences:
+            return Released(query.number, counted, values=query.values)
+        differences = (query.counts[1] - query.counts[0])[1:]
+        suppressed = differences < (self.k or 0)
+        return Released(query.number, counted, differences=np.where(suppressed, 0, differences), suppressed=suppressed)
+
+    @property
+    def devices(self) -> IntArray:
+        """(devices,) int64, ascending: the numbers of all recorded devices."""
+        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(one.recorded.devices for one in self.queries)]))
+
+    def with_targets(
+        self, most: int, *, corrupted: IntArray | None = None, rng: np.random.Generator
+    ) -> "CampaignRecord":
+        """Return the record with a limited number of targets in each query.
+
+        Targets are drawn once for all queries, so that the same devices are preferred in every query they are in.
+
+        Parameters
+        ----------
+        most
+            Greatest number of targets in a query.
+        corrupted
+            Numbers of vehicles that cannot be targets.
+        rng
+            Generator that draws the targets.
+        """
+        every = self.devices
+        rank = rng.permutation(len(every))
+        kept = []
+        for query in self.queries:
+            devices = query.recorded.devices
+            there = np.arange(len(devices)) if corrupted is None else np.flatnonzero(~np.isin(devices, corrupted))
+            ranks = rank[np.searchsorted(every, devices[there])]
+            kept.append(query.among(np.sort(there[np.argsort(ranks)[:most]])))
+        return replace(self, queries=tuple(kept))
+
+
+MOST_WORDS = 2**25
+"""Greatest number of words of shares kept from one attack to the next: 256 MB. Beyond, each attack computes the
+transcripts of each query again."""
+
+
+class StoredTranscripts:
+    """Transcripts of the queries of one campaign, or of several over the same traffic.
+
+    Each query's transcripts are drawn from a random stream of their own.
+
+    Parameters
+    ----------
+    campaigns
+        Records with the recorded devices, by name. The queries of several campaigns are numbered anew, in the order of
+        their moments of truth.
+    name
+        The mechanism's name.
+    streams
+        The run's generators.
+    """
+
+    def __init__(self, campaigns: Mapping[str, CampaignRecord], *, name: str, streams: Streams) -> None:
+        self.campaigns, self.name, self.streams = campaigns, name, streams
+        found = [(campaign, query) for campaign, record in campaigns.items() for query in record.queries]
+        if len(campaigns) > 1:
+            found.sort(key=lambda one: one[1].time_s)
+        placed = [
+            query.placed(campaign, number if len(campaigns) > 1 else query.number)
+            for number, (campaign, query) in enumerate(found, start=1)
+        ]
+        first = next(iter(campaigns.values()))
+        self.record = replace(first, queries=tuple(placed))
+        """All queries; the deployment and release are those of the first campaign."""
+        self._queries = {query.number: query for query in placed}
+        devices = sum(len(query.truth) for query in placed)
+        servers = max(record.servers for record in campaigns.values())
+        each = first.mechanism.rounds * math.prod(first.mechanism.tally_shape) * servers
+        self._kept: dict[int, dict[str, list[StoredEntries]]] | None = {} if devices * each <= MOST_WORDS else None
+
+    def query(self, query: int) -> QueryRecord:
+        """Return a query with all recorded devices."""
+        return self._queries[query]
+
+    def simultaneous(self, query: int) -> list[int]:
+        """Return the queries with the same moment of truth, including the given one."""
+        moment = self._queries[query].time_s
+        return [one.number for one in self._queries.values() if one.time_s == moment or one.number == query]
+
+    def transcripts(self, query: QueryRecord) -> dict[str, list[StoredEntries]]:
+        """Return what each party stored of a query, by party; drawn again if the query's reports were altered."""
+        known = query is self._queries[query.number]
+        if known and self._kept is not None and query.number in self._kept:
+            return self._kept[query.number]
+        record = self.campaigns[query.campaign]
+        rng = self.streams.of("transcripts", query.campaign, self.name, query.number_in_campaign)
+        stored = record.deployment.transcripts(query.recorded, record.mechanism, rng=rng)
+        if known and self._kept is not None:
+            self._kept[query.number] = stored
+        return stored
+
+    def devices(self, query: int, kind: HandleKind, handles: IntArray) -> IntArray:
+        """Return the device of each handle of a query, (n,) int64."""
+        if kind == "device":
+            return handles
+        recorded = self._queries[query].recorded
+        order = np.argsort(recorded.pseudonyms)
+        return recorded.devices[order[np.searchsorted(recorded.pseudonyms, handles, sorter=order)]]
+
+
+def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
+    """Return the position of each device in a list without repetitions, (n,) int64; −1 if absent."""
+    listed = np.asarray(among, dtype=np.int64)
+    if not len(listed):
+        return np.full(len(devices), -1, dtype=np.int64)
+    order = np.argsort(listed)
+    found = order[np.minimum(np.searchsorted(listed, devices, sorter=order), len(listed) - 1)]
+    return np.where(listed[found] == devices, found, -1).astype(np.int64)
+
+
+def record_campaigns(
+    queries: Sequence[Query],
+    deployments: Mapping[str, Deployment],
+    mechanisms: Mapping[str, LocalMechanism],
+    *,
+    outside: int,
+    releases: Mapping[str, CampaignRelease],
+    fleet: npt.NDArray[np.int64] | None = None,
+) -> dict[tuple[str, str], CampaignRecord]:
+    """Return the records of closed queries that attacks need, by campaign and mechanism.
+
+    Parameters
+    ----------
+    queries
+        Closed queries; those of speeds are left out, and those for which no vehicle's reports were kept.
+    deployments
+        By campaign.
+    mechanisms
+        By name.
+    outside
+        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
+    releases
+        By campaign.
+    fleet
+        The numbers of all vehicles in random order.
+    """
+    kept: dict[tuple[str, str], list[QueryRecord]] = {}
+    for query in queries:
+        if query.statistic != COUNT:
+            continue
+        occupancy = query.truth.copy()
+        occupancy[0] -= outside
+        for answer in query.answers:
+            if answer.mechanism not in mechanisms:
+                continue
+            of_this = kept.setdefault((query.campaign, answer.mechanism), [])
+            if answer.mechanism in query.recorded:
+                found = query.recorded[answer.mechanism]
+                of_this.append(
+                    QueryRecord(
+                        found.recorded,
+                        found.truth,
+                        occupancy,
+                        found.counts,
+                        [account.asked for account in answer.rounds],
+                        [account.counted for account in answer.rounds],
+                        getattr(answer.estimate, "count", None),
+                        query.time_s,
+                    )
+                )
+    return {
+        (campaign, name): CampaignRecord(
+            deployments[campaign],
+            mechanisms[name],
+            tuple(records),
+            k=_least(releases[campaign], name),
+            noised=_noised(releases[campaign], name, mechanisms[name]),
+            fleet=fleet,
+        )
+        for (campaign, name), records in kept.items()
+    }
+
+
+def _least(release: CampaignRelease, mechanism: str) -> int | None:
+    """Return the k below which a release suppresses a mechanism's values; None if it does not suppress."""
+    suppresses = mechanism in release.counts and release.section["kind"] == "suppress"
+    return int(release.section["k"]) if suppresses else None
+
+
+def _noised(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> str:
+    """Return in words the release that replaces a mechanism's counts or differences; empty if there is none."""
+    if name not in release.counts:
+        return ""
+    suppressed_differences = release.section["kind"] == "suppress" and isinstance(mechanism, SamplingPrivacy)
+    return "" if suppressed_differences else release.words
