@@ -9,7 +9,7 @@ import test_mechanism_contract as contract
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_cases import run_query, truth_of
-from mechanism_statistics import check_moments, check_same_law, z_bound
+from mechanism_statistics import check_moments, check_same_law, estimate_counts, z_bound
 from question_cases import QUESTIONS, step_of_question
 
 from mechanisms.local import ParameterError
@@ -80,7 +80,7 @@ def test_unbiased_with_the_variance_of_theory(mechanism, source):
         "reports": lambda: run_query(mechanism, truth, rng=rng),
         "counts": lambda: mechanism.sample_counts(true_counts, rng=rng),
     }[source]
-    seen = np.stack([mechanism.estimate(draw(), counted=asked, asked=asked).count for _ in range(1500)])
+    seen = estimate_counts(mechanism, [draw() for _ in range(1500)], counted=asked, asked=asked)
     theory = mechanism.std_error(true_counts)
     certain = theory == 0.0
     np.testing.assert_array_equal(seen[:, certain], np.broadcast_to(true_counts[1:][certain], seen[:, certain].shape))
@@ -134,11 +134,12 @@ def test_realised_rates_are_unbiased_with_the_exact_variance(name):
             mask[rng.permutation(leaving[:size])[:heard]] = True
             masks.append(mask)
         counts = run_query(mechanism, truth, rng=rng, where=masks)
-        seen.append(mechanism.estimate(counts, counted=counted, asked=asked).count)
+        seen.append(counts)
     theory = mechanism.std_error(true_counts, asked=asked, counted=counted)
     rate = max(asked[0] / n for n in counted)
     scores = rate * np.abs(mechanism.linear_estimator.weights).max(axis=1).sum()
-    check_moments(np.stack(seen), true_counts[1:], theory, step=scores + abs(mechanism.linear_estimator.offset))
+    estimates = estimate_counts(mechanism, seen, counted=counted, asked=asked)
+    check_moments(estimates, true_counts[1:], theory, step=scores + abs(mechanism.linear_estimator.offset))
 
 
 @pytest.mark.parametrize("name", ["first attempt", "cancelling", "deniable"])
