@@ -71,7 +71,11 @@ def query(mechanism, deployment, *, rng, rates, batches=3):
     return aggregator
 
 
-@pytest.mark.parametrize("mechanism", ONE_ROUND + SEVERAL_ROUNDS, ids=names)
+@pytest.mark.parametrize(
+    "mechanism",
+    [SEVERAL_ROUNDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in ONE_ROUND + SEVERAL_ROUNDS[1:])],
+    ids=names,
+)
 def test_paired_estimates_are_unbiased_with_theorys_variance(mechanism):
     runs = 400
     # A multiple of the truth, drawn as counts, keeps this quick; devices one by one are tested below.

@@ -66,6 +66,7 @@ def broken(draw, whole):
     return bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loader", FILES)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())

@@ -40,6 +40,7 @@ def need(folder, name):
         pytest.skip(f"there is no {folder}/{name} under CROWDVEIL_DATA: real data is not part of the project")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("folder", "name"), TABLES, ids=[f"{folder}/{name}" for folder, name in TABLES])
 def test_rows_are_those_of_the_manifest(folder, name):
     need(folder, name)
@@ -53,6 +54,7 @@ def test_rows_are_those_of_the_manifest(folder, name):
         assert frame["lon"].dropna().between(-180, 180).all()
 
 
+@pytest.mark.slow
 def test_gowalla():
     need("gowalla_nyc", "gowalla_events.csv.gz")
     frame = load("gowalla_nyc")
@@ -70,6 +72,7 @@ def test_gowalla():
     assert str(frame["time"].dt.tz) == "UTC"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("district", "nowhere"), [("03", 118), ("04", 0), ("05", 0)])
 def test_pems(district, nowhere):
     name = f"pems_hour_d{district}_2019.csv.gz"
@@ -166,6 +169,7 @@ def test_a_file_that_is_not_the_manifests_is_read_and_said_to_be_another(tmp_pat
     assert "not the manifest's file" in frame.attrs["notes"][0]
 
 
+@pytest.mark.slow
 def test_floating_cars_can_be_made_again_as_the_page_says(tmp_path):
     need("sumo_fcd", "acosta_fcd_0_1800_10s.csv.gz")
     need("sumo", "acosta/acosta.rou.xml.gz")

@@ -89,6 +89,7 @@ def last_vehicle(tmp_path_factory):
     return run(file, overrides=[attacks(*sections)]).attacks.set_index(["name", "mechanism"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["server", "one-share", "sums"])
 def test_all_vehicles_but_one_find_its_reports(last_vehicle, name):
     plain = last_vehicle.loc[(name, "plain")]

@@ -13,6 +13,9 @@ from simulator import run
 from simulator.experiment.run import run_scenario
 from simulator.reporting import build_report, print_summary
 
+pytestmark = pytest.mark.slow  # the scenario with all its trials takes half a minute
+
+
 LEVEL = 1e-6
 SAMPLING, CELLS = 0.45, 36
 NAMES = ("collusion", "longitudinal", "lossy", "parked-cars", "poisoning")

@@ -30,8 +30,14 @@ examine = partial(check_mechanism, raise_failures=False)
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_every_mechanism_passes(name):
+def test_every_mechanism_passes_a_quick_check(name):
     assert isinstance(GOOD[name], LocalMechanism)
+    check_mechanism(GOOD[name], quick=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GOOD)
+def test_every_mechanism_passes(name):
     check_mechanism(GOOD[name], devices=10_000, queries=2, sizes=1)
 
 

@@ -118,6 +118,7 @@ def draws(mechanism, truths, repeats, rng):
     return counts, laws
 
 
+@pytest.mark.slow
 def test_several_queries_about_a_city_that_stands_still():
     """Unbiased, with the variance stated, less than any query's and than the plain mean's."""
     mechanism = RandomizedResponse(cells=3, first_coin=0.8, second_coin=0.2)
