@@ -261,7 +261,7 @@ class Harness:
         except ValueError as error:
             if type(error).__name__ == "NotEstimableError":
                 return f"not estimable, as the mechanism states: {error}"
-        except Exception:  # noqa: BLE001 - whatever else it raises is for the checks of shapes to report
+        except Exception:  # noqa: BLE001 - other errors are reported by the checks of shapes
             return ""
         return ""
 

@@ -95,7 +95,7 @@ def released_twice_success(mechanism: SamplingPrivacy, prior: ArrayLike) -> floa
 def _check(mechanism: Any, prior: ArrayLike) -> NDArray[np.float64]:
     """Return the checked prior; raise `NoLikelihoodError` for a mechanism other than Sampling Privacy."""
     if not isinstance(mechanism, SamplingPrivacy):
-        raise NoLikelihoodError(type(mechanism).__name__, "drop-out is worked out for two-round Sampling Privacy only.")
+        raise NoLikelihoodError(type(mechanism).__name__, "drop-out is implemented for two-round Sampling Privacy only.")
     return check_prior(prior, mechanism.cells)
 
 

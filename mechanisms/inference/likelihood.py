@@ -58,7 +58,7 @@ class PluginLaw:
             raise ParameterError(f"{type(self.mechanism).__name__}.log_likelihood", rule, logs.shape)
         return logs
 
-    def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - as every law
+    def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - the signature of all likelihoods
         """Return None: the success has no known closed form."""
         return None
 
@@ -149,7 +149,7 @@ def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
     """Return the reports as a tuple, one entry per round; raise `ParameterError` if the devices differ in number."""
     if not isinstance(reports, list | tuple) or len(reports) != rounds:
         found = len(reports) if isinstance(reports, list | tuple) else type(reports).__name__
-        raise ParameterError("reports", f"must be a list with one entry a round, {rounds}", found)
+        raise ParameterError("reports", f"must be a list with one entry per round, {rounds}", found)
     if len({len(report) for report in reports}) > 1:
         raise ParameterError("reports", "must have the same devices in every round", [len(r) for r in reports])
     return tuple(reports)

@@ -322,7 +322,7 @@ class AnonymizedDeniable(QuestionMechanism):
         if abs(determinant) <= 1e-12 * (a * d + b * c) or determinant == 0.0:
             raise NotEstimableError(
                 type(self).__name__,
-                "what moves to ⊥2 in B and in C does not determine YES and NO: y₁·n₂c = n₁·y₂c_Y.",
+                "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y.",
             )
         inverse = np.array([[d, -b], [-c, a]]) / determinant
         weights: NDArray[np.float64] = inverse @ np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])

@@ -194,5 +194,5 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
     def source(self) -> str:
         """The reason for the claim about a report, and the paper."""
         return (
-            "Outputs in one truth's set and not in the other's are e^ε times as likely under it (Acharya et al. 2019)"
+            "Outputs in the set of one truth but not of the other are e^ε times as likely under it (Acharya et al. 2019)"
         )

@@ -260,7 +260,7 @@ class SamplingAndNoise(QuestionMechanism):
         if self.says == "noise" and yes == no:
             raise NotEstimableError(
                 type(self).__name__,
-                "one equation, E[C] = π_s·(YES + NO), and two unknowns, since a sampled device answers Yes whatever "
+                "there is one equation, E[C] = π_s·(YES + NO), for two unknowns, since a sampled device answers Yes whatever "
                 "its truth (SP sec 3.2).",
             )
         return estimator_of_output(self.question, YES, mechanism=type(self).__name__)

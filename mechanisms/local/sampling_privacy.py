@@ -91,9 +91,9 @@ def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
     """Return one probability per cell."""
     given = np.asarray(blank)
     if given.dtype.kind not in "fiu":
-        raise ParameterError("blank", "must be a number, or one a cell", blank)
+        raise ParameterError("blank", "must be a number, or one per cell", blank)
     if given.ndim and given.shape != (cells,):
-        raise ParameterError("blank", f"must be a number, or one a cell, shape {(cells,)}", given.shape)
+        raise ParameterError("blank", f"must be a number, or one per cell, shape {(cells,)}", given.shape)
     values = np.array(np.broadcast_to(given, (cells,)), dtype=np.float64)
     wrong = ~((values >= 0.0) & (values <= 1.0))
     if wrong.any():
@@ -116,7 +116,7 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
     """
     sentences = []
     if sampling >= 0.5:
-        sentences.append(f"sampling: the paper asks for less than 1/2 (SP sec 3.1), got {sampling:g}.")
+        sentences.append(f"sampling: the paper requires less than 1/2 (SP sec 3.1), got {sampling:g}.")
     if blank_zero == 0.0:
         sentences.append(
             "blank_zero: with π_0 = 0 an answer 0 in round one reveals that the device is sampled and will report "

@@ -64,7 +64,7 @@ def excess_kurtosis(mechanism: object, target: Target) -> float:
 
 
 @singledispatch
-def _excess(mechanism: object, target: Target) -> float:  # noqa: ARG001 - others need them
+def _excess(mechanism: object, target: Target) -> float:  # noqa: ARG001 - the signature of all registered functions
     return 0.0
 
 

@@ -110,7 +110,7 @@ BINARY_RANDOMIZERS = (
         "anonymized_local",
         "anonymized_local",
         COIN,
-        "the coins' difference π_1 − π_3",
+        "the difference of the coins π_1 − π_3",
         (_anonymized,),
         guess=best_first_coin,
     ),
@@ -267,7 +267,7 @@ def _tells_by_moving(target: Target) -> str | None:
         return None
     return (
         "Some pair of answers is given only by devices in the cell, with the probability of a move: linked reports "
-        "have no finite ε, and δ = 0 would need no device to move, and an error without end."
+        "have no finite ε, and δ = 0 would need no device to move, and the error would be unbounded."
     )
 
 
@@ -295,7 +295,7 @@ MULTI_ROUND_ALP = (
         "anonymized_deniable",
         "anonymized_deniable",
         SHIFT,
-        "the tilt of Yes-holders' moves",
+        "the asymmetry of the moves of Yes-holders",
         (_deniable,),
         starts=_deniable_shapes,
     ),

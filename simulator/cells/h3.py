@@ -103,12 +103,12 @@ class HexagonGrid:
         # A rectangle intersects the cells of its area and those along its boundary.
         about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
         if said := shortage(about * _CELL_NBYTES, to=f"list about {about:,.0f} cells of resolution = {resolution}"):
-            raise InputError([f"{said}; or take a coarser one, or a part of the city with bounds"])
+            raise InputError([f"{said}; or choose a coarser resolution, or a part of the city with bounds"])
         lon, lat = _wgs84_from(projected).transform(*_rim(window))
         if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
-            raise InputError(["the city reaches where its coordinate system does not: H3 needs longitude and latitude"])
+            raise InputError(["a part of the city is outside the area of its coordinate system: H3 needs longitude and latitude"])
         if np.ptp(lon) > 180:
-            raise InputError(["the city lies across the antimeridian, where H3 cells cannot be chosen"])
+            raise InputError(["the city crosses the antimeridian, where H3 cells cannot be chosen"])
         shape = h3.LatLngPoly(list(zip(lat.tolist(), lon.tolist(), strict=True)))
         found = h3.h3shape_to_cells_experimental(shape, resolution, contain="overlap")
         identifiers = np.unique(np.asarray(found, dtype=np.uint64))

@@ -87,8 +87,8 @@ def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *,
     ratio = float(np.median(shape_m[usable] / length_m[usable]))
     if abs(ratio - 1) <= SHAPE_TOLERANCE:
         return []
-    said = f"the shape of a link is, in the median, {ratio:.3g} times as long as its length says: check the unit"
-    mercator = "; lengths measured in Web Mercator are too long in this way" if 0.3 < ratio < 1 else ""
+    said = f"the shape of a link is, in the median, {ratio:.3g} times as long as its stated length: check the unit"
+    mercator = "; lengths measured in Web Mercator are too long by such a factor" if 0.3 < ratio < 1 else ""
     return [f"{file}: {said}{mercator}"]
 
 

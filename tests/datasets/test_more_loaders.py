@@ -154,7 +154,7 @@ def test_vehicles_and_trips_of_sumo(read):
     assert np.isnan(frame["edges"].iloc[1])
     for old, new, words in (
         ('depart="3"', 'depart="soon"', "line 2: depart must be a number of seconds, got 'soon'"),
-        ('<route edges="e1 e2 e3"/>', "", "line 2: a vehicle must carry a route with edges"),
+        ('<route edges="e1 e2 e3"/>', "", "line 2: a vehicle must have a route with edges"),
         ('to="e9"', "", "line 3: a trip must have a from and a to"),
         ('id="b"', 'id="a"', "must be there once"),
         ("</routes>", "", "not well-formed"),

@@ -47,11 +47,11 @@ def test_answer_reports_refuse_what_they_are_not():
     for bits, cells in ((two.astype(float), 3), (two[0], 3), (two, 65), (two[:, :0], 3)):
         with pytest.raises(ParameterError, match=r"^bits must"):
             AnswerReports(bits, cells)
-    with pytest.raises(ParameterError, match=r"^bits must give no cell two answers, at answer, got 2"):
+    with pytest.raises(ParameterError, match=r"^bits must not give two answers for a cell, at answer, got 2"):
         AnswerReports(np.ones((1, 2, 1), dtype=np.uint64), 3)
     third = np.zeros((1, 3, 1), dtype=np.uint64)
     third[0, [0, 2]] = 1
-    with pytest.raises(ParameterError, match=r"^bits must give no cell two answers, at answer, got 3"):
+    with pytest.raises(ParameterError, match=r"^bits must not give two answers for a cell, at answer, got 3"):
         AnswerReports(third, 3)
     with pytest.raises(ParameterError, match=r"^cells must be at least 1"):
         AnswerReports(two, 0)

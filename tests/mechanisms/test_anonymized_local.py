@@ -225,7 +225,7 @@ def test_lemma_seven_refuses_impossible_counts(change, message):
     ("change", "message"),
     [
         ({"sampling_yes_one": NAN}, "sampling_yes_one must be a probability"),
-        ({"sampling_yes_two": 0.7}, "sampling_yes_two must be at most 0.6, what the others leave of 1, got 0.7"),
+        ({"sampling_yes_two": 0.7}, "sampling_yes_two must be at most 0.6, 1 minus the sum of the others, got 0.7"),
         ({"sampling_no": -0.1}, "sampling_no must be a probability"),
         ({"first_coin": 1.1}, "first_coin must be a probability"),
         ({"second_coin": NAN}, "second_coin must be a probability"),

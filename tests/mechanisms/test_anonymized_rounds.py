@@ -248,7 +248,7 @@ def test_knowing_the_population_does_not_stop_the_growth():
 def test_what_does_not_determine_yes_is_not_estimated():
     for change in ({"onward": 0.0}, {"yes_second": 0.0}, {"no_third": 0.0}):
         mechanism = dataclasses.replace(DENYING, **change)
-        with pytest.raises(NotEstimableError, match="does not determine YES and NO"):
+        with pytest.raises(NotEstimableError, match="do not determine YES and NO"):
             mechanism.std_error(np.array([1, 1]))
     even = dataclasses.replace(DENYING, no_third=0.3, onward=0.4, onward_yes=0.4)
     with pytest.raises(NotEstimableError):
@@ -258,7 +258,7 @@ def test_what_does_not_determine_yes_is_not_estimated():
 BAD = [
     (FIRST, {"base": NAN}, "base must be a probability"),
     (FIRST, {"shift_yes": 0.5}, "shift_yes must be at most base = 0.4, got 0.5"),
-    (FIRST, {"base": 0.8, "shift_no": 0.3}, "shift_yes must be at most 0.2, what the others leave of 1, got 0.3"),
+    (FIRST, {"base": 0.8, "shift_no": 0.3}, "shift_yes must be at most 0.2, 1 minus the sum of the others, got 0.3"),
     (FIRST, {"shift_no": -0.1}, "shift_no must be a probability"),
     (CANCELLING, {"shift": 0.0}, "shift must be a probability above 0"),
     (CANCELLING, {"shift": NAN}, "shift must be a probability above 0"),
@@ -267,7 +267,7 @@ BAD = [
     (CANCELLING, {"stay": [0.4, 0.5, NAN]}, "stay must be a probability"),
     (CANCELLING, {"stay": [0.4, 0.4, 0.1]}, "stay must sum to 1 − shift = 0.8"),
     (DENYING, {"shift": 1.2}, "shift must be a probability above 0"),
-    (DENYING, {"yes_third": 0.8}, "yes_third must be at most 0.7, what the others leave of 1, got 0.8"),
+    (DENYING, {"yes_third": 0.8}, "yes_third must be at most 0.7, 1 minus the sum of the others, got 0.8"),
     (DENYING, {"no_third": 0.8}, "no_third must be at most 0.7"),
     (DENYING, {"onward": NAN}, "onward must be a probability"),
     (DENYING, {"onward_yes": -0.1}, "onward_yes must be a probability"),

@@ -214,7 +214,7 @@ def test_an_estimate_that_is_no_affine_map_is_looked_at_as_a_whole():
 
     # With coins this fair, nothing is certain.
     good = examine(Bent(cells=2, first_coin=0.5, second_coin=0.5), quick=True)
-    assert "no affine map" in good["no_bias"].detail
+    assert "not an affine map" in good["no_bias"].detail
     assert good["no_bias"].passed
     assert good["standard_error"].passed
     Bent.shove = 10.0

@@ -56,7 +56,7 @@ def test_exact_silent_and_alike():
     assert tiny[:, 0] == pytest.approx([0.75, 0.25])
     with pytest.raises(ParameterError, match="negative"):
         minimum_variance_weights(column([-1.0]))
-    with pytest.raises(ParameterError, match="row a query"):
+    with pytest.raises(ParameterError, match="row per query"):
         minimum_variance_weights(np.ones(3))
 
 
@@ -182,5 +182,5 @@ def test_a_query_that_heard_nothing_is_left_out():
     nothing = combine(counts[1:2], [silent], asked=50).estimate
     assert np.isinf(nothing.std_error).all()
     assert (nothing.lower.tolist(), nothing.upper.tolist()) == ([0.0, 0.0], [50.0, 50.0])
-    with pytest.raises(ParameterError, match="one a query"):
+    with pytest.raises(ParameterError, match="one per query"):
         combine(counts, [law], asked=50)

@@ -177,7 +177,7 @@ def remainder(field: str, value: float, *shares: float) -> float:
     left = 1.0 - math.fsum(shares)
     if left < -ROUNDING:
         others = math.fsum(shares) - value
-        raise ParameterError(field, f"must be at most {1.0 - others:g}, what the others leave of 1", value)
+        raise ParameterError(field, f"must be at most {1.0 - others:g}, 1 minus the sum of the others", value)
     return left if left > ROUNDING else 0.0
 
 

@@ -122,10 +122,10 @@ class GmnsConfig:
             if given is None and named is None and name in said:
                 faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {said[name]!r}")
             if given is None and name not in said:
-                rule = f"neither the scenario nor a config table says the unit of {column}"
+                rule = f"neither the scenario nor a config table states the unit of {column}"
                 remarks.append(f"{folder}: {rule}: taken as {words}")
             if given is not None and named is not None and given != named:
-                remarks.append(f"{file}: {name} is {said[name]}, and is taken as the scenario has it")
+                remarks.append(f"{file}: {name} is {said[name]}, but the scenario's unit is used")
             units.append(given if given is not None else named if named is not None else default)
         if faults:
             raise InputError(faults)
@@ -189,7 +189,7 @@ def said_of_plane(file: str) -> str:
     """Return a sentence that states how planar coordinates were placed, and how to set their system."""
     return (
         f"{file}: the coordinates are not degrees and no crs is given, so the map is placed at longitude 0, latitude 0 "
-        'and measured in the unit of length; set roads.crs: name it, as in crs = "EPSG:32618"'
+        'and measured in the unit of length; set roads.crs, for example crs = "EPSG:32618"'
     )
 
 
@@ -405,7 +405,7 @@ def _graph(
             data["speed_mps"] = exact_mps
         line = lines[row]
         if key is not None and (start, end, key) in taken:
-            rule = f"crowdveil_key must be another than that of row {taken[start, end, key]}, which leads the same way"
+            rule = f"crowdveil_key must differ from that of row {taken[start, end, key]}, which connects the same nodes"
             raise InputError([f"{links.table.file}: row {row + 1}: {rule}, got {key!r}"])
         key = graph.add_edge(start, end, key, **(data if line is None else data | {"geometry": line}))
         taken[start, end, key] = row + 1
@@ -422,7 +422,7 @@ def _remarks(links: GmnsLinks, shapes: Geometries, graph: nx.MultiDiGraph[Any]) 
         remarks.append(f"{file}: {counted(both, 'undirected link')} became a road for each direction")
     if links.undirected_unsaid:
         of_all = counted(len(links.table), "link")
-        said = "does not say whether it is" if links.undirected_unsaid == 1 else "do not say whether they are"
+        said = "does not state whether it is" if links.undirected_unsaid == 1 else "do not state whether they are"
         remarks.append(f"{file}: {links.undirected_unsaid:,} of {of_all} {said} one-way: taken as one-way")
     in_parts = int((shapes.in_parts & links.usable).sum())
     if in_parts:

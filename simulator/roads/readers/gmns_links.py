@@ -228,8 +228,8 @@ def link_values(
     doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
     if high:
         of_all = counted(len(classes), "link")
-        said = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h and lane in {high:,} of {of_all}"
-        doubts.append(f"{links.table.file}: {said}: is it of a whole link, or of a day?")
+        said = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h per lane in {high:,} of {of_all}"
+        doubts.append(f"{links.table.file}: {said}: is it the capacity of a whole link, or per day?")
     return LinkValues(columns, tuple(defaults), tuple(remarks), tuple(doubts))
 
 

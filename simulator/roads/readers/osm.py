@@ -319,18 +319,18 @@ def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDi
         raise InputError([f"{path}: the road network is empty: {said}"])
     left_out = []
     if ways.others:
-        left_out.append(f"left out {ways.others:,} of {ways.others + len(ways.ways):,} ways, no streets open to cars")
+        left_out.append(f"left out {ways.others:,} of {ways.others + len(ways.ways):,} ways, which are not streets open to cars")
     missing, merged = ways.missing(), ways.merge_places()
     if missing:
-        left_out.append(f"streets name {counted(missing, 'node')} that the file does not hold, and are cut there")
+        left_out.append(f"streets refer to {counted(missing, 'node')} that the file does not contain, and are cut there")
     if merged:
-        left_out.append(f"took {counted(merged, 'node')} at the same place as the neighbour along a way for that one")
+        left_out.append(f"merged {counted(merged, 'node')} with the neighbour along a way at the same place")
     reversible = sum(is_reversible(way.tags) for way in ways.ways)
     if reversible:
-        left_out.append(f"took {counted(reversible, 'way')} whose direction changes with the hour as open both ways")
+        left_out.append(f"{counted(reversible, 'way')} whose direction changes with the hour taken as open in both directions")
     graph = ways_graph(ways, capacity_vph=capacity_vph)
     if graph.number_of_edges() == 0:
-        raise InputError([f"{path}: the road network is empty: {'; '.join(left_out) or 'no way leads anywhere'}"])
+        raise InputError([f"{path}: the road network is empty: {'; '.join(left_out) or 'no street connects two nodes'}"])
     project(graph, crs, what=str(path))
     return graph, left_out
 

@@ -329,7 +329,7 @@ def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
     far = ~(np.isfinite(x) & np.isfinite(y))
     if far.any():
         node = list(graph)[int(np.flatnonzero(far)[0])]
-        raise InputError([f"{what}: node {node!r} is out of reach of {target.name}"])
+        raise InputError([f"{what}: node {node!r} is outside the range of {target.name}"])
     for data, east, north in zip((data for _, data in graph.nodes(data=True)), x.tolist(), y.tolist(), strict=True):
         data["x"], data["y"] = east, north
     for *_, data in graph.edges(data=True):

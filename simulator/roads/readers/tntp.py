@@ -131,7 +131,7 @@ def _rows(lines: Iterator[Line], faults: Faults) -> Iterator[tuple[Line, list[st
             faults.add(f"line {line.number}", f"{rule}; got {len(fields)}: {shown(line.text)}")
             continue
         if ended != ends:
-            rule = "rows must end in ';' if the first does, and else not (is the row cut short?)"
+            rule = "all rows must end in ';', or none (is the row cut short?)"
             faults.add(f"line {line.number}", f"{rule}; got {shown(line.text)}")
         yield line, fields
 
@@ -244,7 +244,7 @@ def link_values(
         ("length_m (0 in the file, nodes at one place)", f"{SHORTEST_M:g} m", at_one_place),
         ("speed_mps (free-flow time 0 in the file)", f"{default_speed_mps:g} m/s", no_time),
         ("capacity_vph (capacity 0 in the file)", f"{lane_capacity_vph:g} vehicles/h", no_capacity),
-        ("lanes (a capacity beyond any road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
+        ("lanes (a capacity too high for a road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
     )
     words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
     given_mps = np.where(no_time | no_length, np.nan, speed)
@@ -388,7 +388,7 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
     faults = []
     if beyond.any():
         first = int(places.node[np.flatnonzero(beyond)[0]])
-        rule = f"nodes must be 1 … {links.nodes:,}, as <NUMBER OF NODES> of {links.file} says, got {first}"
+        rule = f"nodes must be 1 … {links.nodes:,}, as <NUMBER OF NODES> of {links.file} states, got {first}"
         faults.append(f"{places.file}: {places.where(beyond)}: {rule}")
     elif len(places) != links.nodes:
         absent = []
@@ -400,7 +400,7 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
                 break
         shown = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
         says = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
-        faults.append(f"{places.file}: it holds {counted(len(places), 'node')}, and {says}; without a place: {shown}")
+        faults.append(f"{places.file}: it holds {counted(len(places), 'node')}, and {says}; without coordinates: {shown}")
     if faults:
         raise InputError(faults)
 

@@ -127,7 +127,7 @@ def _check_kind(path: Path) -> None:
     if not begins:
         raise InputError([f"{path}: it is empty"])
     if begins != _MAGIC:
-        raise InputError([f"{path}: is no GeoPackage: it does not begin as an SQLite database does"])
+        raise InputError([f"{path}: is not a GeoPackage: it does not begin with the header of an SQLite database"])
 
 
 _GEOPARQUET_UNREADABLE = (
@@ -215,7 +215,7 @@ def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
     table = pq.read_table(file)
     told = (table.schema.metadata or {}).get(b"geo")
     if told is None:
-        raise ValueError("its metadata say nothing of geometries: is it a plain Parquet file?")
+        raise ValueError("its metadata do not describe geometries: is it a plain Parquet file?")
     about = json.loads(told)
     column = about["primary_column"]
     kept = about["columns"][column]

@@ -51,7 +51,7 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     faults = [
-        f"{what}s: attribute {name!r} cannot be written: its name is no text" for name in names if not _text(name)
+        f"{what}s: attribute {name!r} cannot be written: its name is not text" for name in names if not _text(name)
     ]
     lower = [name.lower() for name in names if _text(name)]
     faults += [
@@ -284,7 +284,7 @@ def network_of(
     for number, data in enumerate(from_rows(nodes, file=files[0]), start=1):
         node = data.pop("node", None)
         if node is None or not _is_key(node) or node in graph:
-            faults.append(f"{files[0]}: row {number}: node must be a name no other row has, got {node!r}")
+            faults.append(f"{files[0]}: row {number}: node must be a name that no other row has, got {node!r}")
         else:
             graph.add_node(node, **data)
             places[f"node {node!r}"] = f"{files[0]}: row {number}"

@@ -158,7 +158,7 @@ class Courses:
         if isinstance(course, Choice):
             share = np.array(course.weights) / sum(course.weights)
             return np.array(course.options, dtype=np.int32)[rng.choice(len(share), size=vehicles, p=share)]
-        raise TypeError("a course is the end of the way")
+        raise TypeError("a Course is not a reference to another course")
 
 
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
@@ -426,7 +426,7 @@ class _Reading:
             case "include":
                 self._held.unhandled["an <include> of another file: name that file too"] += 1
             case name if name in _NOT_VEHICLES:
-                self._held.unhandled[f"a {name}, which is no vehicle on the road"] += 1
+                self._held.unhandled[f"a {name}, which is not a road vehicle"] += 1
             case _:
                 pass  # types, stops, parameters: they do not affect routes and departures
 
@@ -510,7 +510,7 @@ class _Reading:
             return
         depart = attributes.get("depart", "").strip()
         if depart in _WITHOUT_TIME:
-            self._held.unhandled[f"departs when something else does (depart={depart!r})"] += 1
+            self._held.unhandled[f"departs on an event instead of at a time (depart={depart!r})"] += 1
             return
         leaves = _AT_THE_BEGIN if depart == "begin" else seconds(depart)
         if leaves is None or (leaves < 0 and depart != "begin"):
@@ -529,6 +529,6 @@ class _Reading:
             return self._held.courses.number(tuple(ends), given=False, where=where)
         for key, words in _ELSEWHERE.items():
             if key in attributes:
-                self._held.unhandled[f"goes between {words}"] += 1
+                self._held.unhandled[f"travels between {words}"] += 1
                 return None
         raise InputError([f"{where} must have a route, or from and to"])

@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.int32]
 LongArray = npt.NDArray[np.int64]
 
 _ABSENT = "its edges are not all among the roads"
-_TORN = "its edges do not follow on one another"
+_TORN = "its edges are not consecutive"
 _LOST = "no path leads along its edges"
 
 

@@ -170,7 +170,7 @@ def _placed(
     there = (origin >= 0) & (destination >= 0)
     if zones.borrowed:
         named = f"{counted(len(zones.borrowed), 'place')} ({zones.borrowed[0]!r} the first)"
-        notes.append(f"{table.title}: no zone of the roads but a node has the name of {named}: it stands for that node")
+        notes.append(f"{table.title}: no zone of the roads but a node has the name of {named}: it is taken as that node")
     faults, left_out = [], []
     if not there.all():
         words = f"there is no such {zones.kind} among the roads"

@@ -220,8 +220,8 @@ def without_duplicates(
     rule = rule or ("sum" if count is None else "refuse")
     number = f"{counted(int(repeated.sum()), 'row')} of the same {alike} as an earlier one"
     if rule == "refuse":
-        missing = "" if distinct_by else "; name the column that tells rows of a place apart as columns.period"
-        say = f"{rows.file}: {number}: {rows.words(repeated)}; say what to do with them as duplicates = "
+        missing = "" if distinct_by else "; name the column that distinguishes rows of a place as columns.period"
+        say = f"{rows.file}: {number}: {rows.words(repeated)}; state how to treat them: duplicates = "
         raise InputError([f'{say}"first", "last", "greatest" or "sum"{missing}'])
     if rule == "sum":
         return everything, [f"{rows.file}: {number}: each counts"]

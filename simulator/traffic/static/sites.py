@@ -186,7 +186,7 @@ def place_rows(
         keep &= named
     if not (keep & rows.chosen).any():
         within = "" if window is None else f" in the window {list(window)}"
-        raise InputError([f"{rows.file}: no row is left: none of those that count says where it is{within}"])
+        raise InputError([f"{rows.file}: no row is left: none of the selected rows has a place{within}"])
     site, first, names = _distinct(name, east, north, keep)
     used = keep & rows.chosen
     if not axes:

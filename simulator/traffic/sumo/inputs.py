@@ -218,7 +218,7 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         written = Path(folder) / "all.sumocfg"
         command = [*sumo_command(), "-c", str(config.resolve()), "--save-configuration", str(written)]
         try:
-            done = subprocess.run(  # noqa: S603 - SUMO itself, and a file the user named
+            done = subprocess.run(  # noqa: S603 - SUMO itself, and a file named by the user
                 command,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -231,7 +231,7 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         except subprocess.TimeoutExpired:
             raise InputError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
         if done.returncode != 0 or not written.is_file():
-            raise InputError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
+            raise InputError([f"{config}: SUMO rejects it: {saying(done.stderr)}"])
         found, outputs, section = {}, [], ""
         for e in elements_of(written):
             if e.attributes is None:

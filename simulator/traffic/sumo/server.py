@@ -278,7 +278,7 @@ class SumoServer:
         prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
         command += ["--output-prefix", prefix]
         try:
-            process = subprocess.Popen(  # noqa: S603 - our own program, and files the user named
+            process = subprocess.Popen(  # noqa: S603 - our own program, and files named by the user
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -339,7 +339,7 @@ class SumoServer:
             yield self._ask
         except SumoError as error:
             self._answered = True
-            raise InputError([f"{what}: SUMO says: {error}"]) from None
+            raise InputError([f"{what}: SUMO reports: {error}"]) from None
         except ConnectionError:
             raise InputError([f"{what}: {self._exit_message()}"]) from None
         finally:

@@ -111,7 +111,7 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
     names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
-        raise InputError([f"{file}: line 1: columns must differ in name, and {twice[0]!r} is there twice"])
+        raise InputError([f"{file}: line 1: columns must differ in name, but {twice[0]!r} occurs twice"])
     text = [name.strip().strip('"') for name in header.split(separator)]
     text = [name for name in text if _may_name_a_vehicle(name)]
     table = Table.from_file(file, separator=separator, text=text, keep_blank=True)
