@@ -248,7 +248,7 @@ class LaplaceMean(NoisyStatistic):
         if self.sample < 1.0:
             basis += (
                 ", calibrated with HDK theorem 1, which is attained where all other values are at a bound; it "
-                "reveals less the smaller the share of drawn devices, so one device alone, always drawn, is the worst case"
+                "reveals less the smaller the share of drawn devices: one device alone, always drawn, is the worst case"
             )
         if queries == 1:
             return PrivacyClaim.exact(self.epsilon, SampledLaplaceDelta(self.epsilon, fraction), f"{basis}.")

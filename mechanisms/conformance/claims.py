@@ -72,7 +72,7 @@ def check_claims_hold(trial: Harness, findings: Findings) -> None:
     )
 
 
-def check_infinite_claims_tell(trial: Harness, findings: Findings) -> None:
+def check_infinite_claims_have_witnesses(trial: Harness, findings: Findings) -> None:
     """Expect, for every claim of infinite ε, an event that is possible for one truth and impossible for another."""
     infinite = {view: claim for view, claim in _claimed(trial, findings).items() if claim.kind == "infinite"}
     if not infinite:

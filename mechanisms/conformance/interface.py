@@ -99,10 +99,10 @@ def check_estimates(trial: Harness, findings: Findings) -> None:
             continue
         counts = trial.vectors(truth, rng=rng).sum(axis=0)
         for counted in (asked, tuple(n // 2 for n in asked), (0,) * trial.rounds):
-            counts_heard = counts if counted == asked else np.zeros_like(counts)
+            received_counts = counts if counted == asked else np.zeros_like(counts)
             if counted not in (asked, (0,) * trial.rounds):
-                counts_heard = trial.vectors(truth[: counted[0]], rng=rng).sum(axis=0)
-            _check_estimate(trial, findings, counts_heard, counted, asked)
+                received_counts = trial.vectors(truth[: counted[0]], rng=rng).sum(axis=0)
+            _check_estimate(trial, findings, received_counts, counted, asked)
 
 
 def _check_estimate(
@@ -247,7 +247,7 @@ def check_answers_draw_nothing(trial: Harness, findings: Findings) -> None:
             before, everyones = copy.deepcopy(rng.bit_generator.state), _global_state()
 
 
-def check_others_reports_stay(trial: Harness, findings: Findings) -> None:
+def check_other_reports_do_not_change(trial: Harness, findings: Findings) -> None:
     """Expect that changing one device's truth changes no other device's report, in any round."""
     rng = trial.generator("others")
     for start in (np.zeros(FEW, dtype=np.int32), rng.integers(0, trial.cells + 1, FEW).astype(np.int32)):
@@ -321,7 +321,7 @@ def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
             findings.expect(same, f"estimate.{name} of the same counts differs the second time")
 
 
-def check_nothing_is_written_on(trial: Harness, findings: Findings) -> None:
+def check_arguments_are_not_modified(trial: Harness, findings: Findings) -> None:
     """Expect that no method modifies its arguments: memory, coins, truths, reports and counts stay unchanged."""
     mechanism, rng = trial.mechanism, trial.generator("written on")
     memory = mechanism.enrol(FEW, rng=rng)
@@ -348,7 +348,7 @@ def check_nothing_is_written_on(trial: Harness, findings: Findings) -> None:
     findings.expect(same, "sample_counts modifies the true counts")
 
 
-def check_devices_toss_their_own(trial: Harness, findings: Findings) -> None:
+def check_devices_have_own_coins(trial: Harness, findings: Findings) -> None:
     """Expect that devices of one batch are as independent as single devices, and have the same distribution."""
     lags = {"neighbours": 1, "devices 64 apart": 64, "devices half a batch apart": trial.calls // 2}
     truths = (0, trial.cells)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
@@ -126,8 +126,8 @@ def _(mechanism: Any, cell: int) -> Sequence[Any]:
 
 
 @candidate_reports.register
-def _(mechanism: QuestionMechanism, cell: int) -> Sequence[Any]:
-    outputs = len(mechanism.question.outputs)
+def _(mechanism: BinaryQueryMechanism, cell: int) -> Sequence[Any]:
+    outputs = len(mechanism.binary_query.outputs)
     rows = np.zeros((outputs, mechanism.cells), dtype=np.uint8)
     rows[:, cell - 1] = np.arange(outputs)
     return [AnswerReports.from_dense(rows[i : i + 1], outputs) for i in range(outputs)]

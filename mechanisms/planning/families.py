@@ -262,7 +262,7 @@ def _deniable_shapes(target: Target) -> list[Shape]:
     return [response, (0.7, 0.0, 0.5, 0.5, 0.9, 0.5, 0.0), (0.95, 0.3, 0.8, 0.5, 0.9, 0.5, 0.5)]
 
 
-def _tells_by_moving(target: Target) -> str | None:
+def _reveals_moves(target: Target) -> str | None:
     if target.epsilon is None or target.delta > 0.0 or target.view != "linked_reports":
         return None
     return (
@@ -289,7 +289,7 @@ MULTI_ROUND_ALP = (
         # If rounds are observed separately, ⊥3 hides no device.
         starts=lambda target: [(0.0,)] if target.view.startswith(("report", "shuffled")) else [(1 / 3,)],
         refusal=suppressed_elsewhere,
-        reason=_tells_by_moving,
+        reason=_reveals_moves,
     ),
     Family(
         "anonymized_deniable",

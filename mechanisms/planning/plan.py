@@ -267,7 +267,9 @@ def _remark(family: Family, found: Candidate) -> str | None:
     grows = ""
     if found.error is None:
         growth = float(found.mechanism.std_error(grown)[0]) / found.std_error
-        grows = ", and it grows as √N" if growth > 9.0 else ", for any number of queried devices" if growth < 1.01 else ""
+        grows = (
+            ", and it grows as √N" if growth > 9.0 else ", for any number of queried devices" if growth < 1.01 else ""
+        )
     return (
         f"Met only with {family.letter} = {found.dial:.4g}, where the error is {found.std_error:,.4g} vehicles in a "
         f"cell of {target.expected:,}{grows}: an estimate of 0 everywhere has less error."

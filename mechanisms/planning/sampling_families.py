@@ -84,7 +84,10 @@ def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
 def _trusted(target: Target) -> str | None:
     if target.view in RELEASED:
         return None
-    return f"A trusted server receives every device's cell: nothing is hidden from {target.view}, only from readers of what it publishes."
+    return (
+        f"A trusted server receives every device's cell: nothing is hidden from {target.view}, only from readers of "
+        "what it publishes."
+    )
 
 
 def _not_suppressible(target: Target) -> str | None:
@@ -218,7 +221,10 @@ def _finish_refreshed(target: Target, parameters: Mapping[str, Any]) -> Sampling
 
 def _not_refreshed(target: Target) -> str | None:
     if target.view.startswith(("report", "shuffled")):
-        return "Refreshing does not change a single round's distribution: for one round it equals sampling_privacy with more error."
+        return (
+            "Refreshing does not change a single round's distribution: for one round it equals sampling_privacy with "
+            "more error."
+        )
     if target.k is not None:
         return "Its published estimate is not a whole number that could be compared with k; suppression is not planned."
     return None

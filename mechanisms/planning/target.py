@@ -102,9 +102,7 @@ class Target:
         if self.epsilon is None and self.error is None:
             raise ParameterError("epsilon", "must be given if no error is given", None)
         if self.epsilon is not None and self.error is not None:
-            raise ParameterError(
-                "error", f"must not be given together with epsilon ({self.epsilon:g})", self.error
-            )
+            raise ParameterError("error", f"must not be given together with epsilon ({self.epsilon:g})", self.error)
         if self.epsilon is not None and math.isinf(check_epsilon(self.epsilon)):
             raise ParameterError("epsilon", "must be finite", self.epsilon)
         if not _is_number(self.delta) or not 0.0 <= self.delta < 1.0:

@@ -340,7 +340,7 @@ def safe_claim(curve: SafeDelta) -> PrivacyClaim:
     basis = {
         "worst crowd": "ε₁ for choosing the level, composed with the exact worst crowd of the suppressed counts",
         "theorem 6": "LQS theorem 6, β = π_s, for any crowd",
-        "chosen on the sample": "The level chosen on the sample: 2ε₁ and one δ per level, since LQS theorem 6 fails there",
+        "chosen on the sample": "Level chosen on the sample: 2ε₁ and one δ per level, since LQS theorem 6 fails there",
     }[curve.form]
     if curve.sampling == 1.0:
         return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with β = 1 every device is sampled.")

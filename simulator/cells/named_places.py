@@ -104,9 +104,7 @@ class NamedPlaces:
             faults.append(f"labels: there is no place {unknown[0]!r} among the cells")
         lost = ~np.isfinite(xy).all(axis=1)
         if lost.any():
-            faults.append(
-                f"place {keys[int(np.flatnonzero(lost)[0])]!r} is outside the area of the coordinate system"
-            )
+            faults.append(f"place {keys[int(np.flatnonzero(lost)[0])]!r} is outside the area of the coordinate system")
         faults += positive_faults(radius_m=radius_m)
         if faults:
             raise InputError(faults)

@@ -95,8 +95,8 @@ def check_file(known: DataSet, file: DataFile, folder: Path) -> FileCheck:
     try:
         found, length = digest(path, compressed=file.compression == "gzip", at_most=file.bytes)
     except (OSError, EOFError, zlib.error) as error:
-        said = " ".join(str(error).split())
-        return FileCheck(known.folder, file.name, "differs", f"it cannot be read: {said}")
+        reason = " ".join(str(error).split())
+        return FileCheck(known.folder, file.name, "differs", f"it cannot be read: {reason}")
     if length > file.bytes:
         detail = f"expected {file.bytes:,} bytes of contents, found more"
     elif found != file.sha256:

@@ -84,8 +84,8 @@ def server_of(url: str) -> str:
     return urlsplit(url).netloc
 
 
-def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) -> Path:
-    """Download into `room` and check; every error of a server or the network is raised as one sentence."""
+def _download(known: DataSet, file: DataFile, scratch: Path, progress: Progress) -> Path:
+    """Download into `scratch` and check; every error of a server or the network is raised as one sentence."""
     pooch = import_extra("pooch", needed="fetching needs pooch", extra="data")
     import requests  # noqa: PLC0415  comes with it
 
@@ -110,7 +110,9 @@ def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) ->
                 progress(len(chunk))
 
     try:
-        return Path(pooch.retrieve(file.url, known_hash=f"sha256:{expected}", fname="got", path=room, downloader=get))
+        return Path(
+            pooch.retrieve(file.url, known_hash=f"sha256:{expected}", fname="got", path=scratch, downloader=get)
+        )
     except _TooLongError:
         raise InputError([f"{where} sends more than the {at_most:,} bytes that the file should have"]) from None
     except requests.exceptions.HTTPError as error:

@@ -36,7 +36,7 @@ def _texts(table: Table, name: str) -> "pd.Series[Any]":
 def _unique(table: Table, name: str) -> npt.NDArray[np.int64]:
     """Read whole numbers that must differ."""
     numbers = table.integers(name)
-    table.refuse(name, pd.Series(numbers).duplicated().to_numpy(), "there once")
+    table.refuse(name, pd.Series(numbers).duplicated().to_numpy(), "unique")
     return numbers
 
 
@@ -103,8 +103,8 @@ def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
         moved = (frame[["lon", "lat"]].to_numpy() != place).any(axis=1)
         frame["lon"], frame["lat"] = place[:, 0], place[:, 1]
         notes.append(
-            f"{each.loc[several, 'place'].nunique():,} places with more than one coordinate take the most frequent one: "
-            f"replaced in {int(moved.sum()):,} rows"
+            f"{each.loc[several, 'place'].nunique():,} places with more than one coordinate take the most frequent "
+            f"one: replaced in {int(moved.sum()):,} rows"
         )
     return frame, notes
 

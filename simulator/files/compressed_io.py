@@ -97,8 +97,8 @@ def opened(file: Path, *, lines: bool = False, times: float = 0.0) -> Iterator[i
     try:
         with file.open("rb") as raw:
             packing = _packing_of(file, raw.peek(10)[:10])
-            if times and (said := _content_shortage(file, packing, times)):
-                raise InputError([f"{file}: {said}"])
+            if times and (reason := _content_shortage(file, packing, times)):
+                raise InputError([f"{file}: {reason}"])
             with raw if packing is None else packing.opens(raw) as stream:
                 longest_line = LONGEST_BYTES if lines else math.inf
                 yield io.BufferedReader(_Limited(stream, longest_line=longest_line), BUFFER_BYTES)
@@ -112,9 +112,9 @@ def opened(file: Path, *, lines: bool = False, times: float = 0.0) -> Iterator[i
         name = "file" if packing is None else packing.name
         raise InputError([f"{file}: cannot be read: it is incomplete: its {name} ends early"]) from None
     except (OSError, zlib.error, lzma.LZMAError) as fault:
-        said = (isinstance(fault, OSError) and fault.strerror) or str(fault)
+        reason = (isinstance(fault, OSError) and fault.strerror) or str(fault)
         damaged = "" if packing is None else f"its {packing.name} is damaged: "
-        raise InputError([f"{file}: cannot be read: {damaged}{said}"]) from None
+        raise InputError([f"{file}: cannot be read: {damaged}{reason}"]) from None
 
 
 def _content_shortage(file: Path, packing: _Packing | None, times: float) -> str | None:

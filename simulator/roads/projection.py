@@ -175,10 +175,8 @@ class Projection:
             area.west > area.east or area.west - beside <= lon <= area.east + beside
         ):
             return []
-        said = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"
-        return [
-            f"{file}: {said}, is outside the area of use of {self.source.name!r}: is it the crs of this file?"
-        ]
+        place = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"
+        return [f"{file}: {place}, is outside the area of use of {self.source.name!r}: is it the crs of this file?"]
 
 
 def parsed_crs(crs: object) -> pyproj.CRS:

@@ -204,6 +204,6 @@ def usable_rows(
             dropped.append(DroppedRows(reason, tuple(numbers[:SHOWN_ROWS]), len(numbers)))
         usable &= ~wrong
     if not usable.any():
-        said = "; ".join(map(str, dropped))
-        raise InputError([f"{file}: the road network is empty: no {what} can be used ({said})"])
+        listed = "; ".join(map(str, dropped))
+        raise InputError([f"{file}: the road network is empty: no {what} can be used ({listed})"])
     return usable, tuple(dropped)

@@ -9,7 +9,7 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partitions_to_try import BOUNDS, CRS, places
+from partition_cases import BOUNDS, CRS, places
 
 from simulator.cells import HexagonGrid
 from simulator.files import memory

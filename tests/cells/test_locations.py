@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partitions_to_try import CRS
+from partition_cases import CRS
 
 from simulator.cells import NamedPlaces
 from simulator.files.errors import InputError

@@ -100,7 +100,7 @@ def test_check_ins_with_a_header(read):
 def test_places_may_have_quotation_marks(read):
     frame, _ = read("places", '5\tJoe\'s "Diner\t40.6\t-73.7\n6\t"Bar\t40.6\t-73.7\n')
     assert frame["name"].tolist() == ["Joe's \"Diner", '"Bar']
-    with pytest.raises(InputError, match="row 2: place must be there once"):
+    with pytest.raises(InputError, match="row 2: place must be unique"):
         read("places", "5\ta\t40.6\t-73.7\n5\tb\t40.6\t-73.7\n")
 
 

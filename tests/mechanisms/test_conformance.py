@@ -18,7 +18,7 @@ from broken_mechanisms import (
     NarrowCounts,
 )
 from conformance_cases import GOOD
-from plain_mechanism import PlainResponse
+from minimal_mechanism import PlainResponse
 from scipy.stats import binom
 
 from mechanisms.conformance import ConformanceError, check_mechanism

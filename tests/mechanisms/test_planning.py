@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from planned_laws import linked_law, round_law
+from answer_distributions import linked_law, round_law
 
 from mechanisms.planning import FAMILIES, Target, plan
 from mechanisms.planning.candidate import bound_view

@@ -31,9 +31,9 @@ def test_no_other_weights_leave_less_variance(variances, data):
     assert (weights > 0).all()
     least = float((np.square(weights) * column(variances)).sum())
     assert least == pytest.approx(1.0 / np.sum(1.0 / np.array(variances)))
-    rival = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=len(variances), max_size=len(variances))))
-    rival /= rival.sum()
-    assert least <= (np.square(rival) * variances).sum() * (1 + 1e-12)
+    baseline = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=len(variances), max_size=len(variances))))
+    baseline /= baseline.sum()
+    assert least <= (np.square(baseline) * variances).sum() * (1 + 1e-12)
 
 
 def test_the_weights_solve_the_quadratic_programme():

@@ -84,11 +84,14 @@ def town(**changed):
             xml(ways={1: ((1,), WAYS[11][1])}), "the road network is empty: no street connects two nodes", id="one node"
         ),
         pytest.param(
-            xml(ways={1: ((1, 1, 1), WAYS[11][1])}), "the road network is empty: no street connects two nodes", id="one place"
+            xml(ways={1: ((1, 1, 1), WAYS[11][1])}),
+            "the road network is empty: no street connects two nodes",
+            id="one place",
         ),
         pytest.param(
             xml(nodes={99: (24.0, 60.0)}),
-            "the road network is empty: left out 2 of 7 ways, which are not streets open to cars; streets refer to 7 nodes",
+            "the road network is empty: left out 2 of 7 ways, which are not streets open to cars; "
+            "streets refer to 7 nodes",
             id="no nodes",
         ),
         pytest.param(xml(ways={11: WAYS[11]}), "no two nodes are connected in both directions", id="no way back"),
@@ -160,11 +163,17 @@ def number(value):
         pytest.param(b"\x00\x00", "a header must have at most 65,536 bytes, but it states 0", id="two bytes"),
         pytest.param(b"\xff" * 40, "a header must have at most 65,536 bytes, but it states 4,294,967,295", id="noise"),
         pytest.param(blob(b"OSMData", b""), "its type must be OSMHeader, got 'OSMData'", id="no header"),
-        pytest.param(blob(b"OSMHeader", b"", size=2**30), "at most 33,554,432 bytes, but it states 1,073,741,824", id="1 GB"),
+        pytest.param(
+            blob(b"OSMHeader", b"", size=2**30), "at most 33,554,432 bytes, but it states 1,073,741,824", id="1 GB"
+        ),
         pytest.param(blob(b"OSMHeader", b"", size=9999), "of the 9,999 bytes announced", id="too long"),
         pytest.param(blob(b"OSMHeader", b"", header_bytes=60000), "of the 60,000 bytes announced", id="header"),
-        pytest.param(blob(b"OSMHeader", b"a", raw_size=2), "it decompresses to 1 bytes, but it states 2", id="raw size"),
-        pytest.param(blob(b"OSMHeader", b"\0" * (33 * 2**20)), "must decompress to at most 33,554,432 bytes", id="bomb"),
+        pytest.param(
+            blob(b"OSMHeader", b"a", raw_size=2), "it decompresses to 1 bytes, but it states 2", id="raw size"
+        ),
+        pytest.param(
+            blob(b"OSMHeader", b"\0" * (33 * 2**20)), "must decompress to at most 33,554,432 bytes", id="bomb"
+        ),
         pytest.param(blob(b"OSMHeader", b"")[:-3] + b"abc", "its content cannot be decompressed", id="checksum"),
         pytest.param(blob(b"OSMHeader", b"\xff" * 30), "pyrosm cannot read it", id="content"),
         pytest.param(struct.pack(">I", 2) + b"\x0a\x7f", "a field of 127 bytes does not fit into the 2", id="field"),

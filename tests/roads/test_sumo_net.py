@@ -196,7 +196,10 @@ def test_parallel_edges_stay_and_loops_go(write):
         (net(*EDGES, *JUNCTIONS, edge("AB", "A", "C")), "edge 'AB' is defined twice, first in line 4"),
         (net(*EDGES, *JUNCTIONS, junction("A")), "junction 'A' is defined twice"),
         (net(edge("AB", "A", "Z"), *JUNCTIONS), "line 4: edge 'AB': to must be a junction of the file, got 'Z'"),
-        (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace("BC", "no")), "<connection> cannot be used: nothing has the name"),
+        (
+            net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace("BC", "no")),
+            "<connection> cannot be used: nothing has the name",
+        ),
         (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace('"1"', '"9"')), "<connection> cannot be used: "),
         (net(*JUNCTIONS), "of its 0 edges, none has a lane for class 'passenger'; its lanes allow no edge at all"),
         (net(EDGES[3], *JUNCTIONS), "of its 1 edge, none has a lane for class 'passenger'; its lanes allow bus"),

@@ -130,7 +130,9 @@ def test_a_zone_that_cannot_be_left_is_lost_and_named(read):
     network, report = read(tntp_network(rows=(*ROWS[:3], *RING)))
     assert 2 not in network.graph
     assert report.lost_zones == (2,)
-    assert any("1 zone cannot be reached, or cannot be left" in note and note.endswith(": 2") for note in report.notes())
+    assert any(
+        "1 zone cannot be reached, or cannot be left" in note and note.endswith(": 2") for note in report.notes()
+    )
 
 
 def test_gzipped_text_geojson_and_headers_of_other_styles(read, tmp_path):

@@ -65,7 +65,10 @@ def test_departures_by_a_profile(tmp_path):
         ("hour,share\n1,0\n", "shares must sum to more than 0"),
         ("hour,share\n1,1e308\n2,1e308\n", "and to a finite number, got inf"),
         ("from_s,to_s,share\n5,5,1\n", "row 1: to_s (column 'to_s') must be a finite number above from_s"),
-        ("from_s,to_s,share\n5,9,1\n0,6,1\n", "row 1: to_s (column 'to_s') must be of an interval that overlaps no other row's"),
+        (
+            "from_s,to_s,share\n5,9,1\n0,6,1\n",
+            "row 1: to_s (column 'to_s') must be of an interval that overlaps no other row's",
+        ),
         ("from_s,to_s,share\n-5,9,1\n", "row 1: from_s (column 'from_s') must be a finite number, 0 or more"),
     ],
 )

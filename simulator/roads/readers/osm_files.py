@@ -289,7 +289,8 @@ def _blob(file: BinaryIO, *, first: bool) -> bool:
     header_bytes = int.from_bytes(prefix, "big")
     if len(prefix) < 4 or header_bytes > MOST_HEADER_BYTES:
         raise _BrokenFrameError(
-            f"a header must have at most {MOST_HEADER_BYTES:,} bytes, but it states {header_bytes:,}: is this a .osm.pbf?"
+            f"a header must have at most {MOST_HEADER_BYTES:,} bytes, but it states {header_bytes:,}: "
+            "is this a .osm.pbf?"
         )
     header = dict(_fields(_exactly(file, header_bytes)))
     kind, size = header.get(_HEADER_TYPE), header.get(_HEADER_SIZE)

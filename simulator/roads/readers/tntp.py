@@ -250,8 +250,8 @@ def link_values(
     given_mps = np.where(no_time | no_length, np.nan, speed)
     doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.file)]
     if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
-        said = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
-        doubts.append(f"{links.file}: {said}: check capacity_hours, and whether these are capacities at all")
+        observation = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
+        doubts.append(f"{links.file}: {observation}: check capacity_hours, and whether these are capacities at all")
     return LinkValues(
         columns=columns,
         defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
@@ -399,8 +399,10 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
             if len(absent) > SHOWN_NODES:
                 break
         shown = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
-        says = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
-        faults.append(f"{places.file}: it holds {counted(len(places), 'node')}, and {says}; without coordinates: {shown}")
+        expected = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
+        faults.append(
+            f"{places.file}: it holds {counted(len(places), 'node')}, and {expected}; without coordinates: {shown}"
+        )
     if faults:
         raise InputError(faults)
 

@@ -402,9 +402,9 @@ def _feature(place: str, feature: Any, faults: Faults) -> Iterator[_Row]:
     if not isinstance(point, list) or len(point) < 2:
         faults.add(place, "must have a Point as its geometry, with two coordinates")
         return
-    said = [identifier, *point[:2]]
-    numbers = [None if isinstance(value, bool) else finite_number(str(value)) for value in said]
-    yield from _checked(place, numbers, [str(value) for value in said], faults)
+    raw = [identifier, *point[:2]]
+    numbers = [None if isinstance(value, bool) else finite_number(str(value)) for value in raw]
+    yield from _checked(place, numbers, [str(value) for value in raw], faults)
 
 
 def _checked(place: str, values: list[float | None], texts: list[str], faults: Faults) -> Iterator[_Row]:

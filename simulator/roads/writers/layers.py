@@ -123,17 +123,17 @@ def _text(name: object) -> bool:
 
 def _dtype(values: Sequence[object]) -> str | None:
     """Return the type of a column; None if the values can only be written as JSON."""
-    there: list[Any] = [plain(value) for value in values if value is not None]
-    kinds = {type(value) for value in there}
+    present: list[Any] = [plain(value) for value in values if value is not None]
+    kinds = {type(value) for value in present}
     if kinds == {bool}:
         return "boolean"
-    if kinds == {int} and all(abs(value) < 2**63 for value in there):
+    if kinds == {int} and all(abs(value) < 2**63 for value in present):
         return "Int64"
     if kinds == {float} or (
-        kinds == {int, float} and all(abs(value) <= 2**53 for value in there if type(value) is int)
+        kinds == {int, float} and all(abs(value) <= 2**53 for value in present if type(value) is int)
     ):
         return "float64"
-    if kinds == {str} and all(_writable(value) for value in there):
+    if kinds == {str} and all(_writable(value) for value in present):
         return "string"
     return None
 

@@ -97,8 +97,8 @@ class Sites:
         """Return the bounding box of the sites in `used`, (sites,) bool, in metres; for squares, that of all sites."""
         if self.side_m is not None:
             return 0.0, 0.0, len(self) * self.side_m, self.side_m
-        there = self.xy[used & np.isfinite(self.xy).all(axis=1)]
-        (x_min, y_min), (x_max, y_max) = there.min(axis=0).tolist(), there.max(axis=0).tolist()
+        used_xy = self.xy[used & np.isfinite(self.xy).all(axis=1)]
+        (x_min, y_min), (x_max, y_max) = used_xy.min(axis=0).tolist(), used_xy.max(axis=0).tolist()
         return x_min, y_min, x_max, y_max
 
 

@@ -218,9 +218,9 @@ class Sumo:
         known = rows >= 0
         rows = rows[known]
         state = registry.state.copy()
-        there = np.zeros(len(state), dtype=bool)
-        there[rows] = True
-        state[(state == State.ON_ROAD) & ~there] = State.ABSENT
+        driving_now = np.zeros(len(state), dtype=bool)
+        driving_now[rows] = True
+        state[(state == State.ON_ROAD) & ~driving_now] = State.ABSENT
         link = np.full(len(state), -1, dtype=np.int32)
         xy = np.full((len(state), 2), np.nan)
         for which, (links, ends) in (

@@ -274,7 +274,11 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
         if len(candidates) == 1:
             found[role] = candidates[0]
         elif role in wanted:
-            many = f"columns {_listed(candidates)} are all candidates" if candidates else "no column has a known name for it"
+            many = (
+                f"columns {_listed(candidates)} are all candidates"
+                if candidates
+                else "no column has a known name for it"
+            )
             rule = f"{many}; its columns are {_listed(seen)}; name one in traffic.columns{_hint(role, seen)}"
             faults.append(f"{source}: {role}: {rule}")
     if faults:

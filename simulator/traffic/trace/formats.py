@@ -280,8 +280,8 @@ def _fixes_of_sumo(
             raise InputError([f"{source}: {WITHOUT_GEO}"])
         columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, crs=options.crs, time_unit_s=options.time_unit_s or 1.0)
-    there = frame[~empty]
-    return Fixes.from_frame(there, own, source=source, place_word=place_word, ascending=True, notes=notes)
+    recorded = frame[~empty]
+    return Fixes.from_frame(recorded, own, source=source, place_word=place_word, ascending=True, notes=notes)
 
 
 _SUMO_COLUMNS = ("vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehicle_speed")

@@ -78,9 +78,7 @@ class Trace:
         clocks = {part.times.calendar for part in parts}
         if len(clocks) > 1:
             dated, other = (next(p.source for p in parts if p.times.calendar is dates) for dates in (True, False))
-            faults.append(
-                f"{other}: its times are relative, and those of {dated} are dates: they cannot be combined"
-            )
+            faults.append(f"{other}: its times are relative, and those of {dated} are dates: they cannot be combined")
         if faults:
             raise InputError(faults)
         names = list(dict.fromkeys(name for part in parts for name in part.names))
