@@ -130,7 +130,7 @@ def test_a_forged_certificate_is_refused():
         NotEstimable(tallies, target, {("yes", None): Fraction(1)})
     with pytest.raises(ParameterError, match=r"^direction must change the target"):
         NotEstimable(tallies, target, {("no", None): Fraction(0)})
-    with pytest.raises(ParameterError, match=r"^direction must fix answers only"):
+    with pytest.raises(ParameterError, match=r"^direction must fix answers that only"):
         NotEstimable(tallies, target, {("no", ("1",)): Fraction(1)})
 
 
