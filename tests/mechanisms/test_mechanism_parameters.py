@@ -121,7 +121,9 @@ def test_what_the_paper_advises_against_is_said_and_not_raised():
         assert "less than 1/2" in said
         assert "got 0.5" in said
         assert "π_0 = 0" in kind(cells=3, sampling=0.4, blank_zero=0.0).warnings()[0]
-    assert "a value of probability 0 as a blank" in SamplingPrivacy(cells=2, sampling=0.4, blank=[0.0, 0.2]).warnings()[0]
+    assert (
+        "a value of probability 0 as a blank" in SamplingPrivacy(cells=2, sampling=0.4, blank=[0.0, 0.2]).warnings()[0]
+    )
 
 
 @pytest.mark.parametrize(
