@@ -73,12 +73,16 @@ def protocol_claim(protocol: Protocol, view: View) -> PrivacyClaim:
     else:
         return PrivacyClaim.unknown(f"The claim of {view.name} does not follow from one device's answers.")
     curve = WorstPairDelta.from_pairs(itertools.combinations(rows, 2))
-    basis = f"The hockey stick of every pair of kinds in the table of {protocol.name}"
+    basis = f"Hockey-stick divergence of every pair of kinds in the table of {protocol.name}"
     epsilon = curve.epsilon
     if view.queries == 1:
         return PrivacyClaim.exact(epsilon, curve, f"{basis}.")
     if epsilon == 0.0:
-        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), f"{basis}: all alike, in any number of queries.")
+        return PrivacyClaim.exact(
+            0.0,
+            ConstantDelta(0.0),
+            f"{basis}: the distributions of all kinds are equal, so any number of queries reveals nothing.",
+        )
     # The worst pair, or its direction, may differ from query to query.
     arrays = [(np.array(p), np.array(q)) for p, q in curve.pairs]
     p, q = dominating_pair([*arrays, *((q, p) for p, q in arrays)])
@@ -135,7 +139,9 @@ def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[
     curve = WorstPairDelta.from_pairs((p, q) for p, q in pairs)
     crowd = ", ".join(f"{n} {kind}" for kind, n in devices.items() if n)
     return PrivacyClaim.exact(
-        curve.epsilon, curve, f"Every outcome of what is published enumerated, for {crowd}, one of them any other kind."
+        curve.epsilon,
+        curve,
+        f"Enumeration of every published outcome, for {crowd}, where one device may be of any other kind.",
     )
 
 

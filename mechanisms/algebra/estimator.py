@@ -206,10 +206,10 @@ class NotEstimable:
         """Check that the direction changes the target and no expected tally."""
         for kind, answers in self.direction:
             if answers is not None and (kind not in self.steady or answers not in self.tallies.protocol.law(kind)):
-                raise ParameterError("direction", "must fix answers only a device of a steady kind gives", answers)
+                raise ParameterError("direction", "must fix answers that only a device of a steady kind gives", answers)
         for label, change in self.tally_change().items():
             if change:
-                raise ParameterError("direction", f"must leave the expected {label} as it is", str(change))
+                raise ParameterError("direction", f"must not change the expected {label}", str(change))
         if not self.target_change:
             raise ParameterError("direction", "must change the target", "0")
 

@@ -136,7 +136,7 @@ class LocalRecoding:
         """Return the table as it is published, boxes and devices, for (cells,) int64 devices held."""
         return cut_clusters(self.places, check_held(counts, cells=len(self.places)), self.k)
 
-    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:  # noqa: ARG002 - nothing is drawn
+    def publish(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> Estimate:  # noqa: ARG002 - this release is deterministic
         """Publish the clusters, with the devices of a cluster spread evenly over the cells of its box.
 
         The standard error is that of even spreading. Upper ends always hold: all devices of every box over the cell, or
@@ -177,6 +177,6 @@ class LocalRecoding:
         return PrivacyClaim.exact(
             math.inf,
             ConstantDelta(1.0),
-            "Clustering and local recoding draws nothing: exact totals and the boxes' edges reveal whether the "
+            "Clustering and local recoding are deterministic: exact totals and the boxes' edges reveal whether the "
             "device is there, with certainty where enough devices are held to publish at all (LQS sec 3.1).",
         )

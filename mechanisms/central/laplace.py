@@ -247,8 +247,8 @@ class LaplaceMean(NoisyStatistic):
         fraction = 1.0 if devices is None else SimpleRandomSample(devices, self.sample).fraction
         if self.sample < 1.0:
             basis += (
-                ", calibrated with HDK theorem 1, which is attained where all other values are at a bound; the fewer "
-                "of the devices are drawn the less it reveals, so that one device, always drawn, is the worst case"
+                ", calibrated with HDK theorem 1, which is attained where all other values are at a bound; it "
+                "reveals less the smaller the share of drawn devices: one device alone, always drawn, is the worst case"
             )
         if queries == 1:
             return PrivacyClaim.exact(self.epsilon, SampledLaplaceDelta(self.epsilon, fraction), f"{basis}.")

@@ -253,7 +253,7 @@ class ExactStatistic(SampledStatistic):
         check_integer("queries", queries, at_least=1)
         basis = "With all other values known, an exact statistic reveals the last one"
         if self.sample < 1.0:
-            basis += " whenever it is drawn, as one device alone always is"
+            basis += " whenever it is drawn, as a device alone always is"
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}.")
 
     def _widest(self, value: float) -> tuple[float, float]:

@@ -72,7 +72,7 @@ def check_claims_hold(trial: Harness, findings: Findings) -> None:
     )
 
 
-def check_infinite_claims_tell(trial: Harness, findings: Findings) -> None:
+def check_infinite_claims_have_witnesses(trial: Harness, findings: Findings) -> None:
     """Expect, for every claim of infinite ε, an event that is possible for one truth and impossible for another."""
     infinite = {view: claim for view, claim in _claimed(trial, findings).items() if claim.kind == "infinite"}
     if not infinite:
@@ -83,14 +83,14 @@ def check_infinite_claims_tell(trial: Harness, findings: Findings) -> None:
         witnesses = [witness for witness in found if witness is not None]
         if witnesses:
             best = max(witnesses, key=lambda witness: witness.hits)
-            findings.figures[f"{_name(view)}: seen by one truth only"] = f"{best.hits} of {best.trials}"
+            findings.figures[f"{_name(view)}: produced by one truth only"] = f"{best.hits} of {best.trials}"
             continue
         expected = claim.delta(math.inf) * trial.devices / 2
         what = f"no event of {_name(view)} distinguishes two truths with certainty, though ε is claimed infinite"
         if getattr(claim, "delta_kind", "exact") == "exact" and expected >= EXPECTED_HITS:
             findings.fault(what)
         else:
-            findings.note(f"{what}: too rare, or only bounded, for {trial.devices:,} devices")
+            findings.note(f"{what}: too rare to test with {trial.devices:,} devices, or only bounded")
 
 
 def expect_claims_hold(trial: Harness, findings: Findings, claims: Sequence[tuple[Any, Mapping[str, Sample]]]) -> None:

@@ -75,7 +75,9 @@ def check_no_bias(trial: Harness, findings: Findings) -> None:
     if _nothing_to_estimate(trial, findings):
         return
     if trial.contributions is None:
-        findings.note("the estimate is no affine map of the counts: whole queries are compared instead, less sharply")
+        findings.note(
+            "the estimate is not an affine map of the counts: whole queries are compared instead, with less power"
+        )
         _check_queries(trial, findings, variances=False)
         return
     alpha = trial.alpha(findings, (trial.cells + 1) * trial.cells)
@@ -97,7 +99,9 @@ def check_standard_error(trial: Harness, findings: Findings) -> None:
     if _nothing_to_estimate(trial, findings) or _no_theory(trial, findings):
         return
     if trial.contributions is None:
-        findings.note("the estimate is no affine map of the counts: whole queries are compared instead, less sharply")
+        findings.note(
+            "the estimate is not an affine map of the counts: whole queries are compared instead, with less power"
+        )
         _check_queries(trial, findings, variances=True)
         return
     alpha = trial.alpha(findings, (trial.cells + 1) * trial.cells)

@@ -42,7 +42,7 @@ class AffineEstimator:
         # Some crowds have all devices in one place: a map fitted to mixtures only may be wrong at the extremes.
         truth[: max(asked) * TRIED] = np.repeat(rng.integers(0, trial.cells + 1, TRIED), max(asked))
         vectors = trial.vectors(truth, rng=rng).reshape(queries, max(asked), trial.rounds, -1)
-        rows = np.stack([vectors[:, :heard, r].sum(axis=1) for r, heard in enumerate(counted)], axis=1)
+        rows = np.stack([vectors[:, :received, r].sum(axis=1) for r, received in enumerate(counted)], axis=1)
         rows = rows[rng.permutation(queries)]
         shape = (trial.rounds, *trial.shape)
         counts = rows.reshape(queries, -1).astype(np.float64)
@@ -261,7 +261,7 @@ class Harness:
         except ValueError as error:
             if type(error).__name__ == "NotEstimableError":
                 return f"not estimable, as the mechanism states: {error}"
-        except Exception:  # noqa: BLE001 - whatever else it raises is for the checks of shapes to report
+        except Exception:  # noqa: BLE001 - other errors are reported by the checks of shapes
             return ""
         return ""
 

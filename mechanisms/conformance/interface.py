@@ -40,7 +40,7 @@ def check_attributes(mechanism: Any, findings: Findings) -> None:
     sound = isinstance(shape, tuple) and shape and all(isinstance(size, int) and size >= 1 for size in shape)
     findings.expect(sound, f"tally_shape must be a tuple of integers of at least 1, got {shape!r}")
     if not absent:
-        findings.expect(isinstance(mechanism, LocalMechanism), "is no LocalMechanism")
+        findings.expect(isinstance(mechanism, LocalMechanism), "is not a LocalMechanism")
     law = getattr(mechanism, "sample_law", LAWS[1])
     findings.expect(law in LAWS, f"sample_law must be one of {LAWS}, got {law!r}")
     if not findings.faults:
@@ -99,10 +99,10 @@ def check_estimates(trial: Harness, findings: Findings) -> None:
             continue
         counts = trial.vectors(truth, rng=rng).sum(axis=0)
         for counted in (asked, tuple(n // 2 for n in asked), (0,) * trial.rounds):
-            counts_heard = counts if counted == asked else np.zeros_like(counts)
+            received_counts = counts if counted == asked else np.zeros_like(counts)
             if counted not in (asked, (0,) * trial.rounds):
-                counts_heard = trial.vectors(truth[: counted[0]], rng=rng).sum(axis=0)
-            _check_estimate(trial, findings, counts_heard, counted, asked)
+                received_counts = trial.vectors(truth[: counted[0]], rng=rng).sum(axis=0)
+            _check_estimate(trial, findings, received_counts, counted, asked)
 
 
 def _check_estimate(
@@ -151,10 +151,10 @@ def check_bad_inputs_are_refused(trial: Harness, findings: Findings) -> None:
             call()
         except (ValueError, TypeError) as error:
             findings.expect(str(error).strip(), f"{what}: raises {type(error).__name__} without a message")
-        except Exception as error:  # noqa: BLE001 - whatever else is raised is the fault looked for
+        except Exception as error:  # noqa: BLE001 - any other error is the fault that this check reports
             findings.fault(f"{what}: raises {type(error).__name__}, neither ValueError nor TypeError: {error}")
         else:
-            findings.fault(f"{what}: passes in silence")
+            findings.fault(f"{what}: raises no error")
 
 
 def _answers(trial: Harness) -> list[Attempt]:
@@ -247,7 +247,7 @@ def check_answers_draw_nothing(trial: Harness, findings: Findings) -> None:
             before, everyones = copy.deepcopy(rng.bit_generator.state), _global_state()
 
 
-def check_others_reports_stay(trial: Harness, findings: Findings) -> None:
+def check_other_reports_do_not_change(trial: Harness, findings: Findings) -> None:
     """Expect that changing one device's truth changes no other device's report, in any round."""
     rng = trial.generator("others")
     for start in (np.zeros(FEW, dtype=np.int32), rng.integers(0, trial.cells + 1, FEW).astype(np.int32)):
@@ -291,7 +291,7 @@ def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
     seeds = rng.integers(0, 2**31, 2)
     coins, other = (trial.toss(FEW, rng=np.random.default_rng(seed)) for seed in seeds)
     first = trial.answers(one, coins)
-    findings.expect(np.array_equal(trial.answers(one, coins), first), "the same coins and truth give other reports")
+    findings.expect(np.array_equal(trial.answers(one, coins), first), "the same coins and truth give different reports")
     trial.answers(two, other)
     trial.answers(two, coins)
     same = np.array_equal(trial.answers(one, coins), first)
@@ -308,10 +308,10 @@ def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
         "reports depend on the order in which rounds are answered",
     )
     again = trial.answers(one, trial.toss(FEW, rng=np.random.default_rng(seeds[0])))
-    findings.expect(np.array_equal(again, first), "the same generator tosses other coins the second time")
+    findings.expect(np.array_equal(again, first), "the same generator gives different coins the second time")
     true_counts = np.bincount(one, minlength=trial.cells + 1).astype(np.int64)
     sampled = [mechanism.sample_counts(true_counts, rng=np.random.default_rng(seeds[1])) for _ in range(2)]
-    findings.expect(np.array_equal(*sampled), "the same generator gives other sample_counts the second time")
+    findings.expect(np.array_equal(*sampled), "the same generator gives different sample_counts the second time")
     if not trial.why_no_estimate:
         asked = (FEW,) * trial.rounds
         sums = [first.sum(axis=0), trial.answers(two, other).sum(axis=0), first.sum(axis=0)]
@@ -321,7 +321,7 @@ def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
             findings.expect(same, f"estimate.{name} of the same counts differs the second time")
 
 
-def check_nothing_is_written_on(trial: Harness, findings: Findings) -> None:
+def check_arguments_are_not_modified(trial: Harness, findings: Findings) -> None:
     """Expect that no method modifies its arguments: memory, coins, truths, reports and counts stay unchanged."""
     mechanism, rng = trial.mechanism, trial.generator("written on")
     memory = mechanism.enrol(FEW, rng=rng)
@@ -331,24 +331,24 @@ def check_nothing_is_written_on(trial: Harness, findings: Findings) -> None:
     tossed, truth = _snapshot(coins), rng.integers(0, trial.cells + 1, FEW).astype(np.int32)
     was = truth.copy()
     first = trial.answers(truth, coins)
-    findings.expect(np.array_equal(truth, was), "answer writes on the truth")
-    findings.expect(_snapshot(coins) == tossed, "answer writes on the coins")
-    findings.expect(_snapshot(memory) == held, "toss or answer writes on the memory")
+    findings.expect(np.array_equal(truth, was), "answer modifies the truth")
+    findings.expect(_snapshot(coins) == tossed, "answer modifies the coins")
+    findings.expect(_snapshot(memory) == held, "toss or answer modifies the memory")
     rng.bit_generator.state = state
     again = trial.answers(was, mechanism.toss(memory, rng=rng))
-    findings.expect(np.array_equal(again, first), "a device's memory tosses other coins after it was used")
+    findings.expect(np.array_equal(again, first), "a device's memory gives different coins after it was used")
     asked, counts = (FEW,) * trial.rounds, first.sum(axis=0)
     kept = counts.copy()
     if not trial.why_no_estimate:
         mechanism.estimate(counts, counted=asked, asked=asked)
-        findings.expect(np.array_equal(counts, kept), "estimate writes on the counts")
+        findings.expect(np.array_equal(counts, kept), "estimate modifies the counts")
     true_counts = np.bincount(was, minlength=trial.cells + 1).astype(np.int64)
     mechanism.sample_counts(true_counts, rng=rng)
     same = np.array_equal(true_counts, np.bincount(was, minlength=trial.cells + 1))
-    findings.expect(same, "sample_counts writes on the true counts")
+    findings.expect(same, "sample_counts modifies the true counts")
 
 
-def check_devices_toss_their_own(trial: Harness, findings: Findings) -> None:
+def check_devices_have_own_coins(trial: Harness, findings: Findings) -> None:
     """Expect that devices of one batch are as independent as single devices, and have the same distribution."""
     lags = {"neighbours": 1, "devices 64 apart": 64, "devices half a batch apart": trial.calls // 2}
     truths = (0, trial.cells)
@@ -365,7 +365,7 @@ def check_devices_toss_their_own(trial: Harness, findings: Findings) -> None:
             likely = same_law(row_keys(_pairs(batch, lag)), apart)
             least = min(least, likely)
             findings.expect(
-                likely >= alpha, f"{name} of one batch, all {_place(cell)}, do not answer as lone devices do"
+                likely >= alpha, f"{name} of one batch, all {_place(cell)}, do not answer as single devices do"
             )
     findings.figures["least p-value"] = least
 
@@ -384,7 +384,7 @@ def _snapshot(thing: Any) -> bytes:
     """Return the pickled bytes of an object, or empty bytes if it cannot be pickled."""
     try:
         return pickle.dumps(thing)
-    except Exception:  # noqa: BLE001 - what cannot be pickled is compared by what it does only
+    except Exception:  # noqa: BLE001 - an object that cannot be pickled is compared by its behaviour only
         return b""
 
 

@@ -41,7 +41,7 @@ from typing import Any
 from mechanisms.conformance.claims import (
     check_claims_are_sound,
     check_claims_hold,
-    check_infinite_claims_tell,
+    check_infinite_claims_have_witnesses,
     check_releases_hold,
 )
 from mechanisms.conformance.estimates import (
@@ -56,14 +56,14 @@ from mechanisms.conformance.findings import CheckResult, ConformanceReport, Find
 from mechanisms.conformance.harness import Harness
 from mechanisms.conformance.interface import (
     check_answers_draw_nothing,
+    check_arguments_are_not_modified,
     check_attributes,
     check_bad_inputs_are_refused,
-    check_devices_toss_their_own,
+    check_devices_have_own_coins,
     check_early_rounds_are_blind,
     check_estimates,
     check_no_hidden_state,
-    check_nothing_is_written_on,
-    check_others_reports_stay,
+    check_other_reports_do_not_change,
     check_reports,
 )
 from mechanisms.parameter import ParameterError, check_integer
@@ -80,11 +80,11 @@ CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
     "reports": check_reports,
     "estimates": check_estimates,
     "answer_draws_nothing": check_answers_draw_nothing,
-    "others_stay": check_others_reports_stay,
+    "others_stay": check_other_reports_do_not_change,
     "early_rounds": check_early_rounds_are_blind,
     "hidden_state": check_no_hidden_state,
-    "nothing_written_on": check_nothing_is_written_on,
-    "own_coins": check_devices_toss_their_own,
+    "nothing_written_on": check_arguments_are_not_modified,
+    "own_coins": check_devices_have_own_coins,
     "no_bias": check_no_bias,
     "standard_error": check_standard_error,
     "loss": check_loss,
@@ -93,7 +93,7 @@ CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
     "sample_law": check_sample_law,
     "claims_sound": check_claims_are_sound,
     "claims_hold": check_claims_hold,
-    "infinite_claims": check_infinite_claims_tell,
+    "infinite_claims": check_infinite_claims_have_witnesses,
     "releases_hold": check_releases_hold,
     "bad_inputs": check_bad_inputs_are_refused,
 }

@@ -138,7 +138,9 @@ def _sampled_masses(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return P(value, sampled) and P(value, blank), (V + 1,) each, and the mass of linked pairs that must be blanks."""
     if not isinstance(mechanism, SamplingPrivacy):
-        raise NoLikelihoodError(type(mechanism).__name__, "its devices are not sampled as a whole.")
+        raise NoLikelihoodError(
+            type(mechanism).__name__, "whether a device is sampled is defined for Sampling Privacy only."
+        )
     q = check_prior(prior, mechanism.cells)
     blanks, sampling = mechanism.blanks, mechanism.sampling
     if seen == (1,):

@@ -95,7 +95,9 @@ def released_twice_success(mechanism: SamplingPrivacy, prior: ArrayLike) -> floa
 def _check(mechanism: Any, prior: ArrayLike) -> NDArray[np.float64]:
     """Return the checked prior; raise `NoLikelihoodError` for a mechanism other than Sampling Privacy."""
     if not isinstance(mechanism, SamplingPrivacy):
-        raise NoLikelihoodError(type(mechanism).__name__, "drop-out is worked out for two-round Sampling Privacy only.")
+        raise NoLikelihoodError(
+            type(mechanism).__name__, "drop-out is implemented for two-round Sampling Privacy only."
+        )
     return check_prior(prior, mechanism.cells)
 
 
@@ -133,9 +135,9 @@ def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], d
             gain = np.maximum(q * sampling * ratio - (g - q) * (kept + redrawn_part), 0.0)
         else:
             # C_v given C₀ is Bin(N − C₀, π_v/(1 − p_0)), and the bracket is positive up to some C_v.
-            room = q * sampling * ratio - (g - q) * redrawn_part
+            intercept = q * sampling * ratio - (g - q) * redrawn_part
             slope = (g - q) * (1.0 - refresh) / devices
-            gain = _positive_part(room, slope, trials, share)
+            gain = _positive_part(intercept, slope, trials, share)
         success += float(times) * float(masses @ gain)
     return min(max(success, float(prior.max())), 1.0)
 
@@ -145,9 +147,9 @@ def _surely_positive(
 ) -> bool:
     """Return whether q_v·X exceeds (g_v − q_v)·K for all likely C₀: checked at the least C₀ and the greatest C_v."""
     ratio = (devices - trials) / (devices * (float(mechanism.blanks[0]) + mechanism.sampling))
-    room = q * mechanism.sampling * ratio - (g - q) * redrawn * (1.0 - mechanism.sampling * ratio)
+    intercept = q * mechanism.sampling * ratio - (g - q) * redrawn * (1.0 - mechanism.sampling * ratio)
     most = trials * share + _reach(np.array(trials * share), share)
-    return bool(room > (g - q) * (1.0 - mechanism.refresh) / devices * most)
+    return bool(intercept > (g - q) * (1.0 - mechanism.refresh) / devices * most)
 
 
 def _reach(mean: NDArray[np.float64], share: float) -> NDArray[np.float64]:
@@ -158,22 +160,22 @@ def _reach(mean: NDArray[np.float64], share: float) -> NDArray[np.float64]:
 
 
 def _positive_part(
-    room: NDArray[np.float64], slope: float, trials: NDArray[np.float64], share: float
+    intercept: NDArray[np.float64], slope: float, trials: NDArray[np.float64], share: float
 ) -> NDArray[np.float64]:
     """Return E[room − slope·C]₊ for C ~ Bin(trials, share), elementwise."""
-    found = np.maximum(room, 0.0)
+    found = np.maximum(intercept, 0.0)
     if slope == 0.0 or share == 0.0:
         return found
-    last = np.minimum(np.floor(room / slope), trials)
+    last = np.minimum(np.floor(intercept / slope), trials)
     # Where C is almost surely below `last`, or above it, the mean has a closed form.
     mean = trials * share
     reach = _reach(mean, share)
-    found = np.where(last >= mean + reach, room - slope * mean, 0.0)
+    found = np.where(last >= mean + reach, intercept - slope * mean, 0.0)
     near = np.flatnonzero((last >= 0.0) & (np.abs(last - mean) < reach))
     top, n = last[near], trials[near]
     # E[C; C ≤ c] = n·p·P[Bin(n − 1, p) ≤ c − 1]
     fewer = np.where(top >= 1.0, _up_to(top - 1.0, n - 1.0, share), 0.0)
-    found[near] = np.maximum(room[near] * _up_to(top, n, share) - slope * n * share * fewer, 0.0)
+    found[near] = np.maximum(intercept[near] * _up_to(top, n, share) - slope * n * share * fewer, 0.0)
     return found
 
 

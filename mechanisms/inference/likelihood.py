@@ -19,8 +19,8 @@ from mechanisms.inference.report_law import (
 from mechanisms.inference.subset import hadamard_law, hashing_law, subset_law
 from mechanisms.inference.unary import CellLaw, NoiseLaw
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query import Question
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.binary_query import BinaryQuery
+from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
@@ -58,19 +58,19 @@ class PluginLaw:
             raise ParameterError(f"{type(self.mechanism).__name__}.log_likelihood", rule, logs.shape)
         return logs
 
-    def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - as every law
+    def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - the signature of all likelihoods
         """Return None: the success has no known closed form."""
         return None
 
 
 def _binary_sampling(mechanism: BinarySamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
     zero, one, sampling = mechanism.faces
-    question = Question.build(
+    binary_query = BinaryQuery.build(
         ("No", "Yes"),
         yes={(0, 0): zero, (1, 1): one, (0, 1): sampling},
         no={(0, 0): zero + sampling, (1, 1): one},
     )
-    return CellLaw.of_question(mechanism.cells, question, rounds)
+    return CellLaw.of_binary_query(mechanism.cells, binary_query, rounds)
 
 
 LAWS: Mapping[type, Callable[[Any, Sequence[int]], ReportLaw]] = {
@@ -82,7 +82,7 @@ LAWS: Mapping[type, Callable[[Any, Sequence[int]], ReportLaw]] = {
     ),
     UnaryEncoding: lambda own, _: CellLaw.of_bits(own.cells, yes=own.true_yes, not_yes=own.true_no, no=own.false_yes),
     BinarySamplingPrivacy: _binary_sampling,
-    QuestionMechanism: lambda own, rounds: CellLaw.of_question(own.cells, own.question, rounds),
+    BinaryQueryMechanism: lambda own, rounds: CellLaw.of_binary_query(own.cells, own.binary_query, rounds),
     SubsetSelection: lambda own, _: subset_law(own),
     LocalHashing: lambda own, _: hashing_law(own),
     HadamardResponse: lambda own, _: hadamard_law(own),
@@ -149,7 +149,7 @@ def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
     """Return the reports as a tuple, one entry per round; raise `ParameterError` if the devices differ in number."""
     if not isinstance(reports, list | tuple) or len(reports) != rounds:
         found = len(reports) if isinstance(reports, list | tuple) else type(reports).__name__
-        raise ParameterError("reports", f"must be a list with one entry a round, {rounds}", found)
+        raise ParameterError("reports", f"must be a list with one entry per round, {rounds}", found)
     if len({len(report) for report in reports}) > 1:
         raise ParameterError("reports", "must have the same devices in every round", [len(r) for r in reports])
     return tuple(reports)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
@@ -97,7 +97,7 @@ def forged_reports(mechanism: Any, cell: int, devices: int = 1) -> tuple[Any, ..
 
 
 @singledispatch
-def candidate_reports(mechanism: Any, cell: int) -> Sequence[Any]:  # noqa: ARG001 - what every kind needs
+def candidate_reports(mechanism: Any, cell: int) -> Sequence[Any]:  # noqa: ARG001 - the signature of all registered functions
     """Return reports of one device that include, for every round, the best forgery for this cell."""
     raise NoLikelihoodError(type(mechanism).__name__, "it is not defined which of its reports matter to a cell.")
 
@@ -110,7 +110,7 @@ def _(mechanism: Any, cell: int) -> Sequence[Any]:  # noqa: ARG001 - only the ce
 
 
 @candidate_reports.register(HadamardResponse)
-def _(mechanism: HadamardResponse, cell: int) -> Sequence[Any]:  # noqa: ARG001 - rows are the same in any order K
+def _(mechanism: HadamardResponse, cell: int) -> Sequence[Any]:  # noqa: ARG001 - the rows do not depend on the order K
     # Output 0 is in every set; the row's own lowest bit is outside its set.
     row = cell + 1
     return [np.array([value], dtype=np.int32) for value in (0, row & -row)]
@@ -126,8 +126,8 @@ def _(mechanism: Any, cell: int) -> Sequence[Any]:
 
 
 @candidate_reports.register
-def _(mechanism: QuestionMechanism, cell: int) -> Sequence[Any]:
-    outputs = len(mechanism.question.outputs)
+def _(mechanism: BinaryQueryMechanism, cell: int) -> Sequence[Any]:
+    outputs = len(mechanism.binary_query.outputs)
     rows = np.zeros((outputs, mechanism.cells), dtype=np.uint8)
     rows[:, cell - 1] = np.arange(outputs)
     return [AnswerReports.from_dense(rows[i : i + 1], outputs) for i in range(outputs)]
@@ -145,7 +145,7 @@ def _(mechanism: SubsetSelection, cell: int) -> Sequence[Any]:
 
 
 @candidate_reports.register
-def _(mechanism: LocalHashing, cell: int) -> Sequence[Any]:  # noqa: ARG001 - even and odd are all
+def _(mechanism: LocalHashing, cell: int) -> Sequence[Any]:  # noqa: ARG001 - a report for even cells and one for odd cells suffice
     # A hash function with a = 2⁶³ puts even symbols into bucket 0 and odd ones half the range away. So a report
     # supports every second cell, and inflates each of these as much as a report for that cell alone.
     seeds = np.array([[1 << 63, 0]], dtype=np.uint64)
@@ -154,7 +154,7 @@ def _(mechanism: LocalHashing, cell: int) -> Sequence[Any]:  # noqa: ARG001 - ev
 
 
 @candidate_reports.register
-def _(mechanism: DistributedLaplace, cell: int) -> Sequence[Any]:  # noqa: ARG001 - no report is the best
+def _(mechanism: DistributedLaplace, cell: int) -> Sequence[Any]:  # noqa: ARG001 - there is no best report
     raise NoLikelihoodError(type(mechanism).__name__, "its vectors hold any integer, so none is the greatest.")
 
 

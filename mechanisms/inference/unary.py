@@ -17,7 +17,7 @@ from mechanisms.inference.report_law import (
     expected_best,
     read_answers,
 )
-from mechanisms.local.common.binary_query import Question
+from mechanisms.local.common.binary_query import BinaryQuery
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
 from mechanisms.privacy.laplace_noise import PartialNoise
 
@@ -53,13 +53,13 @@ class CellLaw:
         return cls(cells, (2,), np.array([not_yes, yes]), np.array([1.0 - no, no]))
 
     @classmethod
-    def of_question(cls, cells: int, question: Question, rounds: Sequence[int]) -> "CellLaw":
+    def of_binary_query(cls, cells: int, binary_query: BinaryQuery, rounds: Sequence[int]) -> "CellLaw":
         """Return the law of a question's answers in some of its rounds."""
-        seen = np.array(question.answers)[:, [r - 1 for r in rounds]]
-        outputs = (len(question.outputs),) * len(rounds)
+        seen = np.array(binary_query.answers)[:, [r - 1 for r in rounds]]
+        outputs = (len(binary_query.outputs),) * len(rounds)
         codes = np.ravel_multi_index(tuple(seen.T), outputs)
         laws = np.zeros((2, math.prod(outputs)))
-        for law, given in zip(laws, (question.yes, question.no), strict=True):
+        for law, given in zip(laws, (binary_query.yes, binary_query.no), strict=True):
             np.add.at(law, codes, np.array(given))
         # Two sums of the same probabilities, in different orders, must have a ratio of exactly 1.
         alike = np.isclose(laws[0], laws[1], rtol=ROUNDING, atol=0.0)

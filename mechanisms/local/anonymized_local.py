@@ -10,11 +10,11 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import Question, remainder
+from mechanisms.local.common.binary_query import BinaryQuery, remainder
 from mechanisms.local.common.binary_query_mechanism import (
     SILENT,
     YES,
-    Choice,
+    EstimatorChoice,
     ThreeAnswerMechanism,
     build_yes_no_silent,
 )
@@ -65,7 +65,7 @@ class AnonymizedLocal(ThreeAnswerMechanism):
     first_coin: float
     second_coin: float
     third_coin: float
-    estimator: Choice = "best"
+    estimator: EstimatorChoice = "best"
     source: ClassVar[str] = "ALP eqs 6-7"
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class AnonymizedLocal(ThreeAnswerMechanism):
             check_probability(field, getattr(self, field))
         super().__post_init__()
 
-    def build_question(self) -> Question:
+    def build_binary_query(self) -> BinaryQuery:
         """Return the distributions of No, Yes and ⊥ (ALP eqs 6-7)."""
         one, two, no = self.sampling_yes_one, self.sampling_yes_two, self.sampling_no
         silent = remainder("sampling_yes_two", two, one, two)
@@ -93,7 +93,7 @@ class AnonymizedLocal(ThreeAnswerMechanism):
             Devices outside and in each cell.
         """
         truth = check_true_counts(true_counts, self.cells)
-        yes, no = (law - law * law for law in self.question.in_round(1))
+        yes, no = (law - law * law for law in self.binary_query.in_round(1))
         variances = np.multiply.outer(yes, truth[1:]) + np.multiply.outer(no, truth.sum() - truth[1:])
         errors: NDArray[np.float64] = np.sqrt(variances)
         return errors
@@ -182,7 +182,7 @@ def solve_sign_combinations(mechanism: AnonymizedLocal, *, said_yes: int, silent
     check_integer("silent", silent, at_least=0)
     if said_yes + silent > devices:
         raise ParameterError("silent", f"must be at most devices − said_yes = {devices - said_yes}", silent)
-    yes, no = mechanism.question.in_round(1)
+    yes, no = mechanism.binary_query.in_round(1)
     slope = (yes - no)[[YES, SILENT]]
     seen = np.array([said_yes, silent], dtype=np.float64) - no[[YES, SILENT]] * devices
     solutions: dict[tuple[float, float], SignSolution] = {}

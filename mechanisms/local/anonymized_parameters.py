@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.common.binary_query_mechanism import COUNT_OF, Choice, check_share
+from mechanisms.local.common.binary_query_mechanism import COUNT_OF, EstimatorChoice, check_share
 from mechanisms.parameter import check_choice, check_epsilon, check_integer, check_probability
 
 # The quantity minimised: eq 5 as published ("printed"), the variance of the count of Yes; or that of the estimate.
@@ -54,7 +54,7 @@ def minimal_variance_parameters(
     cells: int = 1,
     yes_share: float | None = None,
     most_sampled: float = 1.0,
-    estimator: Choice = "best",
+    estimator: EstimatorChoice = "best",
     objective: Objective = "estimate",
 ) -> MinimalVariance:
     """Find the parameters of eqs 6-7 with the least variance under a target ε (ALP def 2, eq 5).
@@ -102,7 +102,7 @@ def minimal_variance_parameters(
     epsilon = check_epsilon(epsilon)
     check_integer("cells", cells, at_least=1)
     check_probability("most_sampled", most_sampled, above_zero=True)
-    check_choice("estimator", estimator, get_args(Choice))
+    check_choice("estimator", estimator, get_args(EstimatorChoice))
     check_choice("objective", objective, get_args(Objective))
     share = check_share(yes_share, cells)
     variance_of = _printed(share) if objective == "printed" else _of_estimate(estimator, share)
@@ -130,7 +130,7 @@ def minimal_variance_frontier(
     cells: int = 1,
     yes_share: float | None = None,
     most_sampled: float = 1.0,
-    estimator: Choice = "best",
+    estimator: EstimatorChoice = "best",
 ) -> tuple[MinimalVariance, ...]:
     """Return the least variance at each target ε, the cost of privacy (see `minimal_variance_parameters`)."""
     return tuple(
@@ -212,7 +212,7 @@ def _printed(share: float) -> Callable[[Laws], NDArray[np.float64]]:
     return variance
 
 
-def _of_estimate(estimator: Choice, share: float) -> Callable[[Laws], NDArray[np.float64]]:
+def _of_estimate(estimator: EstimatorChoice, share: float) -> Callable[[Laws], NDArray[np.float64]]:
     """Return the variance of the estimate per device; infinite if there is no estimate.
 
     The best combination has wᵀVw with V = diag m − s·ppᵀ − (1 − s)·qqᵀ, m = s·p + (1 − s)·q; as w·p = 1 and w·q
@@ -240,7 +240,7 @@ def _of_estimate(estimator: Choice, share: float) -> Callable[[Laws], NDArray[np
     return best if estimator == "best" else single
 
 
-def _mechanism(laws: Laws, cells: int, estimator: Choice, share: float) -> AnonymizedLocal:
+def _mechanism(laws: Laws, cells: int, estimator: EstimatorChoice, share: float) -> AnonymizedLocal:
     """Return the mechanism with these distributions of No, Yes and ⊥."""
     rates = 1.0 - laws[:, COUNT_OF["silent"]]
     coins = [float(law[1] / law[:2].sum()) if law[:2].any() else 0.0 for law in laws]

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.binary_query import ROUNDING, Answers, Question, remainder
-from mechanisms.local.common.binary_query_mechanism import LinearEstimator, QuestionMechanism
+from mechanisms.local.common.binary_query import ROUNDING, Answers, BinaryQuery, remainder
+from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism, LinearEstimator
 from mechanisms.local.common.estimators import estimate_difference
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
@@ -41,7 +41,7 @@ def stay_shares(shift: float, stay: Sequence[float] | None) -> tuple[float, floa
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymizedFirstAttempt(QuestionMechanism):
+class AnonymizedFirstAttempt(BinaryQueryMechanism):
     """Answer twice, a share shifted up in A and down in B (ALP sec VI, eqs 28-31): a documented failure.
 
     Both answers come from one categorical draw, a uniform number whose intervals are ordered as in the equations: a
@@ -87,14 +87,14 @@ class AnonymizedFirstAttempt(QuestionMechanism):
                 raise ParameterError(field, f"must be at most base = {self.base:g}", shift)
         super().__post_init__()
 
-    def build_question(self) -> Question:
+    def build_binary_query(self) -> BinaryQuery:
         """Return the joint distributions of both answers (ALP eqs 28-31)."""
         laws: list[dict[Answers, float]] = []
         for field in ("shift_yes", "shift_no"):
             shift = getattr(self, field)
             rest = remainder(field, shift, self.base, shift)
             laws.append({(0, 0): self.base - shift, (0, 1): 2.0 * shift, (1, 1): rest})
-        return Question.build(TWO_OUTPUTS, yes=laws[0], no=laws[1])
+        return BinaryQuery.build(TWO_OUTPUTS, yes=laws[0], no=laws[1])
 
     def build_estimator(self) -> LinearEstimator:
         """Return the estimator from the difference of the counts of ⊥1 (ALP eqs 32-33).
@@ -108,11 +108,11 @@ class AnonymizedFirstAttempt(QuestionMechanism):
         if gap == 0.0:
             raise NotEstimableError(type(self).__name__, "with π_Y = π_N the Yes terms cancel too (ALP sec VI).")
         weights = np.array([[1.0, 0.0], [-1.0, 0.0]]) / gap
-        return LinearEstimator(self.question, weights, -2.0 * self.shift_no / gap)
+        return LinearEstimator(self.binary_query, weights, -2.0 * self.shift_no / gap)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymizedCancelling(QuestionMechanism):
+class AnonymizedCancelling(BinaryQueryMechanism):
     """Answer twice; a shifted Yes-holder moves from ⊥1 to ⊥3, a shifted No-holder from ⊥2 to ⊥3 (ALP sec VII).
 
     All other devices give the same answer twice, ⊥1, ⊥2 or ⊥3. So C[⊥1,A] − C[⊥1,B] is Bin(YES, π_Y), and
@@ -153,16 +153,16 @@ class AnonymizedCancelling(QuestionMechanism):
         object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
         super().__post_init__()
 
-    def build_question(self) -> Question:
+    def build_binary_query(self) -> BinaryQuery:
         """Return the joint distributions of both answers (ALP eqs 36-39)."""
         staying: dict[Answers, float] = {(o, o): share for o, share in enumerate(stay_shares(self.shift, self.stay))}
-        return Question.build(THREE_OUTPUTS, yes={**staying, (0, 2): self.shift}, no={**staying, (1, 2): self.shift})
+        return BinaryQuery.build(THREE_OUTPUTS, yes={**staying, (0, 2): self.shift}, no={**staying, (1, 2): self.shift})
 
     def build_estimator(self) -> LinearEstimator:
         """Return the estimator that divides the difference of the counts of ⊥1 by π_Y (ALP eqs 40 and 43)."""
         weights = np.zeros((2, 3))
         weights[:, 0] = 1.0 / self.shift, -1.0 / self.shift
-        return LinearEstimator(self.question, weights)
+        return LinearEstimator(self.binary_query, weights)
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
         """Return (C[⊥1,A] − C[⊥1,B])/π_Y; if not all were counted, counts are scaled by response rates.
@@ -198,7 +198,7 @@ MOVES = ("yes_second", "yes_third", "no_second", "no_third", "onward", "onward_y
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymizedDeniable(QuestionMechanism):
+class AnonymizedDeniable(BinaryQueryMechanism):
     """Answer three times; both kinds of holder move, in different proportions (ALP sec VII-B, eqs 46-55).
 
     The published equations are under-specified: NO_f lacks the π_f that YES_f has, and eqs 50 and 53 are identical.
@@ -256,9 +256,9 @@ class AnonymizedDeniable(QuestionMechanism):
         object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
         super().__post_init__()
 
-    def build_question(self) -> Question:
+    def build_binary_query(self) -> BinaryQuery:
         """Return the joint distributions of the three answers (ALP eqs 47-55)."""
-        return Question.build(
+        return BinaryQuery.build(
             THREE_OUTPUTS,
             yes=self._moves("yes_third", self.yes_second, self.yes_third, self.onward_yes),
             no=self._moves("no_third", self.no_second, self.no_third, self.onward),
@@ -322,7 +322,7 @@ class AnonymizedDeniable(QuestionMechanism):
         if abs(determinant) <= 1e-12 * (a * d + b * c) or determinant == 0.0:
             raise NotEstimableError(
                 type(self).__name__,
-                "what moves to ⊥2 in B and in C does not determine YES and NO: y₁·n₂c = n₁·y₂c_Y.",
+                "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y.",
             )
         inverse = np.array([[d, -b], [-c, a]]) / determinant
         weights: NDArray[np.float64] = inverse @ np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
@@ -332,4 +332,4 @@ class AnonymizedDeniable(QuestionMechanism):
         """Return the estimator with these weights (rounds,) of C₂."""
         weights = np.zeros((3, 3))
         weights[:, 1] = of_second
-        return LinearEstimator(self.question, weights)
+        return LinearEstimator(self.binary_query, weights)

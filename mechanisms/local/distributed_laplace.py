@@ -285,7 +285,7 @@ class DistributedLaplace(BaseMechanism):
 
     def _report_claim(self, queries: int) -> PrivacyClaim:
         """Return the claim about one device's plain vectors."""
-        return self._noise_claim(1, queries=queries, source="One device's vector as it is, which no server alone sees")
+        return self._noise_claim(1, queries=queries, source="One device's complete vector, which no single server sees")
 
     def _noise_claim(self, counted: int, *, queries: int, source: str) -> PrivacyClaim:
         """Return the claim about a sum over `counted` devices."""

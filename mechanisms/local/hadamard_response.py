@@ -193,6 +193,4 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
     @property
     def source(self) -> str:
         """The reason for the claim about a report, and the paper."""
-        return (
-            "Outputs in one truth's set and not in the other's are e^ε times as likely under it (Acharya et al. 2019)"
-        )
+        return "Outputs in only one of two truths' sets are e^ε times as likely under it (Acharya et al. 2019)"

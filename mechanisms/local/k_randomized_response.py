@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.common.base import CategoricalReports
-from mechanisms.local.common.categorical_sampling import answer_second, throw
+from mechanisms.local.common.categorical_sampling import answer_second, draw_categorical
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.mechanism import Counts, NoMemory, Truth
 from mechanisms.local.sampling_privacy import Dice
@@ -60,13 +60,13 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
         """Make every device's categorical draw."""
-        return Dice(throw(memory.devices, self.truthful, self.symbols, None, rng=rng))
+        return Dice(draw_categorical(memory.devices, self.truthful, self.symbols, None, rng=rng))
 
     def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
         """Return one symbol per device, (n,) int32 in 0…V."""
         self.check_answer(round, truth, len(coins))
-        reports = np.empty_like(coins.thrown)
-        answer_second(coins.thrown, truth, reports)
+        reports = np.empty_like(coins.drawn)
+        answer_second(coins.drawn, truth, reports)
         return reports
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mechanisms.kernel import compiled
 from mechanisms.local.common.binary_query import BATCH_BYTES
-from mechanisms.local.common.categorical_sampling import throw
+from mechanisms.local.common.categorical_sampling import draw_categorical
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.response_counts import check_values, check_where
 from mechanisms.local.mechanism import Counts, NoMemory, Truth, Vectors, Where
@@ -214,7 +214,7 @@ class LocalHashing(FrequencyOracle):
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HashedReports:
         """Draw every device's hash function and categorical draw."""
         seeds = draw_seeds(memory.devices, rng=rng)
-        return HashedReports(seeds, throw(memory.devices, self.truthful, self._buckets, None, rng=rng))
+        return HashedReports(seeds, draw_categorical(memory.devices, self.truthful, self._buckets, None, rng=rng))
 
     def answer(self, round: int, truth: Truth, coins: HashedReports) -> HashedReports:  # noqa: A002 - the paper's word
         """Return each device's hash function and the bucket it reports."""

@@ -111,7 +111,9 @@ class LongitudinalUnary(UnaryEncoding):
             raise ParameterError("epsilon_first", rule, self.epsilon_first)
         if not 0.0 < self.flip < 0.5:
             # In double precision the two values of ε are equal, or one of them is 0.
-            rule = f"must leave a second step between none and all of epsilon_permanent = {self.epsilon_permanent:g}"
+            rule = (
+                f"must leave a second step with ε strictly between 0 and epsilon_permanent = {self.epsilon_permanent:g}"
+            )
             raise ParameterError("epsilon_first", rule, self.epsilon_first)
 
     @cached_property

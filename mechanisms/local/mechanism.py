@@ -53,7 +53,7 @@ class Estimate:
             if not isinstance(array, np.ndarray) or array.dtype != np.float64:
                 raise ParameterError(field, "must be a float64 array", getattr(array, "dtype", type(array).__name__))
             if array.ndim != 1 or array.shape != self.count.shape:
-                raise ParameterError(field, "must have one value a cell", array.shape)
+                raise ParameterError(field, "must have one value per cell", array.shape)
             if np.isnan(array).any():
                 raise ParameterError(field, "must hold no NaN, first at cell", int(np.isnan(array).argmax()) + 1)
         if not np.isfinite(self.count).all():

@@ -45,7 +45,7 @@ class NoPrivacy(CategoricalReports):
         """(V + 1,): outside, then each cell."""
         return (self.cells + 1,)
 
-    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - others draw
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> NoMemory:  # noqa: ARG002 - other mechanisms draw from it
         """Return the coins of a batch: none."""
         return memory
 
@@ -79,7 +79,7 @@ class NoPrivacy(CategoricalReports):
         """Return the variance: 0 on an ideal channel, else that of a simple random sample."""
         return proportion_variance(true_yes=1.0, false_yes=0.0, received=received)
 
-    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:  # noqa: ARG002 - others draw
+    def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:  # noqa: ARG002 - other mechanisms draw from it
         """Return the true counts themselves, (1, V + 1) int64."""
         return check_true_counts(true_counts, self.cells)[np.newaxis].copy()
 

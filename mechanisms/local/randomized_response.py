@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from mechanisms.local.common.binary_query import Answers, Question
+from mechanisms.local.common.binary_query import Answers, BinaryQuery
 from mechanisms.local.common.binary_query_mechanism import (
     YES,
+    BinaryQueryMechanism,
     LinearEstimator,
-    QuestionMechanism,
     ThreeAnswerMechanism,
     build_yes_no_silent,
     estimator_of_output,
@@ -83,7 +83,7 @@ OUTPUTS = ("No", "Yes")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warner(QuestionMechanism):
+class Warner(BinaryQueryMechanism):
     """One coin per cell: answer truthfully if it is heads, with the opposite if it is tails (Warner 1965).
 
     The estimate is Ŷ = (C − (1 − p)N)/(2p − 1), with variance N·p(1 − p)/(2p − 1)² whatever the truth is. Both possible
@@ -115,16 +115,16 @@ class Warner(QuestionMechanism):
             )
         super().__post_init__()
 
-    def build_question(self) -> Question:
+    def build_binary_query(self) -> BinaryQuery:
         """Return the distributions of No and Yes."""
         lie = 1.0 - self.truthful
         yes: dict[Answers, float] = {(0,): lie, (1,): self.truthful}
         no: dict[Answers, float] = {(0,): self.truthful, (1,): lie}
-        return Question.build(OUTPUTS, yes=yes, no=no)
+        return BinaryQuery.build(OUTPUTS, yes=yes, no=no)
 
     def build_estimator(self) -> LinearEstimator:
         """Return the estimator from the count of Yes."""
-        return estimator_of_output(self.question, OUTPUTS.index("Yes"), mechanism=type(self).__name__)
+        return estimator_of_output(self.binary_query, OUTPUTS.index("Yes"), mechanism=type(self).__name__)
 
 
 def sampling_rates(mechanism: "SampledResponse | SamplingAndNoise") -> tuple[float, float]:
@@ -178,14 +178,14 @@ class SampledResponse(ThreeAnswerMechanism):
         object.__setattr__(self, "sampling_no", check_probability("sampling_no", sampling_rates(self)[1]))
         super().__post_init__()
 
-    def build_question(self) -> Question:
+    def build_binary_query(self) -> BinaryQuery:
         """Return the distributions of No, Yes and ⊥ (SP eqs 2-3, ALP eqs 3-4)."""
         rates = sampling_rates(self)
         false_yes = (1.0 - self.first_coin) * self.second_coin
         false_no = (1.0 - self.first_coin) * (1.0 - self.second_coin)
         laws = [
-            (rate * says_no, rate * (1.0 - says_no), 1.0 - rate)
-            for rate, says_no in zip(rates, (false_no, self.first_coin + false_no), strict=True)
+            (rate * answers_no, rate * (1.0 - answers_no), 1.0 - rate)
+            for rate, answers_no in zip(rates, (false_no, self.first_coin + false_no), strict=True)
         ]
         # A No-holder's probability of Yes, computed so that it is exactly 0 where no coin outcome leads to Yes.
         laws[1] = (laws[1][0], rates[1] * false_yes, laws[1][2])
@@ -196,7 +196,7 @@ Reading = Literal["noise", "value"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingAndNoise(QuestionMechanism):
+class SamplingAndNoise(BinaryQueryMechanism):
     """Answer with probability π_s, else ⊥ (SP eq 1, ALP eq 2): a failed first attempt of both papers.
 
     There are two readings. In "noise", a sampled device answers Yes whatever its truth, and no device answers No: SP's
@@ -242,7 +242,7 @@ class SamplingAndNoise(QuestionMechanism):
         object.__setattr__(self, "sampling_no", check_probability("sampling_no", sampling_rates(self)[1]))
         super().__post_init__()
 
-    def build_question(self) -> Question:
+    def build_binary_query(self) -> BinaryQuery:
         """Return the distributions of No, Yes and ⊥ (SP eq 1, ALP eq 2)."""
         yes, no = sampling_rates(self)
         said = (0.0, no) if self.says == "noise" else (no, 0.0)
@@ -260,7 +260,7 @@ class SamplingAndNoise(QuestionMechanism):
         if self.says == "noise" and yes == no:
             raise NotEstimableError(
                 type(self).__name__,
-                "one equation, E[C] = π_s·(YES + NO), and two unknowns, since a sampled device answers Yes whatever "
-                "its truth (SP sec 3.2).",
+                "there is one equation, E[C] = π_s·(YES + NO), for two unknowns, since a sampled device answers Yes "
+                "for either truth (SP sec 3.2).",
             )
-        return estimator_of_output(self.question, YES, mechanism=type(self).__name__)
+        return estimator_of_output(self.binary_query, YES, mechanism=type(self).__name__)

@@ -11,8 +11,8 @@ from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.categorical_sampling import (
     alias_table,
     answer_second,
+    draw_categorical,
     redraw,
-    throw,
 )
 from mechanisms.local.common.estimators import (
     difference_variance,
@@ -91,9 +91,9 @@ def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
     """Return one probability per cell."""
     given = np.asarray(blank)
     if given.dtype.kind not in "fiu":
-        raise ParameterError("blank", "must be a number, or one a cell", blank)
+        raise ParameterError("blank", "must be a number, or one per cell", blank)
     if given.ndim and given.shape != (cells,):
-        raise ParameterError("blank", f"must be a number, or one a cell, shape {(cells,)}", given.shape)
+        raise ParameterError("blank", f"must be a number, or one per cell, shape {(cells,)}", given.shape)
     values = np.array(np.broadcast_to(given, (cells,)), dtype=np.float64)
     wrong = ~((values >= 0.0) & (values <= 1.0))
     if wrong.any():
@@ -116,7 +116,7 @@ def sampling_warnings(*, sampling: float, blank_zero: float, blanks: ArrayLike) 
     """
     sentences = []
     if sampling >= 0.5:
-        sentences.append(f"sampling: the paper asks for less than 1/2 (SP sec 3.1), got {sampling:g}.")
+        sentences.append(f"sampling: the paper requires less than 1/2 (SP sec 3.1), got {sampling:g}.")
     if blank_zero == 0.0:
         sentences.append(
             "blank_zero: with π_0 = 0 an answer 0 in round one reveals that the device is sampled and will report "
@@ -142,18 +142,18 @@ class Dice:
 
     Parameters
     ----------
-    thrown : (n,) int32
+    drawn : (n,) int32
         −1 for S, else the blank 0…V.
     again : (n,) int32, optional
-        With refresh, the outcome in round two, for which some blanks are drawn again: −1 for S where `thrown` is S.
+        With refresh, the outcome in round two, for which some blanks are drawn again: −1 for S where `drawn` is S.
     """
 
-    thrown: NDArray[np.int32]
+    drawn: NDArray[np.int32]
     again: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         """Return the number of devices."""
-        return len(self.thrown)
+        return len(self.drawn)
 
 
 class SamplingPrivacy(CategoricalReports):
@@ -224,8 +224,8 @@ class SamplingPrivacy(CategoricalReports):
         zero, rest = self.blanks[0], self.blanks[1:]
         blank = f"{rest[0]:g}" if rest.min() == rest.max() else f"{rest.min():g}..{rest.max():g}"
         refresh = f", refresh={self.refresh:g}" if self.refresh else ""
-        die = f"cells={self.cells}, sampling={self.sampling:g}, blank_zero={zero:g}, blank={blank}"
-        return f"SamplingPrivacy({die}{refresh})"
+        shown = f"cells={self.cells}, sampling={self.sampling:g}, blank_zero={zero:g}, blank={blank}"
+        return f"SamplingPrivacy({shown}{refresh})"
 
     def __eq__(self, other: object) -> bool:
         """Return whether both have the same probabilities of the outcomes and of a refresh."""
@@ -255,18 +255,18 @@ class SamplingPrivacy(CategoricalReports):
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
         """Make every device's draw, once for both rounds (SP eq 12), and with refresh draw some blanks again."""
-        thrown = throw(memory.devices, self.sampling, self.cells + 1, self._table, rng=rng)
+        drawn = draw_categorical(memory.devices, self.sampling, self.cells + 1, self._table, rng=rng)
         if not self.refresh:
-            return Dice(thrown)
-        return Dice(thrown, redraw(thrown, self.refresh, self.cells + 1, self._table, rng=rng))
+            return Dice(drawn)
+        return Dice(drawn, redraw(drawn, self.refresh, self.cells + 1, self._table, rng=rng))
 
     def answer(self, round: int, truth: Truth, coins: Dice) -> NDArray[np.int32]:  # noqa: A002 - the paper's word
         """Return one value per device, (n,) int32 in 0…V (SP eqs 13-14 in round one, 15 in round two)."""
         self.check_answer(round, truth, len(coins))
         if round == 1:
-            return np.maximum(coins.thrown, 0)  # S, stored as −1, is reported as 0
-        reports = np.empty_like(coins.thrown)
-        answer_second(coins.thrown if coins.again is None else coins.again, truth, reports)
+            return np.maximum(coins.drawn, 0)  # S, stored as −1, is reported as 0
+        reports = np.empty_like(coins.drawn)
+        answer_second(coins.drawn if coins.again is None else coins.again, truth, reports)
         return reports
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
@@ -314,8 +314,8 @@ class SamplingPrivacy(CategoricalReports):
         first, second = blanks.copy(), blanks + sampled
         first[0] += sampled.sum()
         if self.refresh and rest:
-            thrown_again = rng.binomial(blanks, self.refresh)
-            second += rng.multinomial(int(thrown_again.sum()), faces) - thrown_again
+            redrawn = rng.binomial(blanks, self.refresh)
+            second += rng.multinomial(int(redrawn.sum()), faces) - redrawn
         return np.stack([first, second]).astype(np.int64, copy=False)
 
     def claim(self, view: View) -> PrivacyClaim:

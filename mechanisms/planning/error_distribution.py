@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from mechanisms.local.anonymized_rounds import AnonymizedCancelling
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.common.estimators import control_weight
 from mechanisms.local.common.frequency_oracle import PureProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
@@ -64,7 +64,7 @@ def excess_kurtosis(mechanism: object, target: Target) -> float:
 
 
 @singledispatch
-def _excess(mechanism: object, target: Target) -> float:  # noqa: ARG001 - others need them
+def _excess(mechanism: object, target: Target) -> float:  # noqa: ARG001 - the signature of all registered functions
     return 0.0
 
 
@@ -87,9 +87,11 @@ def _of_cancelling(mechanism: AnonymizedCancelling, target: Target) -> float:
 
 
 @_excess.register
-def _of_question(mechanism: QuestionMechanism, target: Target) -> float:
+def _of_binary_query(mechanism: BinaryQueryMechanism, target: Target) -> float:
     scores = mechanism.linear_estimator.scores.sum(axis=1)
-    inside, outside = (_cumulants(scores, np.array(law)) for law in (mechanism.question.yes, mechanism.question.no))
+    inside, outside = (
+        _cumulants(scores, np.array(law)) for law in (mechanism.binary_query.yes, mechanism.binary_query.no)
+    )
     return _together(inside, outside, target)
 
 
@@ -131,9 +133,9 @@ def _of_refreshed(mechanism: SamplingPrivacy, target: Target) -> float:
     again = blank / (1.0 - sampling) if sampling < 1.0 else 0.0
     both = blank * (1.0 - refresh + refresh * again)
     values = np.array([1.0 - weight, 1.0, -weight, 0.0])
-    there = np.array([both, blank - both + sampling, blank - both, 0.0])
+    in_cell = np.array([both, blank - both + sampling, blank - both, 0.0])
     elsewhere = np.array([both, blank - both, blank - both, 0.0])
-    laws = [np.append(law[:3], 1.0 - law[:3].sum()) for law in (there, elsewhere)]
+    laws = [np.append(law[:3], 1.0 - law[:3].sum()) for law in (in_cell, elsewhere)]
     return _together(_cumulants(values, laws[0]), _cumulants(values, laws[1]), target)
 
 
@@ -152,6 +154,6 @@ def _cumulants(values: np.ndarray, law: np.ndarray) -> tuple[float, float]:
 
 def _together(inside: tuple[float, float], outside: tuple[float, float], target: Target) -> float:
     """Return the excess kurtosis of the sum over devices in the cell and devices elsewhere."""
-    there, elsewhere = target.expected, target.population - target.expected
-    second, fourth = (there * a + elsewhere * b for a, b in zip(inside, outside, strict=True))
+    in_cell, elsewhere = target.expected, target.population - target.expected
+    second, fourth = (in_cell * a + elsewhere * b for a, b in zip(inside, outside, strict=True))
     return max(fourth / second**2, -2.0 + 1e-9) if second > 0.0 else 0.0

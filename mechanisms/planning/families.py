@@ -110,7 +110,7 @@ BINARY_RANDOMIZERS = (
         "anonymized_local",
         "anonymized_local",
         COIN,
-        "the coins' difference π_1 − π_3",
+        "the difference of the coins π_1 − π_3",
         (_anonymized,),
         guess=best_first_coin,
     ),
@@ -262,12 +262,12 @@ def _deniable_shapes(target: Target) -> list[Shape]:
     return [response, (0.7, 0.0, 0.5, 0.5, 0.9, 0.5, 0.0), (0.95, 0.3, 0.8, 0.5, 0.9, 0.5, 0.5)]
 
 
-def _tells_by_moving(target: Target) -> str | None:
+def _reveals_moves(target: Target) -> str | None:
     if target.epsilon is None or target.delta > 0.0 or target.view != "linked_reports":
         return None
     return (
         "Some pair of answers is given only by devices in the cell, with the probability of a move: linked reports "
-        "have no finite ε, and δ = 0 would need no device to move, and an error without end."
+        "have no finite ε, and δ = 0 would need no device to move, and the error would be unbounded."
     )
 
 
@@ -289,13 +289,13 @@ MULTI_ROUND_ALP = (
         # If rounds are observed separately, ⊥3 hides no device.
         starts=lambda target: [(0.0,)] if target.view.startswith(("report", "shuffled")) else [(1 / 3,)],
         refusal=suppressed_elsewhere,
-        reason=_tells_by_moving,
+        reason=_reveals_moves,
     ),
     Family(
         "anonymized_deniable",
         "anonymized_deniable",
         SHIFT,
-        "the tilt of Yes-holders' moves",
+        "the asymmetry of the moves of Yes-holders",
         (_deniable,),
         starts=_deniable_shapes,
     ),

@@ -244,10 +244,10 @@ def _why_none(family: Family, target: Target) -> str:
         return f"Even with {family.letter} = {family.dial.high:g} its error is {least:.4g} vehicles."
     candidate = family.most_private(target)
     if candidate is None:
-        return "No parameters in reach meet it."
+        return "No parameters in the searched range meet it."
     for bound in candidate.bounds:
         if bound.kind == "infinite" and target.delta == 0.0:
-            return f"No finite ε holds for {bound.view.name}, so δ = 0 is out of reach: {bound.own.basis}"
+            return f"No finite ε holds for {bound.view.name}, so δ = 0 is impossible: {bound.own.basis}"
         if math.isnan(bound.delta(target.epsilon or 0.0)[0]):
             return f"What {bound.view.name} reveals is not known: {bound.own.basis}"
     found = candidate.delta(target.epsilon or 0.0)
@@ -267,7 +267,9 @@ def _remark(family: Family, found: Candidate) -> str | None:
     grows = ""
     if found.error is None:
         growth = float(found.mechanism.std_error(grown)[0]) / found.std_error
-        grows = ", and it grows as √N" if growth > 9.0 else ", however many are asked" if growth < 1.01 else ""
+        grows = (
+            ", and it grows as √N" if growth > 9.0 else ", for any number of queried devices" if growth < 1.01 else ""
+        )
     return (
         f"Met only with {family.letter} = {found.dial:.4g}, where the error is {found.std_error:,.4g} vehicles in a "
         f"cell of {target.expected:,}{grows}: an estimate of 0 everywhere has less error."

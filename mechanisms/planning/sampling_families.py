@@ -84,7 +84,10 @@ def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
 def _trusted(target: Target) -> str | None:
     if target.view in RELEASED:
         return None
-    return f"A trusted server receives every device's cell: it hides nothing from {target.view}, only from its readers."
+    return (
+        f"A trusted server receives every device's cell: nothing is hidden from {target.view}, only from readers of "
+        "what it publishes."
+    )
 
 
 def _not_suppressible(target: Target) -> str | None:
@@ -98,7 +101,7 @@ def _certain(target: Target) -> str | None:
         return None
     return (
         "If all k of a crowd of k are sampled, the device was there, so δ ≥ β^k at every ε: δ = 0 would need no device "
-        "sampled, and an error without end."
+        "sampled, and the error would be unbounded."
     )
 
 
@@ -218,9 +221,12 @@ def _finish_refreshed(target: Target, parameters: Mapping[str, Any]) -> Sampling
 
 def _not_refreshed(target: Target) -> str | None:
     if target.view.startswith(("report", "shuffled")):
-        return "Refreshing does not change a single round's distribution: there it is sampling_privacy with more error."
+        return (
+            "Refreshing does not change a single round's distribution: for one round it equals sampling_privacy with "
+            "more error."
+        )
     if target.k is not None:
-        return "Its published estimate is no whole number that could be compared with k; suppression is not planned."
+        return "Its published estimate is not a whole number that could be compared with k; suppression is not planned."
     return None
 
 
@@ -253,13 +259,13 @@ def _needs_delta(target: Target) -> str | None:
     if target.view == "linked_reports":
         return (
             "Linked reports reveal the cell with probability π_s at every ε (answers 0, then v): δ = 0 would need "
-            "π_s = 0, and an error without end."
+            "π_s = 0, and the error would be unbounded."
         )
     if target.view.startswith("released"):
         crowd = target.known_crowd
         return (
             f"Differences of a cell are Bin(n, π_s): if all n are sampled, the device was there, so δ ≥ π_s^n at "
-            f"every ε (n = {crowd}); δ = 0 would need π_s = 0, and an error without end."
+            f"every ε (n = {crowd}); δ = 0 would need π_s = 0, and the error would be unbounded."
         )
     return None
 

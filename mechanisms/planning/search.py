@@ -303,11 +303,11 @@ class Search:
         if shape in self._tried:
             return
         self._tried.add(shape)
-        rival = self._rival(shape)
-        if rival is not None and (self.best is None or rival.score < self.best.score * (1.0 - LEAST_GAIN)):
-            self.best, self.shape = rival, shape
+        improvement = self._improvement(shape)
+        if improvement is not None and (self.best is None or improvement.score < self.best.score * (1.0 - LEAST_GAIN)):
+            self.best, self.shape = improvement, shape
 
-    def _rival(self, shape: Shape) -> Candidate | None:
+    def _improvement(self, shape: Shape) -> Candidate | None:
         """Return a shape's candidate with its dial set approximately, or None if it cannot be the best."""
         if self.best is None or self.best.score >= IMPOSSIBLE:
             return set_dial(self._counted, self.dial, self.goal, shape, fine=False)
@@ -315,9 +315,9 @@ class Search:
         if score == 0.0:
             return None
         if self.goal.error is not None:
-            rival = set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=near)
-            worse = rival is None or (score < INFINITE and not rival.holds(score))
-            return None if worse else rival
+            improvement = set_dial(self._counted, self.dial, self.goal, shape, fine=False, near=near)
+            worse = improvement is None or (score < INFINITE and not improvement.holds(score))
+            return None if worse else improvement
         # Set the dial where the error equals the best so far: to improve on it, the shape must meet the privacy there.
         goal = replace(self.goal, epsilon=None, error=score)
         as_good = set_dial(self.make, self.dial, goal, shape, fine=False, near=near)

@@ -100,11 +100,9 @@ class Target:
     def _check_goal(self) -> None:
         """Raise `ParameterError` unless exactly one of `epsilon` and `error` is given, with a valid value."""
         if self.epsilon is None and self.error is None:
-            raise ParameterError("epsilon", "must be given where there is no error to meet", None)
+            raise ParameterError("epsilon", "must be given if no error is given", None)
         if self.epsilon is not None and self.error is not None:
-            raise ParameterError(
-                "error", f"must not be given beside epsilon ({self.epsilon:g}): plan for one", self.error
-            )
+            raise ParameterError("error", f"must not be given together with epsilon ({self.epsilon:g})", self.error)
         if self.epsilon is not None and math.isinf(check_epsilon(self.epsilon)):
             raise ParameterError("epsilon", "must be finite", self.epsilon)
         if not _is_number(self.delta) or not 0.0 <= self.delta < 1.0:
@@ -120,9 +118,9 @@ class Target:
                 continue
             check_integer(field, value, at_least=1)
             if self.view not in RELEASED:
-                raise ParameterError(field, f"must come with a released view, not {self.view}", value)
+                raise ParameterError(field, f"applies only to a released view, not {self.view}", value)
         if self.k is not None and self.view == "released_counts":
-            raise ParameterError("k", "must come with released or released_differences, not released_counts", self.k)
+            raise ParameterError("k", "applies only to released or released_differences, not released_counts", self.k)
         if self.crowd is not None and self.crowd > self.population:
             raise ParameterError("crowd", f"must be at most the population ({self.population})", self.crowd)
 

@@ -364,7 +364,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
         )
         if noise.share == 1.0 or claim.curve is None:
             return claim
-        basis = f"More noise than a whole share is whole noise and something independent. {claim.basis}"
+        basis = f"Noise of more than a whole share is the whole noise plus independent noise. {claim.basis}"
         return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
     basis = (
         f"{source}: {noise.share:.6g} of discrete Laplace noise on each count, of which a move changes {changed} by 1; "
@@ -459,7 +459,7 @@ def noisy_sample_claim(
     used = 1 if crowd is None else min(crowd, LARGEST_CROWD)
     noisy = NoisySample(used, sampling, decay)
     basis = f"{source}; β = {sampling:g} of the devices, drawn one by one (LQS theorem 1, attained)"
-    basis += ", alone in its cell being the worst" if crowd is None else f", {crowd:,} in the cell"
+    basis += ", the worst case is a device alone in its cell" if crowd is None else f", {crowd:,} in the cell"
     if crowd is not None and crowd > used:
         basis += f", claimed for as {used:,}"
     if queries == 1:

@@ -181,7 +181,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
     return PrivacyClaim.bound(
         math.inf,
         _curve(view.crowd, sampling, seen, view.queries),
-        f"{basis}; exact where no other device was asked; every other device asked only lowers δ{more}.",
+        f"{basis}; exact where no other device was queried; every other queried device only lowers δ{more}.",
     )
 
 

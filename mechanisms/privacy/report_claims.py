@@ -98,7 +98,7 @@ def mirror_claim(*, distinguishing: float, epsilon: float, queries: int, source:
     curve = MirrorDelta(distinguishing, epsilon, queries)
     if queries == 1:
         return PrivacyClaim.exact(epsilon, curve, f"{source}.")
-    basis = f"{source}; over T queries T·ε at δ = 0, attained by two journeys that differ at every query"
+    basis = f"{source}; over T queries T·ε at δ = 0, attained by two sequences of cells that differ at every query"
     if queries <= EXACT_QUERIES:
         return PrivacyClaim.exact(queries * epsilon, curve, f"{basis}, and the exact distribution of the summed loss.")
     bound = ComposedDelta.from_pair(*curve.pair, queries=queries)

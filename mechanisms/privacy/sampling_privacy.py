@@ -213,7 +213,7 @@ def refreshed_release_claim(
     )
     if up == 0.0 and isinstance(view, ReleasedDifferences) and view.k is not None:
         return PrivacyClaim.unknown(
-            "With refresh and suppression, it is not known whether a step that no blank makes is ever published."
+            "With refresh and suppression, it is unknown whether a step that no pair of blanks makes is ever published."
         )
     curve = CrowdRatioDelta(
         crowd=view.crowd or 1,
@@ -226,7 +226,9 @@ def refreshed_release_claim(
     )
     hidden = "steps" if differences else "linked pairs"
     more = "" if queries == 1 else "; over T queries T·δ(ε/T)"
-    certain = "; a step that no blank makes is revealed where all of the crowd are sampled" if up == 0.0 else ""
+    certain = (
+        "; a step that no pair of blanks makes is revealed where all of the crowd are sampled" if up == 0.0 else ""
+    )
     return PrivacyClaim.bound(
         curve.epsilon,
         curve,

@@ -216,12 +216,12 @@ def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyCl
     if view.k is None:
         return PrivacyClaim.unknown("LQS theorem 5 is about differences suppressed below some k; none are here.")
     if view.other_crowd is not None:
-        return PrivacyClaim.unknown("LQS theorem 5 is about one device there or not there, not about two cells.")
+        return PrivacyClaim.unknown("LQS theorem 5 is about one device present or absent, not about two cells.")
     basis = (
-        "LQS theorem 5, β = π_s, at the worst of all crowds; if all k of a crowd of k are sampled, the device was there"
+        "LQS theorem 5, β = π_s, for the worst crowd size; if all k of a crowd of k are sampled, the device was present"
     )
     if sampling == 1.0:
-        return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 nothing is sampled out.")
+        return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 every device is sampled.")
     more = "" if view.queries == 1 else "; over T queries T·δ(ε/T), by basic composition"
     return PrivacyClaim.bound(math.inf, StronglySafeDelta(view.k, sampling, view.queries), f"{basis}{more}.")
 
@@ -339,11 +339,11 @@ def safe_claim(curve: SafeDelta) -> PrivacyClaim:
     """Return the claim of a curve: its δ, and no finite ε at δ = 0, since all n of a crowd of n ≥ k may be sampled."""
     basis = {
         "worst crowd": "ε₁ for choosing the level, composed with the exact worst crowd of the suppressed counts",
-        "theorem 6": "LQS theorem 6, β = π_s, whatever the crowd",
-        "chosen on the sample": "The level chosen on the sample: 2ε₁ and a δ a level, since LQS theorem 6 fails there",
+        "theorem 6": "LQS theorem 6, β = π_s, for any crowd",
+        "chosen on the sample": "Level chosen on the sample: 2ε₁ and one δ per level, since LQS theorem 6 fails there",
     }[curve.form]
     if curve.sampling == 1.0:
-        return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with β = 1 nothing is sampled out.")
+        return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with β = 1 every device is sampled.")
     more = "" if curve.queries == 1 else "; over T queries T·δ(ε/T), by basic composition"
     return PrivacyClaim.bound(math.inf, curve, f"{basis}{more}.")
 

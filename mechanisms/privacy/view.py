@@ -91,7 +91,7 @@ class ReleasedDifferences(BaseView):
         if self.crowd is None and self.k is None:
             raise ParameterError("crowd", "must be given where nothing is suppressed", None)
         if self.other_crowd is not None and self.crowd is None:
-            raise ParameterError("other_crowd", "must come with a crowd", self.other_crowd)
+            raise ParameterError("other_crowd", "must be given together with a crowd", self.other_crowd)
 
 
 @dataclass(frozen=True, slots=True)

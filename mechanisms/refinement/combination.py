@@ -64,7 +64,7 @@ def minimum_variance_weights(variance: NDArray[np.float64]) -> NDArray[np.float6
     """
     s2 = np.asarray(variance, dtype=np.float64)
     if s2.ndim != 2 or not len(s2):
-        raise ParameterError("variance", "must have a row a query, at least one", s2.shape)
+        raise ParameterError("variance", "must have one row per query, at least one", s2.shape)
     if not (s2 >= 0).all():
         raise ParameterError("variance", "must not be negative", float(s2[~(s2 >= 0)][0]))
     least = s2.min(axis=0)
@@ -116,7 +116,7 @@ def combine(counts: NDArray[np.float64], laws: Sequence[QuadraticVariance], *, a
     asked = check_integer("asked", asked, at_least=0)
     x = np.asarray(counts, dtype=np.float64)
     if x.ndim != 2 or len(x) != len(laws) or not len(x):
-        raise ParameterError("laws", f"must be one a query, for counts of shape {x.shape}", len(laws))
+        raise ParameterError("laws", f"must be one per query, for counts of shape {x.shape}", len(laws))
     received = np.array([np.isfinite(law.std_error(x[0])).all() for law in laws])
     if not received.any():
         cells = x.shape[1]
@@ -201,7 +201,7 @@ def variance_law(theory: Theory, *, cells: int, devices: int) -> QuadraticVarian
         truth[0], truth[1] = devices - 3 * step, 3 * step
         theirs, ours = float(theory(truth)[0]), float(law.std_error(np.full(cells, 3.0 * step))[0])
         if not np.isclose(theirs, ours, rtol=1e-6, atol=1e-9):
-            raise ParameterError("theory", "must be of a variance that is quadratic in the count", [ours, theirs])
+            raise ParameterError("theory", "must have a variance that is quadratic in the count", [ours, theirs])
     return law
 
 
@@ -216,5 +216,5 @@ def _variance(theory: Theory, each: int, *, cells: int, devices: int) -> NDArray
         truth[0] = devices - truth.sum()
         found[held] = np.square(theory(truth))[held]
     if np.isnan(found).any():
-        raise ParameterError("theory", "must know the standard error", "NaN")
+        raise ParameterError("theory", "must return a known standard error", "NaN")
     return found

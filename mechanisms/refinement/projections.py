@@ -81,7 +81,7 @@ class RefinedEstimate:
             if not isinstance(array, np.ndarray) or array.dtype != np.float64:
                 raise ParameterError(field, "must be a float64 array", getattr(array, "dtype", type(array).__name__))
             if array.ndim != 1 or array.shape != self.count.shape:
-                raise ParameterError(field, "must have one value a cell", array.shape)
+                raise ParameterError(field, "must have one value per cell", array.shape)
         if not np.isfinite(self.count).all():
             raise ParameterError("count", "must be finite", float(self.count[~np.isfinite(self.count)][0]))
         if not (self.lower <= self.upper).all():
@@ -271,7 +271,7 @@ def project_onto_simplex(values: ArrayLike, total: float) -> NDArray[np.float64]
     """
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or not len(x):
-        raise ParameterError("values", "must have one value a cell", x.shape)
+        raise ParameterError("values", "must have one value per cell", x.shape)
     if not np.isfinite(x).all():
         raise ParameterError("values", "must be finite", float(x[~np.isfinite(x)][0]))
     if not 0.0 <= total < np.inf:

@@ -141,7 +141,7 @@ class Coarsened:
 
     def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return the block of each link, if the cells consist of links; (n,) link ids to (n,) int32."""
-        return np.asarray(self._cell_of_base[self.base.cell_of_link(link)])  # type: ignore[attr-defined]  # of those
+        return np.asarray(self._cell_of_base[self.base.cell_of_link(link)])  # type: ignore[attr-defined]  # if `knows_links`
 
     @property
     def knows_names(self) -> bool:
@@ -150,7 +150,7 @@ class Coarsened:
 
     def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
         """Return the block of each named place, if the cells are named places; (n,) int32."""
-        return np.asarray(self._cell_of_base[self.base.cell_named(names)])  # type: ignore[attr-defined]  # of those
+        return np.asarray(self._cell_of_base[self.base.cell_named(names)])  # type: ignore[attr-defined]  # if `knows_names`
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
         """Return the block of each cell after ``level`` further levels of merging, (V,) int64."""

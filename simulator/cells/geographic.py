@@ -67,8 +67,8 @@ class GlobalSquare:
             faults += wrong_size
         elif self.total > LARGEST_TOTAL:
             faults.append(
-                f"size_miles = {self.size_miles:g} divides 9,500 × 9,500 miles into more cells than 32 bits "
-                f"can tell apart, {LARGEST_TOTAL:,}"
+                f"size_miles = {self.size_miles:g} divides 9,500 × 9,500 miles into more cells than 32-bit numbers "
+                f"can count,  {LARGEST_TOTAL:,}"
             )
         if faults:
             raise InputError(faults)
@@ -256,7 +256,7 @@ class GeographicGrid:
         np.maximum.at(last, rows - first_row, columns)
         offset = np.concatenate(([0], np.cumsum(last - first + 1)))
         if (last - first).max() > square.side // 2:
-            raise InputError([f"the city lies across the far side of the square of {_set_origin(square)}"])
+            raise InputError([f"the city crosses the edge of the square of {_set_origin(square)}"])
         if offset[-1] > LARGEST_COUNT:
             fault = f"size_miles = {size_miles:g} makes {offset[-1]:,} cells, more than {LARGEST_COUNT:,}"
             raise InputError([fault])

@@ -102,13 +102,15 @@ class HexagonGrid:
         side = h3.average_hexagon_edge_length(resolution, unit="m")
         # A rectangle intersects the cells of its area and those along its boundary.
         about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
-        if said := shortage(about * _CELL_NBYTES, to=f"list about {about:,.0f} cells of resolution = {resolution}"):
-            raise InputError([f"{said}; or take a coarser one, or a part of the city with bounds"])
+        if fault := shortage(about * _CELL_NBYTES, to=f"list about {about:,.0f} cells of resolution = {resolution}"):
+            raise InputError([f"{fault}; or choose a coarser resolution, or a part of the city with bounds"])
         lon, lat = _wgs84_from(projected).transform(*_rim(window))
         if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
-            raise InputError(["the city reaches where its coordinate system does not: H3 needs longitude and latitude"])
+            raise InputError(
+                ["a part of the city is outside the area of its coordinate system: H3 needs longitude and latitude"]
+            )
         if np.ptp(lon) > 180:
-            raise InputError(["the city lies across the antimeridian, where H3 cells cannot be chosen"])
+            raise InputError(["the city crosses the antimeridian, where H3 cells cannot be chosen"])
         shape = h3.LatLngPoly(list(zip(lat.tolist(), lon.tolist(), strict=True)))
         found = h3.h3shape_to_cells_experimental(shape, resolution, contain="overlap")
         identifiers = np.unique(np.asarray(found, dtype=np.uint64))
@@ -145,10 +147,10 @@ class HexagonGrid:
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)
         known = np.asarray(np.isfinite(places).all(axis=1))
-        there = places[known]
+        centres = places[known]
         # pyproj converts an array of one number to a number, which numpy has deprecated: a single point is sent twice.
-        sent = there if len(there) != 1 else there.repeat(2, axis=0)
-        lon, lat = (values[: len(there)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
+        sent = centres if len(centres) != 1 else centres.repeat(2, axis=0)
+        lon, lat = (values[: len(centres)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
         reached = np.isfinite(lon) & np.isfinite(lat)
         known[known] = reached
         lon, lat = lon[reached], lat[reached]

@@ -97,16 +97,14 @@ class NamedPlaces:
         """
         faults = []
         if not len(keys):
-            faults.append("there is no place to be a cell")
+            faults.append("there is no place, and so no cell")
         if repeated := [key for key, again in pd.Series(keys, dtype="object").value_counts().items() if again > 1]:
             faults.append(f"names must differ, got {repeated[0]!r} more than once")
         if unknown := [label for label in labels or {} if label not in set(keys)]:
             faults.append(f"labels: there is no place {unknown[0]!r} among the cells")
         lost = ~np.isfinite(xy).all(axis=1)
         if lost.any():
-            faults.append(
-                f"place {keys[int(np.flatnonzero(lost)[0])]!r} lies where the coordinate system does not reach"
-            )
+            faults.append(f"place {keys[int(np.flatnonzero(lost)[0])]!r} is outside the area of the coordinate system")
         faults += positive_faults(radius_m=radius_m)
         if faults:
             raise InputError(faults)

@@ -154,5 +154,5 @@ def window_faults(
         if not np.isfinite(within).all() or within[0] >= within[2] or within[1] >= within[3]:
             faults.append(f"within must be finite, x_min < x_max and y_min < y_max, got {within}")
         elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
-            faults.append(f"within must meet the roads, which lie in {bounds}, got {within}")
+            faults.append(f"within must overlap the roads, whose bounds are {bounds}, got {within}")
     return faults

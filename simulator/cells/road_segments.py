@@ -226,7 +226,7 @@ def pairs_of(
 def numbered(names: Sequence[str]) -> list[str]:
     """Return unique names: a repeated name gets ``#2``, then ``#3``, and so on."""
     seen: dict[str, int] = {}
-    told, taken = [], set(names)
+    labels, taken = [], set(names)
     for name in names:
         again = seen.get(name, 0) + 1
         shown = name
@@ -234,8 +234,8 @@ def numbered(names: Sequence[str]) -> list[str]:
             again += 1
         seen[name] = again
         taken.add(shown)
-        told.append(shown)
-    return told
+        labels.append(shown)
+    return labels
 
 
 def _drawn(lines: NDArray[np.object_]) -> shapely.Geometry:

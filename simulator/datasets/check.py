@@ -65,7 +65,7 @@ def check_data_set(known: DataSet, root: Path | None = None) -> list[FileCheck]:
     inside = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
     names = [path.relative_to(folder).as_posix() for path in inside]
     unlisted = [name for name in names if name not in listed and not any(part[0] == "." for part in name.split("/"))]
-    detail = "" if known.files else "the manifest knows no checksum of this data set"
+    detail = "" if known.files else "the manifest lists no checksums for this data set"
     return checks + [FileCheck(known.folder, name, "unlisted", detail) for name in unlisted]
 
 
@@ -91,12 +91,12 @@ def check_file(known: DataSet, file: DataFile, folder: Path) -> FileCheck:
     if not path.is_file():
         plain = path.with_name(path.name.removesuffix(".gz"))
         hint = "compress it with gzip" if file.compression == "gzip" and plain != path and plain.is_file() else ""
-        return FileCheck(known.folder, file.name, "missing", f"but {plain.name} is there: {hint}" if hint else "")
+        return FileCheck(known.folder, file.name, "missing", f"but {plain.name} exists: {hint}" if hint else "")
     try:
         found, length = digest(path, compressed=file.compression == "gzip", at_most=file.bytes)
     except (OSError, EOFError, zlib.error) as error:
-        said = " ".join(str(error).split())
-        return FileCheck(known.folder, file.name, "differs", f"it cannot be read: {said}")
+        reason = " ".join(str(error).split())
+        return FileCheck(known.folder, file.name, "differs", f"it cannot be read: {reason}")
     if length > file.bytes:
         detail = f"expected {file.bytes:,} bytes of contents, found more"
     elif found != file.sha256:

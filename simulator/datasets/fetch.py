@@ -84,8 +84,8 @@ def server_of(url: str) -> str:
     return urlsplit(url).netloc
 
 
-def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) -> Path:
-    """Download into `room` and check; every error of a server or the network is raised as one sentence."""
+def _download(known: DataSet, file: DataFile, scratch: Path, progress: Progress) -> Path:
+    """Download into `scratch` and check; every error of a server or the network is raised as one sentence."""
     pooch = import_extra("pooch", needed="fetching needs pooch", extra="data")
     import requests  # noqa: PLC0415  comes with it
 
@@ -110,14 +110,16 @@ def _download(known: DataSet, file: DataFile, room: Path, progress: Progress) ->
                 progress(len(chunk))
 
     try:
-        return Path(pooch.retrieve(file.url, known_hash=f"sha256:{expected}", fname="got", path=room, downloader=get))
+        return Path(
+            pooch.retrieve(file.url, known_hash=f"sha256:{expected}", fname="got", path=scratch, downloader=get)
+        )
     except _TooLongError:
-        raise InputError([f"{where} sends more than the {at_most:,} bytes that it should have"]) from None
+        raise InputError([f"{where} sends more than the {at_most:,} bytes that the file should have"]) from None
     except requests.exceptions.HTTPError as error:
         raise InputError([f"{where} answered {' '.join(str(error).split())}"]) from None
     except requests.exceptions.RequestException as error:
         if answered:
-            raise InputError([f"{where} broke off: {_root_of(error)}"]) from None
+            raise InputError([f"the download from {where} was interrupted: {_root_of(error)}"]) from None
         raise UnreachableError([f"{where} cannot be reached: {_root_of(error)}"]) from None
     except ValueError as error:  # raised by pooch if the checksum differs
         if "hash" not in str(error).lower():
@@ -151,7 +153,7 @@ def _converted(known: DataSet, file: DataFile, got: Path) -> Path:
     if found != file.sha256:
         fault = (
             f"{known.folder}/{file.name}: converted, its sha256 should be {file.sha256} and is {found} "
-            f"({length:,} bytes): other versions of pyreadr or pandas may write numbers otherwise"
+            f"({length:,} bytes): other versions of pyreadr or pandas may write numbers differently"
         )
         raise InputError([fault])
     return made

@@ -48,9 +48,9 @@ def load(folder: str, *, file: str | None = None) -> "pd.DataFrame":
         raise InputError([f"{folder}: its files are not listed, so it has no loader. To get it: {known.how_to_obtain}"])
     parts, notes = [], []
     for name in names:
-        part, said = _read(known, known.file(name))
+        part, part_notes = _read(known, known.file(name))
         parts.append(part)
-        notes += said if len(names) == 1 else [f"{name}: {note}" for note in said]
+        notes += part_notes if len(names) == 1 else [f"{name}: {note}" for note in part_notes]
     frame = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
     frame.attrs = {"data_set": folder, "files": names, "attribution": known.attribution, "notes": notes}
     return frame

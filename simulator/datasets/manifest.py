@@ -135,7 +135,7 @@ class DataSet(BaseModel):
     def _names_agree(self) -> Self:
         names = [file.name for file in self.files]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"a file is listed once; twice there are {', '.join(twice)}")
+            raise ValueError(f"a file must be listed only once; repeated are {', '.join(twice)}")
         if unknown := sorted(set(self.main) - set(names)):
             raise ValueError(f"main names files of the data set; it has no {', '.join(unknown)}")
         return self
@@ -181,10 +181,10 @@ class Manifest(BaseModel):
     def _folders_differ(self) -> Self:
         folders = [known.folder for known in self.dataset]
         if twice := sorted({folder for folder in folders if folders.count(folder) > 1}):
-            raise ValueError(f"a folder is described once; twice there are {', '.join(twice)}")
+            raise ValueError(f"a folder must be described only once; repeated are {', '.join(twice)}")
         return self
 
-    def __iter__(self) -> Iterator[DataSet]:  # type: ignore[override]  # one goes through data sets, not through fields
+    def __iter__(self) -> Iterator[DataSet]:  # type: ignore[override]  # iterates over data sets, not over fields
         """Iterate over the data sets."""
         return iter(self.dataset)
 

@@ -210,13 +210,13 @@ def _frame(file: Path) -> pd.DataFrame:
                 held.append((*open_at[:3], edges[0], edges[-1], float(len(edges))))
                 open_at = None
         elif element.name == "vehicle" and open_at is not None:
-            raise InputError([f"{file}: line {open_at[3]}: a vehicle must carry a route with edges"])
+            raise InputError([f"{file}: line {open_at[3]}: a vehicle must have a route with edges"])
     if not held:
         raise InputError([f"{file}: it holds no vehicle and no trip"])
     frame = pd.DataFrame(held, columns=["vehicle", "depart_s", "type", "from_edge", "to_edge", "edges"])
     again = frame["vehicle"].duplicated()
     if again.any():
-        raise InputError([f"{file}: a vehicle must be there once, got {frame['vehicle'][again].iloc[0]!r} twice"])
+        raise InputError([f"{file}: a vehicle must occur only once, got {frame['vehicle'][again].iloc[0]!r} twice"])
     return frame
 
 

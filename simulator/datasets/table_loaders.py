@@ -36,7 +36,7 @@ def _texts(table: Table, name: str) -> "pd.Series[Any]":
 def _unique(table: Table, name: str) -> npt.NDArray[np.int64]:
     """Read whole numbers that must differ."""
     numbers = table.integers(name)
-    table.refuse(name, pd.Series(numbers).duplicated().to_numpy(), "there once")
+    table.refuse(name, pd.Series(numbers).duplicated().to_numpy(), "unique")
     return numbers
 
 
@@ -103,8 +103,8 @@ def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
         moved = (frame[["lon", "lat"]].to_numpy() != place).any(axis=1)
         frame["lon"], frame["lat"] = place[:, 0], place[:, 1]
         notes.append(
-            f"{each.loc[several, 'place'].nunique():,} places with more than one coordinate have the commonest: "
-            f"replaced in {int(moved.sum()):,} rows"
+            f"{each.loc[several, 'place'].nunique():,} places with more than one coordinate take the most frequent "
+            f"one: replaced in {int(moved.sum()):,} rows"
         )
     return frame, notes
 
@@ -223,7 +223,7 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
     nowhere = frame["lon"].isna() | frame["lat"].isna()
     if nowhere.any():
         stations = frame.loc[nowhere, "station"].nunique()
-        notes.append(f"{int(nowhere.sum()):,} rows, of {stations:,} stations, have no coordinates: kept, with none")
+        notes.append(f"{int(nowhere.sum()):,} rows, of {stations:,} stations, have no coordinates and are kept without")
     return frame, notes
 
 
@@ -262,7 +262,7 @@ def read_five_minutes(file: Path) -> tuple[pd.DataFrame, list[str]]:
     rows.refuse("5 Minutes", (steps <= pd.Timedelta(0)).to_numpy(), "later than the row before")
     rows.check()
     jumps = int((steps > pd.Timedelta(minutes=5)).sum())
-    return frame, [f"the clock jumps {jumps} times, over days that are not in it"] if jumps else []
+    return frame, [f"the clock jumps {jumps} times, over days that are not in the file"] if jumps else []
 
 
 _BAY = ("sensor", "latitude", "longitude")

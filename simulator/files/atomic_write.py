@@ -138,7 +138,7 @@ def export_file(path: Path, fill: Callable[[Path], None], *, overwrite: bool) ->
         If the target exists and may not be replaced, or cannot be written.
     """
     if path.is_dir():
-        raise InputError([f"{path}: must be a file, and there is a folder"])
+        raise InputError([f"{path}: must be a file, but is a folder"])
     if path.exists() and not overwrite:
         raise InputError([f"{path}: there is a file already; overwrite it (--overwrite), or name another"])
     with _reported(path):
@@ -166,7 +166,7 @@ def export_folder(folder: Path, fill: Callable[[Path], None], *, overwrite: bool
         If the target exists and may not be replaced, or cannot be written.
     """
     if folder.exists() and not folder.is_dir():
-        raise InputError([f"{folder}: must be a folder, and there is a file"])
+        raise InputError([f"{folder}: must be a folder, but is a file"])
     if folder.is_dir() and any(folder.iterdir()) and not overwrite:
         raise InputError([f"{folder}: this folder holds files already; overwrite them (--overwrite), or name another"])
     with _reported(folder), staging_directory(folder) as staging:

@@ -58,7 +58,7 @@ class _Limited(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # what BufferedReader hands in
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # the buffers that BufferedReader passes
         piece = self._stream.read(len(buffer))
         ends = piece.rfind(b"\n")
         if ends < 0:
@@ -97,8 +97,8 @@ def opened(file: Path, *, lines: bool = False, times: float = 0.0) -> Iterator[i
     try:
         with file.open("rb") as raw:
             packing = _packing_of(file, raw.peek(10)[:10])
-            if times and (said := _content_shortage(file, packing, times)):
-                raise InputError([f"{file}: {said}"])
+            if times and (reason := _content_shortage(file, packing, times)):
+                raise InputError([f"{file}: {reason}"])
             with raw if packing is None else packing.opens(raw) as stream:
                 longest_line = LONGEST_BYTES if lines else math.inf
                 yield io.BufferedReader(_Limited(stream, longest_line=longest_line), BUFFER_BYTES)
@@ -110,11 +110,11 @@ def opened(file: Path, *, lines: bool = False, times: float = 0.0) -> Iterator[i
         raise InputError([f"{file}: must be text in UTF-8: {fault.reason}"]) from None
     except EOFError:
         name = "file" if packing is None else packing.name
-        raise InputError([f"{file}: cannot be read: it must be whole, and its {name} ends early"]) from None
+        raise InputError([f"{file}: cannot be read: it is incomplete: its {name} ends early"]) from None
     except (OSError, zlib.error, lzma.LZMAError) as fault:
-        said = (isinstance(fault, OSError) and fault.strerror) or str(fault)
+        reason = (isinstance(fault, OSError) and fault.strerror) or str(fault)
         damaged = "" if packing is None else f"its {packing.name} is damaged: "
-        raise InputError([f"{file}: cannot be read: {damaged}{said}"]) from None
+        raise InputError([f"{file}: cannot be read: {damaged}{reason}"]) from None
 
 
 def _content_shortage(file: Path, packing: _Packing | None, times: float) -> str | None:
@@ -179,5 +179,5 @@ def _packing_of(file: Path, begin: bytes) -> _Packing | None:
         text = found is not None and found.name == "bzip2" and not begin[4:].startswith(_BZIP2_BLOCK)
         return None if text else found
     if begin and not begin.startswith(named.magic):
-        raise InputError([f"{file}: cannot be read: its name ends in {named.suffix}, and it is no {named.name}"])
+        raise InputError([f"{file}: cannot be read: its name ends in {named.suffix}, but it is not {named.name}"])
     return named

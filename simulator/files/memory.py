@@ -45,7 +45,7 @@ def shortage(needed: float, *, to: str) -> str | None:
     """
     if _PERMITTED.get() or needed <= max(NEGLIGIBLE, available := available_nbytes()):
         return None
-    how = "to try all the same: --yes (Python: assume_yes=True)"
+    how = "to run anyway: --yes (Python: assume_yes=True)"
     return f"memory needed to {to} is about {in_words(needed)}, available are {in_words(available)}; {how}"
 
 

@@ -272,7 +272,7 @@ class Table:
             Whether times have a zone; they are converted to UTC.
         """
         times = pd.to_datetime(self.column(name), format=form, errors="coerce", utc=utc)
-        rule = "a time, as 2010-10-12T00:21:28Z" if form == "ISO8601" else f"a time in the form {form}"
+        rule = "a time such as 2010-10-12T00:21:28Z" if form == "ISO8601" else f"a time in the form {form}"
         self.refuse(name, times.isna().to_numpy(), rule)
         return times
 
@@ -470,7 +470,7 @@ def _check_first_line(stream: io.BufferedReader, file: Path, separator: str) -> 
     begin = stream.peek()
     line = re.split(rb"[\r\n]", begin, maxsplit=1)[0]
     if len(line) >= BUFFER_BYTES or line.count(separator.encode()) >= MOST_COLUMNS:
-        raise InputError([f"{file}: its first row is too long to be one of a table"])
+        raise InputError([f"{file}: its first row is too long for a table"])
 
 
 def _arff_names(stream: BinaryIO, file: Path) -> list[str]:

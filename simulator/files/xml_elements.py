@@ -124,7 +124,7 @@ class _Parsing:
     def _begins(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth > MOST_DEPTH:
-            raise self.fault(f"elements must be within at most {MOST_DEPTH} others")
+            raise self.fault(f"elements must be nested in at most {MOST_DEPTH} others")
         self.found.append(Element(name, attributes, self._parser.CurrentLineNumber))
 
     def _ends(self, name: str) -> None:

@@ -20,7 +20,7 @@ from mechanisms.local import (
     minimal_variance_parameters,
     solve_sign_combinations,
 )
-from mechanisms.local.common.binary_query_mechanism import Choice
+from mechanisms.local.common.binary_query_mechanism import EstimatorChoice
 from mechanisms.privacy import LinkedReports, Report
 from simulator.reproduction.data import PEMS, locate, read_table
 from simulator.reproduction.entry import Curve, Results
@@ -175,7 +175,7 @@ def lemmas(results: Results, _seed: int) -> None:
     """Compute the standard deviations of the counts, the search of eq 5 and the system of lemma 7."""
     yes, no = 100, 9_900
 
-    def local(coin: float, estimator: Choice = "yes") -> AnonymizedLocal:
+    def local(coin: float, estimator: EstimatorChoice = "yes") -> AnonymizedLocal:
         return AnonymizedLocal(
             cells=1,
             sampling_yes_one=0.3,
@@ -195,11 +195,11 @@ def lemmas(results: Results, _seed: int) -> None:
     except NotEstimableError:
         estimable = "0/0"
     printed = minimal_variance_parameters(1.0, yes_share=yes / (yes + no), objective="printed")
-    says_yes = float(printed.mechanism.question.in_round(1)[0][1])
+    says_yes = float(printed.mechanism.binary_query.in_round(1)[0][1])
     information = "nothing: no device answers Yes" if says_yes == 0.0 else f"something: Yes with {says_yes:.3g}"
     useful = minimal_variance_parameters(1.0, yes_share=yes / (yes + no))
     mixed = local(0.75)
-    answers_yes, answers_no = mixed.question.in_round(1)
+    answers_yes, answers_no = mixed.binary_query.in_round(1)
     expected = np.rint(yes * answers_yes + no * answers_no).astype(int)
     # 20 more "Yes" than expected, as may happen by chance: the σ do not determine which sign is right.
     solutions = solve_sign_combinations(
@@ -350,8 +350,8 @@ def scaling(results: Results, seed: int) -> None:
     best = best_errors()
     coins = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)
     response = std_error(coins, YES_HOLDERS, NO_HOLDERS[-1] + YES_HOLDERS)
-    only_from_yes, only_from_no = deniable.question.only_from_yes, deniable.question.only_from_no
-    names = ", ".join(map(deniable.question.name, only_from_no))
+    only_from_yes, only_from_no = deniable.binary_query.only_from_yes, deniable.binary_query.only_from_no
+    names = ", ".join(map(deniable.binary_query.name, only_from_no))
     results.add_row("yes_alone", len(only_from_yes), not only_from_yes)
     results.add_row(
         "no_alone", len(only_from_no), not only_from_no, names=names, delta=deniable.claim(LinkedReports()).delta(10.0)

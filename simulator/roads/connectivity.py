@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Neighbours = Callable[[Hashable], Iterable[Hashable]]
 
-_FOR_TRIPS = "between whose places routes lead"
+_FOR_TRIPS = "whose origins and destinations are connected by routes"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def largest_strong_component(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGra
     """
     kept = _largest_core(graph)
     if len(kept) < 2:
-        raise _empty(graph, "no path leads both ways between any two nodes")
+        raise _empty(graph, "no two nodes are connected in both directions")
     return _part(graph, kept, Loss.part)
 
 
@@ -142,8 +142,8 @@ def largest_part_for_trips(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph
     departures = before & _spread(served, lambda node: _outside(graph.successors(node), closed))
     kept = core | served | approaches | departures
     if len(core | served) < 2:
-        between = f"between any two nodes without passing one of {len(closed)} that none may pass"
-        raise _empty(graph, f"no route leads both ways {between}")
+        closed_nodes = f"the {len(closed)} nodes that no route may pass"
+        raise _empty(graph, f"no two nodes are connected in both directions without passing one of {closed_nodes}")
     return _part(graph, kept, _FOR_TRIPS)
 
 

@@ -68,7 +68,7 @@ class Links:
             if shape != wanted:
                 raise ValueError(f"{name} must have the shape of from_node, {wanted}, got {shape}")
         if not np.array_equal(self.first_out, _first_out(self.from_node, len(self.first_out) - 1)):
-            raise ValueError("first_out must say where the links of each node begin in from_node")
+            raise ValueError("first_out must hold the index in from_node at which the links of each node begin")
 
     @property
     def free_flow_s(self) -> NDArray[np.float64]:

@@ -87,9 +87,11 @@ def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *,
     ratio = float(np.median(shape_m[usable] / length_m[usable]))
     if abs(ratio - 1) <= SHAPE_TOLERANCE:
         return []
-    said = f"the shape of a link is, in the median, {ratio:.3g} times as long as its length says: check the unit"
-    mercator = "; lengths measured in Web Mercator are too long in this way" if 0.3 < ratio < 1 else ""
-    return [f"{file}: {said}{mercator}"]
+    observation = (
+        f"the shape of a link is, in the median, {ratio:.3g} times as long as its stated length: check the unit"
+    )
+    mercator = "; lengths measured in Web Mercator are too long by such a factor" if 0.3 < ratio < 1 else ""
+    return [f"{file}: {observation}{mercator}"]
 
 
 def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[Doubt]:
@@ -122,11 +124,11 @@ def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], 
     checks = "check the units of length, time and speed"
     fast = float(length[kph > FASTEST_KPH].sum())
     if fast > FAST_SHARE:
-        said = f"{fast:.0%} of the length of links has a free-flow speed above {FASTEST_KPH:g} km/h"
-        return [Doubt(f"{file}: {said} (median {median:,.0f} km/h, highest {kph.max():,.0f} km/h): {checks}")]
+        observation = f"{fast:.0%} of the length of links has a free-flow speed above {FASTEST_KPH:g} km/h"
+        return [Doubt(f"{file}: {observation} (median {median:,.0f} km/h, highest {kph.max():,.0f} km/h): {checks}")]
     if median < SLOWEST_KPH:
-        said = f"half of the length of links has a free-flow speed of {median:,.3g} km/h or less"
-        return [Doubt(f"{file}: {said}, slower than a bicycle: {checks}")]
+        observation = f"half of the length of links has a free-flow speed of {median:,.3g} km/h or less"
+        return [Doubt(f"{file}: {observation}, slower than a bicycle: {checks}")]
     return []
 
 

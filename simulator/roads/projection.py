@@ -130,7 +130,7 @@ class Projection:
         chosen = cls(source, target)
         lost = np.asarray(~np.isfinite(chosen.metres(xy)).all(axis=1))
         if lost.any():
-            raise InputError([_fault(file, where, lost, f"within reach of {target.name}", xy)])
+            raise InputError([_fault(file, where, lost, f"within the range of {target.name}", xy)])
         return chosen
 
     def metres(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -175,10 +175,8 @@ class Projection:
             area.west > area.east or area.west - beside <= lon <= area.east + beside
         ):
             return []
-        said = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"
-        return [
-            f"{file}: {said}, is outside the area that {self.source.name!r} is made for: is it the crs of this file?"
-        ]
+        place = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"
+        return [f"{file}: {place}, is outside the area of use of {self.source.name!r}: is it the crs of this file?"]
 
 
 def parsed_crs(crs: object) -> pyproj.CRS:
@@ -215,7 +213,7 @@ def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> N
     try:
         transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
     except ProjError as error:
-        raise InputError([f"crs: no way leads from {source.name} to another system ({error})"]) from error
+        raise InputError([f"crs: there is no transformation from {source.name} to another system ({error})"]) from error
     # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single point is passed twice.
     sent = xy if len(xy) != 1 else xy.repeat(2, axis=0)
     east, north = (values[: len(xy)] for values in transformer.transform(sent[:, 0], sent[:, 1]))
@@ -234,7 +232,7 @@ def _faults(
         for wrong, rule in (
             (
                 elsewhere,
-                "a longitude from -180 to 180 and a latitude from -90 to 90 (in another system? name it as crs)",
+                "a longitude from -180 to 180 and a latitude from -90 to 90 (for another system, set crs)",
             ),
             (np.abs(lat) > 90 + 1e-9, "a longitude and a latitude from -90 to 90 (are the two swapped?)"),
         ):
@@ -243,7 +241,7 @@ def _faults(
     try:
         lonlat = _transform(crs, WGS84, xy)
     except InputError:
-        return [f"crs: places in {crs.name!r} cannot be turned into longitude and latitude"]
+        return [f"crs: places in {crs.name!r} cannot be converted to longitude and latitude"]
     wrong = ~np.isfinite(lonlat).all(axis=1)
     if not wrong.any() and (area := crs.area_of_use) is not None:
         margin_lat = max(area.north - area.south, _SMALLEST_MARGIN_DEG)
@@ -253,7 +251,7 @@ def _faults(
             wrong |= (lonlat[:, 0] < area.west - margin_lon) | (lonlat[:, 0] > area.east + margin_lon)
     if not wrong.any():
         return []
-    return [_fault(file, where, wrong, f"a place that {crs.name!r} is made for (is it the crs of this file?)", xy)]
+    return [_fault(file, where, wrong, f"within the area of use of {crs.name!r} (is it the crs of this file?)", xy)]
 
 
 def _fault(

@@ -156,7 +156,7 @@ class ReadReport:
         if self.lost_zones:
             shown = ", ".join(map(str, self.lost_zones[:SHOWN_ZONES]))
             more = " …" if len(self.lost_zones) > SHOWN_ZONES else ""
-            what = f"{counted(len(self.lost_zones), 'zone')} cannot be reached, or not be left"
+            what = f"{counted(len(self.lost_zones), 'zone')} cannot be reached, or cannot be left"
             notes.append(f"{what}, and no trip to or from there can be made: {shown}{more}")
         return notes
 
@@ -166,8 +166,8 @@ def parallel_remarks(file: str, graph: nx.MultiDiGraph[Any]) -> list[str]:
     parallel = graph.number_of_edges() - len({(start, end) for start, end, _ in graph.edges})
     if not parallel:
         return []
-    links = counted(parallel, "link leads", "links lead")
-    return [f"{file}: {links} the same way as another; all are kept as parallel links"]
+    links = counted(parallel, "link connects", "links connect")
+    return [f"{file}: {links} the same nodes in the same direction as another; all are kept as parallel links"]
 
 
 def usable_rows(
@@ -204,6 +204,6 @@ def usable_rows(
             dropped.append(DroppedRows(reason, tuple(numbers[:SHOWN_ROWS]), len(numbers)))
         usable &= ~wrong
     if not usable.any():
-        said = "; ".join(map(str, dropped))
-        raise InputError([f"{file}: the road network is empty: no {what} can be used ({said})"])
+        listed = "; ".join(map(str, dropped))
+        raise InputError([f"{file}: the road network is empty: no {what} can be used ({listed})"])
     return usable, tuple(dropped)

@@ -357,7 +357,7 @@ class PublishedFlows:
                 continue
             links = waiting[index[start], index[end]]
             if not links:
-                faults.append(f"a flow from node {start} to node {end}, where no further link leads")
+                faults.append(f"a flow from node {start} to node {end}, but there is no further link between them")
                 continue
             link = links.pop(0)
             volume[link], cost[link] = flow, paid

@@ -49,7 +49,7 @@ class Fleet(QueueEngine):
     def advance(self) -> None:
         """Move every vehicle to `env.now`, tick ⌊now⌋ included."""
         if self._env is None:
-            raise RuntimeError("the fleet is in no environment yet: call start(env) first")
+            raise RuntimeError("the fleet has not been started: call start(env) first")
         self.advance_to(int(self._env.now))
 
     def compile(self) -> None:

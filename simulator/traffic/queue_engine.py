@@ -92,7 +92,7 @@ class QueueEngine(ABC):
         """Count the vehicles that would have arrived by now at half of free-flow speed on their first routes."""
         return int(np.searchsorted(self._due_tick, self._now, side="right"))
 
-    def close(self) -> None:  # noqa: B027 - nothing to give back, and no engine must
+    def close(self) -> None:  # noqa: B027 - not every engine has resources to release
         """Do nothing: the engine holds no resources outside this process."""
 
     @property

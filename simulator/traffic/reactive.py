@@ -165,8 +165,8 @@ class ReactiveRouting:
 
     def notes(self) -> list[str]:
         """Return one sentence on how often vehicles re-routed, and how often their route changed."""
-        looked = f"Vehicles under way looked for a quicker way {counted(self._asked, 'time')}"
-        return [f"{looked}, and took another one {counted(self._changed, 'time')}."]
+        looked = f"Vehicles under way searched for a faster route {counted(self._asked, 'time')}"
+        return [f"{looked}, and changed their route {counted(self._changed, 'time')}."]
 
     def __repr__(self) -> str:
         return f"<ReactiveRouting: every {self._every} ticks, share {self._share:g}>"

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from attack_worlds import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, filed_of, tried
+from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, filed_of, tried
 
 from mechanisms.local import (
     HadamardResponse,

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from attack_worlds import CELLS, DEPLOYMENTS, EVERYBODY, FAMILY, SAMPLING, attack, campaign, tried
 from scipy.stats import binomtest
+from synthetic_campaigns import CELLS, DEPLOYMENTS, EVERYBODY, FAMILY, SAMPLING, attack, campaign, tried
 
 from mechanisms.inference import log_likelihood, posterior
 from mechanisms.local import (

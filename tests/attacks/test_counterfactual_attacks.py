@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from attack_worlds import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, tried
 from scipy.stats import binom, binomtest, norm
+from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, tried
 
 from mechanisms.local import (
     BinarySamplingPrivacy,

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from attack_worlds import CELLS, FAMILY, SAMPLING, attack, campaign, observe, tried
 from scipy.stats import binomtest
+from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, observe, tried
 
 from mechanisms.inference import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attack_worlds import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign, filed_of, observe
+from synthetic_campaigns import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign, filed_of, observe
 
 import simulator.attacks
 from mechanisms.parameter import ParameterError

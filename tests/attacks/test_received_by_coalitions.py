@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from attack_worlds import record_of
+from synthetic_campaigns import record_of
 
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted

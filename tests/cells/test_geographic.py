@@ -99,8 +99,8 @@ def test_other_sizes_have_other_sides(size_miles, side):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"size_miles": 0.1449}, "size_miles = 0.1449 divides .* into more cells than 32 bits can tell apart"),
-        ({"size_miles": 1e-300}, "more cells than 32 bits"),
+        ({"size_miles": 0.1449}, "size_miles = 0.1449 divides .* into more cells than 32-bit numbers can count"),
+        ({"size_miles": 1e-300}, "more cells than 32-bit numbers"),
         ({"size_miles": 0.0}, "size_miles must be a finite number above 0, got 0.0"),
         ({"size_miles": math.nan}, "size_miles must be a finite number above 0, got nan"),
         ({"origin": (0.0, 91.0)}, r"origin must be a longitude .*, got \(0.0, 91.0\)"),
@@ -197,7 +197,7 @@ def test_a_city_outside_the_square_is_told_to_set_the_origin(lon, lat, crs):
 def test_a_city_behind_the_square_is_refused():
     """At 75 degrees north a turn is shorter than the square: opposite the origin its two sides meet."""
     bounds = bounds_about(180.0, 75.0, half_m=3_000.0, crs="EPSG:3413")
-    with pytest.raises(InputError, match=r"across the far side of the square .*set cells\.origin"):
+    with pytest.raises(InputError, match=r"crosses the edge of the square .*set cells\.origin"):
         GeographicGrid.build_over(bounds, crs="EPSG:3413", origin=(0.0, 60.0))
 
 

@@ -9,7 +9,7 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partitions_to_try import BOUNDS, CRS, places
+from partition_cases import BOUNDS, CRS, places
 
 from simulator.cells import HexagonGrid
 from simulator.files import memory
@@ -67,7 +67,7 @@ def test_anywhere_a_place_in_the_bounds_has_a_cell(lon, lat, resolution, size):
 
 def test_a_city_across_the_antimeridian_is_refused():
     crs = pyproj.CRS.from_proj4("+proj=tmerc +lon_0=180 +lat_0=-17 +datum=WGS84 +units=m")
-    with pytest.raises(InputError, match="across the antimeridian"):
+    with pytest.raises(InputError, match="crosses the antimeridian"):
         HexagonGrid.build_over((-1e4, 0.0, 1e4, 1e4), resolution=7, crs=crs)
 
 
@@ -76,9 +76,9 @@ WRONG = {
     "resolution must be 0 … 15, got -1": {"resolution": -1},
     "bounds must be finite": {"bounds": (0.0, 0.0, np.nan, 1.0)},
     "within must be finite, x_min < x_max": {"within": (5.0, 0.0, 5.0, 1.0)},
-    "within must meet the roads": {"within": (0.0, 0.0, 1.0, 1.0)},
+    "within must overlap the roads": {"within": (0.0, 0.0, 1.0, 1.0)},
     "cells of resolution = 15 is about": {"resolution": 15},
-    "take a coarser one, or a part of the city with bounds": {"resolution": 15},
+    "choose a coarser resolution, or a part of the city with bounds": {"resolution": 15},
 }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partitions_to_try import CRS
+from partition_cases import CRS
 
 from simulator.cells import NamedPlaces
 from simulator.files.errors import InputError
@@ -64,5 +64,5 @@ def test_everything_wrong_is_said_at_once():
     with pytest.raises(InputError) as caught:
         NamedPlaces.build("stations", ["a", "a"], xy, crs=CRS, radius_m=-1.0, labels={"b": "x"})
     assert len(caught.value.faults) == 4
-    with pytest.raises(InputError, match="there is no place to be a cell"):
+    with pytest.raises(InputError, match="there is no place, and so no cell"):
         NamedPlaces.build("stations", [], np.empty((0, 2)), crs=CRS, radius_m=1.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from partitions_to_try import EVERY, KINDS, build, places
+from partition_cases import EVERY, KINDS, build, places
 
 from simulator.cells import Coarsened, Partition, between_levels
 from simulator.files.errors import InputError

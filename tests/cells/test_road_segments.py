@@ -5,7 +5,7 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partitions_to_try import CRS, links, places
+from partition_cases import CRS, links, places
 
 from simulator.cells import RoadSegments
 from simulator.cells.road_segments import numbered, pairs_of

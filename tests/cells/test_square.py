@@ -138,7 +138,7 @@ def test_what_cannot_be_divided_is_named_at_once():
     with pytest.raises(InputError) as caught:
         squares((0.0, 0.0, -1.0, math.nan), 0.0, within=(5.0, 0.0, 5.0, 1.0))
     assert [fault.split()[0] for fault in caught.value.faults] == ["size_m", "bounds", "within"]
-    with pytest.raises(InputError, match=r"within must meet the roads, which lie in \(0.0, 0.0, 9.0, 9.0\)"):
+    with pytest.raises(InputError, match=r"within must overlap the roads, whose bounds are \(0.0, 0.0, 9.0, 9.0\)"):
         squares((0.0, 0.0, 9.0, 9.0), 1.0, within=(10.0, 0.0, 11.0, 9.0))
 
 

@@ -169,7 +169,7 @@ def test_check_of_an_unlisted_data_set_says_that_it_cannot_be_checked(data):
     (data.root / "village" / "count.csv").touch()
     done = data("check", "village")
     assert done.code == 0
-    assert "village/count.csv: unlisted, the manifest knows no checksum of this data set" in done.out
+    assert "village/count.csv: unlisted, the manifest lists no checksums for this data set" in done.out
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_a_file_that_differs_is_kept_unless_overwritten(fetch):
     [
         ("wrong", "is not the file that the manifest describes"),
         ("absent", "404"),
-        ("dropped", "broke off"),
+        ("dropped", "was interrupted"),
         ("endless", "sends more than the 200,004 bytes"),
     ],
 )

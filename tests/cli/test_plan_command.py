@@ -127,7 +127,7 @@ def test_nothing_meets_what_nothing_can(plan):
     ("arguments", "words"),
     [
         (CITY, ("epsilon", "must be given")),
-        ((*CITY, "--epsilon", "1", "--error", "5"), ("error", "must not be given beside epsilon (1)", "5")),
+        ((*CITY, "--epsilon", "1", "--error", "5"), ("error", "must not be given together with epsilon (1)", "5")),
         (("--cells", "0", "--population", "9", "--epsilon", "1"), ("cells", "1..1000000", "0")),
         (("--cells", "3", "--population", "0", "--epsilon", "1"), ("population", "1..", "0")),
         ((*CITY, "--epsilon", "-1"), ("epsilon", "at least 0", "-1")),

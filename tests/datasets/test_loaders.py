@@ -58,17 +58,17 @@ def test_check_ins_that_are_repeated_and_places_that_move(read):
     assert (frame["lat"] == 40.61).all(), "equally common, once the repeated row is gone: the first in the file"
     assert notes == [
         "1 rows equal to an earlier one, left out",
-        "1 places with more than one coordinate have the commonest: replaced in 2 rows",
+        "1 places with more than one coordinate take the most frequent one: replaced in 2 rows",
     ]
     frame, _ = read("check_ins", text + at.format(5, 40.6))
-    assert (frame["lat"] == 40.6).all(), "the commonest"
+    assert (frame["lat"] == 40.6).all(), "the most frequent one"
 
 
 @pytest.mark.parametrize(
     ("row", "words"),
     [
         ("x\t2010-10-12T00:21:28Z\t40.6\t-73.7\t5", "row 2: user must be a whole number"),
-        ("1\tyesterday\t40.6\t-73.7\t5", "row 2: time must be a time, as 2010-10-12T00:21:28Z, got 'yesterday'"),
+        ("1\tyesterday\t40.6\t-73.7\t5", "row 2: time must be a time such as 2010-10-12T00:21:28Z, got 'yesterday'"),
         ("1\t2010-10-12T00:21:28Z\t-73.7\t140.6\t5\t6", "cannot be read as a table"),
         ("1\t2010-10-12T00:21:28Z\t140.6\t-73.7\t5", "row 2: lat must be a finite number, -90 to 90, got '140.6'"),
         (
@@ -100,7 +100,7 @@ def test_check_ins_with_a_header(read):
 def test_places_may_have_quotation_marks(read):
     frame, _ = read("places", '5\tJoe\'s "Diner\t40.6\t-73.7\n6\t"Bar\t40.6\t-73.7\n')
     assert frame["name"].tolist() == ["Joe's \"Diner", '"Bar']
-    with pytest.raises(InputError, match="row 2: place must be there once"):
+    with pytest.raises(InputError, match="row 2: place must be unique"):
         read("places", "5\ta\t40.6\t-73.7\n5\tb\t40.6\t-73.7\n")
 
 
@@ -125,7 +125,7 @@ def test_counts_without_coordinates_or_speeds_are_kept(read):
     assert frame["speed_mps"].tolist()[0] == pytest.approx(26.8224)
     assert np.isnan(frame["speed_mps"].tolist()[1])
     assert frame["postmile_m"].tolist()[0] == pytest.approx(16_093.44)
-    assert notes == ["2 rows, of 1 stations, have no coordinates: kept, with none"]
+    assert notes == ["2 rows, of 1 stations, have no coordinates and are kept without"]
 
 
 def test_counts_by_period_are_in_the_order_of_the_day(read):
@@ -164,7 +164,7 @@ def test_five_minutes_are_written_day_first_behind_a_byte_order_mark(read):
     frame, notes = read("five_minutes", BOM + (FIVE + rows).encode())
     assert frame["time"].tolist() == list(pd.to_datetime(["2016-01-04 00:00", "2016-01-04 00:05", "2016-01-13 00:00"]))
     assert frame["observed"].tolist() == [1.0, 0.5, 1.0]
-    assert notes == ["the clock jumps 1 times, over days that are not in it"]
+    assert notes == ["the clock jumps 1 times, over days that are not in the file"]
     assert read("five_minutes", FIVE + rows)[0].equals(frame), "with the mark or without"
 
 

@@ -140,9 +140,9 @@ def test_a_small_one(tmp_path):
         ("rows = 1", 'rows = 1\nconversion = "rds_to_csv"', "origin_sha256 is for files with a conversion"),
         ('loader = "check_ins"', 'loader = "magic"', "loader: Input should be 'check_ins'"),
         ('compression = "gzip"', 'compression = "zip"', "compression: Input should be 'gzip' or 'none'"),
-        ("[[dataset.files]]", SET + "[[dataset.files]]", "a folder is described once"),
+        ("[[dataset.files]]", SET + "[[dataset.files]]", "a folder must be described only once"),
         ("[[dataset.files]]", "[[dataset.files", "cannot be read as a manifest"),
-        ('about = "letters"', 'about = "letters"' + FILE, "a file is listed once"),
+        ('about = "letters"', 'about = "letters"' + FILE, "a file must be listed only once"),
     ],
     ids=range(21),
 )

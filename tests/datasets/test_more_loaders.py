@@ -36,7 +36,7 @@ def test_sensors_of_three_kinds(read):
         assert frame["sensor"].tolist() == [400001, 400017]
         assert frame["lat"].tolist() == [37.36, 37.25]
     assert frame["direction"].tolist() == ["S", "N"]
-    with pytest.raises(InputError, match="row 2: sensor must be there once"):
+    with pytest.raises(InputError, match="row 2: sensor must be unique"):
         read("sensors", "1,37.36,-121.9\n1,37.25,-121.94\n")
     with pytest.raises(InputError, match="no column 'sensor_id'"):
         read("sensors", "latitude,longitude\n37.36,-121.9\n")
@@ -154,9 +154,9 @@ def test_vehicles_and_trips_of_sumo(read):
     assert np.isnan(frame["edges"].iloc[1])
     for old, new, words in (
         ('depart="3"', 'depart="soon"', "line 2: depart must be a number of seconds, got 'soon'"),
-        ('<route edges="e1 e2 e3"/>', "", "line 2: a vehicle must carry a route with edges"),
+        ('<route edges="e1 e2 e3"/>', "", "line 2: a vehicle must have a route with edges"),
         ('to="e9"', "", "line 3: a trip must have a from and a to"),
-        ('id="b"', 'id="a"', "must be there once"),
+        ('id="b"', 'id="a"', "must occur only once"),
         ("</routes>", "", "not well-formed"),
         ("<routes>", '<!DOCTYPE r [<!ENTITY x "y">]><routes>', "document type"),
     ):

@@ -60,7 +60,7 @@ def test_gowalla():
     frame = load("gowalla_nyc")
     assert frame.attrs["notes"] == [
         "6 rows equal to an earlier one, left out",
-        "127 places with more than one coordinate have the commonest: replaced in 390 rows",
+        "127 places with more than one coordinate take the most frequent one: replaced in 390 rows",
     ]
     assert (frame.groupby("place")[["lon", "lat"]].nunique() == 1).all(axis=None)
     assert not frame.duplicated().any()

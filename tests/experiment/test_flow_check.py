@@ -183,7 +183,10 @@ def test_other_trips_than_the_files_are_not_held_against_it(town):
     [
         ("", "empty"),
         ("From To Volume Cost\n1 3 many 1\n", "line 2"),
-        (flows().replace("6\t4\t", "6\t5\t"), "a flow from node 6 to node 5, where no further link leads"),
+        (
+            flows().replace("6\t4\t", "6\t5\t"),
+            "a flow from node 6 to node 5, but there is no further link between them",
+        ),
         (flows().replace("6\t4\t", "8\t9\t"), "no flow for the link from node 6 to node 4"),
     ],
 )

@@ -152,7 +152,7 @@ BROKEN = {
         {"cabs": "0,0,44.5,111.3\n"},
         "cabs.csv: line 2: lat must be -90 … 90 degrees; longitude and latitude look",
     ),
-    "elsewhere": ({"cabs": "0,0,44.5,11.3\n"}, "no fix is where the roads are"),
+    "elsewhere": ({"cabs": "0,0,44.5,11.3\n"}, "no fix is in the area of the roads"),
     "clock": (
         {"cabs": "0,5,11.3,44.5\n0,9,11.3,44.5\n0,7,11.3,44.5\n"},
         "cabs.csv: line 4: the clock of vehicle '0' must",

@@ -65,7 +65,7 @@ def test_a_long_file_is_as_the_standard_library_reads_it(file):
         ("once upon", "line 1: not well-formed XML: "),
         (WHOLE[:-7], "line 4: not well-formed XML: unclosed token"),
         (WHOLE + "<a/>", "line 6: not well-formed XML: junk after document element"),
-        (f"{'<d>' * (MOST_DEPTH + 1)}", "line 1: elements must be within at most 256 others"),
+        (f"{'<d>' * (MOST_DEPTH + 1)}", "line 1: elements must be nested in at most 256 others"),
         ('\n<!DOCTYPE a [<!ENTITY b "bb">]><a>&b;</a>', "line 2: must not declare a document type or entities"),
         ('<!DOCTYPE a SYSTEM "file:///etc/hostname"><a/>', "line 1: must not declare a document type or entities"),
         ("<a>&b;</a>", "line 1: not well-formed XML: undefined entity"),

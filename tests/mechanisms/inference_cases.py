@@ -1,9 +1,9 @@
 """The mechanisms and priors that the tests of inference run over, each small enough to enumerate."""
 
 import numpy as np
+from binary_query_cases import QUESTIONS
+from ldp_baseline_cases import BASELINES
 from mechanism_cases import MECHANISMS
-from question_cases import QUESTIONS
-from rival_cases import RIVALS
 
 from mechanisms.inference import posterior, repeated_log_likelihood
 from mechanisms.local import LocalHashing, SamplingPrivacy
@@ -17,7 +17,7 @@ REFRESHED = {
 ALL = {
     **MECHANISMS,
     **REFRESHED,
-    **RIVALS,
+    **BASELINES,
     **QUESTIONS,
     "OLH, two buckets": LocalHashing(cells=4, epsilon=2, buckets=2),
 }

@@ -81,7 +81,7 @@ def test_table_and_mechanism_agree(name):
     protocol, mechanism = make(**given), kind(cells=1, **given)
     tallies, truth, people = Tallies.by_round(protocol, asked=True), np.array([900, 70]), {"no": 900, "yes": 70}
     # Expected tallies, every output of every round.
-    laws = [mechanism.question.in_round(r + 1) for r in range(mechanism.rounds)]
+    laws = [mechanism.binary_query.in_round(r + 1) for r in range(mechanism.rounds)]
     by_hand = np.concatenate([70 * yes + 900 * no for yes, no in laws])
     seen = tallies.expected(people)
     assert [float(seen[f"C{r + 1}[{o}]"]) for r in range(mechanism.rounds) for o in outputs] == pytest.approx(

@@ -126,11 +126,11 @@ def test_three_answers_estimate_no_without_yes_but_not_yes_without_no():
 def test_a_forged_certificate_is_refused():
     tallies = Tallies.by_round(toy_one(sampling=0.3))
     target = {"no": Fraction(0), "yes": Fraction(1)}
-    with pytest.raises(ParameterError, match=r"^direction must leave the expected C1\[1\] as it is, got '3/10'"):
+    with pytest.raises(ParameterError, match=r"^direction must not change the expected C1\[1\], got '3/10'"):
         NotEstimable(tallies, target, {("yes", None): Fraction(1)})
     with pytest.raises(ParameterError, match=r"^direction must change the target"):
         NotEstimable(tallies, target, {("no", None): Fraction(0)})
-    with pytest.raises(ParameterError, match=r"^direction must fix answers only"):
+    with pytest.raises(ParameterError, match=r"^direction must fix answers that only"):
         NotEstimable(tallies, target, {("no", ("1",)): Fraction(1)})
 
 

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from binary_query_cases import QUESTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from question_cases import QUESTIONS
 
 from mechanisms.local.anonymized_local import AnonymizedLocal
 from mechanisms.local.anonymized_rounds import AnonymizedDeniable
@@ -29,9 +29,9 @@ def whole_matrix(yes, no, cells):
 
 def laws_of_devices(mechanism, view):
     """What each output of a device's coins would make it answer, tallied from the mechanism's own question."""
-    question = mechanism.question
+    binary_query = mechanism.binary_query
     laws = [{}, {}]
-    for answers, masses in zip(question.answers, zip(question.yes, question.no, strict=True), strict=True):
+    for answers, masses in zip(binary_query.answers, zip(binary_query.yes, binary_query.no, strict=True), strict=True):
         seen = answers if isinstance(view, LinkedReports) else answers[view.round - 1]
         for law, mass in zip(laws, masses, strict=True):
             law[seen] = law.get(seen, 0.0) + mass
@@ -102,13 +102,13 @@ def test_the_answers_have_the_law_the_claims_are_made_from(name):
     """One device at a time, all rounds together: the frequencies of what is seen, by a chi-square test."""
     mechanism = dataclasses.replace(QUESTIONS[name], cells=1)
     rng, repeats = np.random.default_rng(81), 40_000
-    for cell, law in ((1, mechanism.question.yes), (0, mechanism.question.no)):
+    for cell, law in ((1, mechanism.binary_query.yes), (0, mechanism.binary_query.no)):
         truth = np.full(repeats, cell, dtype=np.int32)
         coins = mechanism.toss(mechanism.enrol(repeats, rng=rng), rng=rng)
         seen = np.stack(
             [mechanism.answer(r + 1, truth, coins).to_dense()[:, 0] for r in range(mechanism.rounds)], axis=1
         )
-        counts = np.array([(seen == answers).all(axis=1).sum() for answers in mechanism.question.answers])
+        counts = np.array([(seen == answers).all(axis=1).sum() for answers in mechanism.binary_query.answers])
         assert counts.sum() == repeats
         expected = repeats * np.array(law)
         assert not counts[expected == 0].any()

@@ -6,11 +6,11 @@ import inspect
 import numpy as np
 import pytest
 import test_mechanism_contract as contract
+from binary_query_cases import QUESTIONS, step_of_question
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_cases import run_query, truth_of
 from mechanism_statistics import check_moments, check_same_law, estimate_counts, z_bound
-from question_cases import QUESTIONS, step_of_question
 
 from mechanisms.local import ParameterError
 

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from binary_query_cases import LOCAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_statistics import z_bound
-from question_cases import LOCAL
 
 from mechanisms.local import ParameterError
 from mechanisms.local.anonymized_local import AnonymizedLocal, solve_sign_combinations
@@ -32,7 +32,7 @@ coins = st.floats(0.05, 0.95)
 
 def estimator_covariance(mechanism, true_counts):
     """The exact covariance (V, 3, 3) of the estimators from the counts of No, Yes and ⊥: a multinomial per kind."""
-    laws = mechanism.question.in_round(1)
+    laws = mechanism.binary_query.in_round(1)
     inside, spread = true_counts[1:], [np.diag(law) - np.outer(law, law) for law in laws]
     counts = np.multiply.outer(inside, spread[0]) + np.multiply.outer(true_counts.sum() - inside, spread[1])
     return counts / np.outer(laws[0] - laws[1], laws[0] - laws[1])
@@ -78,7 +78,7 @@ def test_the_three_estimators_have_a_covariance_of_rank_two():
     """Σ d·Ŷ = 0 with d = p − q: each is a combination of the other two."""
     mechanism = AnonymizedLocal(cells=2, **LOCAL)
     true_counts = np.array([500, 300, 200])
-    yes, no = mechanism.question.in_round(1)
+    yes, no = mechanism.binary_query.in_round(1)
     covariance = estimator_covariance(mechanism, true_counts)
     assert covariance.shape == (2, 3, 3)
     for cell in range(2):
@@ -101,7 +101,7 @@ def test_the_covariance_is_that_of_simulated_estimates():
     mechanism = AnonymizedLocal(cells=1, **LOCAL)
     true_counts, rng, repeats = np.array([700, 300]), np.random.default_rng(62), 20_000
     counts = np.stack([mechanism.sample_counts(true_counts, rng=rng)[0, 0] for _ in range(repeats)])
-    yes, no = mechanism.question.in_round(1)
+    yes, no = mechanism.binary_query.in_round(1)
     seen = (counts - 1000 * no) / (yes - no)
     expected = estimator_covariance(mechanism, true_counts)[0]
     away = seen - 300
@@ -118,7 +118,7 @@ def test_the_best_combination_is_the_least_of_the_line(share, data):
     parameters = {name: data.draw(coins, label=name) for name in LOCAL} | {"sampling_yes_two": 0.05}
     parameters["sampling_yes_one"] *= 0.9
     mechanism = AnonymizedLocal(cells=1, **parameters, yes_share=share)
-    yes, no = mechanism.question.in_round(1)
+    yes, no = mechanism.binary_query.in_round(1)
     if np.abs(yes - no).min() < 1e-2:
         return
     devices = 10**6
@@ -140,7 +140,7 @@ def test_best_is_made_for_an_even_spread_unless_said_otherwise():
     true_counts = np.array([9900, 100])
     assert right.std_error(true_counts)[0] < wrong.std_error(true_counts)[0]
     # Unbiased all the same: the mean of the estimate is linear in the mean of the counts.
-    yes, no = wrong.question.in_round(1)
+    yes, no = wrong.binary_query.in_round(1)
     for mechanism in (wrong, right):
         weights = mechanism.linear_estimator.weights[0]
         assert 100 * weights @ yes + 9900 * weights @ no == pytest.approx(100, abs=1e-6)
@@ -178,7 +178,7 @@ def test_lemma_seven_elsewhere_solves_both_equations_and_misses_the_third(said, 
     mechanism = AnonymizedLocal(cells=1, **LOCAL)
     silent = int(share * (1000 - said))
     solved = solve_sign_combinations(mechanism, said_yes=said, silent=silent, devices=1000)
-    yes, no = mechanism.question.in_round(1)
+    yes, no = mechanism.binary_query.in_round(1)
     assert len(solved.solutions) <= 2
     assert solved.dependent == ()
     for solution in solved.solutions:
@@ -225,7 +225,7 @@ def test_lemma_seven_refuses_impossible_counts(change, message):
     ("change", "message"),
     [
         ({"sampling_yes_one": NAN}, "sampling_yes_one must be a probability"),
-        ({"sampling_yes_two": 0.7}, "sampling_yes_two must be at most 0.6, what the others leave of 1, got 0.7"),
+        ({"sampling_yes_two": 0.7}, "sampling_yes_two must be at most 0.6, 1 minus the sum of the others, got 0.7"),
         ({"sampling_no": -0.1}, "sampling_no must be a probability"),
         ({"first_coin": 1.1}, "first_coin must be a probability"),
         ({"second_coin": NAN}, "second_coin must be a probability"),

@@ -19,7 +19,7 @@ def test_equation_five_as_printed_is_degenerate_at_every_epsilon(epsilon):
     """Its least value is 0, where nobody says Yes: a perfect ε, and nothing to estimate from."""
     found = minimal_variance_parameters(epsilon, objective="printed")
     assert found.variance == 0.0
-    yes, no = found.mechanism.question.in_round(1)
+    yes, no = found.mechanism.binary_query.in_round(1)
     assert yes[1] * (1 - yes[1]) == no[1] * (1 - no[1]) == 0.0
     if epsilon < math.inf:
         assert found.mechanism.claim(Report(1)).epsilon == 0.0
@@ -47,7 +47,7 @@ def test_for_one_question_it_finds_warners_randomized_response(epsilon, share, e
     truthful = math.exp(epsilon) / (1 + math.exp(epsilon))
     expected = truthful * (1 - truthful) / (2 * truthful - 1) ** 2
     assert found.variance == pytest.approx(expected, rel=1e-6)
-    yes, no = found.mechanism.question.in_round(1)
+    yes, no = found.mechanism.binary_query.in_round(1)
     np.testing.assert_allclose(yes, [1 - truthful, truthful, 0], atol=1e-7)
     np.testing.assert_allclose(no, [truthful, 1 - truthful, 0], atol=1e-7)
     assert found.mechanism.claim(Report(1)).epsilon == pytest.approx(epsilon, abs=1e-6)
@@ -58,7 +58,7 @@ def test_for_many_cells_it_finds_optimised_unary_encoding(epsilon):
     """p = ½, q = 1/(e^ε + 1), variance 4e^ε/(e^ε − 1)² a device, as the share of each cell goes to 0."""
     found = minimal_variance_parameters(epsilon, cells=1000, yes_share=1e-9)
     assert found.variance == pytest.approx(4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2, rel=1e-6)
-    yes, no = found.mechanism.question.in_round(1)
+    yes, no = found.mechanism.binary_query.in_round(1)
     assert yes[1] == pytest.approx(0.5, abs=1e-3)
     assert no[1] == pytest.approx(1 / (math.exp(epsilon) + 1), abs=1e-3)
     assert found.mechanism.claim(LinkedReports()).epsilon == pytest.approx(epsilon, abs=1e-6)
@@ -77,7 +77,7 @@ def test_no_mechanism_within_the_target_has_less_variance(epsilon, share, most, 
     """Against mechanisms drawn at random and brought within ε and the sampling bound."""
     found = minimal_variance_parameters(epsilon, cells=cells, yes_share=share, most_sampled=most, estimator=estimator)
     assert found.mechanism.claim(Report(1)).epsilon <= epsilon + 1e-5
-    rates = 1 - np.array(found.mechanism.question.in_round(1))[:, 2]
+    rates = 1 - np.array(found.mechanism.binary_query.in_round(1))[:, 2]
     assert (rates <= most + 1e-8).all()
     devices = 10**6
     inside = round(share * devices)
@@ -115,7 +115,7 @@ def test_no_mechanism_within_the_target_has_less_variance(epsilon, share, most, 
 def test_few_sampled_and_many_cells_find_sampling_and_noise():
     """With 5 % sampled, No-holders say Yes or nothing: ALP eq 2 as its text has it, and never No."""
     found = minimal_variance_parameters(2.0, cells=1000, most_sampled=0.05)
-    yes, no = found.mechanism.question.in_round(1)
+    yes, no = found.mechanism.binary_query.in_round(1)
     np.testing.assert_allclose(yes, [0.0, 0.05, 0.95], atol=1e-9)
     assert no[0] == pytest.approx(0.0, abs=1e-9)
     assert 0 < no[1] < 0.05

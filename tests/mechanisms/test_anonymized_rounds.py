@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from binary_query_cases import DENIABLE, step_of_question
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_statistics import check_moments
-from question_cases import DENIABLE, step_of_question
 
 from mechanisms.local import ParameterError
 from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
@@ -59,7 +59,7 @@ def test_first_attempt_as_printed(base, yes, no, cells):
     yes, no = yes * room, no * room
     mechanism = AnonymizedFirstAttempt(cells=cells, base=base, shift_yes=yes, shift_no=no)
     for round_, sign in ((1, 1), (2, -1)):
-        for law, shift in zip(mechanism.question.in_round(round_), (yes, no), strict=True):
+        for law, shift in zip(mechanism.binary_query.in_round(round_), (yes, no), strict=True):
             np.testing.assert_allclose(law, [base + sign * shift, 1 - base - sign * shift], atol=1e-8)
     if abs(yes - no) < 1e-3:
         return
@@ -96,7 +96,7 @@ def test_cancelling_as_printed(shift, first, second, inside, seed):
     """Eqs 40-45, and C[⊥1,A] − C[⊥1,B] ~ Bin(YES, π_Y) whatever the No-holders do."""
     stay = [(1 - shift) * first * second, (1 - shift) * first * (1 - second), (1 - shift) * (1 - first)]
     mechanism = AnonymizedCancelling(cells=1, shift=shift, stay=stay)
-    (yes_a, no_a), (yes_b, no_b) = (mechanism.question.in_round(r) for r in (1, 2))
+    (yes_a, no_a), (yes_b, no_b) = (mechanism.binary_query.in_round(r) for r in (1, 2))
     moved = [np.eye(3)[i] * shift for i in range(3)]
     np.testing.assert_allclose([yes_a, no_a], [stay + moved[0], stay + moved[1]], atol=1e-9)
     np.testing.assert_allclose([yes_b, no_b], [stay + moved[2], stay + moved[2]], atol=1e-9)
@@ -131,7 +131,7 @@ def test_the_distinguishing_events_happen_and_never_lie():
             [mechanism.answer(r + 1, truth, coins).to_dense()[:, 0] for r in range(mechanism.rounds)], axis=1
         )
         told = 0
-        for events, who in ((mechanism.question.only_from_yes, 1), (mechanism.question.only_from_no, 0)):
+        for events, who in ((mechanism.binary_query.only_from_yes, 1), (mechanism.binary_query.only_from_no, 0)):
             for event in events:
                 found = (answers == event).all(axis=1)
                 assert (truth[found] == who).all()
@@ -190,7 +190,7 @@ def test_deniable_as_derived(shift, y, n, onward, inside, outside):
     error = mechanism.std_error(np.array([outside, inside]))[0]
     assert error == pytest.approx(math.sqrt(expected), rel=1e-6, abs=1e-6)
     for round_, yes_second, no_second in ((1, 0, 0), (2, y1, n1), (3, y1, n1 + n2 * onward)):
-        yes, no = mechanism.question.in_round(round_)
+        yes, no = mechanism.binary_query.in_round(round_)
         base = (1 - shift) / 3
         assert yes[1] == pytest.approx(base + shift * yes_second)
         assert no[1] == pytest.approx(base + shift * no_second)
@@ -207,8 +207,10 @@ def test_no_holders_are_solved_first(onward_yes):
         seen.append(mechanism.no_holders(counts, counted=asked, asked=asked))
     others, scale = devices - 30, 0.8 * 0.4 * 0.4
     weights = mechanism._solve()[1]
-    scores = np.array([[weights[r] * (a[r] == 1) for r in range(3)] for a in mechanism.question.answers]).sum(axis=1)
-    laws = [np.array(law) for law in (mechanism.question.yes, mechanism.question.no)]
+    scores = np.array([[weights[r] * (a[r] == 1) for r in range(3)] for a in mechanism.binary_query.answers]).sum(
+        axis=1
+    )
+    laws = [np.array(law) for law in (mechanism.binary_query.yes, mechanism.binary_query.no)]
     variance = sum(n * (scores**2 @ law - (scores @ law) ** 2) for n, law in zip((30, others), laws, strict=True))
     if onward_yes == 0.0:
         assert variance == pytest.approx(others * (1 - scale) / scale)
@@ -221,7 +223,7 @@ def test_no_holders_are_solved_first(onward_yes):
 
 def test_deniability_is_one_sided_unless_yes_holders_move_on_as_well():
     """Any answer of a Yes-holder may be a No-holder's; (⊥1, ⊥3, ⊥2) is a No-holder's for certain."""
-    assert DENYING.question.only_from_yes == ()
+    assert DENYING.binary_query.only_from_yes == ()
     claim = DENYING.claim(LinkedReports())
     assert claim.kind == "infinite"
     assert "(⊥1, ⊥3, ⊥2) is given only by a device not in it" in claim.basis
@@ -236,7 +238,7 @@ def test_deniability_is_one_sided_unless_yes_holders_move_on_as_well():
 
 def test_knowing_the_population_does_not_stop_the_growth():
     """The best linear estimator from all nine counts has an error a quarter smaller, and still √NO."""
-    best = estimator_of_least_variance(DENYING.question, yes_share=1e-4, mechanism="deniable")
+    best = estimator_of_least_variance(DENYING.binary_query, yes_share=1e-4, mechanism="deniable")
     growing = dataclasses.replace(DENYING)
     growing.__dict__["linear_estimator"] = best
     ratio = errors(growing) / errors(DENYING)
@@ -248,7 +250,7 @@ def test_knowing_the_population_does_not_stop_the_growth():
 def test_what_does_not_determine_yes_is_not_estimated():
     for change in ({"onward": 0.0}, {"yes_second": 0.0}, {"no_third": 0.0}):
         mechanism = dataclasses.replace(DENYING, **change)
-        with pytest.raises(NotEstimableError, match="does not determine YES and NO"):
+        with pytest.raises(NotEstimableError, match="do not determine YES and NO"):
             mechanism.std_error(np.array([1, 1]))
     even = dataclasses.replace(DENYING, no_third=0.3, onward=0.4, onward_yes=0.4)
     with pytest.raises(NotEstimableError):
@@ -258,7 +260,7 @@ def test_what_does_not_determine_yes_is_not_estimated():
 BAD = [
     (FIRST, {"base": NAN}, "base must be a probability"),
     (FIRST, {"shift_yes": 0.5}, "shift_yes must be at most base = 0.4, got 0.5"),
-    (FIRST, {"base": 0.8, "shift_no": 0.3}, "shift_yes must be at most 0.2, what the others leave of 1, got 0.3"),
+    (FIRST, {"base": 0.8, "shift_no": 0.3}, "shift_yes must be at most 0.2, 1 minus the sum of the others, got 0.3"),
     (FIRST, {"shift_no": -0.1}, "shift_no must be a probability"),
     (CANCELLING, {"shift": 0.0}, "shift must be a probability above 0"),
     (CANCELLING, {"shift": NAN}, "shift must be a probability above 0"),
@@ -267,7 +269,7 @@ BAD = [
     (CANCELLING, {"stay": [0.4, 0.5, NAN]}, "stay must be a probability"),
     (CANCELLING, {"stay": [0.4, 0.4, 0.1]}, "stay must sum to 1 − shift = 0.8"),
     (DENYING, {"shift": 1.2}, "shift must be a probability above 0"),
-    (DENYING, {"yes_third": 0.8}, "yes_third must be at most 0.7, what the others leave of 1, got 0.8"),
+    (DENYING, {"yes_third": 0.8}, "yes_third must be at most 0.7, 1 minus the sum of the others, got 0.8"),
     (DENYING, {"no_third": 0.8}, "no_third must be at most 0.7"),
     (DENYING, {"onward": NAN}, "onward must be a probability"),
     (DENYING, {"onward_yes": -0.1}, "onward_yes must be a probability"),

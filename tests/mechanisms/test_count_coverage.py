@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conformance_cases import GOOD
-from rival_cases import BY_EPSILON
+from ldp_baseline_cases import BY_EPSILON
 from scipy.stats import binom, hypergeom
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 from inference_cases import ALL, SMALL, answers_of, protocol_matrix, uneven_prior, views_of
+from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY
-from rival_cases import unary_matrix
 from scipy.stats import chi2
 
 from mechanisms.algebra import sampling_privacy
@@ -173,12 +173,15 @@ def test_laws_of_bits(name):
 def test_laws_of_questions(name):
     """Every answer about every cell in every round, its probability a product over cells."""
     mechanism = SMALL[name]
-    question, cells = mechanism.question, mechanism.cells
-    every = list(itertools.product(range(len(question.answers)), repeat=cells))
-    rows = np.array([[question.answers[a] for a in choice] for choice in every])
+    binary_query, cells = mechanism.binary_query, mechanism.cells
+    every = list(itertools.product(range(len(binary_query.answers)), repeat=cells))
+    rows = np.array([[binary_query.answers[a] for a in choice] for choice in every])
     matrix = np.array(
         [
-            [math.prod((question.yes if v == t else question.no)[a] for v, a in enumerate(c, start=1)) for c in every]
+            [
+                math.prod((binary_query.yes if v == t else binary_query.no)[a] for v, a in enumerate(c, start=1))
+                for c in every
+            ]
             for t in range(cells + 1)
         ]
     )
@@ -188,7 +191,7 @@ def test_laws_of_questions(name):
         merged = np.zeros((cells + 1, len(unique)))
         np.add.at(merged.T, group.reshape(-1), matrix.T)
         shaped = unique.reshape(len(unique), cells, len(rounds))
-        reports = [AnswerReports.from_dense(shaped[:, :, i], len(question.outputs)) for i in range(len(rounds))]
+        reports = [AnswerReports.from_dense(shaped[:, :, i], len(binary_query.outputs)) for i in range(len(rounds))]
         # Answers that come once in 10¹⁵ by rounding alone are not asked about.
         kept = merged.max(axis=0) > 1e-15
         check_is_law(mechanism, [report[kept] for report in reports], merged[:, kept], rounds)

@@ -17,8 +17,8 @@ from inference_cases import (
     uneven_prior,
     views_of,
 )
+from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY, z_bound
-from rival_cases import unary_matrix
 
 from mechanisms.algebra import binary_sampling_privacy, sampling_privacy, toy_two
 from mechanisms.inference import (

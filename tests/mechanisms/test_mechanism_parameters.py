@@ -54,9 +54,9 @@ BAD = [
     (
         SamplingPrivacy,
         {"cells": 3, "sampling": 0.4, "blank": [0.1, 0.1]},
-        r"blank must be a number, or one a cell, shape \(3,\)",
+        r"blank must be a number, or one per cell, shape \(3,\)",
     ),
-    (SamplingPrivacy, {"cells": 3, "sampling": 0.4, "blank": "x"}, "blank must be a number, or one a cell"),
+    (SamplingPrivacy, {"cells": 3, "sampling": 0.4, "blank": "x"}, "blank must be a number, or one per cell"),
     (
         SamplingPrivacy,
         {"cells": 3, "sampling": 0.4, "blank_zero": 0.1, "blank": 0.1},
@@ -121,7 +121,9 @@ def test_what_the_paper_advises_against_is_said_and_not_raised():
         assert "less than 1/2" in said
         assert "got 0.5" in said
         assert "π_0 = 0" in kind(cells=3, sampling=0.4, blank_zero=0.0).warnings()[0]
-    assert "no blank face" in SamplingPrivacy(cells=2, sampling=0.4, blank=[0.0, 0.2]).warnings()[0]
+    assert (
+        "a value of probability 0 as a blank" in SamplingPrivacy(cells=2, sampling=0.4, blank=[0.0, 0.2]).warnings()[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_what_the_paper_advises_against_is_said_and_not_raised():
         ({"upper": np.array([1.0, 0.5])}, "lower must not exceed upper, at cell 2"),
         ({"lower": np.array([-1.0, 0.5])}, "lower must not be negative"),
         ({"count": np.array([1, 2])}, "count must be a float64 array"),
-        ({"upper": np.array([1.0])}, "upper must have one value a cell"),
+        ({"upper": np.array([1.0])}, "upper must have one value per cell"),
         ({"count": np.array([1.0, math.nan])}, "count must hold no NaN, first at cell, got 2"),
         ({"count": np.array([1.0, math.inf])}, "count must be finite"),
         ({"interval": "guess"}, "interval must be one of"),

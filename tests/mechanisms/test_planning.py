@@ -5,8 +5,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from answer_distributions import linked_law, round_law
 from mechanism_statistics import estimate_counts
-from planned_laws import linked_law, round_law
 
 from mechanisms.planning import FAMILIES, Target, plan
 from mechanisms.planning.candidate import bound_view

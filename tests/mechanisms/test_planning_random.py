@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planned_laws import linked_law, round_law
+from answer_distributions import linked_law, round_law
 from scipy.stats import binom
 
 from mechanisms.planning import FAMILIES, VIEWS, Target, plan
@@ -121,12 +121,12 @@ def check_best(family, made, target, rng):
         if len(starts) < 2:  # nothing to choose, or chosen
             continue
         for shape in shapes(len(starts[0]), rng):
-            rival = set_dial(make, family.dial, replace(target, epsilon=None, error=error), shape, fine=False)
-            if rival is None:
+            baseline = set_dial(make, family.dial, replace(target, epsilon=None, error=error), shape, fine=False)
+            if baseline is None:
                 continue
-            rival = replace(rival, target=replace(rival.target, epsilon=epsilon, error=None))
-            if rival.excess < -1e-6:
-                assert replace(rival, rough=False).excess > 0.0, (made.name, shape, made.parameters)
+            baseline = replace(baseline, target=replace(baseline.target, epsilon=epsilon, error=None))
+            if baseline.excess < -1e-6:
+                assert replace(baseline, rough=False).excess > 0.0, (made.name, shape, made.parameters)
 
 
 def slowness():

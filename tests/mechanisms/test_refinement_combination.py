@@ -31,9 +31,9 @@ def test_no_other_weights_leave_less_variance(variances, data):
     assert (weights > 0).all()
     least = float((np.square(weights) * column(variances)).sum())
     assert least == pytest.approx(1.0 / np.sum(1.0 / np.array(variances)))
-    rival = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=len(variances), max_size=len(variances))))
-    rival /= rival.sum()
-    assert least <= (np.square(rival) * variances).sum() * (1 + 1e-12)
+    baseline = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=len(variances), max_size=len(variances))))
+    baseline /= baseline.sum()
+    assert least <= (np.square(baseline) * variances).sum() * (1 + 1e-12)
 
 
 def test_the_weights_solve_the_quadratic_programme():
@@ -56,7 +56,7 @@ def test_exact_silent_and_alike():
     assert tiny[:, 0] == pytest.approx([0.75, 0.25])
     with pytest.raises(ParameterError, match="negative"):
         minimum_variance_weights(column([-1.0]))
-    with pytest.raises(ParameterError, match="row a query"):
+    with pytest.raises(ParameterError, match="row per query"):
         minimum_variance_weights(np.ones(3))
 
 
@@ -183,5 +183,5 @@ def test_a_query_that_heard_nothing_is_left_out():
     nothing = combine(counts[1:2], [silent], asked=50).estimate
     assert np.isinf(nothing.std_error).all()
     assert (nothing.lower.tolist(), nothing.upper.tolist()) == ([0.0, 0.0], [50.0, 50.0])
-    with pytest.raises(ParameterError, match="one a query"):
+    with pytest.raises(ParameterError, match="one per query"):
         combine(counts, [law], asked=50)

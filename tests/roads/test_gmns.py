@@ -60,7 +60,7 @@ def test_units_of_arguments_and_of_the_config_table(tmp_path):
     assert one.graph.edges[1, 2, 0]["speed_mps"] == pytest.approx(36 * 0.44704)
     both, report = read_gmns(said, length_m=1.0)
     assert both.graph.edges[1, 2, 0]["length_m"] == 830
-    assert any("long_length is mile, and is taken as the scenario has it" in note for note in report.notes())
+    assert any("long_length is mile, but the scenario's unit is used" in note for note in report.notes())
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_parallel_links_loops_and_what_cannot_be_reached(tmp_path):
     assert 4 not in network.graph
     assert report.lost_zones == (9,)
     notes = "\n".join(report.notes())
-    assert "1 link leads the same way as another" in notes
+    assert "1 link connects the same nodes in the same direction as another" in notes
     assert "dropped row 6: it leads from a node to itself" in notes
 
 
@@ -191,5 +191,5 @@ def test_doubts_about_capacity_and_shape(tmp_path):
         for row, value in zip(table.splitlines(), ["geometry", f'"{GMNS_LINE}"', "", "", ""], strict=True)
     ]
     notes = notes_of(write_gmns_text(tmp_path / "g", links="\n".join(rows)))
-    assert "capacity is above 3,000 vehicles/h and lane in 1 of 3 links" in notes
-    assert "the shape of a link is, in the median, 1.67 times as long as its length says" in notes
+    assert "capacity is above 3,000 vehicles/h per lane in 1 of 3 links" in notes
+    assert "the shape of a link is, in the median, 1.67 times as long as its stated length" in notes

@@ -161,7 +161,7 @@ def test_two_files_of_one_table(folder):
 def test_a_gzip_that_is_cut_and_a_folder_that_is_not_there(folder, tmp_path):
     (folder / "link.csv").unlink()
     (folder / "link.csv.gz").write_bytes(gzip.compress(GMNS_LINKS.encode())[:-15])
-    with pytest.raises(InputError, match=r"link\.csv\.gz: cannot be read: it must be whole"):
+    with pytest.raises(InputError, match=r"link\.csv\.gz: cannot be read: it is incomplete"):
         read_gmns(folder)
     with pytest.raises(InputError, match="no such folder"):
         read_gmns(tmp_path / "nowhere")
@@ -175,7 +175,7 @@ def test_a_gzip_that_is_cut_and_a_folder_that_is_not_there(folder, tmp_path):
         ({"modes": ()}, "modes must name at least one mode"),
         ({"keep": "some"}, 'keep must be "all" or "strong"'),
         ({"crs": "nowhere"}, "crs: not a coordinate system"),
-        ({"crs": "EPSG:3435"}, "must be a place that"),
+        ({"crs": "EPSG:3435"}, "must be within the area of use of"),
         ({"project_to": 4326}, "project_to: crs must be projected"),
     ],
 )

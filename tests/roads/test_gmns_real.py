@@ -59,9 +59,9 @@ def test_cambridge_by_car():
 
 def test_cambridge_lengths_and_capacities_are_doubted():
     doubts = read_gmns(ROOT / "Cambridge_Multimodal_Network")[1].doubts
-    mercator = "check the unit; lengths measured in Web Mercator are too long in this way"
-    assert any(f"0.739 times as long as its length says: {mercator}" in doubt for doubt in doubts)
-    assert any("capacity is above 3,000 vehicles/h and lane in 1,885 of 1,885 links" in doubt for doubt in doubts)
+    mercator = "check the unit; lengths measured in Web Mercator are too long by such a factor"
+    assert any(f"0.739 times as long as its stated length: {mercator}" in doubt for doubt in doubts)
+    assert any("capacity is above 3,000 vehicles/h per lane in 1,885 of 1,885 links" in doubt for doubt in doubts)
 
 
 def test_cambridge_swapped(tmp_path):

@@ -62,8 +62,8 @@ def town(**changed):
         ),
         pytest.param(town(n1=(181.0, 60.0)), "line 3: lon of <node> must be degrees from -180 to 180", id="lon"),
         pytest.param(town(n2=(float("nan"), 60.0)), "line 4: lon of <node> must be degrees", id="nan"),
-        pytest.param(xml(more=[node_line(1, 24.94, 60.17)]), "line 18: node 1 is there twice", id="node twice"),
-        pytest.param(xml(more=['<way id="10"/>']), "line 18: way 10 is there twice", id="way twice"),
+        pytest.param(xml(more=[node_line(1, 24.94, 60.17)]), "line 18: node 1 occurs twice", id="node twice"),
+        pytest.param(xml(more=['<way id="10"/>']), "line 18: way 10 occurs twice", id="way twice"),
         pytest.param(xml(more=['<node id="x" lat="1" lon="1"/>']), "id of <node> must be a whole number", id="id"),
         pytest.param(
             xml(more=['<node lat="1" lon="1"/>']), "id of <node> must be a whole number, got None", id="no id"
@@ -81,17 +81,20 @@ def town(**changed):
             id="feet",
         ),
         pytest.param(
-            xml(ways={1: ((1,), WAYS[11][1])}), "the road network is empty: no way leads anywhere", id="one node"
+            xml(ways={1: ((1,), WAYS[11][1])}), "the road network is empty: no street connects two nodes", id="one node"
         ),
         pytest.param(
-            xml(ways={1: ((1, 1, 1), WAYS[11][1])}), "the road network is empty: no way leads anywhere", id="one place"
+            xml(ways={1: ((1, 1, 1), WAYS[11][1])}),
+            "the road network is empty: no street connects two nodes",
+            id="one place",
         ),
         pytest.param(
             xml(nodes={99: (24.0, 60.0)}),
-            "the road network is empty: left out 2 of 7 ways, no streets open to cars; streets name 7 nodes",
+            "the road network is empty: left out 2 of 7 ways, which are not streets open to cars; "
+            "streets refer to 7 nodes",
             id="no nodes",
         ),
-        pytest.param(xml(ways={11: WAYS[11]}), "no path leads both ways between any two nodes", id="no way back"),
+        pytest.param(xml(ways={11: WAYS[11]}), "no two nodes are connected in both directions", id="no way back"),
     ],
 )
 def test_xml_is_refused_by_line(write, text, said):
@@ -157,18 +160,24 @@ def number(value):
     ("content", "said"),
     [
         pytest.param(b"", "the file is empty", id="empty"),
-        pytest.param(b"\x00\x00", "a header must be of at most 65,536 bytes, it says 0", id="two bytes"),
-        pytest.param(b"\xff" * 40, "a header must be of at most 65,536 bytes, it says 4,294,967,295", id="noise"),
+        pytest.param(b"\x00\x00", "a header must have at most 65,536 bytes, but it states 0", id="two bytes"),
+        pytest.param(b"\xff" * 40, "a header must have at most 65,536 bytes, but it states 4,294,967,295", id="noise"),
         pytest.param(blob(b"OSMData", b""), "its type must be OSMHeader, got 'OSMData'", id="no header"),
-        pytest.param(blob(b"OSMHeader", b"", size=2**30), "at most 33,554,432 bytes, it says 1,073,741,824", id="1 GB"),
+        pytest.param(
+            blob(b"OSMHeader", b"", size=2**30), "at most 33,554,432 bytes, but it states 1,073,741,824", id="1 GB"
+        ),
         pytest.param(blob(b"OSMHeader", b"", size=9999), "of the 9,999 bytes announced", id="too long"),
         pytest.param(blob(b"OSMHeader", b"", header_bytes=60000), "of the 60,000 bytes announced", id="header"),
-        pytest.param(blob(b"OSMHeader", b"a", raw_size=2), "it unpacks to 1 bytes, it says 2", id="raw size"),
-        pytest.param(blob(b"OSMHeader", b"\0" * (33 * 2**20)), "must unpack to at most 33,554,432 bytes", id="bomb"),
-        pytest.param(blob(b"OSMHeader", b"")[:-3] + b"abc", "its content cannot be unpacked", id="checksum"),
+        pytest.param(
+            blob(b"OSMHeader", b"a", raw_size=2), "it decompresses to 1 bytes, but it states 2", id="raw size"
+        ),
+        pytest.param(
+            blob(b"OSMHeader", b"\0" * (33 * 2**20)), "must decompress to at most 33,554,432 bytes", id="bomb"
+        ),
+        pytest.param(blob(b"OSMHeader", b"")[:-3] + b"abc", "its content cannot be decompressed", id="checksum"),
         pytest.param(blob(b"OSMHeader", b"\xff" * 30), "pyrosm cannot read it", id="content"),
         pytest.param(struct.pack(">I", 2) + b"\x0a\x7f", "a field of 127 bytes does not fit into the 2", id="field"),
-        pytest.param(struct.pack(">I", 1) + b"\x0b", "it is no protocol buffer: wire type 3", id="wire type"),
+        pytest.param(struct.pack(">I", 1) + b"\x0b", "it is not a protocol buffer: wire type 3", id="wire type"),
         pytest.param(struct.pack(">I", 11) + b"\x80" * 11, "a number has more than 10 bytes", id="number"),
         pytest.param(struct.pack(">I", 1) + b"\x80", "a number is cut short", id="short number"),
         pytest.param(struct.pack(">I", 2) + b"\x18\x00", "its header lacks a type or a size", id="no type"),

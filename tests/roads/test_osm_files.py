@@ -143,7 +143,7 @@ def test_a_ring_road_without_junctions_is_kept(write):
 def test_a_way_is_cut_where_a_node_is_missing(write):
     ways = WAYS | {30: ((2, 999, 3, 6), {"highway": "tertiary"})}
     roads, report = read_osm(write(ways=ways))
-    assert "streets name 1 node that the file does not hold, and are cut there" in "\n".join(report.notes())
+    assert "streets refer to 1 node that the file does not contain, and are cut there" in "\n".join(report.notes())
     assert roads.graph.number_of_edges(3, 6) == 2  # that stretch is there twice, in two ways
     assert roads.graph.number_of_edges(2, 3) == 1
 
@@ -156,7 +156,7 @@ def test_nodes_at_the_same_place_are_one(write):
     plain, _ = read_osm(write("plain.osm"))
     assert sorted(roads.graph.edges()) == sorted(plain.graph.edges())
     assert roads.total_length_m == pytest.approx(plain.total_length_m)
-    assert "took 2 nodes at the same place as the neighbour along a way for that one" in "\n".join(report.notes())
+    assert "merged 2 nodes with the neighbour along a way at the same place" in "\n".join(report.notes())
 
 
 def test_what_cannot_come_back_is_left_out_and_counted(write):
@@ -173,7 +173,7 @@ def test_deleted_elements_and_reversible_ways(write):
     ways = WAYS | {13: ((3, 6), {"highway": "tertiary", "oneway": "reversible"})}
     roads, report = read_osm(write(ways=ways, more=deleted))
     assert roads.graph.number_of_edges(6, 3) == 1
-    assert "took 1 way whose direction changes with the hour as open both ways" in "\n".join(report.notes())
+    assert "1 way whose direction changes with the hour taken as open in both directions" in "\n".join(report.notes())
 
 
 def test_neither_settings_nor_network_are_touched(write, monkeypatch):

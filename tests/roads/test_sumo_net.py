@@ -119,7 +119,7 @@ def test_what_the_engines_do_not_have_is_said(write):
     notes = "\n".join(report.notes())
     assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in notes
     assert "the file does not connect 2 of 3 turns from link to link" in notes
-    assert "kept what lies outside the largest part in which every node can be reached" in notes
+    assert "kept what is outside the largest part in which every node can be reached" in notes
     assert "1 of 3 links, 0.1 km" in notes
 
 
@@ -133,7 +133,7 @@ def test_a_road_that_leads_nowhere_back_is_kept_unless_the_strong_part_is_wanted
     path = write(net(edge("AB", "A", "B"), *JUNCTIONS))
     roads, report = read_sumo_net(path)
     assert len(roads.links) == report.loss.links == 1
-    assert "no path leads both ways" in faults_of(path, keep="strong")[0]
+    assert "no two nodes are connected in both directions" in faults_of(path, keep="strong")[0]
 
 
 def test_without_a_projection_the_anchor_places_it(write):
@@ -141,7 +141,7 @@ def test_without_a_projection_the_anchor_places_it(write):
     roads, report = read_sumo_net(path, anchor=(11.3, 44.5))
     np.testing.assert_allclose(roads.to_wgs84(roads.node_xy[:1]), [[11.3, 44.5]], atol=1e-9)
     np.testing.assert_allclose(roads.node_xy[1], [100.0, 0.0])
-    assert "it does not say where it lies; it was taken as transverse Mercator about 11.3, 44.5" in report.notes()[1]
+    assert "it states no location; it was taken as transverse Mercator about 11.3, 44.5" in report.notes()[1]
     nowhere, _ = read_sumo_net(path)
     np.testing.assert_allclose(nowhere.to_wgs84(nowhere.node_xy[:1]), [[0.0, 0.0]], atol=1e-9)
 
@@ -196,7 +196,10 @@ def test_parallel_edges_stay_and_loops_go(write):
         (net(*EDGES, *JUNCTIONS, edge("AB", "A", "C")), "edge 'AB' is defined twice, first in line 4"),
         (net(*EDGES, *JUNCTIONS, junction("A")), "junction 'A' is defined twice"),
         (net(edge("AB", "A", "Z"), *JUNCTIONS), "line 4: edge 'AB': to must be a junction of the file, got 'Z'"),
-        (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace("BC", "no")), "<connection> cannot be used: nothing is called"),
+        (
+            net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace("BC", "no")),
+            "<connection> cannot be used: nothing has the name",
+        ),
         (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace('"1"', '"9"')), "<connection> cannot be used: "),
         (net(*JUNCTIONS), "of its 0 edges, none has a lane for class 'passenger'; its lanes allow no edge at all"),
         (net(EDGES[3], *JUNCTIONS), "of its 1 edge, none has a lane for class 'passenger'; its lanes allow bus"),

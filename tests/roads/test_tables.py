@@ -323,8 +323,8 @@ GZIPPED = gzip.compress(edges().to_csv(index=False).encode(), mtime=0)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("edges.csv.gz", GZIPPED[:-12], "cannot be read: it must be whole, and its gzip ends early"),
-        ("edges.csv.gz", b"src,dst,len\n1,2,3\n", "cannot be read: its name ends in .gz, and it is no gzip"),
+        ("edges.csv.gz", GZIPPED[:-12], "cannot be read: it is incomplete: its gzip ends early"),
+        ("edges.csv.gz", b"src,dst,len\n1,2,3\n", "cannot be read: its name ends in .gz, but it is not gzip"),
         ("edges.csv", b"", "it is empty"),
         ("edges.csv", b"src,dst,len\n", "it holds no rows"),
         ("edges.csv", b"src;dst;len\n1;2;3\n", "'src;dst;len'; is it separated by commas"),
@@ -371,7 +371,7 @@ def test_an_empty_network_says_why(write):
     (fault,) = faults_of(write, nodes(), edges().assign(len=0.0))
     assert "the road network is empty: no edge can be used (rows 1, 2, 3: length_m is not" in fault
     (fault,) = faults_of(write, nodes(), edges().iloc[:2])
-    assert "no path leads both ways between any two nodes" in fault
+    assert "no two nodes are connected in both directions" in fault
 
 
 def test_manhattan():

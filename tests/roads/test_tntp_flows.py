@@ -42,7 +42,7 @@ def test_styles(text, tmp_path):
         ("From To Volume Cost\n", "it holds no flow"),
         (
             "From To Volume\n1 2 3\n",
-            "line 1: the header must name from, to, volume and cost once each, and cost is not",
+            "line 1: the header must name from, to, volume and cost once each; missing or repeated: cost",
         ),
         ("1 2 3\n", "line 1: a flow must have the fields from, to, volume and cost"),
         ("1,2,3,4\n", "line 1: the header must name"),

@@ -49,7 +49,7 @@ LINE_OF_ROW_1 = 8
         pytest.param(tntp_network(links=9), "line 4: <NUMBER OF LINKS> is 9, and 7 usable rows follow", id="links"),
         pytest.param(tntp_network(rows=()), "line 4: the road network is empty", id="no links"),
         pytest.param(
-            tntp_network(extra="<NUMBER OF NODES> 5\n"), "line 5: <NUMBER OF NODES> must stand there once", id="twice"
+            tntp_network(extra="<NUMBER OF NODES> 5\n"), "line 5: <NUMBER OF NODES> must occur only once", id="twice"
         ),
         pytest.param(tntp_network().replace("\t", ","), "line 8: a link must have 10 fields", id="commas"),
         pytest.param(
@@ -76,7 +76,7 @@ LINE_OF_ROW_1 = 8
             "line 8: length_m must be a finite number above 0, and comes out as inf",
             id="too long",
         ),
-        pytest.param(tntp_network()[:-3], "line 14: rows must end in ';' if the first does", id="cut after a number"),
+        pytest.param(tntp_network()[:-3], "line 14: all rows must end in ';', or none", id="cut after a number"),
         pytest.param(tntp_network()[:-16], "line 14: a link must have 10 fields", id="cut within a row"),
         pytest.param(tntp_network().encode("utf-16"), "line 1: must be text (UTF-8 or ASCII)", id="utf-16"),
         pytest.param(gzip.compress(tntp_network().encode())[:-20], "net.tntp: cannot be read", id="gzip cut"),
@@ -94,7 +94,7 @@ def test_network_files(tmp_path, network, said):
         pytest.param("", "node.tntp: it is empty", id="empty"),
         pytest.param("Node X Y ;\n", "node.tntp: it holds no node", id="header alone"),
         pytest.param(
-            tntp_nodes((*PLACES, PLACES[2])), "line 7: node 3 must be there once; line 4 has it too", id="twice"
+            tntp_nodes((*PLACES, PLACES[2])), "line 7: node 3 must occur only once; line 4 is the other", id="twice"
         ),
         pytest.param(tntp_nodes(PLACES[:4]), "it holds 4 nodes, and <NUMBER OF NODES>", id="one missing"),
         pytest.param(tntp_nodes((*PLACES, (6, 0, 0))), "line 7: nodes must be 1 … 5", id="one more"),
@@ -124,7 +124,7 @@ def test_node_files(tmp_path, nodes, said):
 
 def test_places_that_a_system_is_not_made_for(tmp_path):
     said = faults(tmp_path, crs="EPSG:3435")
-    assert "node.tntp: line 2 and 4 more: coordinates must be a place that" in said
+    assert "node.tntp: line 2 and 4 more: coordinates must be within the area of use of" in said
     assert "unknown" in faults(tmp_path, crs="unknown")
     assert "project_to: crs must be projected, in metres" in faults(tmp_path, project_to="EPSG:4326")
 

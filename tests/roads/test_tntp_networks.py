@@ -117,20 +117,22 @@ def test_capacity_0_and_capacity_without_end(read):
     assert (network.graph.edges[3, 1, 0]["lanes"], network.graph.edges[3, 1, 0]["capacity_vph"]) == (1000, 1e9)
     notes = "\n".join(report.notes())
     assert "capacity 0 in the file" in notes
-    assert "a capacity beyond any road) taken as 1,000 in 1 of 7 links" in notes
+    assert "a capacity too high for a road) taken as 1,000 in 1 of 7 links" in notes
 
 
 def test_parallel_links_are_kept_and_noted(read):
     network, report = read(tntp_network(rows=(*ROWS, *RING, RING[0])))
     assert network.graph.number_of_edges(3, 4) == 2
-    assert any("1 link leads the same way as another" in note for note in report.notes())
+    assert any("1 link connects the same nodes in the same direction as another" in note for note in report.notes())
 
 
 def test_a_zone_that_cannot_be_left_is_lost_and_named(read):
     network, report = read(tntp_network(rows=(*ROWS[:3], *RING)))
     assert 2 not in network.graph
     assert report.lost_zones == (2,)
-    assert any("1 zone cannot be reached, or not be left" in note and note.endswith(": 2") for note in report.notes())
+    assert any(
+        "1 zone cannot be reached, or cannot be left" in note and note.endswith(": 2") for note in report.notes()
+    )
 
 
 def test_gzipped_text_geojson_and_headers_of_other_styles(read, tmp_path):

@@ -117,7 +117,7 @@ def test_chicago_lies_in_illinois_and_its_miles_are_those_of_its_map():
 def test_chicago_in_the_state_plane_of_another_datum_is_doubted():
     network_file, nodes_file, units = files("Chicago-Sketch")
     _, report = read_tntp(network=network_file, nodes=nodes_file, **(units | {"crs": "EPSG:3435"}))
-    assert "is outside the area that 'NAD83 / Illinois East (ftUS)' is made for" in report.notes()[0]
+    assert "is outside the area of use of 'NAD83 / Illinois East (ftUS)'" in report.notes()[0]
 
 
 @needs_data

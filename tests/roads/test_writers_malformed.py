@@ -38,7 +38,11 @@ def changed(written, folder, table, change):
     ("table", "change", "said"),
     [
         ("nodes", lambda t: t.iloc[:3], r"links.parquet: row \d: from and to must be in"),
-        ("nodes", lambda t: t.assign(node_json="[0, 0]"), "nodes.parquet: row 2: node must be a name no other row has"),
+        (
+            "nodes",
+            lambda t: t.assign(node_json="[0, 0]"),
+            "nodes.parquet: row 2: node must be a name that no other row has",
+        ),
         ("nodes", lambda t: t.assign(node_json="[0,"), "nodes.parquet: row 1: node_json must be JSON"),
         ("nodes", lambda t: t.drop(columns="x"), "nodes.parquet: no column 'x'"),
         ("nodes", lambda t: t.assign(x="east"), "x must be a finite number"),
@@ -80,7 +84,7 @@ def test_a_geopackage_of_something_else(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"", "it is empty"), (b"a,b\n1,2\n", "does not begin as an SQLite database does")]
+    ("content", "said"), [(b"", "it is empty"), (b"a,b\n1,2\n", "does not begin with the header of an SQLite database")]
 )
 def test_a_file_that_is_no_database(content, said, tmp_path):
     (tmp_path / "a.gpkg").write_bytes(content)

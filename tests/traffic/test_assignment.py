@@ -209,6 +209,6 @@ class TestPublishedFlows:
         roads = roads_of(*TWO_WAYS)
         with pytest.raises(InputError) as caught:
             PublishedFlows.matched(self.table((1, 2, 3.0, 5.0), (1, 2, 3.0, 5.0), (4, 1, 3.0, 5.0)), roads, file="f")
-        assert "f: a flow from node 1 to node 2, where no further link leads" in caught.value.faults
-        assert "f: a flow from node 4 to node 1, where no further link leads" in caught.value.faults
+        assert "f: a flow from node 1 to node 2, but there is no further link between them" in caught.value.faults
+        assert "f: a flow from node 4 to node 1, but there is no further link between them" in caught.value.faults
         assert "f: no flow for the link from node 2 to node 4" in caught.value.faults

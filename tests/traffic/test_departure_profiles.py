@@ -61,11 +61,14 @@ def test_departures_by_a_profile(tmp_path):
         ("hour,share\n1.5,2\n", "row 1: hour (column 'hour') must be a whole number, 0 to 23, got"),
         ("hour,share\n1,-2\n", "row 1: share (column 'share') must be a finite number, 0 or more"),
         ("hour,share\n1,x\n", "row 1: share (column 'share') must be a finite number, 0 or more"),
-        ("hour,share\n1,2\n1,3\n", "row 2: hour (column 'hour') must be of a time that no other row has"),
+        ("hour,share\n1,2\n1,3\n", "row 2: hour (column 'hour') must be of an interval that overlaps no other row's"),
         ("hour,share\n1,0\n", "shares must sum to more than 0"),
         ("hour,share\n1,1e308\n2,1e308\n", "and to a finite number, got inf"),
         ("from_s,to_s,share\n5,5,1\n", "row 1: to_s (column 'to_s') must be a finite number above from_s"),
-        ("from_s,to_s,share\n5,9,1\n0,6,1\n", "row 1: to_s (column 'to_s') must be of a time that no other row has"),
+        (
+            "from_s,to_s,share\n5,9,1\n0,6,1\n",
+            "row 1: to_s (column 'to_s') must be of an interval that overlaps no other row's",
+        ),
         ("from_s,to_s,share\n-5,9,1\n", "row 1: from_s (column 'from_s') must be a finite number, 0 or more"),
     ],
 )

@@ -78,7 +78,7 @@ def test_without_queues_nobody_drives_otherwise(engine):
     reacting = drive(engine, roads, trips, until=2000, reactive={"every_s": 10.0, "share": 1.0})
     np.testing.assert_array_equal(free.entries, reacting.entries)
     assert free.notes() == []
-    assert "took another one 0 times" in reacting.notes()[0]
+    assert "changed their route 0 times" in reacting.notes()[0]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -176,7 +176,7 @@ def test_times_are_seconds_of_the_run(write):
     assert later.arrive_s.tolist() == [-40.0, -10.0, 20.0]
     latest = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:46", dwell_s=45.0)
     assert latest.arrive_s.tolist() == [-16.0, 14.0]
-    assert "1 row whose time is over before the run starts" in latest.notes()[1]
+    assert "1 row whose time ends before the run starts" in latest.notes()[1]
     assert "start must be one, as ISO 8601" in faults(path, {"place": "place", "time": "t"}, start="noon")
 
 
@@ -223,7 +223,7 @@ def test_a_window_takes_what_lies_in_it(write):
     assert len(owners) == 2
     assert "left out 2 rows outside the window: rows 3, 4" in owners.notes()[0]
     assert "within 1,000 km of their middle" in faults(path, {"lon": "lon", "lat": "lat"})
-    assert "none of those that count says where it is in the window" in faults(
+    assert "none of the selected rows has a place in the window" in faults(
         path, {"lon": "lon", "lat": "lat"}, window=(0.0, 0.0, 1.0, 1.0)
     )
 
@@ -274,10 +274,10 @@ def test_more_owners_than_memory_holds(write, monkeypatch):
 
 def test_packed_files_are_cut_short_or_blown_up(write, monkeypatch):
     packed = gzip.compress(STATIONS.encode() * 200)
-    assert "cannot be read: it must be whole, and its gzip ends early" in faults(
+    assert "cannot be read: it is incomplete: its gzip ends early" in faults(
         write(packed[: len(packed) // 2], "cut.csv.gz")
     )
-    assert "cannot be read: its name ends in .gz, and it is no gzip" in faults(write(STATIONS, "plain.csv.gz"))
+    assert "cannot be read: its name ends in .gz, but it is not gzip" in faults(write(STATIONS, "plain.csv.gz"))
     bomb = write(gzip.compress(STATIONS.encode() + b"1,ML,9,1,37,-122\n" * 200_000), "bomb.csv.gz")
     for module in ("memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
@@ -285,7 +285,7 @@ def test_packed_files_are_cut_short_or_blown_up(write, monkeypatch):
     assert "memory needed to hold the" in faults(bomb)
     monkeypatch.undo()
     line = write(b"x" * (1 << 25))
-    assert "its first row is too long to be one of a table" in faults(line)
+    assert "its first row is too long for a table" in faults(line)
 
 
 def test_columns_without_a_header_are_numbers(write):

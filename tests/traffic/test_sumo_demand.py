@@ -116,15 +116,15 @@ def test_what_is_not_driven_is_counted_by_its_reason(tmp_path):
     for words in (
         "2 not driven: its edges are not all among the roads (as in",
         "line 3: edge 'bus')",
-        "1 not driven: its edges do not follow on one another (as in",
+        "1 not driven: its edges are not consecutive (as in",
         "line 5: edge 'xy' after edge 'ab')",
         "1 not driven: no path leads along its edges (as in",
         "line 6: trip '5': from edge 'ab' to edge 'xy')",
-        "1 not driven: departs when something else does (depart='triggered')",
-        "1 not driven: goes between zones (fromTaz, toTaz)",
-        "1 not driven: goes between junctions",
+        "1 not driven: departs on an event instead of at a time (depart='triggered')",
+        "1 not driven: travels between zones (fromTaz, toTaz)",
+        "1 not driven: travels between junctions",
         "1 not driven: they depart after the run ends (second 100)",
-        "1 not driven: a person, which is no vehicle on the road",
+        "1 not driven: a person, which is not a road vehicle",
         "1 not driven: an <include> of another file",
     ):
         assert words in notes

@@ -12,7 +12,7 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
 from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.sumo.inputs import LONGEST_SAYING, saying
+from simulator.traffic.sumo.inputs import LONGEST_ERROR_TEXT, error_text
 from simulator.traffic.sumo.server import SumoServer
 
 
@@ -235,11 +235,12 @@ def alive(pid):
 
 def test_a_saying_is_one_line_of_bounded_length():
     assert (
-        saying("pj_obj_create: Cannot find proj.db\nWarning: a\nError: b\n\nError:  c\nQuitting (on error).") == "b c"
+        error_text("pj_obj_create: Cannot find proj.db\nWarning: a\nError: b\n\nError:  c\nQuitting (on error).")
+        == "b c"
     )
-    assert saying("one\ntwo\nthree\nfour") == "two three four"
-    assert saying("Quitting (on error).\n") == "SUMO gave no reason"
-    assert len(saying("Error: " + "x" * 10_000)) == LONGEST_SAYING
+    assert error_text("one\ntwo\nthree\nfour") == "two three four"
+    assert error_text("Quitting (on error).\n") == "SUMO gave no reason"
+    assert len(error_text("Error: " + "x" * 10_000)) == LONGEST_ERROR_TEXT
 
 
 def test_an_installation_without_sumo_says_what_to_install(net, monkeypatch):

@@ -132,4 +132,4 @@ def test_a_file_with_zones_beside_one_without_is_a_warning_that_names_both(zones
     assert len(said) == doubted
     if doubted:
         assert "first.csv: its times name no time zone" in said[0]
-        assert "second.csv are known in UTC" in said[0]
+        assert "second.csv are in UTC" in said[0]

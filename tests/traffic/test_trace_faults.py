@@ -45,21 +45,21 @@ BROKEN = {
         "line 3: time must be a time: ISO 8601 text.*, got 'soon'",
     ),
     "far future": ("t.csv", f"{HEADER}{FINE}a,9e30,11.3,44.5\n", "line 3: time must be within the years to 9999"),
-    "nobody": ("t.csv", f"{HEADER}{FINE},1,11.3,44.5\n", "line 3: vehicle must be named"),
-    "blank name": ("t.csv", f"{HEADER}{FINE}  ,1,11.3,44.5\n", "line 3: vehicle must be named"),
+    "nobody": ("t.csv", f"{HEADER}{FINE},1,11.3,44.5\n", "line 3: vehicle must have a name"),
+    "blank name": ("t.csv", f"{HEADER}{FINE}  ,1,11.3,44.5\n", "line 3: vehicle must have a name"),
     "many": ("t.csv", HEADER + "a,0,999,1\n" * 50, r"lines 2, 3, .*, 21 … \(50 in all\): lon must be"),
     "too wide": ("t.csv", f"{HEADER}{FINE}a,1,11.3,44.5,9,9\n", "cannot be read as a table: .*line 3"),
     "delimiter": ("t.csv", "vehicle/time/lon/lat\na/0/1/1\n", "is it separated by something else"),
     "unknown": (
         "t.csv",
         "p,q,r,s\n1,2,3,4\n",
-        r"vehicle: no column is known to be it; its columns are 'p', 'q', 'r', 's'",
+        r"vehicle: no column has a known name for it; its columns are 'p', 'q', 'r', 's'",
     ),
-    "ambiguous": ("t.csv", "taxi,cab,time,lon,lat\n1,2,3,4,5\n", "vehicle: columns 'taxi', 'cab' may each be it"),
+    "ambiguous": ("t.csv", "taxi,cab,time,lon,lat\n1,2,3,4,5\n", "vehicle: columns 'taxi', 'cab' are all candidates"),
     "twice": (
         "t.csv",
         "vehicle,time,lon,lat,lat\na,0,1,1,1\n",
-        "line 1: columns must differ in name, and 'lat' is there twice",
+        "line 1: columns must differ in name, but 'lat' occurs twice",
     ),
     "binary": ("t.csv", bytes(range(256)) * 4, "t.csv: "),
     "utf-16": ("t.csv", (HEADER + FINE).encode("utf-16"), "t.csv: "),
@@ -69,7 +69,7 @@ BROKEN = {
         "1,2008-02-02 10:00:00,1,2\n1,2008-02-02 11:00:00,1,2\n1,2008-02-02 10:30:00,1,2\n",
         "drive.txt: line 3: the clock of vehicle '1' must not go back, got 2008-02-02 10:30:00 UTC after line 2's",
     ),
-    "not packed": ("t.csv.gz", None, "its name ends in .gz, and it is no gzip"),
+    "not packed": ("t.csv.gz", None, "its name ends in .gz, but it is not gzip"),
     "fcd of roads": ("net.xml", "<net/>", "net.xml: line 1: the outermost element must be fcd-export, got net"),
     "fcd without vehicles": ("f.xml", '<fcd-export><timestep time="0"/></fcd-export>', "f.xml: it holds no vehicle"),
     "fcd clock": (
@@ -108,7 +108,7 @@ BROKEN = {
         '<!DOCTYPE a [<!ENTITY b "bb">]>\n<gpx>&b;</gpx>',
         "f.gpx: line 1: must not declare a document type",
     ),
-    "deep": ("f.xml", "<fcd-export>" + "<a>" * 5000, "elements must be within at most"),
+    "deep": ("f.xml", "<fcd-export>" + "<a>" * 5000, "elements must be nested in at most"),
     "gpx without time": (
         "f.gpx",
         re.sub("<time>.*?</time>", "", files.gpx()),
@@ -154,7 +154,7 @@ def test_each_fault_has_its_words(tmp_path, case):
 def test_a_truncated_gzip(tmp_path):
     whole = gzip.compress(files.taxi_csv().encode() * 50)
     (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) - 12])
-    with pytest.raises(InputError, match=r"t\.csv\.gz: cannot be read: it must be whole, and its gzip ends early"):
+    with pytest.raises(InputError, match=r"t\.csv\.gz: cannot be read: it is incomplete: its gzip ends early"):
         read_trace(tmp_path / "t.csv.gz")
 
 

@@ -235,7 +235,7 @@ def test_a_format_with_a_zone(tmp_path):
 
 def test_row_numbers_are_no_times():
     frame = gpd.GeoDataFrame({"who": [1, 1]}, geometry=gpd.points_from_xy([11.3, 11.4], [44.5, 44.5]), crs="EPSG:4326")
-    with pytest.raises(InputError, match="numbers rows, and holds no times"):
+    with pytest.raises(InputError, match="holds row numbers, not times"):
         Trace.from_geodataframe(frame, vehicle="who")
 
 

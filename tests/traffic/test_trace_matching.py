@@ -166,7 +166,7 @@ def test_fixes_off_the_roads_stay_where_they_were_and_are_counted(driven, method
     assert any(
         "3 of 4 fixes are matched" in note and "1 with no road within 30 m" in note for note in recording.notes()
     )
-    assert any("2 legs between fixes have no likely way" in note for note in recording.notes())
+    assert any("2 legs between fixes have no likely route" in note for note in recording.notes())
     engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=60, gap_s=60.0), simpy.Environment()
     engine.start(env)
     for time_s, on_road, y in ((12, True, 0), (18, False, -400), (22, False, -400), (28, True, 0)):

@@ -179,7 +179,7 @@ def test_roads_give_the_system_and_tell_swapped_degrees():
     assert west < x_min < x_max < east
     assert south < y_min < y_max < north
     swapped = inside.rename(columns={"lon": "lat", "lat": "lon"})
-    with pytest.raises(InputError, match=r"no fix is where the roads are.*longitude and latitude look swapped"):
+    with pytest.raises(InputError, match=r"no fix is in the area of the roads.*longitude and latitude look swapped"):
         Recording.build(Trace.from_frame(swapped), roads, gap_s=10)
     far = inside.assign(lat=50.0)
     with pytest.raises(InputError, match=r"its middle is at longitude 11\.30150, latitude 50\.00000$"):

@@ -122,7 +122,7 @@ def test_other_files(tmp_path):
     cut = tmp_path / "cut.csv.gz"
     cut.write_bytes(gzip.compress(b"origin,destination,trips\n" + b"1,2,3\n" * 1000)[:40])
     assert "cannot be read" in faults_of(read_trip_table, cut, columns={})
-    assert "trip_columns go with a table" in faults_of(read_trip_table, junk, columns={"origin": "a"})
+    assert "trip_columns apply only to a table" in faults_of(read_trip_table, junk, columns={"origin": "a"})
 
 
 def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):

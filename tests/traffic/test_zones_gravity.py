@@ -108,9 +108,9 @@ def test_times_between_zones_are_means_over_the_pairs_of_nodes_that_a_path_joins
     ("zones", "words"),
     [
         (masses([1, 1], [1, 1], ["1", "9"]), "zone '9' is no node of the roads, which have 4"),
-        (masses([9, 1, 1, 1], [9, 1, 1, 1]), "row 1: zone 1 produces 9 and attracts 9 of 12 trips, and no spread"),
-        (masses([5, 2, 3], [5, 2, 3]), "no spread over different zones was found that has both sums"),
-        (masses([5, 0, 0, 0], [5, 0, 0, 0]), "row 1: zone 1 produces 5 and attracts 5 of 5 trips, and no spread"),
+        (masses([9, 1, 1, 1], [9, 1, 1, 1]), "row 1: zone 1 produces 9 and attracts 9 of 12 trips, and no table"),
+        (masses([5, 2, 3], [5, 2, 3]), "no table of trips between different zones was found that has both sums"),
+        (masses([5, 0, 0, 0], [5, 0, 0, 0]), "row 1: zone 1 produces 5 and attracts 5 of 5 trips, and no table"),
     ],
 )
 def test_zones_that_cannot_be_spread(zones, words):

@@ -45,7 +45,7 @@ class BaseMechanism(ABC):
         """Return the papers' warnings about these parameters: there are none."""
         return []
 
-    def enrol(self, n: int, *, rng: np.random.Generator) -> Memory:  # noqa: ARG002 - others draw
+    def enrol(self, n: int, *, rng: np.random.Generator) -> Memory:  # noqa: ARG002 - other mechanisms draw from it
         """Return the memory of n devices: none."""
         return NoMemory(n)
 

@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class QuestionCoins:
+class BinaryQueryCoins:
     """Answers drawn for every device, about every cell it is not in and about the cell it may be in.
 
     Parameters
@@ -44,7 +44,7 @@ class QuestionCoins:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class BinaryQuery:
     """The joint distribution of a device's answers to one yes/no question, asked once or several times.
 
     Constructed by `build`. The answers about different cells are independent, as are those of different devices. The
@@ -68,7 +68,7 @@ class Question:
     @classmethod
     def build(
         cls, outputs: tuple[str, ...], *, yes: Mapping[Answers, float], no: Mapping[Answers, float]
-    ) -> "Question":
+    ) -> "BinaryQuery":
         """Build a question from the distributions of the answers, after checking them.
 
         Parameters
@@ -125,7 +125,7 @@ class Question:
         """Return the number of 64-bit words per device of coins, one round's answers and temporary arrays."""
         return ((self.rounds + 1) * (len(self.outputs) - 1) + 2) * words_of(cells)
 
-    def toss(self, n: int, cells: int, *, rng: np.random.Generator) -> QuestionCoins:
+    def toss(self, n: int, cells: int, *, rng: np.random.Generator) -> BinaryQueryCoins:
         """Draw every device's answers in every round, for the cells it is not in and the one it may be in."""
         planes = np.zeros((n, self.rounds, len(self.outputs) - 1, words_of(cells)), dtype=np.uint64)
         # Output 0 in every round needs no bit, so it comes last and has the remaining probability.
@@ -144,9 +144,9 @@ class Question:
         possible = np.flatnonzero(np.array(self.yes) > 0.0)
         bounds = np.cumsum(np.array(self.yes)[possible])[:-1]
         outcome = possible[np.searchsorted(bounds, rng.random(n), side="right")]
-        return QuestionCoins(planes, np.array(self.answers, dtype=np.uint8)[outcome])
+        return BinaryQueryCoins(planes, np.array(self.answers, dtype=np.uint8)[outcome])
 
-    def answer(self, round_: int, truth: NDArray[np.int32], coins: QuestionCoins, cells: int) -> AnswerReports:
+    def answer(self, round_: int, truth: NDArray[np.int32], coins: BinaryQueryCoins, cells: int) -> AnswerReports:
         """Return one round's answers about every cell; a device of truth 0 is in none of them."""
         planes = coins.no[:, round_ - 1].copy()
         set_answers(planes, truth, np.ascontiguousarray(coins.yes[:, round_ - 1]))
@@ -177,7 +177,7 @@ def remainder(field: str, value: float, *shares: float) -> float:
     left = 1.0 - math.fsum(shares)
     if left < -ROUNDING:
         others = math.fsum(shares) - value
-        raise ParameterError(field, f"must be at most {1.0 - others:g}, what the others leave of 1", value)
+        raise ParameterError(field, f"must be at most {1.0 - others:g}, 1 minus the sum of the others", value)
     return left if left > ROUNDING else 0.0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.common.base import BaseMechanism
-from mechanisms.local.common.binary_query import Answers, Question, QuestionCoins, batch_of_rows
+from mechanisms.local.common.binary_query import Answers, BinaryQuery, BinaryQueryCoins, batch_of_rows
 from mechanisms.local.common.estimators import estimate_proportion
 from mechanisms.local.common.intervals import QuadraticVariance, invert_tails
 from mechanisms.local.common.packed_bits import (
@@ -41,7 +41,7 @@ class LinearEstimator:
 
     Parameters
     ----------
-    question : Question
+    binary_query : BinaryQuery
         The distribution of the answers.
     weights : (rounds, outputs) float64
         w, the weights of the counts.
@@ -54,14 +54,14 @@ class LinearEstimator:
         If the weights are not unbiased.
     """
 
-    question: Question
+    binary_query: BinaryQuery
     weights: NDArray[np.float64]
     offset: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that the estimate is unbiased for every truth."""
         size = 1.0 + np.abs(self.weights).max()
-        for field, law, mean in (("yes", self.question.yes, 1.0), ("no", self.question.no, 0.0)):
+        for field, law, mean in (("yes", self.binary_query.yes, 1.0), ("no", self.binary_query.no, 0.0)):
             found = float(np.array(law) @ self.scores.sum(axis=1)) + self.offset
             if not abs(found - mean) <= TOLERANCE * size:
                 raise ParameterError("weights", f"must have mean {mean:g} for a {field} holder", found)
@@ -69,7 +69,7 @@ class LinearEstimator:
     @property
     def scores(self) -> NDArray[np.float64]:
         """The contribution of each answer in each round, (answers, rounds)."""
-        scores: NDArray[np.float64] = (self.question.given * self.weights).sum(axis=2)
+        scores: NDArray[np.float64] = (self.binary_query.given * self.weights).sum(axis=2)
         return scores
 
     def count(self, counts: NDArray[np.int64], received: ResponseCounts) -> NDArray[np.float64]:
@@ -90,9 +90,9 @@ class LinearEstimator:
         if received.silent:
             return estimate_nothing(received, counts.shape[1])
         values = np.unique(self.weights)
-        if self.question.rounds == 1 and len(values) == 2:
+        if self.binary_query.rounds == 1 and len(values) == 2:
             heavy = self.weights[0] == values[1]
-            yes, no = (float(law[heavy].sum()) for law in self.question.in_round(1))
+            yes, no = (float(law[heavy].sum()) for law in self.binary_query.in_round(1))
             return estimate_proportion(counts[0][:, heavy].sum(axis=1), true_yes=yes, false_yes=no, received=received)
         count, variance = self.count(counts, received), self.variance(received)
         rates = received.devices / np.maximum(received.counted, 1)
@@ -126,7 +126,7 @@ class LinearEstimator:
         asked = np.array(received.asked, dtype=np.float64)
         factor = n / np.maximum.outer(asked, asked)
         np.fill_diagonal(factor, n / np.array(received.counted, dtype=np.float64))
-        (yes_mean, yes), (no_mean, no) = (self._moments(law) for law in (self.question.yes, self.question.no))
+        (yes_mean, yes), (no_mean, no) = (self._moments(law) for law in (self.binary_query.yes, self.binary_query.no))
         gap = yes_mean - no_mean
         between = float(((factor - 1.0) * np.multiply.outer(gap, gap)).sum()) / max(n - 1, 1)
         return QuadraticVariance(
@@ -143,12 +143,12 @@ class LinearEstimator:
         return mean, away.T @ (masses[:, np.newaxis] * away)
 
 
-def estimator_of_output(question: Question, output: int, *, mechanism: str) -> LinearEstimator:
+def estimator_of_output(binary_query: BinaryQuery, output: int, *, mechanism: str) -> LinearEstimator:
     """Return (C − qN)/(p − q) of a single output's count C in a question asked once (ALP lemmas 1, 3 and 5).
 
     Parameters
     ----------
-    question : Question
+    binary_query : BinaryQuery
         Asked once.
     output : int
         The number of the output.
@@ -160,20 +160,20 @@ def estimator_of_output(question: Question, output: int, *, mechanism: str) -> L
     NotEstimableError
         If devices in the cell and others give the output equally often, so that the divisor is 0.
     """
-    yes, no = question.in_round(1)
+    yes, no = binary_query.in_round(1)
     gap = yes[output] - no[output]
     if abs(gap) <= SAME:
         raise NotEstimableError(
             mechanism,
-            f"the count of {question.outputs[output]} does not depend on the truth, since devices in the cell and "
+            f"the count of {binary_query.outputs[output]} does not depend on the truth, since devices in the cell and "
             f"others give it with the same probability, {yes[output]:g}.",
         )
-    weights = np.zeros((1, len(question.outputs)))
+    weights = np.zeros((1, len(binary_query.outputs)))
     weights[0, output] = 1.0 / gap
-    return LinearEstimator(question, weights, -float(no[output] / gap))
+    return LinearEstimator(binary_query, weights, -float(no[output] / gap))
 
 
-def estimator_of_least_variance(question: Question, *, yes_share: float, mechanism: str) -> LinearEstimator:
+def estimator_of_least_variance(binary_query: BinaryQuery, *, yes_share: float, mechanism: str) -> LinearEstimator:
     """Return the unbiased linear estimator of least variance for a given share of devices in the cell.
 
     Every unbiased linear estimator has weights with w·p̄ = 1 and w·q̄ = 0, where p̄ and q̄ are the distributions of the
@@ -183,7 +183,7 @@ def estimator_of_least_variance(question: Question, *, yes_share: float, mechani
 
     Parameters
     ----------
-    question : Question
+    binary_query : BinaryQuery
     yes_share : float
         s, above 0 and below 1.
     mechanism : str
@@ -194,26 +194,28 @@ def estimator_of_least_variance(question: Question, *, yes_share: float, mechani
     NotEstimableError
         If devices in the cell and others give every output of every round equally often.
     """
-    given = question.given.reshape(len(question.answers), -1).astype(np.float64)
-    means = np.stack([np.array(law) @ given for law in (question.yes, question.no)])
+    given = binary_query.given.reshape(len(binary_query.answers), -1).astype(np.float64)
+    means = np.stack([np.array(law) @ given for law in (binary_query.yes, binary_query.no)])
     if np.abs(means[0] - means[1]).max() <= SAME:
         raise NotEstimableError(
             mechanism, "devices in the cell and others answer alike, so the counts do not depend on the truth."
         )
     covariance = sum(
         share * (given.T * np.array(law)) @ given - share * np.multiply.outer(mean, mean)
-        for share, law, mean in zip((yes_share, 1.0 - yes_share), (question.yes, question.no), means, strict=True)
+        for share, law, mean in zip(
+            (yes_share, 1.0 - yes_share), (binary_query.yes, binary_query.no), means, strict=True
+        )
     )
     conditions = np.block([[np.asarray(covariance), means.T], [means, np.zeros((2, 2))]])
     target = np.concatenate([np.zeros(given.shape[1]), [1.0, 0.0]])
     solution = np.linalg.lstsq(conditions, target, rcond=None)[0]
-    return LinearEstimator(question, solution[: given.shape[1]].reshape(question.rounds, -1))
+    return LinearEstimator(binary_query, solution[: given.shape[1]].reshape(binary_query.rounds, -1))
 
 
 OUTPUTS = ("No", "Yes", "⊥")
 NO, YES, SILENT = range(3)
 # Which count to estimate from: of Yes, of No, of ⊥, or the best combination of all three.
-Choice = Literal["yes", "no", "silent", "best"]
+EstimatorChoice = Literal["yes", "no", "silent", "best"]
 COUNT_OF = {"no": NO, "yes": YES, "silent": SILENT}
 
 
@@ -226,19 +228,19 @@ def check_share(share: float | None, cells: int) -> float:
     return float(share)
 
 
-def build_yes_no_silent(*, yes: tuple[float, float, float], no: tuple[float, float, float]) -> Question:
+def build_yes_no_silent(*, yes: tuple[float, float, float], no: tuple[float, float, float]) -> BinaryQuery:
     """Return the single-round question that is answered No, Yes or ⊥ with these probabilities."""
     laws: list[dict[Answers, float]] = [{(output,): p for output, p in enumerate(law)} for law in (yes, no)]
-    return Question.build(OUTPUTS, yes=laws[0], no=laws[1])
+    return BinaryQuery.build(OUTPUTS, yes=laws[0], no=laws[1])
 
 
-def question_claim(view: View, question: Question, *, cells: int, source: str) -> PrivacyClaim:
+def binary_query_claim(view: View, binary_query: BinaryQuery, *, cells: int, source: str) -> PrivacyClaim:
     """Return the claim about a view, exact for one query, from the distributions of one or all rounds' answers.
 
     Parameters
     ----------
     view : View
-    question : Question
+    binary_query : BinaryQuery
         The distribution of the answers.
     cells : int
         The number of cells V; the device uses independent coins for each.
@@ -250,22 +252,22 @@ def question_claim(view: View, question: Question, *, cells: int, source: str) -
     PrivacyClaim
         Its basis names an answer that reveals the truth with certainty, if there is one.
     """
-    certain = _certain_answers(question)
+    certain = _certain_answers(binary_query)
     whole = f"{source}; {certain}" if certain else source
 
     def linked(queries: int) -> PrivacyClaim:
-        return per_cell_claim(question.yes, question.no, cells=cells, queries=queries, source=whole)
+        return per_cell_claim(binary_query.yes, binary_query.no, cells=cells, queries=queries, source=whole)
 
     def alone(round_: int, queries: int) -> PrivacyClaim:
-        if question.rounds == 1:
+        if binary_query.rounds == 1:
             return linked(queries)
-        yes, no = question.in_round(round_)
+        yes, no = binary_query.in_round(round_)
         return per_cell_claim(yes, no, cells=cells, queries=queries, source=f"{source}, round {round_} alone")
 
     if isinstance(view, ReleasedDifferences):
         return PrivacyClaim.unknown("The mechanism publishes no differences of two rounds' counts.")
-    if isinstance(view, Report | Shuffled) and view.round > question.rounds:
-        return PrivacyClaim.unknown(f"The mechanism has {question.rounds} round(s) only.")
+    if isinstance(view, Report | Shuffled) and view.round > binary_query.rounds:
+        return PrivacyClaim.unknown(f"The mechanism has {binary_query.rounds} round(s) only.")
     if isinstance(view, Report):
         return alone(view.round, view.queries)
     if isinstance(view, Shuffled):
@@ -275,17 +277,17 @@ def question_claim(view: View, question: Question, *, cells: int, source: str) -
     return linked(view.queries) if isinstance(view, LinkedReports) else released_reports_claim(linked(view.queries))
 
 
-def _certain_answers(question: Question) -> str:
+def _certain_answers(binary_query: BinaryQuery) -> str:
     """Return a text that names answers which reveal the truth with certainty; empty if there are none."""
     parts = []
-    for answers, who in ((question.only_from_yes, "in the cell"), (question.only_from_no, "not in it")):
+    for answers, who in ((binary_query.only_from_yes, "in the cell"), (binary_query.only_from_no, "not in it")):
         if answers:
-            parts.append(f"{question.name(answers[0])} is given only by a device {who}")
+            parts.append(f"{binary_query.name(answers[0])} is given only by a device {who}")
     return ", ".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionMechanism(BaseMechanism):
+class BinaryQueryMechanism(BaseMechanism):
     """A yes/no question about every cell, answered with one of a few outputs; one set of coins serves all rounds.
 
     A device is a Yes-holder of the question about its own cell and a No-holder of all others. A device outside
@@ -304,10 +306,10 @@ class QuestionMechanism(BaseMechanism):
     def __post_init__(self) -> None:
         """Check the number of cells, and check the parameters by computing the distribution of the answers."""
         check_integer("cells", self.cells, at_least=1)
-        _ = self.question
+        _ = self.binary_query
 
     @abstractmethod
-    def build_question(self) -> Question:
+    def build_binary_query(self) -> BinaryQuery:
         """Return the distribution of the answers; raise ParameterError if the parameters define none."""
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
@@ -346,9 +348,9 @@ class QuestionMechanism(BaseMechanism):
         """Return the estimator; raise NotEstimableError if there is none."""
 
     @cached_property
-    def question(self) -> Question:
+    def binary_query(self) -> BinaryQuery:
         """The distribution of the answers."""
-        return self.build_question()
+        return self.build_binary_query()
 
     @cached_property
     def linear_estimator(self) -> LinearEstimator:
@@ -364,21 +366,21 @@ class QuestionMechanism(BaseMechanism):
     @property
     def tally_shape(self) -> tuple[int, int]:
         """(V, outputs): the number of each output about each cell."""
-        return (self.cells, len(self.question.outputs))
+        return (self.cells, len(self.binary_query.outputs))
 
     @property
     def batch(self) -> int:
         """Number of devices per batch; their coins and one round's reports take at most about 64 MB."""
-        return batch_of_rows(self.question.words(self.cells))
+        return batch_of_rows(self.binary_query.words(self.cells))
 
-    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> QuestionCoins:
+    def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> BinaryQueryCoins:
         """Draw every device's answers in all rounds, for its own cell and for any other."""
-        return self.question.toss(memory.devices, self.cells, rng=rng)
+        return self.binary_query.toss(memory.devices, self.cells, rng=rng)
 
-    def answer(self, round: int, truth: Truth, coins: QuestionCoins) -> AnswerReports:  # noqa: A002 - the paper's word
+    def answer(self, round: int, truth: Truth, coins: BinaryQueryCoins) -> AnswerReports:  # noqa: A002 - the paper's word
         """Return an answer about every cell; a device outside every cell is a No-holder of each question."""
         self.check_answer(round, truth, len(coins))
-        return self.question.answer(round, truth, coins, self.cells)
+        return self.binary_query.answer(round, truth, coins, self.cells)
 
     def encode(self, reports: AnswerReports) -> Vectors:
         """Return (n, V, outputs) int64: a 1 for the answer given about each cell."""
@@ -390,15 +392,15 @@ class QuestionMechanism(BaseMechanism):
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (rounds, V, outputs) counts: the answers of Y and of N − Y devices, independent between cells."""
-        return self.question.sample_counts(check_true_counts(true_counts, self.cells), rng=rng)
+        return self.binary_query.sample_counts(check_true_counts(true_counts, self.cells), rng=rng)
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about a view, computed exactly from the answers that change when a device moves."""
-        return question_claim(view, self.question, cells=self.cells, source=self.source)
+        return binary_query_claim(view, self.binary_query, cells=self.cells, source=self.source)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThreeAnswerMechanism(QuestionMechanism):
+class ThreeAnswerMechanism(BinaryQueryMechanism):
     """A question asked once and answered No, Yes or ⊥, with the count to estimate from as a parameter.
 
     Parameters
@@ -411,12 +413,12 @@ class ThreeAnswerMechanism(QuestionMechanism):
         The share of Yes-holders at which "best" has the least variance; 1/(V + 1) by default.
     """
 
-    estimator: Choice = "yes"
+    estimator: EstimatorChoice = "yes"
     yes_share: float | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
-        check_choice("estimator", self.estimator, get_args(Choice))
+        check_choice("estimator", self.estimator, get_args(EstimatorChoice))
         super().__post_init__()
         object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))
 
@@ -424,5 +426,5 @@ class ThreeAnswerMechanism(QuestionMechanism):
         """Return the chosen estimator; raise NotEstimableError if its count does not depend on the truth."""
         if self.estimator == "best":
             share = check_share(self.yes_share, self.cells)
-            return estimator_of_least_variance(self.question, yes_share=share, mechanism=type(self).__name__)
-        return estimator_of_output(self.question, COUNT_OF[self.estimator], mechanism=type(self).__name__)
+            return estimator_of_least_variance(self.binary_query, yes_share=share, mechanism=type(self).__name__)
+        return estimator_of_output(self.binary_query, COUNT_OF[self.estimator], mechanism=type(self).__name__)

@@ -42,7 +42,7 @@ def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     return keep, alias
 
 
-def throw(
+def draw_categorical(
     n: int,
     sampling: float,
     blanks: int,
@@ -55,53 +55,53 @@ def throw(
     Each device uses one 53-bit uniform number. Below `sampling` the outcome is S. Otherwise its excess, rescaled,
     selects the blank: by the integer part alone if all blanks are equal (no table), else by the alias table.
     """
-    thrown = np.empty(n, dtype=np.int32)
+    drawn = np.empty(n, dtype=np.int32)
     uniforms = np.empty(min(n, DRAW))
     scale = blanks / (1.0 - sampling) if sampling < 1.0 else 0.0
     for start in range(0, n, DRAW):
         part = uniforms[: min(DRAW, n - start)]
         rng.random(out=part)
         if table is None:
-            _throw_equal(part, sampling, scale, blanks - 1, thrown[start : start + len(part)])
+            _draw_equal(part, sampling, scale, blanks - 1, drawn[start : start + len(part)])
         else:
-            _throw_alias(part, sampling, scale, *table, thrown[start : start + len(part)])
-    return thrown
+            _draw_alias(part, sampling, scale, *table, drawn[start : start + len(part)])
+    return drawn
 
 
 @compiled
-def _throw_equal(
-    uniforms: NDArray[np.float64], sampling: float, scale: float, top: int, thrown: NDArray[np.int32]
+def _draw_equal(
+    uniforms: NDArray[np.float64], sampling: float, scale: float, top: int, drawn: NDArray[np.int32]
 ) -> None:  # pragma: no cover - compiled
     """Draw outcomes whose blanks are all equally likely."""
     for i in range(uniforms.size):
         rest = uniforms[i] - sampling
         # Rounding may turn the greatest uniform into an outcome above `top`.
         face = min(np.int32(rest * scale), np.int32(top))
-        thrown[i] = face if rest >= 0.0 else np.int32(SAMPLED)
+        drawn[i] = face if rest >= 0.0 else np.int32(SAMPLED)
 
 
 @compiled
-def _throw_alias(
+def _draw_alias(
     uniforms: NDArray[np.float64],
     sampling: float,
     scale: float,
     keep: NDArray[np.float64],
     alias: NDArray[np.int32],
-    thrown: NDArray[np.int32],
+    drawn: NDArray[np.int32],
 ) -> None:  # pragma: no cover - compiled
     """Draw outcomes whose blanks have different probabilities."""
     for i in range(uniforms.size):
         rest = uniforms[i] - sampling
         if rest < 0.0:
-            thrown[i] = SAMPLED
+            drawn[i] = SAMPLED
         else:
             place = rest * scale
             face = min(np.int64(place), np.int64(keep.size - 1))
-            thrown[i] = face if place - face < keep[face] else alias[face]
+            drawn[i] = face if place - face < keep[face] else alias[face]
 
 
 def redraw(
-    thrown: NDArray[np.int32],
+    drawn: NDArray[np.int32],
     refresh: float,
     blanks: int,
     table: tuple[NDArray[np.float64], NDArray[np.int32]] | None,
@@ -111,23 +111,23 @@ def redraw(
     """Return the outcomes of round two, (n,) int32: each blank drawn again with probability `refresh`, S unchanged.
 
     Each device uses one uniform number, whether its outcome is S or not. If it is below `refresh`, the blank is drawn
-    again, and the position of the number in [0, refresh) selects the new blank as in `throw`.
+    again, and the position of the number in [0, refresh) selects the new blank as in `draw_categorical`.
     """
-    again = np.empty_like(thrown)
-    uniforms = np.empty(min(len(thrown), DRAW))
+    again = np.empty_like(drawn)
+    uniforms = np.empty(min(len(drawn), DRAW))
     keep, alias = (np.empty(0), np.empty(0, dtype=np.int32)) if table is None else table
-    for start in range(0, len(thrown), DRAW):
-        part = uniforms[: min(DRAW, len(thrown) - start)]
+    for start in range(0, len(drawn), DRAW):
+        part = uniforms[: min(DRAW, len(drawn) - start)]
         rng.random(out=part)
         end = start + len(part)
-        _redraw(part, thrown[start:end], refresh, blanks, keep, alias, again[start:end])
+        _redraw(part, drawn[start:end], refresh, blanks, keep, alias, again[start:end])
     return again
 
 
 @compiled
 def _redraw(
     uniforms: NDArray[np.float64],
-    thrown: NDArray[np.int32],
+    drawn: NDArray[np.int32],
     refresh: float,
     blanks: int,
     keep: NDArray[np.float64],
@@ -137,8 +137,8 @@ def _redraw(
     """Draw some blanks again; they are equally likely if there is no table."""
     scale = blanks / refresh
     for i in range(uniforms.size):
-        again[i] = thrown[i]
-        if thrown[i] >= 0 and uniforms[i] < refresh:
+        again[i] = drawn[i]
+        if drawn[i] >= 0 and uniforms[i] < refresh:
             place = uniforms[i] * scale
             face = min(np.int64(place), np.int64(blanks - 1))
             again[i] = face if keep.size == 0 or place - face < keep[face] else alias[face]
@@ -146,11 +146,11 @@ def _redraw(
 
 @compiled
 def answer_second(
-    thrown: NDArray[np.int32], truth: NDArray[np.int32], reports: NDArray[np.int32]
+    drawn: NDArray[np.int32], truth: NDArray[np.int32], reports: NDArray[np.int32]
 ) -> None:  # pragma: no cover - compiled
     """Report the truth where the draw is S, and the blank elsewhere."""
-    for i in range(thrown.size):
-        reports[i] = truth[i] if thrown[i] < 0 else thrown[i]
+    for i in range(drawn.size):
+        reports[i] = truth[i] if drawn[i] < 0 else drawn[i]
 
 
 @compiled

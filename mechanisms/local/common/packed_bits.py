@@ -75,7 +75,7 @@ class BitReports(PackedReports):
         if not isinstance(self.bits, np.ndarray) or self.bits.dtype != np.uint64 or self.bits.ndim != 2:
             raise ParameterError("bits", "must be an (n, words) uint64 array", getattr(self.bits, "dtype", self.bits))
         if self.bits.shape[1] != words_of(self.cells):
-            raise ParameterError("bits", f"must have {words_of(self.cells)} words a device", self.bits.shape)
+            raise ParameterError("bits", f"must have {words_of(self.cells)} words per device", self.bits.shape)
         self._protect()
 
     @classmethod
@@ -197,12 +197,12 @@ class AnswerReports(PackedReports):
             )
         if planes.shape[1] < 1 or planes.shape[2] != words_of(self.cells):
             raise ParameterError(
-                "bits", f"must have a plane or more of {words_of(self.cells)} words a device", planes.shape
+                "bits", f"must have at least one plane of {words_of(self.cells)} words per device", planes.shape
             )
         taken = planes[:, 0]
         for plane in range(1, planes.shape[1]):
             if np.any(taken & planes[:, plane]):
-                raise ParameterError("bits", "must give no cell two answers, at answer", plane + 1)
+                raise ParameterError("bits", "must not give two answers for a cell, at answer", plane + 1)
             taken = taken | planes[:, plane] if plane + 1 < planes.shape[1] else taken
         self._protect()
 

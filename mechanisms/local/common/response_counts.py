@@ -114,7 +114,7 @@ def check_truth(truth: NDArray[np.int32], *, devices: int, cells: int) -> NDArra
     if not isinstance(truth, np.ndarray) or truth.dtype != np.int32:
         raise ParameterError("truth", "must be an int32 array", getattr(truth, "dtype", type(truth).__name__))
     if truth.shape != (devices,):
-        raise ParameterError("truth", f"must have one cell a device, shape {(devices,)}", truth.shape)
+        raise ParameterError("truth", f"must have one cell per device, shape {(devices,)}", truth.shape)
     if devices:
         least, greatest = int(truth.min()), int(truth.max())
         if least < OUTSIDE or greatest > cells:

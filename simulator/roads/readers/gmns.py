@@ -106,44 +106,44 @@ class GmnsConfig:
         InputError
             If the table has more than one row, or names an unknown unit that the caller does not give.
         """
-        said: dict[str, str] = {}
+        stated: dict[str, str] = {}
         file = find_table(folder, "config")
         if file is not None:
             table = open_table(file, required=(), optional=_FIELDS)
             if len(table) != 1:
                 raise InputError([f"{file}: a config table must have one row, got {len(table):,}"])
-            said = {name: text for name in _FIELDS if (text := table.texts(name)[0]) is not None}
+            stated = {name: text for name in _FIELDS if (text := table.texts(name)[0]) is not None}
         faults, remarks, units = [], [], []
         for name, given, known, default, column, words in (
             ("long_length", length_m, METRES, 1.0, "length", "metres"),
             ("speed", speed_mps, METRES_PER_SECOND, 1000 / 3600, "free_speed", "km/h"),
         ):
-            named = known.get(said.get(name, "").lower())
-            if given is None and named is None and name in said:
-                faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {said[name]!r}")
-            if given is None and name not in said:
-                rule = f"neither the scenario nor a config table says the unit of {column}"
+            named = known.get(stated.get(name, "").lower())
+            if given is None and named is None and name in stated:
+                faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {stated[name]!r}")
+            if given is None and name not in stated:
+                rule = f"neither the scenario nor a config table states the unit of {column}"
                 remarks.append(f"{folder}: {rule}: taken as {words}")
             if given is not None and named is not None and given != named:
-                remarks.append(f"{file}: {name} is {said[name]}, and is taken as the scenario has it")
+                remarks.append(f"{file}: {name} is {stated[name]}, but the scenario's unit is used")
             units.append(given if given is not None else named if named is not None else default)
         if faults:
             raise InputError(faults)
-        system = _crs(crs, said.get("crs"))
+        system = _crs(crs, stated.get("crs"))
         return cls(
             length_m=units[0],
             speed_mps=units[1],
             crs=WGS84 if system is None else system,
             crs_named=system is not None,
-            keep_all=said.get(KEEP) == "all",
+            keep_all=stated.get(KEEP) == "all",
             remarks=tuple(remarks),
         )
 
 
-def _crs(given: object, said: str | None) -> object:
-    if given is not None or said is None:
+def _crs(given: object, stated: str | None) -> object:
+    if given is not None or stated is None:
         return given
-    return int(said) if said.isdecimal() and len(said) <= 9 else said
+    return int(stated) if stated.isdecimal() and len(stated) <= 9 else stated
 
 
 MOST_DEGREES = 360.0
@@ -185,11 +185,11 @@ def plane_about(xy: NDArray[np.float64], unit_m: float) -> tuple[pyproj.CRS, pyp
     return pyproj.CRS.from_json_dict(parts), metric
 
 
-def said_of_plane(file: str) -> str:
+def remarks_on_plane(file: str) -> str:
     """Return a sentence that states how planar coordinates were placed, and how to set their system."""
     return (
         f"{file}: the coordinates are not degrees and no crs is given, so the map is placed at longitude 0, latitude 0 "
-        'and measured in the unit of length; set roads.crs: name it, as in crs = "EPSG:32618"'
+        'and measured in the unit of length; set roads.crs, for example crs = "EPSG:32618"'
     )
 
 
@@ -304,7 +304,7 @@ def read_gmns(
     with np.errstate(over="ignore"):
         given_m = length * config.length_m
     doubts = [
-        *([] if placed else [said_of_plane(node_table.file)]),
+        *([] if placed else [remarks_on_plane(node_table.file)]),
         *projection.doubts(nodes.xy, file=node_table.file),
         # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
         *length_doubts(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
@@ -405,7 +405,7 @@ def _graph(
             data["speed_mps"] = exact_mps
         line = lines[row]
         if key is not None and (start, end, key) in taken:
-            rule = f"crowdveil_key must be another than that of row {taken[start, end, key]}, which leads the same way"
+            rule = f"crowdveil_key must differ from that of row {taken[start, end, key]}, which connects the same nodes"
             raise InputError([f"{links.table.file}: row {row + 1}: {rule}, got {key!r}"])
         key = graph.add_edge(start, end, key, **(data if line is None else data | {"geometry": line}))
         taken[start, end, key] = row + 1
@@ -422,8 +422,8 @@ def _remarks(links: GmnsLinks, shapes: Geometries, graph: nx.MultiDiGraph[Any]) 
         remarks.append(f"{file}: {counted(both, 'undirected link')} became a road for each direction")
     if links.undirected_unsaid:
         of_all = counted(len(links.table), "link")
-        said = "does not say whether it is" if links.undirected_unsaid == 1 else "do not say whether they are"
-        remarks.append(f"{file}: {links.undirected_unsaid:,} of {of_all} {said} one-way: taken as one-way")
+        stated = "does not state whether it is" if links.undirected_unsaid == 1 else "do not state whether they are"
+        remarks.append(f"{file}: {links.undirected_unsaid:,} of {of_all} {stated} one-way: taken as one-way")
     in_parts = int((shapes.in_parts & links.usable).sum())
     if in_parts:
         shapes_in_parts = counted(in_parts, "link has a shape", "links have shapes")

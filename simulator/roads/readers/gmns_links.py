@@ -220,16 +220,16 @@ def link_values(
         missing = ~(values > 0)
         columns[ours] = np.where(missing, by_class, values)
         filled = [(classes[row], shown.format(by_class[row])) for row in np.flatnonzero(missing).tolist()]
-        said = filled_in_words(ours, filled, links=len(classes))
-        if said is not None:
-            remarks.append(f"{links.table.file}: {said}")
+        words = filled_in_words(ours, filled, links=len(classes))
+        if words is not None:
+            remarks.append(f"{links.table.file}: {words}")
     high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
     given_mps = np.where(given["free_speed"] > 0, columns["speed_mps"], np.nan)
     doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
     if high:
         of_all = counted(len(classes), "link")
-        said = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h and lane in {high:,} of {of_all}"
-        doubts.append(f"{links.table.file}: {said}: is it of a whole link, or of a day?")
+        words = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h per lane in {high:,} of {of_all}"
+        doubts.append(f"{links.table.file}: {words}: is it the capacity of a whole link, or per day?")
     return LinkValues(columns, tuple(defaults), tuple(remarks), tuple(doubts))
 
 
@@ -238,7 +238,7 @@ def _lengths(
 ) -> tuple[NDArray[np.float64], list[FilledDefault]]:
     """Return lengths as given, else of shapes, else straight distances, else `SHORTEST_M`, and what was filled in."""
     metres, defaults = given_m.copy(), []
-    for value, said in (
+    for value, words in (
         (shape_m, "the length of its shape"),
         (np.where(straight_m >= SHORTEST_M, straight_m, np.nan), "the straight distance between its nodes"),
         (np.full(len(metres), SHORTEST_M), f"{SHORTEST_M:g} m"),
@@ -246,5 +246,5 @@ def _lengths(
         filled = ~(metres > 0) & (value > 0)
         metres[filled] = value[filled]
         if filled.any():
-            defaults.append(FilledDefault("length_m", said, int(filled.sum())))
+            defaults.append(FilledDefault("length_m", words, int(filled.sum())))
     return metres, defaults

@@ -255,13 +255,13 @@ class Geometries:
             The same lines in metres.
         """
         lines = self.lines.copy()
-        there = np.flatnonzero([line is not None for line in lines])
-        if len(there):
-            xy, of = shapely.get_coordinates(lines[there], return_index=True)
+        present = np.flatnonzero([line is not None for line in lines])
+        if len(present):
+            xy, of = shapely.get_coordinates(lines[present], return_index=True)
             metres = projection.metres(xy)
             lost = np.unique(of[~np.isfinite(metres).all(axis=1)])
-            lines[there] = shapely.set_coordinates(lines[there], np.where(np.isfinite(metres), metres, 0.0))
-            lines[there[lost]] = None
+            lines[present] = shapely.set_coordinates(lines[present], np.where(np.isfinite(metres), metres, 0.0))
+            lines[present[lost]] = None
         return Geometries(lines, self.in_parts)
 
 

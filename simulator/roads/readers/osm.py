@@ -89,7 +89,7 @@ class OsmReport:
             One sentence each.
         """
         notes: list[str] = [*self.doubts]
-        notes += [f"{self.file}: {said}" for said in self.left_out]
+        notes += [f"{self.file}: {reason}" for reason in self.left_out]
         if self.loss.nodes:
             kept = f"kept the largest part {self.loss.part}"
             notes.append(f"{self.file}: {kept}; left out {self.loss.km_words} of streets")
@@ -98,7 +98,7 @@ class OsmReport:
             notes.append(f"{self.file}: links lead from junction to junction; {points} of their geometry")
         if self.loops:
             notes.append(f"{self.file}: cut {counted(self.loops, 'link')} from a junction to itself in two")
-        return notes + [f"{self.file}: {said}" for said in self.filled]
+        return notes + [f"{self.file}: {reason}" for reason in self.filled]
 
 
 MOST_FAULTS = 20
@@ -131,15 +131,15 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
         except InputError:
             raise
         except Exception as error:  # OSMnx converts attributes by name, and each conversion has its own errors
-            said = f"{type(error).__name__}: {error}"
-            raise InputError([f"{path}: OSMnx cannot read it as its GraphML: {said}"]) from error
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError([f"{path}: OSMnx cannot read it as its GraphML: {reason}"]) from error
     if not isinstance(graph, nx.MultiDiGraph):
         raise InputError([f"{path}: its edges must be directed"])
     try:
         crs = parsed_crs(graph.graph.get("crs"))
     except CRSError:
-        said = repr(graph.graph.get("crs"))
-        raise InputError([f"{path}: the graph must have a crs that PROJ knows, got {said}"]) from None
+        reason = repr(graph.graph.get("crs"))
+        raise InputError([f"{path}: the graph must have a crs that PROJ knows, got {reason}"]) from None
     limits = {"x": 180.0, "y": 90.0} if crs.is_geographic else {"x": math.inf, "y": math.inf}
     faults = [
         f"{path}: node {node!r}: {name} must be a finite number, in degrees at most {limit:g}, got {data.get(name)!r}"
@@ -304,8 +304,8 @@ def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.Mult
     if unusable:
         left_out.append(f"left out {counted(unusable, 'edge')} whose length is not above 0")
     if graph.number_of_edges() == 0:
-        said = "; ".join(left_out) or "the graph has no edges"
-        raise InputError([f"{path}: the road network is empty: {said}"])
+        reason = "; ".join(left_out) or "the graph has no edges"
+        raise InputError([f"{path}: the road network is empty: {reason}"])
     graph.graph["simplified"] = bool(loaded.graph.get("simplified"))
     return graph, left_out
 
@@ -315,22 +315,30 @@ def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDi
     ways = read_pbf_ways(path) if path.suffix.lower() == ".pbf" else read_xml_ways(path)
     if not ways.ways:
         unfit = f"of its {counted(ways.others, 'way')}, none is a street open to cars"
-        said = unfit if ways.others else "it holds no street"
-        raise InputError([f"{path}: the road network is empty: {said}"])
+        reason = unfit if ways.others else "it holds no street"
+        raise InputError([f"{path}: the road network is empty: {reason}"])
     left_out = []
     if ways.others:
-        left_out.append(f"left out {ways.others:,} of {ways.others + len(ways.ways):,} ways, no streets open to cars")
+        left_out.append(
+            f"left out {ways.others:,} of {ways.others + len(ways.ways):,} ways, which are not streets open to cars"
+        )
     missing, merged = ways.missing(), ways.merge_places()
     if missing:
-        left_out.append(f"streets name {counted(missing, 'node')} that the file does not hold, and are cut there")
+        left_out.append(
+            f"streets refer to {counted(missing, 'node')} that the file does not contain, and are cut there"
+        )
     if merged:
-        left_out.append(f"took {counted(merged, 'node')} at the same place as the neighbour along a way for that one")
+        left_out.append(f"merged {counted(merged, 'node')} with the neighbour along a way at the same place")
     reversible = sum(is_reversible(way.tags) for way in ways.ways)
     if reversible:
-        left_out.append(f"took {counted(reversible, 'way')} whose direction changes with the hour as open both ways")
+        left_out.append(
+            f"{counted(reversible, 'way')} whose direction changes with the hour taken as open in both directions"
+        )
     graph = ways_graph(ways, capacity_vph=capacity_vph)
     if graph.number_of_edges() == 0:
-        raise InputError([f"{path}: the road network is empty: {'; '.join(left_out) or 'no way leads anywhere'}"])
+        raise InputError(
+            [f"{path}: the road network is empty: {'; '.join(left_out) or 'no street connects two nodes'}"]
+        )
     project(graph, crs, what=str(path))
     return graph, left_out
 
@@ -344,8 +352,8 @@ def _make_links(graph: nx.MultiDiGraph[Any]) -> list[str]:
         for name, guess in guesses_of(streets).items():
             guessed[name].append(guess)
     links = graph.number_of_edges()
-    said = (filled_in_words(name, filled, links=links) for name, filled in guessed.items())
-    return [sentence for sentence in said if sentence is not None]
+    reason = (filled_in_words(name, filled, links=links) for name, filled in guessed.items())
+    return [sentence for sentence in reason if sentence is not None]
 
 
 def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:

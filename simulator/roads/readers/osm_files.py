@@ -159,7 +159,7 @@ class _OsmFile:
         elif name == "way":
             self._way = self._id(attrs, "way", "id")
             if self._way in self.ways:
-                self._fault(f"way {self._way} is there twice")
+                self._fault(f"way {self._way} occurs twice")
             self._tags, self._refs = {}, []
         elif self._way is not None and name == "nd":
             ref = self._id(attrs, "nd", "ref")
@@ -180,7 +180,7 @@ class _OsmFile:
         if node is None or lon is None or lat is None:
             return
         if node in self.nodes:
-            self._fault(f"node {node} is there twice")
+            self._fault(f"node {node} occurs twice")
         self.nodes[node] = (lon, lat)
 
     def _id(self, attrs: Mapping[str, str], element: str, name: str) -> int | None:
@@ -289,7 +289,8 @@ def _blob(file: BinaryIO, *, first: bool) -> bool:
     header_bytes = int.from_bytes(prefix, "big")
     if len(prefix) < 4 or header_bytes > MOST_HEADER_BYTES:
         raise _BrokenFrameError(
-            f"a header must be of at most {MOST_HEADER_BYTES:,} bytes, it says {header_bytes:,}: is this a .osm.pbf?"
+            f"a header must have at most {MOST_HEADER_BYTES:,} bytes, but it states {header_bytes:,}: "
+            "is this a .osm.pbf?"
         )
     header = dict(_fields(_exactly(file, header_bytes)))
     kind, size = header.get(_HEADER_TYPE), header.get(_HEADER_SIZE)
@@ -299,13 +300,13 @@ def _blob(file: BinaryIO, *, first: bool) -> bool:
     if name not in _KNOWN or (first and name != _KNOWN[0]):
         raise _BrokenFrameError(f"its type must be {_KNOWN[0] if first else ' or '.join(_KNOWN)}, got {name!r}")
     if size > MOST_BLOB_BYTES:
-        raise _BrokenFrameError(f"a blob must be of at most {MOST_BLOB_BYTES:,} bytes, it says {size:,}")
+        raise _BrokenFrameError(f"a blob must have at most {MOST_BLOB_BYTES:,} bytes, but it states {size:,}")
     content = dict(_fields(_exactly(file, size)))
     packed = content.get(_ZLIB)
     if isinstance(packed, bytes):
         _unpack(packed, content.get(_RAW_SIZE))
     elif not isinstance(content.get(_RAW), bytes):
-        raise _BrokenFrameError("its content is neither raw nor packed by zlib, which are what can be read")
+        raise _BrokenFrameError("its content must be raw or compressed by zlib")
     return True
 
 
@@ -332,7 +333,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif kind in {_FIXED64, _FIXED32}:
             size = 8 if kind == _FIXED64 else 4
         else:
-            raise _BrokenFrameError(f"it is no protocol buffer: wire type {kind}")
+            raise _BrokenFrameError(f"it is not a protocol buffer: wire type {kind}")
         if at + size > len(message):
             raise _BrokenFrameError(f"a field of {size:,} bytes does not fit into the {len(message):,} it is part of")
         yield number, message[at : at + size]
@@ -359,13 +360,13 @@ def _unpack(packed: bytes, announced: int | bytes | None) -> None:
     try:
         size = len(unpacker.decompress(packed, MOST_BLOB_BYTES + 1))
     except zlib.error as error:
-        raise _BrokenFrameError(f"its content cannot be unpacked: {error}") from error
+        raise _BrokenFrameError(f"its content cannot be decompressed: {error}") from error
     if size > MOST_BLOB_BYTES:
-        raise _BrokenFrameError(f"a blob must unpack to at most {MOST_BLOB_BYTES:,} bytes")
+        raise _BrokenFrameError(f"a blob must decompress to at most {MOST_BLOB_BYTES:,} bytes")
     if not unpacker.eof:
-        raise _BrokenFrameError("its packed content is cut short")
+        raise _BrokenFrameError("its compressed content is cut short")
     if announced != size:
-        raise _BrokenFrameError(f"it unpacks to {size:,} bytes, it says {announced!r}")
+        raise _BrokenFrameError(f"it decompresses to {size:,} bytes, but it states {announced!r}")
 
 
 def read_pbf_ways(path: Path) -> OsmWays:

@@ -80,8 +80,8 @@ def open_to_cars(tags: Mapping[str, str]) -> bool:
     """
     if tags.get("highway") not in CLASSES or tags.get("area") == "yes" or tags.get("service") in _YARDS:
         return False
-    said = next((tags[key] for key in _ACCESS if key in tags), "yes")
-    return not _CLOSED & {part.strip() for part in said.split(";")}
+    text = next((tags[key] for key in _ACCESS if key in tags), "yes")
+    return not _CLOSED & {part.strip() for part in text.split(";")}
 
 
 def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
@@ -98,13 +98,13 @@ def directions(tags: Mapping[str, str]) -> tuple[bool, bool]:
         Whether it may be driven in the order of its nodes, and in the opposite order. Roundabouts and motorways are
         one-way unless tagged otherwise; reversible ways may be driven in both directions.
     """
-    said = tags.get("oneway", "").strip()
-    if said in _AGAINST:
+    text = tags.get("oneway", "").strip()
+    if text in _AGAINST:
         return False, True
-    if said in _ALONG:
+    if text in _ALONG:
         return True, False
     implied = tags.get("junction") in _CIRCLES or tags.get("highway") in _IMPLIED
-    return (True, False) if implied and not said else (True, True)
+    return (True, False) if implied and not text else (True, True)
 
 
 def is_reversible(tags: Mapping[str, str]) -> bool:
@@ -129,8 +129,8 @@ def speed_kph(tags: Mapping[str, str], *, along: bool) -> float | None:
         ("signals", "none", "DE:rural"), or none that is plausible for a road.
     """
     own = tags.get("maxspeed:forward" if along else "maxspeed:backward")
-    for said in (own, tags.get("maxspeed"), tags.get("speed_kph")):
-        limits = [_limit(part.strip()) for part in re.split(r"[;|,]", said or "")]
+    for text in (own, tags.get("maxspeed"), tags.get("speed_kph")):
+        limits = [_limit(part.strip()) for part in re.split(r"[;|,]", text or "")]
         known = [limit for limit in limits if limit is not None and 0 < limit <= _FASTEST_KPH]
         if known:
             return sum(known) / len(known)
@@ -154,34 +154,34 @@ def lanes(tags: Mapping[str, str], *, along: bool) -> int | None:
     int or None
         1 or more; None if the tags do not state a number.
     """
-    here, there = ("lanes:forward", "lanes:backward") if along else ("lanes:backward", "lanes:forward")
-    own = _count(tags.get(here))
+    own_tag, other_tag = ("lanes:forward", "lanes:backward") if along else ("lanes:backward", "lanes:forward")
+    own = _count(tags.get(own_tag))
     if own is not None:
         return own
     total = _count(tags.get("lanes"))
     if total is None or not all(directions(tags)):
         return total
     total -= _count(tags.get("lanes:both_ways")) or 0
-    other = _count(tags.get(there))
+    other = _count(tags.get(other_tag))
     return max(1, total // 2 if other is None else total - other)
 
 
-def _limit(said: str) -> float | None:
+def _limit(text: str) -> float | None:
     """Convert one speed limit to km/h; None if it is not known."""
-    number = _SPEED.fullmatch(said)
+    number = _SPEED.fullmatch(text)
     if number:
         return float(number[1]) * _KPH.get(number[2] or "", 1.0)
-    zone = _ZONE.fullmatch(said)
+    zone = _ZONE.fullmatch(text)
     if zone:
         return float(zone[1])
-    if said == "walk":
+    if text == "walk":
         return _WALK_KPH
-    return _URBAN_KPH if said.endswith(":urban") else None
+    return _URBAN_KPH if text.endswith(":urban") else None
 
 
-def _count(said: str | None) -> int | None:
+def _count(text: str | None) -> int | None:
     """Read a number of lanes, the smallest of several; None if there is none."""
-    numbers = [_SPEED.fullmatch(part.strip()) for part in re.split(r"[;|,]", said or "")]
+    numbers = [_SPEED.fullmatch(part.strip()) for part in re.split(r"[;|,]", text or "")]
     counts = [float(number[1]) for number in numbers if number and not number[2]]
     known = [int(count) for count in counts if 1 <= count < _MOST_LANES + 1]
     return min(known, default=None)
@@ -329,7 +329,7 @@ def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
     far = ~(np.isfinite(x) & np.isfinite(y))
     if far.any():
         node = list(graph)[int(np.flatnonzero(far)[0])]
-        raise InputError([f"{what}: node {node!r} is out of reach of {target.name}"])
+        raise InputError([f"{what}: node {node!r} is outside the range of {target.name}"])
     for data, east, north in zip((data for _, data in graph.nodes(data=True)), x.tolist(), y.tolist(), strict=True):
         data["x"], data["y"] = east, north
     for *_, data in graph.edges(data=True):

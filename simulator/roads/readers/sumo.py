@@ -194,7 +194,7 @@ class SumoNetReport:
                 f"{self.file}: left out {counted(len(self.loops), 'edge')} from a junction to itself: {listed}"
             )
         if not self.placed:
-            notes.append(f"{self.file}: it does not say where it lies; it was taken as {self.frame.crs.name}")
+            notes.append(f"{self.file}: it states no location; it was taken as {self.frame.crs.name}")
         if self.barred_turns:
             notes.append(
                 f"{self.file}: the file does not connect {self.barred_turns:,} of {counted(self.turns, 'turn')} from "
@@ -202,7 +202,7 @@ class SumoNetReport:
             )
         if self.loss.links and self.keep == "all":
             notes.append(
-                f"{self.file}: kept what lies outside the largest part {self.loss.part}: {self.loss.links:,} of "
+                f"{self.file}: kept what is outside the largest part {self.loss.part}: {self.loss.links:,} of "
                 f"{counted(self.links, 'link')}, {self.loss.km_words}"
             )
         elif self.loss.links:

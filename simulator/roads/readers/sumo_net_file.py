@@ -188,7 +188,7 @@ def _number(text: str) -> float:
 
 
 def _why(error: Exception) -> str:
-    return f"nothing is called {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
+    return f"nothing has the name {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
 
 
 def import_sumolib() -> Any:

@@ -131,7 +131,7 @@ def _rows(lines: Iterator[Line], faults: Faults) -> Iterator[tuple[Line, list[st
             faults.add(f"line {line.number}", f"{rule}; got {len(fields)}: {shown(line.text)}")
             continue
         if ended != ends:
-            rule = "rows must end in ';' if the first does, and else not (is the row cut short?)"
+            rule = "all rows must end in ';', or none (is the row cut short?)"
             faults.add(f"line {line.number}", f"{rule}; got {shown(line.text)}")
         yield line, fields
 
@@ -244,14 +244,14 @@ def link_values(
         ("length_m (0 in the file, nodes at one place)", f"{SHORTEST_M:g} m", at_one_place),
         ("speed_mps (free-flow time 0 in the file)", f"{default_speed_mps:g} m/s", no_time),
         ("capacity_vph (capacity 0 in the file)", f"{lane_capacity_vph:g} vehicles/h", no_capacity),
-        ("lanes (a capacity beyond any road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
+        ("lanes (a capacity too high for a road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
     )
     words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
     given_mps = np.where(no_time | no_length, np.nan, speed)
     doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.file)]
     if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
-        said = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
-        doubts.append(f"{links.file}: {said}: check capacity_hours, and whether these are capacities at all")
+        observation = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
+        doubts.append(f"{links.file}: {observation}: check capacity_hours, and whether these are capacities at all")
     return LinkValues(
         columns=columns,
         defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
@@ -388,7 +388,7 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
     faults = []
     if beyond.any():
         first = int(places.node[np.flatnonzero(beyond)[0]])
-        rule = f"nodes must be 1 … {links.nodes:,}, as <NUMBER OF NODES> of {links.file} says, got {first}"
+        rule = f"nodes must be 1 … {links.nodes:,}, as <NUMBER OF NODES> of {links.file} states, got {first}"
         faults.append(f"{places.file}: {places.where(beyond)}: {rule}")
     elif len(places) != links.nodes:
         absent = []
@@ -399,8 +399,10 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
             if len(absent) > SHOWN_NODES:
                 break
         shown = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
-        says = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
-        faults.append(f"{places.file}: it holds {counted(len(places), 'node')}, and {says}; without a place: {shown}")
+        expected = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
+        faults.append(
+            f"{places.file}: it holds {counted(len(places), 'node')}, and {expected}; without coordinates: {shown}"
+        )
     if faults:
         raise InputError(faults)
 

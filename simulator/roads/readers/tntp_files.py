@@ -194,13 +194,13 @@ def read_metadata(lines: Iterator[Line], *, file: str) -> Metadata:
     for line in lines:
         tag = _TAG.match(line.text)
         if tag is None:
-            rule = f"must have the form <NAME> value, as long as <{_END}> has not come"
+            rule = f"must have the form <NAME> value, before <{_END}>"
             raise InputError([f"{file}: line {line.number}: {rule}; got {shown(line.text)}"])
         name, value = " ".join(tag[1].upper().split()), tag[2].strip()
         if name == _END:
             return Metadata(file, values)
         if name in values:
-            rule = f"<{name}> must stand there once; line {values[name].number} has it too"
+            rule = f"<{name}> must occur only once; line {values[name].number} is the other"
             raise InputError([f"{file}: line {line.number}: {rule}"])
         values[name] = Line(line.number, value)
     if not values:
@@ -324,7 +324,7 @@ class TntpNodes:
         xy = []
         for place, node, x, y in rows:
             if node in seen:
-                faults.add(place, f"node {node} must be there once; {seen[node]} has it too")
+                faults.add(place, f"node {node} must occur only once; {seen[node]} is the other")
             seen[node] = place
             xy.append((x, y))
         faults.check()
@@ -402,9 +402,9 @@ def _feature(place: str, feature: Any, faults: Faults) -> Iterator[_Row]:
     if not isinstance(point, list) or len(point) < 2:
         faults.add(place, "must have a Point as its geometry, with two coordinates")
         return
-    said = [identifier, *point[:2]]
-    numbers = [None if isinstance(value, bool) else finite_number(str(value)) for value in said]
-    yield from _checked(place, numbers, [str(value) for value in said], faults)
+    raw = [identifier, *point[:2]]
+    numbers = [None if isinstance(value, bool) else finite_number(str(value)) for value in raw]
+    yield from _checked(place, numbers, [str(value) for value in raw], faults)
 
 
 def _checked(place: str, values: list[float | None], texts: list[str], faults: Faults) -> Iterator[_Row]:
@@ -491,7 +491,7 @@ def _header(line: Line, fields: list[str], faults: Faults) -> list[str]:
         order.append(known[0] if known else name)
     absent = [ours for ours in NAMES if order.count(ours) != 1]
     if absent:
-        rule = f"the header must name from, to, volume and cost once each, and {', '.join(absent)} is not"
+        rule = f"the header must name from, to, volume and cost once each; missing or repeated: {', '.join(absent)}"
         faults.add(f"line {line.number}", f"{rule}; got {shown(line.text)}")
         faults.check()
     return order

@@ -127,7 +127,7 @@ def _check_kind(path: Path) -> None:
     if not begins:
         raise InputError([f"{path}: it is empty"])
     if begins != _MAGIC:
-        raise InputError([f"{path}: is no GeoPackage: it does not begin as an SQLite database does"])
+        raise InputError([f"{path}: is not a GeoPackage: it does not begin with the header of an SQLite database"])
 
 
 _GEOPARQUET_UNREADABLE = (
@@ -201,8 +201,8 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
         except InputError:
             raise
         except _GEOPARQUET_UNREADABLE as error:
-            said = f"{type(error).__name__}: {error}"
-            raise InputError([f"{file}: cannot be read as GeoParquet ({said})"]) from error
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError([f"{file}: cannot be read as GeoParquet ({reason})"]) from error
         systems.append(known)
     files = (str(folder / f"{NODES}.parquet"), str(folder / f"{LINKS}.parquet"))
     crs = crs_of_both(systems[0], systems[1], files=files)
@@ -213,12 +213,12 @@ def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
     """Read rows, geometries and the coordinate system; a file that is not GeoParquet raises one of several errors."""
     check_parquet(pq.ParquetFile(file), file)
     table = pq.read_table(file)
-    told = (table.schema.metadata or {}).get(b"geo")
-    if told is None:
-        raise ValueError("its metadata say nothing of geometries: is it a plain Parquet file?")
-    about = json.loads(told)
-    column = about["primary_column"]
-    kept = about["columns"][column]
+    metadata = (table.schema.metadata or {}).get(b"geo")
+    if metadata is None:
+        raise ValueError("its metadata do not describe geometries: is it a plain Parquet file?")
+    geo = json.loads(metadata)
+    column = geo["primary_column"]
+    kept = geo["columns"][column]
     if kept["encoding"] != "WKB":
         raise ValueError(f"geometries must be in WKB, got {kept['encoding']!r}")
     rows = table.to_pylist()

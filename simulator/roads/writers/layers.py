@@ -51,7 +51,7 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     faults = [
-        f"{what}s: attribute {name!r} cannot be written: its name is no text" for name in names if not _text(name)
+        f"{what}s: attribute {name!r} cannot be written: its name is not text" for name in names if not _text(name)
     ]
     lower = [name.lower() for name in names if _text(name)]
     faults += [
@@ -123,17 +123,17 @@ def _text(name: object) -> bool:
 
 def _dtype(values: Sequence[object]) -> str | None:
     """Return the type of a column; None if the values can only be written as JSON."""
-    there: list[Any] = [plain(value) for value in values if value is not None]
-    kinds = {type(value) for value in there}
+    present: list[Any] = [plain(value) for value in values if value is not None]
+    kinds = {type(value) for value in present}
     if kinds == {bool}:
         return "boolean"
-    if kinds == {int} and all(abs(value) < 2**63 for value in there):
+    if kinds == {int} and all(abs(value) < 2**63 for value in present):
         return "Int64"
     if kinds == {float} or (
-        kinds == {int, float} and all(abs(value) <= 2**53 for value in there if type(value) is int)
+        kinds == {int, float} and all(abs(value) <= 2**53 for value in present if type(value) is int)
     ):
         return "float64"
-    if kinds == {str} and all(_writable(value) for value in there):
+    if kinds == {str} and all(_writable(value) for value in present):
         return "string"
     return None
 
@@ -284,7 +284,7 @@ def network_of(
     for number, data in enumerate(from_rows(nodes, file=files[0]), start=1):
         node = data.pop("node", None)
         if node is None or not _is_key(node) or node in graph:
-            faults.append(f"{files[0]}: row {number}: node must be a name no other row has, got {node!r}")
+            faults.append(f"{files[0]}: row {number}: node must be a name that no other row has, got {node!r}")
         else:
             graph.add_node(node, **data)
             places[f"node {node!r}"] = f"{files[0]}: row {number}"

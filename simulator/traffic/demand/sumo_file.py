@@ -40,7 +40,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RouteDistribution:
     """Random choice among several courses, each with a weight.
 
     Attributes
@@ -59,7 +59,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Named:
+class RouteReference:
     """Reference to the route or distribution of routes with this name, anywhere in the files."""
 
     name: str
@@ -70,7 +70,7 @@ class Courses:
     """Distinct courses of some files, by number."""
 
     def __init__(self) -> None:
-        self._all: list[Course | Choice | Named] = []
+        self._all: list[Course | RouteDistribution | RouteReference] = []
         self._known: dict[tuple[object, bool], int] = {}
         self._named: dict[str, int] = {}
         self._referred: dict[str, int] = {}
@@ -92,7 +92,7 @@ class Courses:
         self._known[edges, given] = self.add(Course(ids, given, where))
         return len(self._all) - 1
 
-    def add(self, course: Course | Choice | Named) -> int:
+    def add(self, course: Course | RouteDistribution | RouteReference) -> int:
         """Add a new course, choice or reference, and return its number."""
         self._all.append(course)
         return len(self._all) - 1
@@ -100,7 +100,7 @@ class Courses:
     def refer(self, name: str, *, where: str) -> int:
         """Return the number of a reference to a route by name."""
         if name not in self._referred:
-            self._referred[name] = self.add(Named(name, where))
+            self._referred[name] = self.add(RouteReference(name, where))
         return self._referred[name]
 
     def define(self, name: str, number: int, *, where: str) -> None:
@@ -150,15 +150,17 @@ class Courses:
         first = self._all[open_ones[0]]
         raise InputError([f"{first.where}: distributions of routes must not refer to one another in a circle"])
 
-    def _one_step(self, course: Course | Choice | Named, vehicles: int, rng: np.random.Generator) -> IntArray:
-        if isinstance(course, Named):
+    def _one_step(
+        self, course: Course | RouteDistribution | RouteReference, vehicles: int, rng: np.random.Generator
+    ) -> IntArray:
+        if isinstance(course, RouteReference):
             if course.name not in self._named:
                 raise InputError([f"{course.where}: there is no route with the id {course.name!r}"])
             return np.full(vehicles, self._named[course.name], dtype=np.int32)
-        if isinstance(course, Choice):
+        if isinstance(course, RouteDistribution):
             share = np.array(course.weights) / sum(course.weights)
             return np.array(course.options, dtype=np.int32)[rng.choice(len(share), size=vehicles, p=share)]
-        raise TypeError("a course is the end of the way")
+        raise TypeError("a Course is not a reference to another course")
 
 
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
@@ -330,7 +332,7 @@ Attributes = Mapping[str, str]
 _ROOTS = ("routes", "additional", "add", "routes-alternatives")
 _WITHOUT_TIME = ("triggered", "containerTriggered", "split", "now")
 _AT_THE_BEGIN = -1.0
-_ELSEWHERE = {
+_UNSUPPORTED_ENDS = {
     "fromTaz": "zones (fromTaz, toTaz)",
     "toTaz": "zones (fromTaz, toTaz)",
     "fromJunction": "junctions (fromJunction, toJunction)",
@@ -426,7 +428,7 @@ class _Reading:
             case "include":
                 self._held.unhandled["an <include> of another file: name that file too"] += 1
             case name if name in _NOT_VEHICLES:
-                self._held.unhandled[f"a {name}, which is no vehicle on the road"] += 1
+                self._held.unhandled[f"a {name}, which is not a road vehicle"] += 1
             case _:
                 pass  # types, stops, parameters: they do not affect routes and departures
 
@@ -483,7 +485,9 @@ class _Reading:
         if self._vehicle is not None and last is not None and last.isdecimal() and int(last) < len(options):
             self._course = options[int(last)][0]  # a router's alternatives: use the one it chose
             return
-        choice = Choice(tuple(course for course, _ in options), tuple(weight for _, weight in options), where)
+        choice = RouteDistribution(
+            tuple(course for course, _ in options), tuple(weight for _, weight in options), where
+        )
         course = self._held.courses.add(choice)
         if self._vehicle is not None:
             self._course = course
@@ -510,7 +514,7 @@ class _Reading:
             return
         depart = attributes.get("depart", "").strip()
         if depart in _WITHOUT_TIME:
-            self._held.unhandled[f"departs when something else does (depart={depart!r})"] += 1
+            self._held.unhandled[f"departs on an event instead of at a time (depart={depart!r})"] += 1
             return
         leaves = _AT_THE_BEGIN if depart == "begin" else seconds(depart)
         if leaves is None or (leaves < 0 and depart != "begin"):
@@ -527,8 +531,8 @@ class _Reading:
         if "from" in attributes and "to" in attributes:
             ends = itertools.chain([attributes["from"]], attributes.get("via", "").split(), [attributes["to"]])
             return self._held.courses.number(tuple(ends), given=False, where=where)
-        for key, words in _ELSEWHERE.items():
+        for key, words in _UNSUPPORTED_ENDS.items():
             if key in attributes:
-                self._held.unhandled[f"goes between {words}"] += 1
+                self._held.unhandled[f"travels between {words}"] += 1
                 return None
         raise InputError([f"{where} must have a route, or from and to"])

@@ -24,9 +24,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 LongArray = npt.NDArray[np.int64]
 
-_ABSENT = "its edges are not all among the roads"
-_TORN = "its edges do not follow on one another"
-_LOST = "no path leads along its edges"
+_EDGE_UNKNOWN = "its edges are not all among the roads"
+_NOT_CONSECUTIVE = "its edges are not consecutive"
+_NO_PATH = "no path leads along its edges"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +65,14 @@ class CourseLinks:
         for number, course in enumerate(courses):
             links = [link_of.get(edge, -1) for edge in course.edges]
             if -1 in links:
-                faults[number] = (_ABSENT, f"edge {course.edges[links.index(-1)]!r}")
+                faults[number] = (_EDGE_UNKNOWN, f"edge {course.edges[links.index(-1)]!r}")
             elif course.given:
                 gap = next((i for i, (a, b) in enumerate(pairwise(links)) if end[a] != start[b]), None)
                 if gap is not None:
-                    faults[number] = (_TORN, f"edge {course.edges[gap + 1]!r} after edge {course.edges[gap]!r}")
+                    faults[number] = (
+                        _NOT_CONSECUTIVE,
+                        f"edge {course.edges[gap + 1]!r} after edge {course.edges[gap]!r}",
+                    )
             named.append([] if number in faults else links)
         legs = {
             (int(end[a]), int(start[b]))
@@ -85,7 +88,7 @@ class CourseLinks:
                 whole = _joined(named[number], start, end, between)
                 named[number] = whole or []
                 if whole is None:
-                    faults[number] = (_LOST, f"from edge {course.edges[0]!r} to edge {course.edges[-1]!r}")
+                    faults[number] = (_NO_PATH, f"from edge {course.edges[0]!r} to edge {course.edges[-1]!r}")
         offsets = np.concatenate([[0], np.cumsum([len(links) for links in named], dtype=np.int64)]).astype(np.int64)
         return cls(offsets, np.array([link for links in named for link in links], dtype=np.int32), faults)
 
@@ -277,7 +280,7 @@ def _count_unfit(
         if which.any():
             unused[words] += int(which.sum())
     fits = ~(early | late)
-    for rule in (_ABSENT, _TORN, _LOST):
+    for rule in (_EDGE_UNKNOWN, _NOT_CONSECUTIVE, _NO_PATH):
         broken = [number for number, (other, _) in links.faults.items() if other == rule]
         which = fits & np.isin(course, broken)
         if which.any():

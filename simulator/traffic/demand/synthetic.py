@@ -115,7 +115,7 @@ def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
     order = np.argsort(from_s, kind="stable")
     again = np.zeros(len(table), dtype=np.bool_)
     again[order[1:]] = from_s[order[1:]] < np.maximum.accumulate(to_s[order])[:-1]
-    table.refuse(last, again, "of a time that no other row has")
+    table.refuse(last, again, "of an interval that overlaps no other row's")
     table.check()
     with np.errstate(over="ignore"):
         total = float(share.sum())

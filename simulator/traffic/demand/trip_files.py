@@ -325,7 +325,7 @@ def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
     if file.name.lower().endswith(_TABLES):
         return read_od_table(file, columns=columns)
     if columns:
-        raise InputError([f"{file}: trip_columns go with a table in CSV or Parquet, which this is not"])
+        raise InputError([f"{file}: trip_columns apply only to a table in CSV or Parquet"])
     begin = _begin(file)
     if begin and not begin.startswith((b"<", b"~")):
         rule = "must be a table (.csv, .csv.gz, .parquet), SUMO routes (XML) or a TNTP trip table, which begins with <"

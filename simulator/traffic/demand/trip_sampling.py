@@ -167,17 +167,19 @@ def _placed(
     zones = Zones.named_by(table.places, network)
     number = zones.find(table.places)
     origin, destination = number[table.origin], number[table.destination]
-    there = (origin >= 0) & (destination >= 0)
+    known = (origin >= 0) & (destination >= 0)
     if zones.borrowed:
         named = f"{counted(len(zones.borrowed), 'place')} ({zones.borrowed[0]!r} the first)"
-        notes.append(f"{table.title}: no zone of the roads but a node has the name of {named}: it stands for that node")
+        notes.append(
+            f"{table.title}: no zone of the roads but a node has the name of {named}: it is taken as that node"
+        )
     faults, left_out = [], []
-    if not there.all():
+    if not known.all():
         words = f"there is no such {zones.kind} among the roads"
         faults += _unknown(table, origin, destination, zones)
-        left_out.append((words, ~there))
-    within = there & (origin == destination)
-    drivable = there & ~within
+        left_out.append((words, ~known))
+    within = known & (origin == destination)
+    drivable = known & ~within
     joined = np.zeros(len(table), dtype=np.bool_)
     joined[drivable] = zones.joined(origin[drivable], destination[drivable], paths)
     apart = drivable & ~joined

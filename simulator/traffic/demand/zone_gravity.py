@@ -166,7 +166,7 @@ def _check_elsewhere(masses: ZoneMasses, attraction: FloatArray) -> None:
     total = float(masses.production.sum())
     large = np.flatnonzero(masses.production + attraction > total * (1.0 + _TOLERANCE)).tolist()
     if large:
-        words = "no spread over different zones has both sums: there are not so many trips that begin or end elsewhere"
+        words = "no table of trips between different zones has both sums: too few trips begin or end in other zones"
         faults = [
             f"{masses.file}: row {row + 1}: zone {masses.names[row]} produces {masses.production[row]:,.10g} and "
             f"attracts {attraction[row]:,.10g} of {counted(total, 'trip')}, and {words}"
@@ -208,7 +208,7 @@ def _balanced(weights: FloatArray, masses: ZoneMasses, attraction: FloatArray) -
     worst = int(np.argmax(off / np.maximum(production, np.finfo(float).tiny)))
     produced = counted(float(production[worst]), "trip")
     fault = (
-        f"{masses.file}: row {worst + 1}: no spread over different zones was found that has both sums: zone "
+        f"{masses.file}: row {worst + 1}: no table of trips between different zones was found that has both sums: zone "
         f"{masses.names[worst]} produces {produced} and comes to {trips[worst].sum():,.10g}; "
         'take a larger gravity_scale_s, or gravity_constraint = "singly"'
     )

@@ -65,10 +65,10 @@ def _arrivals(
         gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
     if gone.any():
         over = counted(int(gone.sum()), "row")
-        notes.append(f"{rows.file}: left out {over} whose time is over before the run starts")
+        notes.append(f"{rows.file}: left out {over} whose time ends before the run starts")
     keep = known & ~gone
     if not keep.any():
-        raise InputError([f"{rows.file}: no row is left: every time is over before start = {start!r}"])
+        raise InputError([f"{rows.file}: no row is left: every time ends before start = {start!r}"])
     return at_s, keep, notes
 
 

@@ -91,8 +91,8 @@ class OwnerRows:
         for name, values in zip(filters, format_.where.values(), strict=True):
             chosen &= _holds(table.column(name), values)
         if not chosen.any():
-            wishes = ", ".join(f"{column} = {' or '.join(map(repr, to))}" for column, to in format_.where.items())
-            raise InputError([f"{file}: of its {counted(len(table), 'row')}, none has {wishes}"])
+            conditions = ", ".join(f"{column} = {' or '.join(map(repr, to))}" for column, to in format_.where.items())
+            raise InputError([f"{file}: of its {counted(len(table), 'row')}, none has {conditions}"])
         return cls(table, chosen)
 
     @property
@@ -220,9 +220,9 @@ def without_duplicates(
     rule = rule or ("sum" if count is None else "refuse")
     number = f"{counted(int(repeated.sum()), 'row')} of the same {alike} as an earlier one"
     if rule == "refuse":
-        missing = "" if distinct_by else "; name the column that tells rows of a place apart as columns.period"
-        say = f"{rows.file}: {number}: {rows.words(repeated)}; say what to do with them as duplicates = "
-        raise InputError([f'{say}"first", "last", "greatest" or "sum"{missing}'])
+        missing = "" if distinct_by else "; name the column that distinguishes rows of a place as columns.period"
+        request = f"{rows.file}: {number}: {rows.words(repeated)}; state how to treat them: duplicates = "
+        raise InputError([f'{request}"first", "last", "greatest" or "sum"{missing}'])
     if rule == "sum":
         return everything, [f"{rows.file}: {number}: each counts"]
     if rule == "greatest" and count is not None:

@@ -97,8 +97,8 @@ class Sites:
         """Return the bounding box of the sites in `used`, (sites,) bool, in metres; for squares, that of all sites."""
         if self.side_m is not None:
             return 0.0, 0.0, len(self) * self.side_m, self.side_m
-        there = self.xy[used & np.isfinite(self.xy).all(axis=1)]
-        (x_min, y_min), (x_max, y_max) = there.min(axis=0).tolist(), there.max(axis=0).tolist()
+        used_xy = self.xy[used & np.isfinite(self.xy).all(axis=1)]
+        (x_min, y_min), (x_max, y_max) = used_xy.min(axis=0).tolist(), used_xy.max(axis=0).tolist()
         return x_min, y_min, x_max, y_max
 
 
@@ -186,7 +186,7 @@ def place_rows(
         keep &= named
     if not (keep & rows.chosen).any():
         within = "" if window is None else f" in the window {list(window)}"
-        raise InputError([f"{rows.file}: no row is left: none of those that count says where it is{within}"])
+        raise InputError([f"{rows.file}: no row is left: none of the selected rows has a place{within}"])
     site, first, names = _distinct(name, east, north, keep)
     used = keep & rows.chosen
     if not axes:

@@ -124,7 +124,7 @@ class Sumo:
     @contextmanager
     def _asking(self, what: str) -> Iterator[SumoClient]:
         if self._server is None:
-            raise RuntimeError("SUMO is in no environment yet: call start(env) first")
+            raise RuntimeError("SUMO has not been started: call start(env) first")
         with self._server.asking(what=what) as ask:
             yield SumoClient(ask)
 
@@ -152,7 +152,7 @@ class Sumo:
             If SUMO ends, with its own message, or inserts more vehicles than the maximum read from its files.
         """
         if self._env is None:
-            raise RuntimeError("SUMO is in no environment yet: call start(env) first")
+            raise RuntimeError("SUMO has not been started: call start(env) first")
         while self._next_tick <= int(self._env.now):
             now_s = self._inputs.begin_s + self._clock.seconds(self._next_tick)
             with self._asking(f"at {now_s:g} s of SUMO's time") as client:
@@ -218,9 +218,9 @@ class Sumo:
         known = rows >= 0
         rows = rows[known]
         state = registry.state.copy()
-        there = np.zeros(len(state), dtype=bool)
-        there[rows] = True
-        state[(state == State.ON_ROAD) & ~there] = State.ABSENT
+        driving_now = np.zeros(len(state), dtype=bool)
+        driving_now[rows] = True
+        state[(state == State.ON_ROAD) & ~driving_now] = State.ABSENT
         link = np.full(len(state), -1, dtype=np.int32)
         xy = np.full((len(state), 2), np.nan)
         for which, (links, ends) in (
@@ -282,12 +282,12 @@ class Sumo:
         absent = self._registry.count(State.ABSENT)
         if absent:
             away = counted(absent, "vehicle was", "vehicles were")
-            notes.append(f"{away} being teleported at the end, or given up by SUMO")
+            notes.append(f"{away} being teleported at the end, or removed by SUMO")
         notes += self.totals().gridlock(planned=self.vehicles)
         warned = self._server.warned()
         notes += [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
         if len(warned) > _MOST_WARNINGS:
-            notes.append(f"SUMO warned of {counted(len(warned) - _MOST_WARNINGS, 'other thing')}")
+            notes.append(f"SUMO gave {counted(len(warned) - _MOST_WARNINGS, 'other warning')}")
         return notes
 
     def close(self) -> None:

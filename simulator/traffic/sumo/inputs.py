@@ -20,7 +20,7 @@ from simulator.traffic.demand.sumo_file import number, read_number, seconds
 from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 NEEDED = 'engine = "sumo" needs SUMO'
-LONGEST_SAYING = 600
+LONGEST_ERROR_TEXT = 600
 _BESIDE_THE_POINT = ("pj_obj_create", "proj_create", "Quitting (on error)")
 
 
@@ -54,7 +54,7 @@ def sumo_environment() -> Mapping[str, str]:
     return {name: value for name, value in os.environ.items() if name != "SUMO_HOME"}
 
 
-def saying(text: str) -> str:
+def error_text(text: str) -> str:
     """Return SUMO's own explanation in its output, on one line: from its first error on, or its last lines.
 
     If there are errors, warnings are left out.
@@ -66,7 +66,7 @@ def saying(text: str) -> str:
     reason = " ".join(line.removeprefix("Error:").strip() for line in reasons)
     if not reason:
         return "SUMO gave no reason"
-    return reason if len(reason) <= LONGEST_SAYING else f"{reason[: LONGEST_SAYING - 1]}…"
+    return reason if len(reason) <= LONGEST_ERROR_TEXT else f"{reason[: LONGEST_ERROR_TEXT - 1]}…"
 
 
 _PATIENCE_S = 60.0
@@ -218,7 +218,7 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         written = Path(folder) / "all.sumocfg"
         command = [*sumo_command(), "-c", str(config.resolve()), "--save-configuration", str(written)]
         try:
-            done = subprocess.run(  # noqa: S603 - SUMO itself, and a file the user named
+            done = subprocess.run(  # noqa: S603 - SUMO itself, and a file named by the user
                 command,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -231,7 +231,7 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         except subprocess.TimeoutExpired:
             raise InputError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
         if done.returncode != 0 or not written.is_file():
-            raise InputError([f"{config}: SUMO does not take it: {saying(done.stderr)}"])
+            raise InputError([f"{config}: SUMO rejects it: {error_text(done.stderr)}"])
         found, outputs, section = {}, [], ""
         for e in elements_of(written):
             if e.attributes is None:

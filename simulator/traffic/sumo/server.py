@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.files.errors import InputError
-from simulator.traffic.sumo.inputs import SumoInputs, saying, sumo_command, sumo_environment, traci_constants
+from simulator.traffic.sumo.inputs import SumoInputs, error_text, sumo_command, sumo_environment, traci_constants
 
 _EVERYWHERE_M = 1e9
 Point = tuple[float, float]
@@ -113,8 +113,8 @@ class SumoClient:
         return self._events()
 
     def _events(self) -> Events:
-        told = self._ask("simulation.getSubscriptionResults")
-        return Events(*(told[self._key(name)] for name in _EVENTS))
+        results = self._ask("simulation.getSubscriptionResults")
+        return Events(*(results[self._key(name)] for name in _EVENTS))
 
     def _key(self, name: str) -> str:
         """Return a variable's key in an answer, as text because JSON keys are text."""
@@ -278,7 +278,7 @@ class SumoServer:
         prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
         command += ["--output-prefix", prefix]
         try:
-            process = subprocess.Popen(  # noqa: S603 - our own program, and files the user named
+            process = subprocess.Popen(  # noqa: S603 - our own program, and files named by the user
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -307,7 +307,7 @@ class SumoServer:
             self._wait(_DYING_S)
             if self._late:
                 raise InputError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
-            raise InputError([f"SUMO does not start: {saying(self._log.read())}"]) from None
+            raise InputError([f"SUMO does not start: {error_text(self._log.read())}"]) from None
         finally:
             self._due_s = math.inf
         self._answered = True
@@ -339,7 +339,7 @@ class SumoServer:
             yield self._ask
         except SumoError as error:
             self._answered = True
-            raise InputError([f"{what}: SUMO says: {error}"]) from None
+            raise InputError([f"{what}: SUMO reports: {error}"]) from None
         except ConnectionError:
             raise InputError([f"{what}: {self._exit_message()}"]) from None
         finally:
@@ -380,7 +380,7 @@ class SumoServer:
             return f"SUMO has not answered for {_ANSWER_S:g} s"
         code = self._process.returncode
         how = "" if code is None else f", killed by signal {-code}" if code < 0 else f", with exit code {code}"
-        return f"SUMO ended the connection{how}: {saying(_errors_of(self._log.read()))}"
+        return f"SUMO ended the connection{how}: {error_text(_errors_of(self._log.read()))}"
 
     def _wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):

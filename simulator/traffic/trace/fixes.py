@@ -199,7 +199,7 @@ class Fixes:
             backwards = self.speed_mps < 0
         seconds = self.times.seconds
         for wrong, rule, columns in (
-            (self.vehicle < 0, "vehicle must be named", ()),
+            (self.vehicle < 0, "vehicle must have a name", ()),
             (~np.isfinite(seconds), f"time must be {TIME_RULE}", (stamps,)),
             (self.times.without_zone, MIXED_ZONES, (stamps,)),
             (np.abs(seconds) >= LATEST_S, "time must be within the years to 9999, in seconds since 1970", (seconds,)),
@@ -274,8 +274,12 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
         if len(candidates) == 1:
             found[role] = candidates[0]
         elif role in wanted:
-            many = f"columns {_listed(candidates)} may each be it" if candidates else "no column is known to be it"
-            rule = f"{many}; its columns are {_listed(seen)}; say which one in traffic.columns{_hint(role, seen)}"
+            many = (
+                f"columns {_listed(candidates)} are all candidates"
+                if candidates
+                else "no column has a known name for it"
+            )
+            rule = f"{many}; its columns are {_listed(seen)}; name one in traffic.columns{_hint(role, seen)}"
             faults.append(f"{source}: {role}: {rule}")
     if faults:
         raise InputError(faults)
@@ -291,7 +295,7 @@ def _hint(role: str, seen: Sequence[str]) -> str:
         return '; is it separated by something else than ",", ";", tab or "|"?'
     if role in {"lon", "lat"} and {"x", "y"} <= set(map(plain_name, seen)):
         return "; for places in metres give traffic.crs"
-    return "; or is there one file a vehicle: one_vehicle_a_file = true?" if role == "vehicle" else ""
+    return "; or is there one file per vehicle: one_vehicle_a_file = true?" if role == "vehicle" else ""
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -111,7 +111,7 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
     names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
-        raise InputError([f"{file}: line 1: columns must differ in name, and {twice[0]!r} is there twice"])
+        raise InputError([f"{file}: line 1: columns must differ in name, but {twice[0]!r} occurs twice"])
     text = [name.strip().strip('"') for name in header.split(separator)]
     text = [name for name in text if _may_name_a_vehicle(name)]
     table = Table.from_file(file, separator=separator, text=text, keep_blank=True)
@@ -280,8 +280,8 @@ def _fixes_of_sumo(
             raise InputError([f"{source}: {WITHOUT_GEO}"])
         columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, crs=options.crs, time_unit_s=options.time_unit_s or 1.0)
-    there = frame[~empty]
-    return Fixes.from_frame(there, own, source=source, place_word=place_word, ascending=True, notes=notes)
+    recorded = frame[~empty]
+    return Fixes.from_frame(recorded, own, source=source, place_word=place_word, ascending=True, notes=notes)
 
 
 _SUMO_COLUMNS = ("vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehicle_speed")

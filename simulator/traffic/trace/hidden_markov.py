@@ -153,9 +153,9 @@ class SegmentMap(InMemMap):  # type: ignore[misc]  # the library has no types
         near = []
         for index in found.tolist():
             a, b = self._ends[index]
-            here, there = self.graph[a][0], self.graph[b][0]
-            distance, at, share = self.distance_point_to_segment(loc, here, there)
-            near.append((distance, a, here, b, there, at, share))
+            segment_start, segment_end = self.graph[a][0], self.graph[b][0]
+            distance, at, share = self.distance_point_to_segment(loc, segment_start, segment_end)
+            near.append((distance, a, segment_start, b, segment_end, at, share))
         near.sort(key=lambda segment: (segment[0], segment[1], segment[3]))
         return near[:max_elmt]
 

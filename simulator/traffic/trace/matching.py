@@ -409,7 +409,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
     notes = [matched]
     if joined:
         notes.append(
-            f"trace: {counted(joined, 'leg between fixes has', 'legs between fixes have')} no likely way over the "
+            f"trace: {counted(joined, 'leg between fixes has', 'legs between fixes have')} no likely route over the "
             "roads, or an end off them: the vehicle is taken to be at the nearer of the two in time"
         )
     return laid, notes

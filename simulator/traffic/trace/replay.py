@@ -149,7 +149,7 @@ def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, Flo
         swapped = _within(transformed(trace.lat, trace.lon, "EPSG:4326", crs), roads.bounds).any()
         hint = "; longitude and latitude look swapped" if swapped else ""
         where = f"longitude {np.median(trace.lon):.5f}, latitude {np.median(trace.lat):.5f}"
-        raise InputError([f"the trace: no fix is where the roads are; its middle is at {where}{hint}"])
+        raise InputError([f"the trace: no fix is in the area of the roads; its middle is at {where}{hint}"])
     return crs, xy
 
 
@@ -282,7 +282,7 @@ class Replay:
         held = f" from {self._hold_s:g} s after the fix on" if self._hold_s else ""
         rule = (
             f"trace: a vehicle moves evenly between fixes at most {self._gap_s:g} s apart; where the next is later it "
-            f"is absent{held} and not asked until it is seen again; after its last fix it is parked there"
+            f"is absent{held} and not queried until its next fix; after its last fix it is parked there"
         )
         notes = [rule]
         late = int(np.count_nonzero(self._recording.fix_times_s > self._duration_s))

@@ -20,7 +20,7 @@ LATEST_S = 253_402_300_800.0
 
 MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
 NAIVE = "times without a time zone are taken as UTC"
-TIME_RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format says"
+TIME_RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format states"
 
 DIGITS = "%Y%m%d%H%M%S"
 """Format of numbers of fourteen digits from 1900 on: as milliseconds they would be in the year 2572 or later."""

@@ -78,9 +78,7 @@ class Trace:
         clocks = {part.times.calendar for part in parts}
         if len(clocks) > 1:
             dated, other = (next(p.source for p in parts if p.times.calendar is dates) for dates in (True, False))
-            faults.append(
-                f"{other}: its times are relative, and those of {dated} are dates: they cannot be put together"
-            )
+            faults.append(f"{other}: its times are relative, and those of {dated} are dates: they cannot be combined")
         if faults:
             raise InputError(faults)
         names = list(dict.fromkeys(name for part in parts for name in part.names))
@@ -103,7 +101,7 @@ class Trace:
             notes.append(NAIVE)
         zoned = [part.source for part in parts if part.times.calendar and not part.times.naive]
         if naive and zoned:
-            rule = f"its times name no time zone and are taken as UTC, and those of {zoned[0]} are known in UTC"
+            rule = f"its times name no time zone and are taken as UTC, but those of {zoned[0]} are in UTC"
             notes.append(Doubt(f"{naive[0]}: {rule}: a file in local time is hours off the other"))
         nowhere = _at_null_island(fixes["lon"].to_numpy(), fixes["lat"].to_numpy())
         if nowhere.any():
@@ -128,7 +126,7 @@ class Trace:
         cls,
         names: Sequence[str],
         fixes: pd.DataFrame,
-        calendar: bool,  # noqa: FBT001 - of a private maker
+        calendar: bool,  # noqa: FBT001 - of a private constructor
         notes: tuple[str, ...],
     ) -> "Trace":
         """Return a trace with vehicles numbered by their first fix; `fixes` are sorted by vehicle, then by time."""
@@ -198,7 +196,7 @@ class Trace:
         degrees = frame.geometry.to_crs("EPSG:4326")
         plain = pd.DataFrame({role: frame[column].to_numpy() for role, column in named.items()})
         if time is None and isinstance(frame.index, pd.RangeIndex):
-            raise InputError([f"{source}: its index numbers rows, and holds no times: name their column as time"])
+            raise InputError([f"{source}: its index holds row numbers, not times: name the column of times as time"])
         plain["time"] = frame.index if time is None else frame[time].reset_index(drop=True)
         plain["lon"], plain["lat"] = degrees.x.to_numpy(), degrees.y.to_numpy()
         return cls.from_frame(plain, columns={name: name for name in plain.columns}, order=order, source=source)
@@ -321,7 +319,7 @@ _A_FILE_A_VEHICLE = frozenset(["cabspotting", "gpx"])
 def read_trace(
     paths: str | Path | Sequence[str | Path],
     *,
-    format: str = "auto",  # noqa: A002 - what everybody calls it
+    format: str = "auto",  # noqa: A002 - the usual name of this argument
     columns: Mapping[str, str] | None = None,
     crs: object | None = None,
     time_unit_s: float | None = None,

@@ -27,9 +27,9 @@ def test_they_are_a_plane_in_the_unit_of_the_lengths(unit_m, tmp_path):
 def test_units_that_nobody_says_are_noted(tmp_path):
     folder = write_gmns_text(tmp_path / "g", NODES, LINKS)
     notes = "\n".join(read_gmns(folder)[1].notes())
-    assert "says the unit of length: taken as metres" in notes
-    assert "says the unit of free_speed: taken as km/h" in notes
-    assert "says the unit" not in "\n".join(read_gmns(folder, length_m=1.0, speed_mps=0.3)[1].notes())
+    assert "states the unit of length: taken as metres" in notes
+    assert "states the unit of free_speed: taken as km/h" in notes
+    assert "states the unit" not in "\n".join(read_gmns(folder, length_m=1.0, speed_mps=0.3)[1].notes())
 
 
 def test_a_named_system_is_taken_at_its_word(tmp_path):
@@ -40,7 +40,7 @@ def test_a_named_system_is_taken_at_its_word(tmp_path):
 
 def test_one_place_among_degrees_is_a_mistake(tmp_path):
     nodes = "node_id,x_coord,y_coord\n1,-84.1,40.7\n2,-84.1,40.71\n3,1500300,1000400\n"
-    with pytest.raises(InputError, match=r"node\.csv: row 3: .*in another system\? name it as crs"):
+    with pytest.raises(InputError, match=r"node\.csv: row 3: .*for another system, set crs"):
         read_gmns(write_gmns_text(tmp_path / "g", nodes, LINKS))
 
 
@@ -51,11 +51,11 @@ ALL_BLANK = ONE_BLANK.replace(",1,400,", ",,400,").replace("3,1,1,0,", "3,1,,0,"
 @pytest.mark.parametrize(
     ("links", "said"),
     [
-        (ONE_BLANK, "1 of 3 links does not say whether it is one-way: taken as one-way"),
-        (ALL_BLANK, "3 of 3 links do not say whether they are one-way: taken as one-way"),
+        (ONE_BLANK, "1 of 3 links does not state whether it is one-way: taken as one-way"),
+        (ALL_BLANK, "3 of 3 links do not state whether they are one-way: taken as one-way"),
     ],
 )
 def test_what_links_do_not_say_and_a_missing_system_are_named(links, said, tmp_path):
     _, report = read_gmns(write_gmns_text(tmp_path / "g", NODES, links))
     assert any(note.endswith(said) for note in report.notes())
-    assert 'set roads.crs: name it, as in crs = "EPSG:32618"' in report.doubts[0]
+    assert 'set roads.crs, for example crs = "EPSG:32618"' in report.doubts[0]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError
-from mechanisms.local.common.binary_query import Question, remainder
+from mechanisms.local.common.binary_query import BinaryQuery, remainder
 from mechanisms.local.common.binary_query_mechanism import (
     LinearEstimator,
     estimator_of_least_variance,
@@ -47,11 +47,11 @@ def test_answer_reports_refuse_what_they_are_not():
     for bits, cells in ((two.astype(float), 3), (two[0], 3), (two, 65), (two[:, :0], 3)):
         with pytest.raises(ParameterError, match=r"^bits must"):
             AnswerReports(bits, cells)
-    with pytest.raises(ParameterError, match=r"^bits must give no cell two answers, at answer, got 2"):
+    with pytest.raises(ParameterError, match=r"^bits must not give two answers for a cell, at answer, got 2"):
         AnswerReports(np.ones((1, 2, 1), dtype=np.uint64), 3)
     third = np.zeros((1, 3, 1), dtype=np.uint64)
     third[0, [0, 2]] = 1
-    with pytest.raises(ParameterError, match=r"^bits must give no cell two answers, at answer, got 3"):
+    with pytest.raises(ParameterError, match=r"^bits must not give two answers for a cell, at answer, got 3"):
         AnswerReports(third, 3)
     with pytest.raises(ParameterError, match=r"^cells must be at least 1"):
         AnswerReports(two, 0)
@@ -64,18 +64,18 @@ def test_answer_reports_refuse_what_they_are_not():
 def test_laws_that_are_none_are_named():
     for yes, no in (({(0,): 0.5}, {(0,): 1.0}), ({(0,): 1.0}, {(0,): 1.5, (1,): -0.5}), ({(0,): 1.0}, {(0,): np.nan})):
         with pytest.raises(ParameterError, match=r"^(yes|no) must"):
-            Question.build(("No", "Yes"), yes=yes, no=no)
+            BinaryQuery.build(("No", "Yes"), yes=yes, no=no)
     assert remainder("second", 0.3, 0.7, 0.3) == 0.0
     with pytest.raises(ParameterError, match=r"^second must be at most 0\.3, .* got 0\.4$"):
         remainder("second", 0.4, 0.7, 0.4)
 
 
 def test_a_question_names_what_tells():
-    question = Question.build(("a", "b"), yes={(0, 0): 0.5, (0, 1): 0.5}, no={(0, 0): 0.9, (1, 1): 0.1})
-    assert question.only_from_yes == ((0, 1),)
-    assert question.only_from_no == ((1, 1),)
-    assert question.name((0, 1)) == "(a, b)"
-    yes, no = question.in_round(2)
+    binary_query = BinaryQuery.build(("a", "b"), yes={(0, 0): 0.5, (0, 1): 0.5}, no={(0, 0): 0.9, (1, 1): 0.1})
+    assert binary_query.only_from_yes == ((0, 1),)
+    assert binary_query.only_from_no == ((1, 1),)
+    assert binary_query.name((0, 1)) == "(a, b)"
+    yes, no = binary_query.in_round(2)
     np.testing.assert_allclose(yes, [0.5, 0.5])
     np.testing.assert_allclose(no, [0.9, 0.1])
 
@@ -89,8 +89,8 @@ def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
     """The same estimate and the same variance, loss included, as randomized response's."""
     if abs(p - q) < 1e-3:
         return
-    question = Question.build(("No", "Yes"), yes={(0,): 1 - p, (1,): p}, no={(0,): 1 - q, (1,): q})
-    estimator = estimator_of_output(question, 1, mechanism="x")
+    binary_query = BinaryQuery.build(("No", "Yes"), yes={(0,): 1 - p, (1,): p}, no={(0,): 1 - q, (1,): q})
+    estimator = estimator_of_output(binary_query, 1, mechanism="x")
     heard = ResponseCounts((devices,), (data.draw(st.integers(1, devices)),), 1)
     said = np.array([data.draw(st.integers(0, heard.counted[0]))])
     counts = np.stack([heard.counted[0] - said, said], axis=-1)[np.newaxis]
@@ -102,10 +102,10 @@ def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
 
 
 def test_biased_weights_are_refused_and_equal_laws_cannot_be_told():
-    question = Question.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.7, (1,): 0.3})
+    binary_query = BinaryQuery.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.7, (1,): 0.3})
     with pytest.raises(ParameterError, match=r"^weights must have mean 1 for a yes holder"):
-        LinearEstimator(question, np.array([[0.0, 1.0]]))
-    same = Question.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.2, (1,): 0.8})
+        LinearEstimator(binary_query, np.array([[0.0, 1.0]]))
+    same = BinaryQuery.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.2, (1,): 0.8})
     for build in (
         lambda: estimator_of_output(same, 1, mechanism="It"),
         lambda: estimator_of_least_variance(same, yes_share=0.5, mechanism="It"),
@@ -125,10 +125,10 @@ def test_no_unbiased_weights_have_less_variance(laws, share, seed):
     p, q = (np.array(law) / sum(law) for law in laws)
     if np.abs(p - q).max() < 0.02:
         return
-    question = Question.build(
+    binary_query = BinaryQuery.build(
         ("a", "b", "c"), yes={(i,): x for i, x in enumerate(p)}, no={(i,): x for i, x in enumerate(q)}
     )
-    best = estimator_of_least_variance(question, yes_share=share, mechanism="x")
+    best = estimator_of_least_variance(binary_query, yes_share=share, mechanism="x")
     mixed = share * p + (1 - share) * q
     gram = np.array([[p @ (p / mixed), p @ (q / mixed)], [p @ (q / mixed), q @ (q / mixed)]])
     least = np.linalg.inv(gram)[0, 0] - share

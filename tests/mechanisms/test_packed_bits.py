@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mechanism_statistics import z_bound
 
 from mechanisms.local import BitReports, ParameterError, RandomizedResponse
-from mechanisms.local.common.categorical_sampling import alias_table, throw
+from mechanisms.local.common.categorical_sampling import alias_table, draw_categorical
 from mechanisms.local.common.packed_bits import ROWS, toss_rows
 
 
@@ -106,7 +106,7 @@ def test_alias_tables_hold_their_distribution(weights):
 def test_the_die_has_its_probabilities(weights):
     sampling, n = 1 - weights.sum(), 300_000
     table = None if weights.min() == weights.max() else alias_table(weights)
-    thrown = throw(n, sampling, 5, table, rng=np.random.default_rng(25))
+    thrown = draw_categorical(n, sampling, 5, table, rng=np.random.default_rng(25))
     assert thrown.dtype == np.int32
     expected = np.concatenate([[sampling], weights])
     seen = np.bincount(thrown + 1, minlength=6)

@@ -137,7 +137,7 @@ def test_item_3_differences_are_the_histogram_of_the_sampled_whatever_the_blanks
         truth = truth_of([30, 10, 20, 0, 5])
         coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
         first, second = (mechanism.tally(mechanism.answer(r, truth, coins)) for r in (1, 2))
-        np.testing.assert_array_equal((second - first)[1:], np.bincount(truth[coins.thrown < 0], minlength=5)[1:])
+        np.testing.assert_array_equal((second - first)[1:], np.bincount(truth[coins.drawn < 0], minlength=5)[1:])
 
 
 def test_item_3_numbers():
@@ -197,7 +197,7 @@ def test_item_5_without_a_blank_zero_an_answer_0_says_sampled():
         coins = mechanism.toss(mechanism.enrol(4_000, rng=rng), rng=rng)
         says_zero = mechanism.answer(1, np.ones(4_000, dtype=np.int32), coins) == 0
         share = SAMPLING / (SAMPLING + mechanism.blanks[0])
-        seen = (coins.thrown[says_zero] < 0).mean()
+        seen = (coins.drawn[says_zero] < 0).mean()
         error = math.sqrt(share * (1 - share) / says_zero.sum())
         assert abs(seen - share) <= z_bound(1) * error
         assert (share == 1.0) == (blank_zero == 0.0)

@@ -1,4 +1,4 @@
-"""The rivals' claims against brute force: every closed form beside the whole matrix of reports it stands for."""
+"""The baselines' claims against brute force: every closed form beside the whole matrix of reports it stands for."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rival_cases import RIVALS, unary_matrix
+from ldp_baseline_cases import BASELINES, unary_matrix
 from scipy.linalg import hadamard
 from scipy.stats import chisquare
 
@@ -76,41 +76,41 @@ def hashed_pair_matrix(buckets, epsilon):
 
 
 @given(cells=st.integers(1, 4), epsilon=budgets)
-def test_one_report_of_each_rival_against_brute_force(cells, epsilon):
+def test_one_report_of_each_baseline_against_brute_force(cells, epsilon):
     symbols = cells + 1
     check_claim(KRandomizedResponse(cells=cells, epsilon=epsilon).claim(Report(1)), k_ary_matrix(symbols, epsilon))
-    rival = SubsetSelection(cells=cells, epsilon=epsilon)
-    check_claim(rival.claim(Report(1)), subset_matrix(symbols, rival.size, epsilon))
+    baseline = SubsetSelection(cells=cells, epsilon=epsilon)
+    check_claim(baseline.claim(Report(1)), subset_matrix(symbols, baseline.size, epsilon))
     check_claim(HadamardResponse(cells=cells, epsilon=epsilon).claim(Report(1)), hadamard_matrix(symbols, epsilon))
     for kind in (SymmetricUnary, OptimisedUnary, ThresholdHistogram):
-        rival = kind(cells=cells, epsilon=epsilon)
-        check_claim(rival.claim(LinkedReports()), unary_matrix(rival.true_yes, rival.false_yes, cells))
+        baseline = kind(cells=cells, epsilon=epsilon)
+        check_claim(baseline.claim(LinkedReports()), unary_matrix(baseline.true_yes, baseline.false_yes, cells))
 
 
 @given(epsilon=st.floats(0.05, 4.0), buckets=st.integers(2, 9))
 def test_hashed_reports_against_brute_force(epsilon, buckets):
-    rival = LocalHashing(cells=3, epsilon=epsilon, buckets=buckets)
+    baseline = LocalHashing(cells=3, epsilon=epsilon, buckets=buckets)
     matrix = hashed_pair_matrix(buckets, epsilon)
-    check_claim(rival.claim(Report(1)), matrix)
+    check_claim(baseline.claim(Report(1)), matrix)
     # A support is a named bucket that is the symbol's: p and q of the estimate, from the same matrix.
     outputs = matrix.reshape(2, buckets, buckets, buckets)
     own = np.einsum("iji->", outputs[0])
     false = np.einsum("ijj->", outputs[0])
-    assert (own, false) == pytest.approx((rival.true_yes, rival.false_yes), abs=1e-12)
+    assert (own, false) == pytest.approx((baseline.true_yes, baseline.false_yes), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary, ThresholdHistogram])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 def test_a_bit_encoding_states_both_moves(kind, epsilon):
     """Between cells two bits change, to outside one; the claim is the worse, and says both."""
-    rival = kind(cells=3, epsilon=epsilon)
-    matrix = unary_matrix(rival.true_yes, rival.false_yes, 3)
-    between = math.log1p(rival.apart / rival.false_yes) + math.log1p(rival.apart / rival.true_no)
-    to_outside = math.log1p(rival.apart / min(rival.false_yes, rival.true_no))
+    baseline = kind(cells=3, epsilon=epsilon)
+    matrix = unary_matrix(baseline.true_yes, baseline.false_yes, 3)
+    between = math.log1p(baseline.apart / baseline.false_yes) + math.log1p(baseline.apart / baseline.true_no)
+    to_outside = math.log1p(baseline.apart / min(baseline.false_yes, baseline.true_no))
     assert between == pytest.approx(matrix_epsilon(matrix[1:]), rel=1e-9)
     assert to_outside == pytest.approx(matrix_epsilon(matrix[:2]), rel=1e-9)
     assert to_outside < between
-    claim = rival.claim(Report(1))
+    claim = baseline.claim(Report(1))
     assert claim.epsilon == between
     assert f"{to_outside:.6g}" in claim.basis
     if kind is ThresholdHistogram:
@@ -122,26 +122,28 @@ def test_a_bit_encoding_states_both_moves(kind, epsilon):
 
 
 MATRICES = {
-    "k-ary, 3 cells": lambda rival: k_ary_matrix(4, rival.epsilon),
-    "SUE, 3 cells": lambda rival: unary_matrix(rival.true_yes, rival.false_yes, 3),
-    "OUE, 3 cells": lambda rival: unary_matrix(rival.true_yes, rival.false_yes, 3),
-    "THE, 3 cells": lambda rival: unary_matrix(rival.true_yes, rival.false_yes, 3),
-    "subset, 3 cells": lambda rival: subset_matrix(4, rival.size, rival.epsilon),
-    "subset, most symbols": lambda rival: subset_matrix(6, rival.size, rival.epsilon),
-    "Hadamard, 3 cells": lambda rival: hadamard_matrix(4, rival.epsilon),
-    "L-OSUE": lambda rival: unary_matrix(rival.true_yes, rival.false_yes, 3),
-    "L-SUE": lambda rival: unary_matrix(rival.true_yes, rival.false_yes, 3),
+    "k-ary, 3 cells": lambda baseline: k_ary_matrix(4, baseline.epsilon),
+    "SUE, 3 cells": lambda baseline: unary_matrix(baseline.true_yes, baseline.false_yes, 3),
+    "OUE, 3 cells": lambda baseline: unary_matrix(baseline.true_yes, baseline.false_yes, 3),
+    "THE, 3 cells": lambda baseline: unary_matrix(baseline.true_yes, baseline.false_yes, 3),
+    "subset, 3 cells": lambda baseline: subset_matrix(4, baseline.size, baseline.epsilon),
+    "subset, most symbols": lambda baseline: subset_matrix(6, baseline.size, baseline.epsilon),
+    "Hadamard, 3 cells": lambda baseline: hadamard_matrix(4, baseline.epsilon),
+    "L-OSUE": lambda baseline: unary_matrix(baseline.true_yes, baseline.false_yes, 3),
+    "L-SUE": lambda baseline: unary_matrix(baseline.true_yes, baseline.false_yes, 3),
 }
 
 
 @pytest.mark.parametrize("name", MATRICES)
 def test_reports_have_the_law_that_is_claimed_about(name):
     """Whole reports of devices at each truth, beside the row of the matrix."""
-    rival, n = RIVALS[name], 40_000
-    matrix = MATRICES[name](rival)
+    baseline, n = BASELINES[name], 40_000
+    matrix = MATRICES[name](baseline)
     rng = np.random.default_rng(31)
     for cell, row in enumerate(matrix):
-        reports = rival.answer(1, np.full(n, cell, dtype=np.int32), rival.toss(rival.enrol(n, rng=rng), rng=rng))
+        reports = baseline.answer(
+            1, np.full(n, cell, dtype=np.int32), baseline.toss(baseline.enrol(n, rng=rng), rng=rng)
+        )
         outputs = reports.bits[:, 0].astype(np.int64) if hasattr(reports, "bits") else reports
         seen = np.bincount(outputs, minlength=len(row))
         assert not seen[row == 0].any()
@@ -150,13 +152,15 @@ def test_reports_have_the_law_that_is_claimed_about(name):
 
 @pytest.mark.parametrize("name", ["OLH, 3 cells", "OLH, many buckets"])
 def test_hashed_supports_of_two_symbols_have_the_law_that_is_claimed_about(name):
-    rival, n = RIVALS[name], 400_000
-    p, q = rival.true_yes, rival.false_yes
+    baseline, n = BASELINES[name], 400_000
+    p, q = baseline.true_yes, baseline.false_yes
     rng = np.random.default_rng(32)
-    for cell in range(rival.cells + 1):
-        reports = rival.answer(1, np.full(n, cell, dtype=np.int32), rival.toss(rival.enrol(n, rng=rng), rng=rng))
-        counts = rival.tally(reports)
-        expected = np.where(np.arange(rival.cells + 1) == cell, p, q)
+    for cell in range(baseline.cells + 1):
+        reports = baseline.answer(
+            1, np.full(n, cell, dtype=np.int32), baseline.toss(baseline.enrol(n, rng=rng), rng=rng)
+        )
+        counts = baseline.tally(reports)
+        expected = np.where(np.arange(baseline.cells + 1) == cell, p, q)
         scores = (counts - n * expected) / np.sqrt(n * expected * (1 - expected))
         assert np.abs(scores).max() < 6
 
@@ -165,15 +169,15 @@ def test_hashed_supports_of_two_symbols_have_the_law_that_is_claimed_about(name)
 @pytest.mark.parametrize("name", ["k-ary, 3 cells", "OUE, 3 cells", "Hadamard, 3 cells", "subset, 3 cells"])
 def test_claims_over_queries_are_the_worst_journeys(name, queries):
     """All pairs of journeys through three of the truths: exactly what is claimed."""
-    rival = RIVALS[name]
-    single = MATRICES[name](rival)[:3]
+    baseline = BASELINES[name]
+    single = MATRICES[name](baseline)[:3]
     journeys = []
     for cells in itertools.product(range(3), repeat=queries):
         law = np.ones(1)
         for cell in cells:
             law = np.multiply.outer(law, single[cell]).ravel()
         journeys.append(law)
-    claim = rival.claim(Report(1, queries=queries))
+    claim = baseline.claim(Report(1, queries=queries))
     assert (claim.kind, claim.delta_kind) == ("exact", "exact")
     away = [0, len(journeys) - 1, len(journeys) // 2] if queries == 3 else range(len(journeys))
     some = np.array([journeys[i] for i in away])
@@ -199,10 +203,10 @@ def test_beyond_many_queries_delta_is_a_bound():
     assert exact(math.inf) == 0.0
 
 
-def memoised_matrix(rival, journeys):
+def memoised_matrix(baseline, journeys):
     """Rows of the law of all bits of all queries, (journeys, 2 ** (cells · queries)), by kept bits one by one."""
-    cells, queries = rival.cells, len(journeys[0])
-    p, q, f = rival.true_kept, rival.false_kept, rival.flip
+    cells, queries = baseline.cells, len(journeys[0])
+    p, q, f = baseline.true_kept, baseline.false_kept, baseline.flip
     hit = (p - q) / (1 - q)
     rows = []
     for journey in journeys:
@@ -224,19 +228,19 @@ def memoised_matrix(rival, journeys):
 @pytest.mark.parametrize(("cells", "queries"), [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2)])
 def test_memoised_bits_against_brute_force(permanent, cells, queries):
     """A device that stays: exactly. One that moves tells more, and never more than is claimed."""
-    rival = LongitudinalUnary(cells=cells, epsilon_permanent=2.0, epsilon_first=1.0, permanent=permanent)
-    matrix = memoised_matrix(rival, [(place,) * queries for place in range(cells + 1)])
-    staying = rival.staying_claim(queries=queries)
+    baseline = LongitudinalUnary(cells=cells, epsilon_permanent=2.0, epsilon_first=1.0, permanent=permanent)
+    matrix = memoised_matrix(baseline, [(place,) * queries for place in range(cells + 1)])
+    staying = baseline.staying_claim(queries=queries)
     check_claim(staying, matrix)
     assert staying.epsilon <= 2.0
     assert ("does not change" in staying.basis) == (queries > 1)
-    claim = rival.claim(Report(1, queries=queries))
+    claim = baseline.claim(Report(1, queries=queries))
     if queries == 1:
         assert claim == staying
         assert cells == 1 or claim.epsilon == pytest.approx(1.0, rel=1e-9)
         return
     journeys = list(itertools.product(range(cells + 1), repeat=queries))
-    moving = memoised_matrix(rival, journeys[:: 3 if queries == 3 else 1])
+    moving = memoised_matrix(baseline, journeys[:: 3 if queries == 3 else 1])
     assert claim.kind == claim.delta_kind == "bound"  # too few cells for the worst journeys to keep apart
     assert staying.epsilon < matrix_epsilon(moving) <= claim.epsilon
     assert f"{staying.epsilon:.6g}" in claim.basis
@@ -247,10 +251,10 @@ def test_memoised_bits_against_brute_force(permanent, cells, queries):
 @pytest.mark.parametrize("permanent", ["optimised", "symmetric"])
 def test_memoised_bits_of_a_moving_device_are_exact_where_there_is_room(permanent):
     """Two queries, four cells: the worst two journeys visit two each."""
-    rival = LongitudinalUnary(cells=4, epsilon_permanent=3.0, epsilon_first=1.5, permanent=permanent)
-    claim = rival.claim(Report(1, queries=2))
+    baseline = LongitudinalUnary(cells=4, epsilon_permanent=3.0, epsilon_first=1.5, permanent=permanent)
+    claim = baseline.claim(Report(1, queries=2))
     assert (claim.kind, claim.delta_kind) == ("exact", "bound")
-    moving = memoised_matrix(rival, [(1, 2), (3, 4), (3, 3), (1, 1), (2, 1), (0, 4)])
+    moving = memoised_matrix(baseline, [(1, 2), (3, 4), (3, 3), (1, 1), (2, 1), (0, 4)])
     assert matrix_epsilon(moving) == pytest.approx(claim.epsilon, rel=1e-9)
     for e in (0.0, 0.5, 2.0):
         assert matrix_delta(moving, epsilon=e) <= claim.delta(e)
@@ -258,12 +262,12 @@ def test_memoised_bits_of_a_moving_device_are_exact_where_there_is_room(permanen
 
 @given(permanent=st.floats(0.2, 8.0), share=st.floats(0.05, 0.95), step=st.sampled_from(["optimised", "symmetric"]))
 def test_chained_epsilon_is_exact_and_limited(permanent, share, step):
-    rival = LongitudinalUnary(cells=5, epsilon_permanent=permanent, epsilon_first=share * permanent, permanent=step)
-    p, q, f = rival.true_kept, rival.false_kept, rival.flip
+    baseline = LongitudinalUnary(cells=5, epsilon_permanent=permanent, epsilon_first=share * permanent, permanent=step)
+    p, q, f = baseline.true_kept, baseline.false_kept, baseline.flip
     both = [x * (1 - f) + (1 - x) * f for x in (p, q)]
     chained = math.log(both[0] * (1 - both[1]) / (both[1] * (1 - both[0])))
     assert chained == pytest.approx(share * permanent, rel=1e-7)
-    staying = [rival.staying_claim(queries=t) for t in (1, 2, 10, 600)]
+    staying = [baseline.staying_claim(queries=t) for t in (1, 2, 10, 600)]
     assert staying[0].epsilon == pytest.approx(share * permanent, rel=1e-7)
     for less, more in itertools.pairwise(staying):
         assert less.epsilon <= more.epsilon * (1 + 1e-12)
@@ -271,15 +275,15 @@ def test_chained_epsilon_is_exact_and_limited(permanent, share, step):
     assert staying[-1].epsilon <= permanent * (1 + 1e-12)
     assert staying[-1].delta_kind == "bound"
     for claim, t in zip(staying[1:], (2, 10, 600), strict=True):
-        moving = rival.claim(Report(1, queries=t))
+        moving = baseline.claim(Report(1, queries=t))
         assert claim.epsilon <= moving.epsilon
         assert claim.delta(0.1) <= moving.delta(0.1) + 1e-12
 
 
 def test_beyond_many_queries_a_moving_device_is_promised_little():
-    rival = LongitudinalUnary(cells=5, epsilon_permanent=2.0, epsilon_first=1.0)
-    claim = rival.claim(Report(1, queries=EXACT_QUERIES + 1))
-    assert claim.epsilon == pytest.approx((EXACT_QUERIES + 1) * 2 * math.log((1 - rival.flip) / rival.flip))
+    baseline = LongitudinalUnary(cells=5, epsilon_permanent=2.0, epsilon_first=1.0)
+    claim = baseline.claim(Report(1, queries=EXACT_QUERIES + 1))
+    assert claim.epsilon == pytest.approx((EXACT_QUERIES + 1) * 2 * math.log((1 - baseline.flip) / baseline.flip))
     assert claim.delta(1.0) == 1.0
 
 
@@ -296,9 +300,9 @@ def noise_law(alpha, share, reach):
 @pytest.mark.parametrize("devices", [1, 3, 50, 10**5])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_a_plain_vector_of_laplace_shares_against_its_law(devices, epsilon):
-    rival = DistributedLaplace(cells=2, epsilon=epsilon, devices=devices)
-    claim = rival.claim(Report(1))
-    law = noise_law(rival.alpha, 1 / devices, 150)
+    baseline = DistributedLaplace(cells=2, epsilon=epsilon, devices=devices)
+    claim = baseline.claim(Report(1))
+    law = noise_law(baseline.alpha, 1 / devices, 150)
     p, q = np.append(0.0, law), np.append(law, 0.0)
     ratios = np.log(p[1:-1]) - np.log(q[1:-1])
     assert claim.kind == "exact"
@@ -309,18 +313,18 @@ def test_a_plain_vector_of_laplace_shares_against_its_law(devices, epsilon):
         exact = math.fsum(np.maximum(two_p - math.exp(e) * two_q, 0.0))
         assert claim.delta(e) >= exact - 1e-9
         assert claim.delta(e) <= exact + 1e-6 + 0.01 * exact
-    assert rival.claim(Shares(colluding=3, servers=3)).epsilon == claim.epsilon
+    assert baseline.claim(Shares(colluding=3, servers=3)).epsilon == claim.epsilon
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_released_counts_of_laplace_shares_are_exact(cells, epsilon):
     """Δ = 2 for a move between cells: ε at δ = 0, and the product of two shifted laws for every other ε."""
-    rival = DistributedLaplace(cells=cells, epsilon=epsilon, devices=1000)
-    claim = rival.claim(ReleasedCounts(crowd=7))
+    baseline = DistributedLaplace(cells=cells, epsilon=epsilon, devices=1000)
+    claim = baseline.claim(ReleasedCounts(crowd=7))
     assert (claim.kind, claim.delta_kind) == ("exact", "exact")
     assert claim.epsilon == pytest.approx(epsilon, rel=1e-12)
-    alpha, reach = rival.alpha, 300
+    alpha, reach = baseline.alpha, 300
     law = (1 - alpha) / (1 + alpha) * alpha ** np.abs(np.arange(-reach, reach + 1))
     p, q = np.append(0.0, law), np.append(law, 0.0)
     if cells > 1:
@@ -329,13 +333,13 @@ def test_released_counts_of_laplace_shares_are_exact(cells, epsilon):
         exact = math.fsum(np.maximum(p - math.exp(e) * q, 0.0))
         # The law is cut at 300: so much may be missing.
         assert claim.delta(e) == pytest.approx(exact, abs=1e-12 + 4 * alpha**reach)
-    assert rival.claim(Shares(colluding=2, servers=3)).epsilon == 0.0
-    assert rival.claim(Shares(colluding=3, servers=3)).epsilon > epsilon + 4
+    assert baseline.claim(Shares(colluding=2, servers=3)).epsilon == 0.0
+    assert baseline.claim(Shares(colluding=3, servers=3)).epsilon > epsilon + 4
 
 
 def test_noise_that_falls_short_tells_more_and_says_so():
-    rival = DistributedLaplace(cells=4, epsilon=1.0, devices=1000)
-    claims = {n: rival.released_claim(counted=n) for n in (1, 500, 990, 1000, 1100)}
+    baseline = DistributedLaplace(cells=4, epsilon=1.0, devices=1000)
+    claims = {n: baseline.released_claim(counted=n) for n in (1, 500, 990, 1000, 1100)}
     epsilons = [claims[n].epsilon for n in claims]
     assert epsilons == sorted(epsilons, reverse=True)
     assert claims[990].epsilon == pytest.approx(1.0, abs=0.05)
@@ -344,15 +348,15 @@ def test_noise_that_falls_short_tells_more_and_says_so():
     assert [claims[n].delta_kind for n in claims] == ["bound"] * 3 + ["exact", "bound"]
     assert claims[990].delta(0.5) == pytest.approx(claims[1000].delta(0.5), abs=0.01)
     assert claims[990].delta(0.5) >= claims[1000].delta(0.5)
-    several = rival.released_claim(counted=990, queries=3)
+    several = baseline.released_claim(counted=990, queries=3)
     assert several.epsilon == pytest.approx(3 * claims[990].epsilon)
-    whole = rival.released_claim(counted=1000, queries=3)
+    whole = baseline.released_claim(counted=1000, queries=3)
     assert whole.delta(1.0) - 1e-9 <= several.delta(1.0) <= whole.delta(1.0) + 0.05
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_every_view_is_answered_and_none_guessed(name):
-    rival = RIVALS[name]
+    baseline = BASELINES[name]
     views = [
         Report(1),
         Report(2),
@@ -364,13 +368,13 @@ def test_every_view_is_answered_and_none_guessed(name):
         Shares(colluding=3, servers=3),
     ]
     for view in views:
-        claim = rival.claim(view)
+        claim = baseline.claim(view)
         again = pickle.loads(pickle.dumps(claim))  # noqa: S301 - our own bytes
         np.testing.assert_equal(again.delta(0.5), claim.delta(0.5))
         assert claim.basis.endswith(".")
         if view == Report(2) or isinstance(view, ReleasedDifferences):
             assert claim.kind == "unknown"
-    report, counts = rival.claim(Report(1)), rival.claim(ReleasedCounts(crowd=4))
+    report, counts = baseline.claim(Report(1)), baseline.claim(ReleasedCounts(crowd=4))
     assert counts.epsilon <= report.epsilon * (1 + 1e-12)
     for e in (0.0, 1.0, 3.0):
         assert counts.delta(e) <= report.delta(e) + 1e-12
@@ -378,18 +382,18 @@ def test_every_view_is_answered_and_none_guessed(name):
 
 def test_a_report_is_at_most_as_telling_as_its_epsilon_says():
     """δ at ε is 0, just below it is not."""
-    for rival in RIVALS.values():
-        claim = rival.claim(Report(1))
+    for baseline in BASELINES.values():
+        claim = baseline.claim(Report(1))
         assert claim.delta(claim.epsilon) == 0.0
         assert claim.delta(claim.epsilon * 0.99) > 0.0
 
 
 def test_counted_and_queries_of_a_sum_are_checked():
-    rival = DistributedLaplace(cells=2, epsilon=1.0, devices=10)
+    baseline = DistributedLaplace(cells=2, epsilon=1.0, devices=10)
     with pytest.raises(ParameterError, match=r"^counted must be at least 1, got 0"):
-        rival.released_claim(counted=0)
+        baseline.released_claim(counted=0)
     with pytest.raises(ParameterError, match=r"^queries must be at least 1, got 0"):
-        rival.released_claim(counted=1, queries=0)
+        baseline.released_claim(counted=1, queries=0)
     memoised = LongitudinalUnary(cells=2, epsilon_permanent=2.0, epsilon_first=1.0)
     with pytest.raises(ParameterError, match=r"^queries must be at least 1, got 0"):
         memoised.staying_claim(queries=0)

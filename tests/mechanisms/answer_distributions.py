@@ -4,7 +4,7 @@ from functools import reduce
 from itertools import combinations, product
 
 import numpy as np
-from rival_cases import unary_matrix
+from ldp_baseline_cases import unary_matrix
 from scipy.linalg import hadamard
 
 from mechanisms.local import (
@@ -16,7 +16,7 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from mechanisms.local.common.binary_query_mechanism import QuestionMechanism
+from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.unary_encoding import UnaryEncoding
 
 
@@ -28,9 +28,9 @@ def linked_law(mechanism):  # noqa: PLR0911 - a return a kind
     if isinstance(mechanism, BinarySamplingPrivacy):
         zero, one, sampled = mechanism.faces
         return _cell_by_cell({(0, 0): zero, (1, 1): one, (0, 1): sampled}, {(0, 0): zero + sampled, (1, 1): one}, cells)
-    if isinstance(mechanism, QuestionMechanism):
-        question = mechanism.question
-        laws = [dict(enumerate(law)) for law in (question.yes, question.no)]
+    if isinstance(mechanism, BinaryQueryMechanism):
+        binary_query = mechanism.binary_query
+        laws = [dict(enumerate(law)) for law in (binary_query.yes, binary_query.no)]
         return _cell_by_cell(*laws, cells)
     if isinstance(mechanism, KRandomizedResponse):
         law = np.full((cells + 1, cells + 1), 1.0)
@@ -78,11 +78,11 @@ def round_law(mechanism, round_):
         zero, one, sampled = mechanism.faces
         no = {0: zero + sampled, 1: one}
         return _cell_by_cell(no if round_ == 1 else {0: zero, 1: one + sampled}, no, cells)
-    question = mechanism.question
+    binary_query = mechanism.binary_query
     laws = []
-    for law in (question.yes, question.no):
+    for law in (binary_query.yes, binary_query.no):
         masses = {}
-        for answers, mass in zip(question.answers, law, strict=True):
+        for answers, mass in zip(binary_query.answers, law, strict=True):
             masses[answers[round_ - 1]] = masses.get(answers[round_ - 1], 0.0) + mass
         laws.append(masses)
     return _cell_by_cell(*laws, cells)

@@ -1,4 +1,4 @@
-"""The parts the rivals are made of, each beside the plainest way to say it."""
+"""The parts the baselines are made of, each beside the plainest way to say it."""
 
 import itertools
 import math
@@ -54,8 +54,8 @@ def test_support_is_what_the_function_says(seed, buckets, symbols):
     counts = np.zeros(symbols, dtype=np.int64)
     add_support(seeds, values, np.empty(0, dtype=bool), np.uint64(buckets), counts)
     assert counts.tolist() == [sum(hashed[i][x] == values[i] for i in range(n)) for x in range(symbols)]
-    rival = LocalHashing(cells=symbols, epsilon=1.0, buckets=buckets)
-    vectors = rival.encode(HashedReports(seeds, values))
+    baseline = LocalHashing(cells=symbols, epsilon=1.0, buckets=buckets)
+    vectors = baseline.encode(HashedReports(seeds, values))
     assert vectors[:, :symbols].sum(axis=0).tolist() == counts.tolist()
 
 
@@ -167,5 +167,5 @@ def test_partial_noise_that_hardly_decays(decay, share):
 def test_little_noise_hides_little():
     """A tiny ε whose noise is shared among many: one device's vector is its cell."""
     for epsilon in (1e-5, 0.01, 1.0, 50.0):
-        rival = DistributedLaplace(cells=2, epsilon=epsilon, devices=10**9)
-        assert rival.claim(Report(1)).delta(1.0) > 0.999
+        baseline = DistributedLaplace(cells=2, epsilon=epsilon, devices=10**9)
+        assert baseline.claim(Report(1)).delta(1.0) > 0.999

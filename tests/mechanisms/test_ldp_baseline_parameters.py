@@ -1,11 +1,11 @@
-"""Parameters of the rivals: defaults, and what is refused and how."""
+"""Parameters of the baselines: defaults, and what is refused and how."""
 
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rival_cases import BY_EPSILON
+from ldp_baseline_cases import BY_EPSILON
 
 from mechanisms.local import ParameterError
 from mechanisms.local.distributed_laplace import DistributedLaplace
@@ -109,7 +109,7 @@ def test_a_batch_of_laplace_shares_shrinks_as_each_share_grows():
 @given(cells=st.integers(1, 2000), epsilon=st.floats(1e-6, 50.0))
 def test_every_budget_gives_ordered_probabilities(cells, epsilon):
     for kind in BY_EPSILON.values():
-        rival = kind(cells=cells, epsilon=epsilon)
-        assert 0.0 < rival.false_yes < rival.true_yes <= 1.0
-        assert rival == kind(cells=cells, epsilon=epsilon)
-        assert hash(rival) == hash(kind(cells=cells, epsilon=epsilon))
+        baseline = kind(cells=cells, epsilon=epsilon)
+        assert 0.0 < baseline.false_yes < baseline.true_yes <= 1.0
+        assert baseline == kind(cells=cells, epsilon=epsilon)
+        assert hash(baseline) == hash(kind(cells=cells, epsilon=epsilon))

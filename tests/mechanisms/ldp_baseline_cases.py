@@ -1,4 +1,4 @@
-"""The rivals every test runs over, each small enough to see whole."""
+"""The baselines every test runs over, each small enough to see whole."""
 
 import math
 
@@ -21,7 +21,7 @@ BY_EPSILON = {
     "subset": SubsetSelection,
     "Hadamard": HadamardResponse,
 }
-RIVALS = {
+BASELINES = {
     **{f"{name}, 3 cells": kind(cells=3, epsilon=1.2) for name, kind in BY_EPSILON.items()},
     **{f"{name}, 1 cell": kind(cells=1, epsilon=0.7) for name, kind in BY_EPSILON.items()},
     **{f"{name}, 130 cells": kind(cells=130, epsilon=2.5) for name, kind in BY_EPSILON.items()},
@@ -34,20 +34,20 @@ RIVALS = {
     "Laplace shares, short": DistributedLaplace(cells=3, epsilon=1.0, devices=250),
     "Laplace, one device's": DistributedLaplace(cells=1, epsilon=2.0, devices=1),
 }
-JOINT = {name: rival for name, rival in RIVALS.items() if rival.sample_law == "exact joint"}
+JOINT = {name: baseline for name, baseline in BASELINES.items() if baseline.sample_law == "exact joint"}
 
 
-def step_of(rival, devices=100):
+def step_of(baseline, devices=100):
     """What `check_moments` bounds the kurtosis by: the most one device's answer moves an estimate.
 
     Of Laplace shares there is no most; the excess kurtosis of the noise of n of N shares is
     (1 + 4α + α²)/(2α·n/N), from the cumulants of the geometric law.
     """
-    if not isinstance(rival, DistributedLaplace):
-        return 1.0 / (rival.true_yes - rival.false_yes)
-    alpha, share = rival.alpha, devices / rival.devices
+    if not isinstance(baseline, DistributedLaplace):
+        return 1.0 / (baseline.true_yes - baseline.false_yes)
+    alpha, share = baseline.alpha, devices / baseline.devices
     excess = (1 + 4 * alpha + alpha**2) / (2 * alpha * share)
-    return math.sqrt(excess * share * rival.noise_variance)
+    return math.sqrt(excess * share * baseline.noise_variance)
 
 
 def unary_matrix(p, q, cells):

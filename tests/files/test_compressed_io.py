@@ -53,10 +53,10 @@ def test_what_is_not_packed_is_left_as_it_is(tmp_path, content):
 def test_what_is_wrong_is_one_sentence(tmp_path, suffix, name):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(b"plain text")
-    assert fault_of(path) == f"cannot be read: its name ends in {suffix}, and it is no {name}"
+    assert fault_of(path) == f"cannot be read: its name ends in {suffix}, but it is not {name}"
     whole = PACKED[suffix](bytes(range(256)) * 40)
     path.write_bytes(whole[:-9])
-    assert fault_of(path) == f"cannot be read: it must be whole, and its {name} ends early"
+    assert fault_of(path) == f"cannot be read: it is incomplete: its {name} ends early"
     assert begin_of(path) in (b"", bytes(range(256)) * 40)
     path.write_bytes(whole[:-6] + b"\xff" * 6)
     assert fault_of(path).startswith(f"cannot be read: its {name} is damaged: ")
@@ -89,7 +89,7 @@ def test_a_bomb_is_refused_by_the_memory_its_content_needs(tmp_path, monkeypatch
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
     fault = fault_of(path, lambda path: read_whole(path, times=8.0))
     assert fault.startswith("memory needed to hold the ")
-    assert "available are 1 MB; to try all the same: --yes" in fault
+    assert "available are 1 MB; to run anyway: --yes" in fault
     assert len(read_whole(path, times=0.2)) == 1 << 22, "as much as is available is read"
     assert len(read_whole(path, times=0.0)) == 1 << 22, "a reader that keeps nothing is not refused"
     with permitting(assume_yes=True):

@@ -1,12 +1,12 @@
-"""The rivals' estimates against theory: unbiased, with the error stated, by reports and by counts alike."""
+"""The baselines' estimates against theory: unbiased, with the error stated, by reports and by counts alike."""
 
 import math
 
 import numpy as np
 import pytest
+from ldp_baseline_cases import BASELINES, JOINT, step_of
 from mechanism_cases import run_query, truth_of
 from mechanism_statistics import check_moments, check_same_law, estimate_counts, z_bound
-from rival_cases import JOINT, RIVALS, step_of
 
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
@@ -16,12 +16,12 @@ from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 
-every = pytest.mark.parametrize("rival", RIVALS.values(), ids=RIVALS.keys())
+every = pytest.mark.parametrize("baseline", BASELINES.values(), ids=BASELINES.keys())
 
 
-def true_counts_of(rival):
-    counts = np.zeros(rival.cells + 1, dtype=np.int64)
-    if rival.cells > 1:
+def true_counts_of(baseline):
+    counts = np.zeros(baseline.cells + 1, dtype=np.int64)
+    if baseline.cells > 1:
         counts[:4] = 60, 5, 20, 15
     else:
         counts[:] = 60, 40
@@ -30,63 +30,63 @@ def true_counts_of(rival):
 
 @every
 @pytest.mark.parametrize("source", ["reports", "counts"])
-def test_unbiased_with_the_variance_of_theory(rival, source):
+def test_unbiased_with_the_variance_of_theory(baseline, source):
     rng = np.random.default_rng(21)
-    true_counts = true_counts_of(rival)
+    true_counts = true_counts_of(baseline)
     truth = truth_of(true_counts)
     draw = {
-        "reports": lambda: run_query(rival, truth, rng=rng),
-        "counts": lambda: rival.sample_counts(true_counts, rng=rng),
+        "reports": lambda: run_query(baseline, truth, rng=rng),
+        "counts": lambda: baseline.sample_counts(true_counts, rng=rng),
     }[source]
-    seen = estimate_counts(rival, [draw() for _ in range(1200)], counted=[100], asked=[100])
-    check_moments(seen, true_counts[1:], rival.std_error(true_counts), step=step_of(rival))
+    seen = estimate_counts(baseline, [draw() for _ in range(1200)], counted=[100], asked=[100])
+    check_moments(seen, true_counts[1:], baseline.std_error(true_counts), step=step_of(baseline))
 
 
-@pytest.mark.parametrize("name", [name for name, rival in JOINT.items() if rival.cells <= 5])
+@pytest.mark.parametrize("name", [name for name, baseline in JOINT.items() if baseline.cells <= 5])
 def test_reports_and_sample_counts_have_one_joint_law(name):
-    rival, repeats = JOINT[name], 12_000
+    baseline, repeats = JOINT[name], 12_000
     rng = np.random.default_rng(22)
-    by_report, counts = by_reports(rival, repeats, rng)
-    by_count = np.stack([rival.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
+    by_report, counts = by_reports(baseline, repeats, rng)
+    by_count = np.stack([baseline.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
     check_same_law(by_report, by_count)
 
 
 @pytest.mark.parametrize("name", ["OLH, 3 cells", "subset, 3 cells", "subset, most symbols"])
 def test_reports_and_sample_counts_have_one_law_in_each_cell(name):
-    rival, repeats = RIVALS[name], 12_000
+    baseline, repeats = BASELINES[name], 12_000
     rng = np.random.default_rng(23)
-    by_report, counts = by_reports(rival, repeats, rng)
-    by_count = np.stack([rival.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
-    for symbol in range(rival.cells + 1):
+    by_report, counts = by_reports(baseline, repeats, rng)
+    by_count = np.stack([baseline.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
+    for symbol in range(baseline.cells + 1):
         check_same_law(by_report[:, [symbol]], by_count[:, [symbol]])
 
 
-def by_reports(rival, repeats, rng):
+def by_reports(baseline, repeats, rng):
     """Tallies of the same few devices, many times over, and their true counts."""
-    truth = np.array([0, 1, 1, rival.cells], dtype=np.int32)
+    truth = np.array([0, 1, 1, baseline.cells], dtype=np.int32)
     devices = np.tile(truth, repeats)
-    coins = rival.toss(rival.enrol(len(devices), rng=rng), rng=rng)
-    vectors = rival.encode(rival.answer(1, devices, coins))
-    return vectors.reshape(repeats, len(truth), -1).sum(axis=1), np.bincount(truth, minlength=rival.cells + 1)
+    coins = baseline.toss(baseline.enrol(len(devices), rng=rng), rng=rng)
+    vectors = baseline.encode(baseline.answer(1, devices, coins))
+    return vectors.reshape(repeats, len(truth), -1).sum(axis=1), np.bincount(truth, minlength=baseline.cells + 1)
 
 
-@pytest.mark.parametrize("name", [name for name, rival in RIVALS.items() if rival.cells == 3])
+@pytest.mark.parametrize("name", [name for name, baseline in BASELINES.items() if baseline.cells == 3])
 def test_realised_rates_are_unbiased_with_the_exact_variance(name):
     """Which reports arrive is a simple random sample."""
-    rival = RIVALS[name]
+    baseline = BASELINES[name]
     rng = np.random.default_rng(24)
-    true_counts = true_counts_of(rival)
+    true_counts = true_counts_of(baseline)
     truth = truth_of(true_counts)
     seen = []
     for _ in range(1500):
         mask = np.zeros(100, dtype=bool)
         mask[rng.permutation(100)[:60]] = True
-        counts = run_query(rival, truth, rng=rng, where=[mask])
+        counts = run_query(baseline, truth, rng=rng, where=[mask])
         seen.append(counts)
-    theory = rival.std_error(true_counts, asked=[100], counted=[60])
-    assert (theory > rival.std_error(true_counts)).all()
-    estimates = estimate_counts(rival, seen, counted=[60], asked=[100])
-    check_moments(estimates, true_counts[1:], theory, step=step_of(rival, devices=60) * 100 / 60)
+    theory = baseline.std_error(true_counts, asked=[100], counted=[60])
+    assert (theory > baseline.std_error(true_counts)).all()
+    estimates = estimate_counts(baseline, seen, counted=[60], asked=[100])
+    check_moments(estimates, true_counts[1:], theory, step=step_of(baseline, devices=60) * 100 / 60)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, math.log(3), 2.0, 4.0])
@@ -120,20 +120,22 @@ def test_error_of_laplace_shares_is_constant():
     """2α/(1 − α)², however many devices there are, expected and counted."""
     alpha = math.exp(-0.5)
     for devices in (10, 10**4, 10**9):
-        rival = DistributedLaplace(cells=2, epsilon=1.0, devices=devices)
+        baseline = DistributedLaplace(cells=2, epsilon=1.0, devices=devices)
         true_counts = np.array([devices - 4, 3, 1])
-        assert rival.std_error(true_counts) == pytest.approx(np.sqrt(2 * alpha) / (1 - alpha), rel=1e-12)
-    rival = DistributedLaplace(cells=2, epsilon=1.0, devices=1000)
-    twice = rival.std_error(np.array([1990, 6, 4]))
+        assert baseline.std_error(true_counts) == pytest.approx(np.sqrt(2 * alpha) / (1 - alpha), rel=1e-12)
+    baseline = DistributedLaplace(cells=2, epsilon=1.0, devices=1000)
+    twice = baseline.std_error(np.array([1990, 6, 4]))
     assert twice == pytest.approx(np.sqrt(2 * 2 * alpha) / (1 - alpha), rel=1e-12)
 
 
 def test_noise_of_all_shares_is_discrete_laplace():
     rng = np.random.default_rng(25)
-    rival, repeats = DistributedLaplace(cells=1, epsilon=0.8, devices=4), 40_000
+    baseline, repeats = DistributedLaplace(cells=1, epsilon=0.8, devices=4), 40_000
     alpha = math.exp(-0.8)
-    reports = rival.encode(
-        rival.answer(1, np.zeros(4 * repeats, dtype=np.int32), rival.toss(rival.enrol(4 * repeats, rng=rng), rng=rng))
+    reports = baseline.encode(
+        baseline.answer(
+            1, np.zeros(4 * repeats, dtype=np.int32), baseline.toss(baseline.enrol(4 * repeats, rng=rng), rng=rng)
+        )
     )
     summed = reports.reshape(repeats, 4).sum(axis=1)
     geometric = rng.geometric(1 - alpha, size=(2, repeats))
@@ -146,16 +148,16 @@ def test_noise_of_all_shares_is_discrete_laplace():
 
 def test_the_interval_of_laplace_shares_covers_as_its_law_says():
     rng = np.random.default_rng(26)
-    rival, repeats = DistributedLaplace(cells=400, epsilon=1.0, devices=10**6), 50
+    baseline, repeats = DistributedLaplace(cells=400, epsilon=1.0, devices=10**6), 50
     true_counts = np.full(401, 1000)
     true_counts[0] = 10**6 - 400_000
     covered = 0
     for _ in range(repeats):
-        counts = rival.sample_counts(true_counts, rng=rng)
-        estimate = rival.estimate(counts, counted=[10**6], asked=[10**6])
+        counts = baseline.sample_counts(true_counts, rng=rng)
+        estimate = baseline.estimate(counts, counted=[10**6], asked=[10**6])
         assert estimate.interval == "exact"
         covered += int(((estimate.lower <= 1000) & (estimate.upper >= 1000)).sum())
-    alpha, half = rival.alpha, int(estimate.upper[0] - estimate.count[0])
+    alpha, half = baseline.alpha, int(estimate.upper[0] - estimate.count[0])
     outside = 2 * alpha ** (half + 1) / (1 + alpha)
     assert outside <= 0.05 < 2 * alpha**half / (1 + alpha)
     error = math.sqrt(outside * (1 - outside) / (400 * repeats))
@@ -167,17 +169,17 @@ def test_the_threshold_is_the_best_and_its_bits_are_of_laplace_noise(epsilon):
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 - slow to import
 
     def variance(threshold):
-        rival = ThresholdHistogram(cells=2, epsilon=epsilon, threshold=threshold)
-        p, q = rival.true_yes, rival.false_yes
+        baseline = ThresholdHistogram(cells=2, epsilon=epsilon, threshold=threshold)
+        p, q = baseline.true_yes, baseline.false_yes
         return q * (1 - q) / (p - q) ** 2
 
-    rival = ThresholdHistogram(cells=2, epsilon=epsilon)
+    baseline = ThresholdHistogram(cells=2, epsilon=epsilon)
     found = minimize_scalar(variance, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9})
-    assert rival.threshold == pytest.approx(found.x, abs=1e-5)
-    assert 0.5 < rival.threshold <= 1.0
+    assert baseline.threshold == pytest.approx(found.x, abs=1e-5)
+    assert 0.5 < baseline.threshold <= 1.0
     rng, n = np.random.default_rng(27), 10**6
-    for entry, bit in ((1.0, rival.true_yes), (0.0, rival.false_yes)):
-        seen = (entry + rng.laplace(scale=2 / epsilon, size=n) > rival.threshold).mean()
+    for entry, bit in ((1.0, baseline.true_yes), (0.0, baseline.false_yes)):
+        seen = (entry + rng.laplace(scale=2 / epsilon, size=n) > baseline.threshold).mean()
         assert abs(seen - bit) < z_bound(8) * math.sqrt(bit * (1 - bit) / n)
 
 
@@ -185,17 +187,17 @@ def test_the_threshold_is_the_best_and_its_bits_are_of_laplace_noise(epsilon):
 def test_kept_bits_stay_and_are_told_with_the_second_step(permanent):
     """Over many queries a device's bits average to its kept ones; in one, they have p and q."""
     rng = np.random.default_rng(28)
-    rival = LongitudinalUnary(cells=2, epsilon_permanent=3.0, epsilon_first=2.0, permanent=permanent)
+    baseline = LongitudinalUnary(cells=2, epsilon_permanent=3.0, epsilon_first=2.0, permanent=permanent)
     n, queries = 4000, 60
-    memory = rival.enrol(n, rng=rng)
+    memory = baseline.enrol(n, rng=rng)
     assert memory.nbytes == 2 * 8 * n
     truth = np.ones(n, dtype=np.int32)
-    bits = np.stack([rival.answer(1, truth, rival.toss(memory, rng=rng)).to_dense() for _ in range(queries)])
-    p, q, f = rival.true_kept, rival.false_kept, rival.flip
-    assert p * (1 - f) + (1 - p) * f == pytest.approx(rival.true_yes, abs=1e-12)
-    assert q * (1 - f) + (1 - q) * f == pytest.approx(rival.false_yes, abs=1e-12)
+    bits = np.stack([baseline.answer(1, truth, baseline.toss(memory, rng=rng)).to_dense() for _ in range(queries)])
+    p, q, f = baseline.true_kept, baseline.false_kept, baseline.flip
+    assert p * (1 - f) + (1 - p) * f == pytest.approx(baseline.true_yes, abs=1e-12)
+    assert q * (1 - f) + (1 - q) * f == pytest.approx(baseline.false_yes, abs=1e-12)
     first = bits[0].mean(axis=0)
-    share = np.array([rival.true_yes, rival.false_yes])
+    share = np.array([baseline.true_yes, baseline.false_yes])
     assert np.abs((first - share) / np.sqrt(share * (1 - share) / n)).max() < z_bound(4)
     # How many of a device's bits are 1 is a mixture of two binomials, by what it keeps.
     kept = bits.sum(axis=0) > queries / 2
@@ -205,8 +207,8 @@ def test_kept_bits_stay_and_are_told_with_the_second_step(permanent):
     assert abs(wrong / total - f) < z_bound(4) * math.sqrt(f * (1 - f) / total) + 1e-3
     # It goes away and comes back: the same kept bits as before.
     for _ in range(3):
-        rival.answer(1, np.full(n, 2, dtype=np.int32), rival.toss(memory, rng=rng))
-    again = np.stack([rival.answer(1, truth, rival.toss(memory, rng=rng)).to_dense() for _ in range(queries)])
+        baseline.answer(1, np.full(n, 2, dtype=np.int32), baseline.toss(memory, rng=rng))
+    again = np.stack([baseline.answer(1, truth, baseline.toss(memory, rng=rng)).to_dense() for _ in range(queries)])
     assert ((again.sum(axis=0) > queries / 2) == kept).mean() > 0.99
 
 
@@ -214,7 +216,7 @@ def test_a_billion_devices_in_ten_thousand_cells_are_counted_without_being_made(
     rng = np.random.default_rng(29)
     true_counts = np.full(10_001, 1000)
     true_counts[0] = 10**9 - 1000 * 10_000
-    for rival in (
+    for baseline in (
         KRandomizedResponse(cells=10_000, epsilon=1.0),
         OptimisedUnary(cells=10_000, epsilon=1.0),
         LocalHashing(cells=10_000, epsilon=1.0),
@@ -222,9 +224,9 @@ def test_a_billion_devices_in_ten_thousand_cells_are_counted_without_being_made(
         HadamardResponse(cells=10_000, epsilon=1.0),
         DistributedLaplace(cells=10_000, epsilon=1.0, devices=10**9),
     ):
-        counts = rival.sample_counts(true_counts, rng=rng)
-        estimate = rival.estimate(counts, counted=[10**9], asked=[10**9])
+        counts = baseline.sample_counts(true_counts, rng=rng)
+        estimate = baseline.estimate(counts, counted=[10**9], asked=[10**9])
         # A score of many cells, each nearly normal: their sum of squares has variance 2 a cell.
-        scores = (estimate.count - 1000) / rival.std_error(true_counts)
+        scores = (estimate.count - 1000) / baseline.std_error(true_counts)
         limit = z_bound(12) * math.sqrt((2 + 10) / 10_000)
         assert abs((scores**2).mean() - 1) < limit

@@ -73,7 +73,7 @@ def test_saying_the_value_is_estimated_without_the_total_and_has_no_finite_epsil
 def test_toy_two_is_what_the_paper_writes(sampling, first, second, inside, outside):
     """SP eqs 2-5: p = π_s(π_1 + (1 − π_1)π_2), q = π_s(1 − π_1)π_2, Ŷ = (C − qN)/(π_sπ_1)."""
     toy = SampledResponse(cells=1, sampling=sampling, first_coin=first, second_coin=second)
-    yes, no = toy.question.in_round(1)
+    yes, no = toy.binary_query.in_round(1)
     p, q = sampling * (first + (1 - first) * second), sampling * (1 - first) * second
     np.testing.assert_allclose(yes, [sampling - p, p, 1 - sampling], atol=1e-12)
     np.testing.assert_allclose(no, [sampling - q, q, 1 - sampling], atol=1e-12)

@@ -45,8 +45,8 @@ def every_report(mechanism):
     if len(mechanism.tally_shape) == 2:
         outputs = mechanism.tally_shape[1]
         rows = np.array(list(itertools.product(range(outputs), repeat=cells)))
-        question = hasattr(mechanism, "question")
-        return AnswerReports.from_dense(rows, outputs) if question else BitReports.from_dense(rows)
+        binary_query = hasattr(mechanism, "question")
+        return AnswerReports.from_dense(rows, outputs) if binary_query else BitReports.from_dense(rows)
     if isinstance(mechanism, SubsetSelection):
         rows = np.array(list(itertools.product((0, 1), repeat=cells + 1)))
         return BitReports.from_dense(rows[rows.sum(axis=1) == mechanism.size])

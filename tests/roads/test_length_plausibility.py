@@ -99,7 +99,7 @@ def test_long_lengths_on_a_schematic_map_are_not_doubted():
 def test_places_outside_the_area_of_their_system_are_doubted(tmp_path):
     assert read_grid(tmp_path) == []
     notes = read_grid(tmp_path, places=FEET)
-    assert "is outside the area that 'WGS 84 / UTM zone 18N' is made for" in notes[0]
+    assert "is outside the area of use of 'WGS 84 / UTM zone 18N'" in notes[0]
     assert "the straight distance between a link's nodes" in notes[1]
 
 
@@ -112,7 +112,7 @@ def test_new_york_in_feet_of_the_state_plane_is_doubted_in_metres_of_utm(tmp_pat
     columns = {"node": "id", "x": "x", "y": "y", "from": "src", "to": "dst"}
     files = {"nodes": tmp_path / "n.csv", "edges": tmp_path / "e.csv", "crs": "EPSG:32618"}
     (area,) = read_tables(**files, columns=columns)[1].doubts
-    assert "is outside the area that 'WGS 84 / UTM zone 18N' is made for" in area
+    assert "is outside the area of use of 'WGS 84 / UTM zone 18N'" in area
     both = read_tables(**files, columns=columns | {"length_m": "len"})[1].doubts
     assert both[0] == area
     assert "the straight distance between a link's nodes" in both[1]

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from attack_worlds import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, filed_of, record_of, tried
+from synthetic_campaigns import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, filed_of, record_of, tried
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios import ScenarioError
