@@ -14,7 +14,7 @@ from scenarios.section import NotNegative, Positive, ValidFields, rule, text_or_
 from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
 
-_EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - written and read back, of no zone
+_EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - only formatted and parsed back, without a zone
 
 
 def _time_format(text: str) -> str:
@@ -115,12 +115,12 @@ class StaticTraffic(PlaceTable, TrafficSection):
         yield from broken_crs(known)
         if known.has("window"):
             if columns.lon is None:
-                yield known.violation("window", "goes with columns.lon and columns.lat")
+                yield known.violation("window", "needs columns.lon and columns.lat")
             yield from broken_window("window", known["window"], ("lon", "lat"))
         if columns.time is None:
             for key in ("start", "dwell_s"):
                 if known.has(key):
-                    yield known.violation(key, "goes with columns.time")
+                    yield known.violation(key, "needs columns.time")
         if known.get("one_per") == "owner":
             if columns.owner is None:
                 yield RuleViolation(("one_per",), "needs columns.owner, the column of their identifiers", "owner")
@@ -236,4 +236,4 @@ class TraceTraffic(TrafficSection):
             return
         for key, methods in (("match_m", ("nearest", "hmm")), ("match_noise_m", ("hmm",))):
             if known.has(key) and known["match"] not in methods:
-                yield known.violation(key, f"goes with match = {' or '.join(methods)}")
+                yield known.violation(key, f"needs match = {' or '.join(methods)}")

@@ -23,7 +23,10 @@ class MechanismError(ValueError):
 @app.command()
 def check(
     mechanism: Annotated[
-        str, typer.Argument(metavar="PACKAGE.MODULE:CLASS", help="Any class; of mechanisms.local, its name will do.")
+        str,
+        typer.Argument(
+            metavar="PACKAGE.MODULE:CLASS", help="Any class; for one of mechanisms.local its name suffices."
+        ),
     ],
     *,
     set_: Annotated[
@@ -35,14 +38,14 @@ def check(
             help="Cells of the instance that is checked; another has 10, or 3 if these are more.", min=1, max=16
         ),
     ] = 3,
-    seed: Annotated[int, typer.Option(help="Of everything drawn.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer devices, one query, one number of cells.")] = False,
     thorough: Annotated[
         bool, typer.Option("--thorough", help="50 times the devices, large crowds: finds smaller faults, in minutes.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check that a mechanism keeps every promise; exit code 1 if it does not."""
+    """Check a mechanism against the contract and its own claims; exit code 1 if it fails."""
     from mechanisms.conformance import check_mechanism  # noqa: PLC0415
 
     if quick and thorough:
@@ -98,7 +101,7 @@ def _print_conformance(report: "ConformanceReport") -> None:
     console = Console()
     console.print(table)
     failed = len(report.failures)
-    verdict = "keeps every promise" if report.passed else f"fails {failed} of {len(report.results)} checks"
+    verdict = "passes every check" if report.passed else f"fails {failed} of {len(report.results)} checks"
     sizes = " and ".join(map(str, report.cells)) or "no"
     typer.echo(
         f"{verdict} with {sizes} cells; {report.comparisons:,} comparisons, "

@@ -31,15 +31,17 @@ def plan(
         ),
     ] = "linked_reports",
     epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
-    delta: Annotated[float, typer.Option(help="δ that goes with ε; with --error, the δ at which ε is compared.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="δ of the target; with --error, the δ at which ε is compared.")] = 0.0,
     error: Annotated[float | None, typer.Option(help="Target instead of ε: the RMSE of a cell, in vehicles.")] = None,
     queries: Annotated[int, typer.Option(help="Queries that the observer sees together, T.")] = 1,
     crowd: Annotated[
         int | None, typer.Option(help="Devices in the cell, for released views; the occupancy if not given.")
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
-    simulated: Annotated[int, typer.Option(help="Number of simulated cells behind the interval of an error.")] = 1000,
-    mechanism: Annotated[list[str] | None, typer.Option(help="Only these; all if not given.")] = None,
+    simulated: Annotated[
+        int, typer.Option(help="Number of simulated cells that the interval of an error is computed from.")
+    ] = 1000,
+    mechanism: Annotated[list[str] | None, typer.Option(help="Only these mechanisms; all if not given.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
 ) -> None:
     """Find each mechanism's parameters that meet a privacy or an error target, or state why none do."""

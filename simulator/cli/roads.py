@@ -62,7 +62,7 @@ def export_roads(
     *,
     format_: Annotated[Format, typer.Option("--format", help="What to write.")],
     set_: Overrides = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files of the same names there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
 ) -> None:
     """Write a scenario's roads: all files, or none."""
     from simulator.roads import writers  # noqa: PLC0415  # as above

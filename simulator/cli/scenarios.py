@@ -72,8 +72,8 @@ def check_scenario(
     notes += [note for release in parts.releases.values() for note in release.notes]
     notes += planned.notes if planned else ()
     # Doubts are among the notes too; each sentence is printed once, and names files as a run's report does.
-    said = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]
-    for note in dict.fromkeys(said):
+    all_notes = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]
+    for note in dict.fromkeys(all_notes):
         typer.echo(f"note: {note}", err=True)
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"

@@ -106,7 +106,7 @@ class City:
         """
         if places.site is not None and isinstance(self.ground.recorded, Owners):
             return self._cell_of_site[places.site]
-        if isinstance(self.cells, LinkCells) and self.cells.knows_links:
+        if isinstance(self.cells, LinkCells) and self.cells.maps_links:
             on_link = places.link >= 0
             if on_link.all():
                 return self.cells.cell_of_link(places.link)
@@ -122,8 +122,8 @@ class City:
         """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
         owners = self.ground.recorded
         if not isinstance(owners, Owners):
-            raise ValueError("only a table of data owners has sites")  # noqa: TRY004 - a city without, no wrong type
-        if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.knows_names:
+            raise ValueError("only a table of data owners has sites")  # noqa: TRY004 - the type is right; this city has no sites
+        if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.maps_names:
             return self.cells.cell_named(owners.sites.names)
         return self.cells.cell_of(owners.sites.xy)
 

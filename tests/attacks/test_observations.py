@@ -162,7 +162,7 @@ def test_a_longitudinal_attack_reads_no_pseudonym_twice():
 def test_guesses_must_be_of_their_handles():
     with pytest.raises(ValueError, match="one guess a device"):
         Guesses(1, "device", np.arange(3), np.zeros(2, dtype=np.int32), None)
-    with pytest.raises(ValueError, match="handles must be there"):
+    with pytest.raises(ValueError, match="handles are required"):
         Guesses(1, "device", None, np.zeros(1, dtype=np.int32), None)
 
 

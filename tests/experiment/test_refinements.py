@@ -146,7 +146,7 @@ def test_the_report_and_the_summary_say_it(kept):
     label = "Randomized response, clip (biased)"
     assert page.count(label) >= 3  # in the verdict, the table and the list
     assert "Refined estimates" in page
-    assert "counts below 0 put at 0" in page
+    assert "counts below 0 set to 0" in page
     stream = io.StringIO()
     print_summary(out, Console(file=stream, width=160))
     assert label in stream.getvalue()

@@ -96,7 +96,7 @@ def test_the_map_names_the_unit_of_the_campaign_shown(mixed, browse):
     speeds = browse(page, "#campaign=mean&mechanism=trusted&query=1")
     assert 'data-campaign="mean"' in speeds
     assert "m/s a cell (RMSE over" in speeds
-    assert "mean speed of the vehicles that were asked and are there" in speeds
+    assert "mean speed of the vehicles asked that are in the cell" in speeds
     assert "too fast" in speeds
     assert "vehicles there" not in speeds.partition('id="status"')[2].partition("</p>")[0]
 
