@@ -56,7 +56,7 @@ class OwnerColumns(ColumnNames):
     y: Column | None = None
     """Northing, metres in `crs`."""
     count: Column | None = None
-    """Number of data owners that the row stands for. Default: one."""
+    """Number of data owners that the row represents. Default: one."""
     time: Column | None = None
     """When they are there: a time of day and date, or a number of `time_unit`. Default: throughout the run."""
     owner: Column | None = None

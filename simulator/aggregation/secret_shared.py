@@ -174,6 +174,6 @@ class SecretShared(Deployment):
             return f"Every report, by adding up its {self.servers} shares, {self.followed(members)}."
         known = "pseudonyms were received" if self.followed_by(members) == "query" else "devices were received"
         return (
-            f"Nothing about a report's content: {colluding} of {self.servers} shares are uniform whatever "
-            f"it is. Only which {known} in which round."
+            f"Only which {known} in which round, and nothing about a report's content: {colluding} of {self.servers} "
+            "shares are uniform whatever it is."
         )

@@ -94,7 +94,7 @@ def _print_conformance(report: "ConformanceReport") -> None:
     styles = {"passed": "green", "failed": "bold red", "skipped": "dim"}
     table = Table("check", "", "what was found", title=Text(report.mechanism), title_justify="left")
     for result in report.results:
-        # What samples prove of reports stands beside what is claimed; of the many small crowds it would fill a page.
+        # Lower bounds proved by samples are shown for claims of reports only; those of small crowds would fill a page.
         shown = result.figures.items() if result.name == "claims_hold" else ()
         found = result.detail or "\n".join(f"{name} {value}" for name, value in shown if "proved" in name)
         table.add_row(result.name, Text(result.status, styles[result.status]), Text(found))

@@ -53,7 +53,7 @@ class Ground:
     @property
     def crs_text(self) -> str:
         """The coordinate system by its authority's number, such as "EPSG:32618"; its definition if it has none."""
-        # To look for a number takes a third of a second, and the systems made here have none.
+        # The search for a number takes a third of a second, and local systems have none.
         return self.crs.srs if self.crs.name.startswith(LOCAL) else self.crs.to_string()
 
     @property

@@ -182,7 +182,7 @@ def test_fewer_than_all_servers_are_claimed_to_learn_nothing_and_all_what_linked
     ("coalition", "message"),
     [
         ([], "must have a member"),
-        (["server:4"], "must be of parties there are .server:1, server:2, server:3, network., got 'server:4'"),
+        (["server:4"], "must name existing parties .server:1, server:2, server:3, network., got 'server:4'"),
         (["mixer"], "must name existing parties .*, got 'mixer'"),
         (["server:0"], "must consist of .*, got 'server:0'"),
         (["server:²"], "must consist of"),
