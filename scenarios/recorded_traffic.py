@@ -126,7 +126,7 @@ class StaticTraffic(PlaceTable, TrafficSection):
                 yield RuleViolation(("one_per",), "needs columns.owner, the column of their identifiers", "owner")
             if columns.count is not None:
                 yield RuleViolation(
-                    ("one_per",), "is for rows that are owners, and columns.count makes rows of many", "owner"
+                    ("one_per",), "needs rows of one owner each, but with columns.count a row has several", "owner"
                 )
         if columns.count is None and known.get("duplicates") == "greatest":
             yield RuleViolation(

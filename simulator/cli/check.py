@@ -1,4 +1,4 @@
-"""`crowdveil check`: check that a mechanism keeps the promises of a local mechanism."""
+"""`crowdveil check`: check that a mechanism satisfies the contract of local mechanisms."""
 
 import importlib
 import json as json_
@@ -17,7 +17,7 @@ app = typer.Typer(add_completion=False)
 
 
 class MechanismError(ValueError):
-    """A mechanism that cannot be had: no such class, or parameters it refuses."""
+    """A mechanism that cannot be made: its class does not exist, or does not accept the parameters."""
 
 
 @app.command()

@@ -115,13 +115,13 @@ def verdict(planning: Planning) -> str:
     best, target = planning.best, planning.target
     if best is None:
         return "No mechanism meets this target."
-    alike = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
-    beside = f" ({listed(alike)} no worse)" if alike else ""
+    equals = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
+    others = f" ({listed(equals)} no worse)" if equals else ""
     if target.error is not None:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {parameter(target.delta)}"
-        return f"Best: {best.name}{beside}, with {loss}."
-    words = f"Best: {best.name}{beside}, with an error of {number(best.std_error)} vehicles in a cell of "
+        return f"Best: {best.name}{others}, with {loss}."
+    words = f"Best: {best.name}{others}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
     warning = ": the error of every mechanism is as large as the count" if useless else ""
     return f"{words}{whole(target.expected)}{warning}."

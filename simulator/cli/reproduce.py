@@ -20,7 +20,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 1,
     out: Annotated[Path | None, typer.Option(help="The HTML page; runs/reproduce-NAME.html if not given.")] = None,
 ) -> None:
-    """Compute the papers' tables and figures anew, published beside computed; exit code 0 even where they differ."""
+    """Compute the papers' tables and figures and compare them; exit code 0 even if published values differ."""
     from simulator.reproduction import command  # noqa: PLC0415  - slow to import, and not needed for help
 
     if name is not None and not list_:

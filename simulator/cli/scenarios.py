@@ -61,7 +61,7 @@ def check_scenario(
     given = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
     checked, left_out = given.without_unpermitted()
     for name in left_out:
-        what = f"mechanisms.{name} was not checked, nor was what depends on it"
+        what = f"mechanisms.{name} was not checked, nor was anything that depends on it"
         typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
     streams = Streams(checked.seed)
     with permitting(yes):

@@ -128,7 +128,7 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         else:
             publications[mechanism_name] = PublishedCounts(counts[mechanism_name], None if whole else sampled)
     notes = tuple(
-        f"campaigns.{name}: {mechanism['name']} publishes its estimates as they are, not through {released.kind}: "
+        f"campaigns.{name}: {mechanism['name']} publishes its own estimates, not through {released.kind}: "
         + (released.obstacle(mechanism) or "release.mechanisms does not name it")
         for mechanism in released.mechanisms
         if mechanism["name"] not in counts

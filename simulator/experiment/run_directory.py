@@ -43,7 +43,7 @@ def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> N
     if not directory.exists():
         return
     if not directory.is_dir():
-        raise DirectoryError(f"out (--out): must be a directory, and there is a file; got {directory}")
+        raise DirectoryError(f"out (--out): must be a directory, but is a file; got {directory}")
     if not any(directory.iterdir()):
         return
     if not (directory / COMPLETE).is_file():

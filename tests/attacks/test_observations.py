@@ -143,7 +143,7 @@ def test_part_of_the_shares_adds_up_to_no_encoding():
 def test_coalitions_that_cannot_be():
     record = campaign(DEPLOYMENTS["per round"], vehicles=5)
     stored = filed_of(record)
-    with pytest.raises(ParameterError, match=r"parties there are \(server:1, server:2, network\), got 'server:3'"):
+    with pytest.raises(ParameterError, match=r"existing parties \(server:1, server:2, network\), got 'server:3'"):
         Observation.of(stored.transcripts(stored.query(1)), ["server:3"], mechanism=record.mechanism)
     nobody = observe(record, [])
     assert (nobody.seen, nobody.parties) == ((), ())

@@ -61,7 +61,7 @@ WRONG = [
     ('columns = {place = "p", time = "t"}\nstart = true', "traffic.start", "text, or a number"),
     ('columns = {place = "p", time = "t"}\ndwell_s = 0', "traffic.dwell_s", "above 0"),
     (PLACE + 'one_per = "owner"', "traffic.one_per", "needs columns.owner"),
-    ('columns = {place = "p", owner = "o", count = "n"}\none_per = "owner"', "traffic.one_per", "rows of many"),
+    ('columns = {place = "p", owner = "o", count = "n"}\none_per = "owner"', "traffic.one_per", "a row has several"),
     (PLACE + 'duplicates = "greatest"', "traffic.duplicates", "without columns.count"),
     (PLACE + 'duplicates = "mean"', "traffic.duplicates", "first"),
     (PLACE + "window = [1, 2, 3]", "traffic.window", "four numbers"),

@@ -248,7 +248,9 @@ def test_a_city_of_speeds_alone_and_of_cells_too_empty_to_speak(tmp_path):
     assert score["cells"] == 0
     assert "released_counts" not in set(result.claims["view"])
     assert [m["name"] for m in result.facts["mechanisms"]] == ["trusted", "sampling"]
-    assert result.facts["releases"][0]["notes"] == ["campaigns.mean: speeds are told to trusted; sampling take no part"]
+    assert result.facts["releases"][0]["notes"] == [
+        "campaigns.mean: speeds are reported to trusted; sampling take no part"
+    ]
     result.save(tmp_path / "run")
 
 
