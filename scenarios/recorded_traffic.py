@@ -21,7 +21,7 @@ def _time_format(text: str) -> str:
     # A date written and read back is unchanged only if the format has year, month, day and time of day, each once.
     zone = text.replace("%z", "+0000").replace("%Z", "UTC")
     try:
-        back = datetime.strptime(_EXAMPLE.strftime(zone), zone)  # noqa: DTZ007 - as above
+        back = datetime.strptime(_EXAMPLE.strftime(zone), zone)  # noqa: DTZ007 - only formatted and parsed back, without a zone
     except ValueError:
         back = None
     if back != _EXAMPLE:

@@ -46,7 +46,7 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check a mechanism against the contract and its own claims; exit code 1 if it fails."""
-    from mechanisms.conformance import check_mechanism  # noqa: PLC0415
+    from mechanisms.conformance import check_mechanism  # noqa: PLC0415 - imported only when needed
 
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough cannot be given together")
@@ -87,9 +87,9 @@ def _mechanism_factory(reference: str, settings: list[str]) -> Callable[..., obj
 
 def _print_conformance(report: "ConformanceReport") -> None:
     """Print every check as a row of a table, and the verdict."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415 - imported only when needed
+    from rich.table import Table  # noqa: PLC0415 - imported only when needed
+    from rich.text import Text  # noqa: PLC0415 - imported only when needed
 
     styles = {"passed": "green", "failed": "bold red", "skipped": "dim"}
     table = Table("check", "", "what was found", title=Text(report.mechanism), title_justify="left")

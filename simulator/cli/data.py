@@ -20,7 +20,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 @app.command("list")
 def list_data(*, as_json: Json = False) -> None:
     """List the known data sets, and what of them is under CROWDVEIL_DATA; exit code 0 even where nothing is."""
-    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  imports wait until needed
+    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415 - imported only when needed
 
     rows = [_row(known) for known in read_manifest()]
     if as_json:
@@ -47,9 +47,9 @@ def check_data(
 
     Exit code 0 if every listed file that is there is right, 2 if one differs, or nothing of a data set named is there.
     """
-    from simulator.datasets.check import check_data_set  # noqa: PLC0415
-    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from simulator.datasets.check import check_data_set  # noqa: PLC0415 - imported only when needed
+    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     manifest = read_manifest()
     asked = [manifest.data_set(folder) for folder in dict.fromkeys(folders or ())]
@@ -90,8 +90,8 @@ def fetch_data(
     A file that is present and correct is kept, one that differs too unless --overwrite is given. Exit code 0 if in the
     end every file requested is present and correct, 2 if not.
     """
-    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     manifest = read_manifest()
     asked: dict[str, tuple[DataSet, list[DataFile]]] = {}
@@ -115,10 +115,10 @@ def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwri
 
     `dead` are the servers that could not be reached: none is tried twice.
     """
-    from simulator.datasets.check import check_file  # noqa: PLC0415
-    from simulator.datasets.fetch import UnreachableError, fetch_file, server_of  # noqa: PLC0415
-    from simulator.datasets.manifest import folder_of  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from simulator.datasets.check import check_file  # noqa: PLC0415 - imported only when needed
+    from simulator.datasets.fetch import UnreachableError, fetch_file, server_of  # noqa: PLC0415 - imported only when needed
+    from simulator.datasets.manifest import folder_of  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     folder = folder_of(known.folder, root)
     faults: list[str] = []
@@ -150,8 +150,8 @@ class _Meter:
     """How much of a file has come, shown on standard error while it comes, if that is a terminal."""
 
     def __init__(self, name: str, total: int) -> None:
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import Progress  # noqa: PLC0415
+        from rich.console import Console  # noqa: PLC0415 - imported only when needed
+        from rich.progress import Progress  # noqa: PLC0415 - imported only when needed
 
         self._progress = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
         self._task = self._progress.add_task(name, total=total)
@@ -170,9 +170,9 @@ class _Meter:
 
 def _row(known: "DataSet") -> dict[str, Any]:
     """Describe a data set and what of it is there, as `data list` prints it."""
-    from simulator.datasets.check import check_data_set  # noqa: PLC0415
-    from simulator.datasets.manifest import data_root  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from simulator.datasets.check import check_data_set  # noqa: PLC0415 - imported only when needed
+    from simulator.datasets.manifest import data_root  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     try:
         root: Path | None = data_root()

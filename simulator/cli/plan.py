@@ -45,7 +45,7 @@ def plan(
     json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
 ) -> None:
     """Find each mechanism's parameters that meet a privacy or an error target, or state why none do."""
-    from mechanisms import planning  # noqa: PLC0415  # Import lazily: `--help` needs no mechanism.
+    from mechanisms import planning  # noqa: PLC0415 - `--help` needs no mechanism
 
     target = planning.Target(
         cells=cells,
@@ -62,7 +62,7 @@ def plan(
     )
     plans = planning.plan(target, mechanism or ())
     if json:
-        from json import dumps  # noqa: PLC0415
+        from json import dumps  # noqa: PLC0415 - imported only when needed
 
         typer.echo(dumps(plans.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
