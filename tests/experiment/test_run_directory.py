@@ -171,7 +171,7 @@ def test_a_run_is_not_overwritten_unless_asked_to(kept, tmp_path):
     assert (other / "cat.jpg").read_bytes() == b"miaow"
     a_file = tmp_path / "file"
     a_file.write_text("")
-    with pytest.raises(DirectoryError, match="there is a file"):
+    with pytest.raises(DirectoryError, match="must be a directory, but is a file"):
         run("tiny", out=a_file, overwrite=True)
 
 

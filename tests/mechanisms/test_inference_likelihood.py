@@ -345,7 +345,7 @@ def test_no_devices():
 
 @pytest.mark.parametrize("name", ["sampling", "sampling, unequal blanks", "refresh"])
 @pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
-def test_sampling_guesses_is_calibrated(name, rounds):
+def test_who_was_sampled_is_calibrated(name, rounds):
     mechanism, rng = SMALL[name], np.random.default_rng(11)
     prior = uneven_prior(mechanism.cells + 1)
     truth = rng.choice(len(prior), size=DEVICES, p=prior).astype(np.int32)

@@ -277,7 +277,7 @@ def test_certainty_and_ignorance():
 
 @pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
 @pytest.mark.parametrize("name", ["sampling", "sampling, unequal blanks", "refresh, unequal blanks"])
-def test_guessing_sampling_guesses(name, rounds):
+def test_guessing_who_was_sampled(name, rounds):
     mechanism, rng = SMALL[name], np.random.default_rng(12)
     prior = uneven_prior(4)
     truth = rng.choice(4, size=50_000, p=prior).astype(np.int32)
