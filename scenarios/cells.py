@@ -155,15 +155,15 @@ class LocationCells(_Places):
         if not all(key in known for key in ("file", "columns", "names", "top")):
             return
         if known["file"] is not None and known["columns"] is None:
-            yield RuleViolation(("columns",), "is required with file: which column holds what")
+            yield RuleViolation(("columns",), "is required with file: it names the columns")
         if known["file"] is None:
             for key in ("columns", "separator", "where", "crs"):
                 if known.has(key):
-                    yield known.violation(key, "goes with file")
+                    yield known.violation(key, "needs file")
             if known.get("header") is False:
-                yield RuleViolation(("header",), "goes with file", value=False)
+                yield RuleViolation(("header",), "needs file", value=False)
         elif known["top"] is not None:
-            yield known.violation("top", "is of the table of owners, and goes without file")
+            yield known.violation("top", "applies to the table of owners, and cannot be used with file")
         if known["names"] is not None and known["top"] is not None:
             yield known.violation("top", "must be left out where names are given")
 

@@ -188,7 +188,7 @@ def _servers(kind: str, servers: int) -> Iterator[RuleViolation]:
             yield RuleViolation(("servers",), words, servers)
     elif is_capable("deployment", kind, "per round"):
         yield RuleViolation(
-            ("servers",), 'goes with kind = "secret_shared": per_round has a server for each round', servers
+            ("servers",), 'needs kind = "secret_shared": per_round has a server for each round', servers
         )
     elif servers != 1:
-        yield RuleViolation(("servers",), f'goes with kind = "secret_shared": {kind} has one server', servers)
+        yield RuleViolation(("servers",), f'needs kind = "secret_shared": {kind} has one server', servers)

@@ -79,7 +79,7 @@ def _moment(text: str) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise rule('must be a moment in ISO 8601, as "2020-01-01T00:00:00Z"') from None
+        raise rule('must be a date and time in ISO 8601, as "2020-01-01T00:00:00Z"') from None
     if _unix_s(moment) < 0 or _unix_s(moment) % 1:
         raise rule("must be a whole second from 1970 on")
     return text

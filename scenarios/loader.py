@@ -122,7 +122,7 @@ def write_template(path: Path) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ScenarioError(str(path), [Fault("", "there is a file already; name another", str(path))]) from None
+        raise ScenarioError(str(path), [Fault("", "the file exists already; name another", str(path))]) from None
     except OSError as error:
         if error.filename is not None:
             raise

@@ -58,7 +58,7 @@ class SamplingPrivacy(NamedByKind):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for probabilities of one categorical draw that do not sum to one, or exceed it."""
         if known.get("form") == "binary" and known.get("refresh"):
-            yield known.violation("refresh", 'goes with form = "multi"')
+            yield known.violation("refresh", 'needs form = "multi"')
         if known.get("form") == "binary" and isinstance(known.get("blank"), tuple):
             yield known.violation("blank", 'must be one number where form = "binary"')
         elif known.has("sampling") and {"blank_zero", "blank", "form"} <= known.keys():

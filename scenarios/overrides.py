@@ -74,7 +74,7 @@ def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
     # Messages write the items of a list as mechanisms[0], so that form is accepted as well.
     path = [key.strip() for key in re.sub(r"\[(\d+)\]", r".\1", left).split(".")]
     if value is None:
-        raise ScenarioError("override", [Fault(left, "None is no value of a scenario; leave the key out")])
+        raise ScenarioError("override", [Fault(left, "None is not a value of a scenario; leave the key out")])
     if not equals or not all(path):
         shown = override if isinstance(override, str) else left
         raise ScenarioError("override", [Fault("", "an override has the form key.path=value", shown)])

@@ -14,14 +14,14 @@ from scenarios.section import NotNegative, Positive, ValidFields, rule, text_or_
 from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
 
-_EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - written and read back, of no zone
+_EXAMPLE = datetime(2013, 11, 28, 17, 42)  # noqa: DTZ001 - only formatted and parsed back, without a zone
 
 
 def _time_format(text: str) -> str:
     # A date written and read back is unchanged only if the format has year, month, day and time of day, each once.
     zone = text.replace("%z", "+0000").replace("%Z", "UTC")
     try:
-        back = datetime.strptime(_EXAMPLE.strftime(zone), zone)  # noqa: DTZ007 - as above
+        back = datetime.strptime(_EXAMPLE.strftime(zone), zone)  # noqa: DTZ007 - only formatted and parsed back, without a zone
     except ValueError:
         back = None
     if back != _EXAMPLE:
@@ -56,7 +56,7 @@ class OwnerColumns(ColumnNames):
     y: Column | None = None
     """Northing, metres in `crs`."""
     count: Column | None = None
-    """Number of data owners that the row stands for. Default: one."""
+    """Number of data owners that the row represents. Default: one."""
     time: Column | None = None
     """When they are there: a time of day and date, or a number of `time_unit`. Default: throughout the run."""
     owner: Column | None = None
@@ -115,18 +115,18 @@ class StaticTraffic(PlaceTable, TrafficSection):
         yield from broken_crs(known)
         if known.has("window"):
             if columns.lon is None:
-                yield known.violation("window", "goes with columns.lon and columns.lat")
+                yield known.violation("window", "needs columns.lon and columns.lat")
             yield from broken_window("window", known["window"], ("lon", "lat"))
         if columns.time is None:
             for key in ("start", "dwell_s"):
                 if known.has(key):
-                    yield known.violation(key, "goes with columns.time")
+                    yield known.violation(key, "needs columns.time")
         if known.get("one_per") == "owner":
             if columns.owner is None:
                 yield RuleViolation(("one_per",), "needs columns.owner, the column of their identifiers", "owner")
             if columns.count is not None:
                 yield RuleViolation(
-                    ("one_per",), "is for rows that are owners, and columns.count makes rows of many", "owner"
+                    ("one_per",), "needs rows of one owner each, but with columns.count a row has several", "owner"
                 )
         if columns.count is None and known.get("duplicates") == "greatest":
             yield RuleViolation(
@@ -236,4 +236,4 @@ class TraceTraffic(TrafficSection):
             return
         for key, methods in (("match_m", ("nearest", "hmm")), ("match_noise_m", ("hmm",))):
             if known.has(key) and known["match"] not in methods:
-                yield known.violation(key, f"goes with match = {' or '.join(methods)}")
+                yield known.violation(key, f"needs match = {' or '.join(methods)}")

@@ -134,11 +134,11 @@ class Released:
             if is_capable("release", self.kind, "whole") and not self.everything_arrives():
                 why = f"{self.kind} takes the counts of all devices asked, so every report must arrive"
         elif self.campaign["statistic"] != "count":
-            why = "devices report their speed to a trusted server, so it takes kind no_privacy"
+            why = "devices report their speed to a trusted server, so it needs kind no_privacy"
         elif not is_capable("mechanism", mechanism["kind"], "sampled"):
             why = "its server holds noisy answers, not numbers of devices"
         elif mechanism.get("form") != "multi" or mechanism.get("refresh"):
-            why = 'only with form = "multi" and refresh = 0 are its differences numbers of sampled devices'
+            why = 'its differences are numbers of sampled devices only with form = "multi" and refresh = 0'
         elif is_capable("release", self.kind, "exact"):
             why = f"{self.kind} needs the exact counts of all devices, and its server has those of the sampled ones"
         elif not self.everything_arrives():
@@ -176,10 +176,10 @@ def broken_release(released: Released) -> Iterator[RuleViolation]:
         yield RuleViolation((*at, "kind"), f'must be {listed} where statistic = "{statistic}"{own}', released.kind)
         return
     if counted and release.get("sample", 1.0) != 1.0:
-        words = 'goes with statistic = "mean_speed" or "median_speed"; counts are sampled through sampling'
+        words = 'needs statistic = "mean_speed" or "median_speed"; for counts use sampling'
         yield RuleViolation((*at, "sample"), words, release["sample"])
     if not counted and release.get("sampling") is not None:
-        words = 'goes with statistic = "count"; of a cell\'s speeds a share is drawn through sample'
+        words = 'needs statistic = "count"; for speeds use sample'
         yield RuleViolation((*at, "sampling"), words, release["sampling"])
     if released.kind != "none":
         yield from _servers(released)
@@ -191,8 +191,8 @@ def broken_release(released: Released) -> Iterator[RuleViolation]:
 def _servers(released: Released) -> Iterator[RuleViolation]:
     kind, paired = released.aggregation.get("kind", "trusted"), released.aggregation.get("paired")
     if kind != "trusted" or paired:
-        who = "paired reports" if kind == "trusted" else f'aggregation.kind = "{kind}"'
-        words = f"needs one trusted server that counts all reports received, and is not for {who}"
+        reports = "paired reports" if kind == "trusted" else f'aggregation.kind = "{kind}"'
+        words = f"needs one trusted server that counts all reports received, and does not support {reports}"
         yield RuleViolation((*released.at, "kind"), words, released.kind)
 
 
@@ -221,7 +221,7 @@ def _sampling(released: Released) -> Iterator[RuleViolation]:
         if is_capable("mechanism", mechanism["kind"], "exact"):
             if sampling is None and released.kind != "laplace":
                 words = (
-                    f"is required, for the server of mechanisms.{name} holds exact counts; or name other mechanisms "
+                    f"is required, because the server of mechanisms.{name} has exact counts; or name other mechanisms "
                     "in mechanisms"
                 )
                 yield RuleViolation(at, words)

@@ -272,7 +272,7 @@ def broken_crs(known: ValidFields) -> Iterator[RuleViolation]:
     if known["columns"].x is not None and known["crs"] is None:
         yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
     if known["columns"].x is None and known["crs"] is not None:
-        yield known.violation("crs", "goes with x and y; lon and lat are always WGS84")
+        yield known.violation("crs", "needs x and y; lon and lat are always WGS84")
 
 
 class Columns(ColumnNames):

@@ -86,7 +86,7 @@ def _refinement(scenario: ValidFields, refinement: ValidFields) -> Iterator[Rule
     yield from broken_names(refinement, "mechanisms", "mechanism", scenario.sections("mechanisms"))
     outside = scenario.section("population").get("outside") or 0
     if refinement.get("total") == "asked" and outside:
-        words = f"takes every device asked to be in some cell, and population.outside = {outside} are in none"
+        words = f"assumes that every device asked is in some cell, but population.outside = {outside} are in none"
         yield RuleViolation(("total",), words, "asked")
     counted = [campaign for campaign in scenario.sections("campaigns") if campaign.get("statistic", "count") == "count"]
     if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
@@ -111,7 +111,7 @@ def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
             yield RuleViolation(("campaigns", index, "statistic"), words, campaign["statistic"])
         servers = campaign.section("aggregation")
         if speeds and servers.get("kind", "trusted") != "trusted":
-            words = "must be trusted where speeds are asked for: devices report them to one trusted server"
+            words = "must be trusted for campaigns of speeds: devices report them to one trusted server"
             yield RuleViolation(("campaigns", index, "aggregation", "kind"), words, servers["kind"])
         released = released_by(scenario, index)
         for breach in () if released is None else broken_release(released):

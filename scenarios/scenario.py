@@ -274,7 +274,7 @@ def _order(at: tuple[str | int, ...], sections: list[str]) -> tuple[int, int]:
 def _doubts(mechanism: SamplingPrivacy) -> list[str]:
     doubts = []
     if mechanism.sampling >= 0.5:
-        doubts.append(f"sampling is {number(mechanism.sampling)}: the papers ask for less than one half (SP 3.1)")
+        doubts.append(f"sampling is {number(mechanism.sampling)}: the papers require less than one half (SP 3.1)")
     if mechanism.silent_blank:
         doubts.append("blank_zero is 0: an output of 0 in round one then reveals that a device is sampled")
     return doubts

@@ -344,7 +344,7 @@ def broken_repeats(known: ValidFields, *keys: str) -> Iterator[RuleViolation]:
     for key in keys:
         names = [name if isinstance(name, str | int) else name.party for name in known.get(key) or ()]
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            yield RuleViolation((key,), f"must name each once, and {name} is there {names.count(name)} times")
+            yield RuleViolation((key,), f"must name each once, and {name} occurs {names.count(name)} times")
 
 
 def text_or_number(words: str) -> Callable[[Any], Any]:

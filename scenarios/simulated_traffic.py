@@ -81,7 +81,7 @@ class TripColumns(ColumnNames):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between the columns of times."""
         if known.has("from_s") != known.has("to_s") and "from_s" in known and "to_s" in known:
-            yield known.violation("from_s", "from_s and to_s go together: give both or none")
+            yield known.violation("from_s", "from_s and to_s need each other: give both or none")
         if known.has("departure_s", "from_s"):
             yield known.violation("departure_s", "give either departure_s, or from_s and to_s")
 
@@ -160,7 +160,7 @@ class DrivenTraffic(TrafficSection):
             if wanted and known["profile"] is None:
                 yield RuleViolation(("profile",), 'is required with departures = "profile": the share of trips by hour')
             elif not wanted and known["profile"] is not None:
-                yield known.violation("profile", 'goes with departures = "profile"')
+                yield known.violation("profile", 'needs departures = "profile"')
 
 
 def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
@@ -173,12 +173,12 @@ def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
     if not from_file and known["vehicles"] is None:
         yield RuleViolation(("vehicles",), "is required: trips over the whole run, one a vehicle")
     if known["demand"] != "trips" and known["trips"] is not None:
-        yield known.violation("trips", 'goes with demand = "trips"')
+        yield known.violation("trips", 'needs demand = "trips"')
     if known["demand"] != "gravity" and known["zones"] is not None:
-        yield known.violation("zones", 'goes with demand = "gravity"')
+        yield known.violation("zones", 'needs demand = "gravity"')
     if known.has("share") and known["share"] != 1:
         if not from_file:
-            yield known.violation("share", 'goes with demand = "trips", or with zones')
+            yield known.violation("share", 'needs demand = "trips", or with zones')
         elif known["vehicles"] is not None:
             yield known.violation("share", "give either share or vehicles")
 
@@ -187,7 +187,7 @@ def _broken_routing_rules(known: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each conflict between the kind of routing and the keys of one kind only."""
     for key in ("reroute_every_s", "reroute_share"):
         if known.get("routing") == "free_flow" and known.has(key):
-            yield known.violation(key, 'goes with routing = "reactive"')
+            yield known.violation(key, 'needs routing = "reactive"')
     if known.has("reroute_every_s", "step_s") and known["reroute_every_s"] < known["step_s"]:
         words = f"must be at least step_s = {known['step_s']:g}, a tick of the engine"
         yield known.violation("reroute_every_s", words)

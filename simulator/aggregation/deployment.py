@@ -23,7 +23,7 @@ DEVICE_NBYTES = 8
 """Bytes of a device's number as stored. It is not sent: the connection identifies the device."""
 
 READ_PLAIN = (
-    "Robust changes nothing here: servers read plain reports, so a report is one of the mechanism's outputs or none; "
+    "robust has no effect here: servers read plain reports, so a report is one of the mechanism's outputs or none; "
     "no check can find a false report among those outputs."
 )
 OPEN_CHANNEL = (
@@ -251,11 +251,13 @@ class Deployment(ABC):
         if members.servers:
             return self.learned_by(members, mechanism)
         parts = (
-            ["which devices sent something in which round, and not what"] if members.network or members.mixer else []
+            ["which devices sent a message in which round, but not its content"]
+            if members.network or members.mixer
+            else []
         )
         if members.vehicles:
             parts.append("the corrupted vehicles' own reports")
-        return f"Only {' and '.join(parts)}; about another device nothing."
+        return f"Only {' and '.join(parts)}; nothing about other devices."
 
     def followed_by(self, members: Coalition) -> Handles | None:
         """Return the kind of handle that a coalition can follow; the network knows the device behind a pseudonym."""
@@ -265,4 +267,4 @@ class Deployment(ABC):
         """Return the words that state how far a coalition can follow a device by its handle."""
         if self.followed_by(members) == "device":
             return "and which device it is, from query to query"
-        return "linked within a query by its pseudonym, not from query to query"
+        return "linked within a query by its pseudonym, but not from query to query"

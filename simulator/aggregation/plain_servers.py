@@ -37,15 +37,15 @@ class Trusted(Deployment):
     paired: bool = False
     kind: ClassVar[str] = "trusted"
 
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - one server for any
+    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - one server for every mechanism
         """Return the one server, and the network."""
         return ("server:1", NETWORK)
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - one for all rounds
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round and for every mechanism
         """Return one message, to the server."""
         return (("server:1",),)
 
-    def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - no device is hidden among others
+    def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - the view does not depend on other devices
         """Return the view of all of a device's reports, linked."""
         return LinkedReports(queries=queries)
 
@@ -76,11 +76,11 @@ class PerRound(Deployment):
         """Return a server for each round, and the network."""
         return (*(f"server:{round_}" for round_ in range(1, mechanism.rounds + 1)), NETWORK)
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for every mechanism
         """Return one message, to the server of the round."""
         return ((f"server:{round_}",),)
 
-    def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - no device is hidden among others
+    def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - the view does not depend on other devices
         """Return the view of one round's report, or of all rounds' reports linked.
 
         For two servers or more the view has the reports of all rounds, even if the coalition sees only some of them.
@@ -89,7 +89,7 @@ class PerRound(Deployment):
             return Report(min(members.servers), queries=queries)
         return LinkedReports(queries=queries)
 
-    def learned_by(self, members: Coalition, mechanism: LocalMechanism) -> str:  # noqa: ARG002 - the same for any
+    def learned_by(self, members: Coalition, mechanism: LocalMechanism) -> str:  # noqa: ARG002 - the same for every mechanism
         """Return what the coalition can compute about one device."""
         *rounds, last = map(str, sorted(members.servers))
         if not rounds:
@@ -111,11 +111,11 @@ class ShuffledReports(Deployment):
 
     kind: ClassVar[str] = "shuffled"
 
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
+    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for every mechanism
         """Return the server, the mixer and the network."""
         return ("server:1", MIXER, NETWORK)
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for every mechanism
         """Return one message, to the mixer and from there to the server."""
         return ((MIXER, "server:1"),)
 
@@ -174,6 +174,6 @@ class ShuffledReports(Deployment):
             return "Every report as sent, and which device sent it, from query to query: the mixing has no effect."
         rounds = "the one round" if mechanism.rounds == 1 else f"each of the {mechanism.rounds} rounds"
         return (
-            f"All reports of {rounds}, none linked to a device or to another report: how many reports have each "
-            "value, no more."
+            f"All reports of {rounds}, none linked to a device or to another report: only the number of "
+            "reports with each value."
         )

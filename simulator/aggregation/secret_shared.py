@@ -86,7 +86,7 @@ class SecretShared(Deployment):
             rule = "must be 'query' where shares are paired under one-time pseudonyms"
             raise ParameterError("handles", rule, self.handles)
 
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for any
+    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for every mechanism
         """Return the servers and the network."""
         return (*(f"server:{server}" for server in range(1, self.servers + 1)), NETWORK)
 
@@ -96,7 +96,7 @@ class SecretShared(Deployment):
         words = reports * self.servers * math.prod(mechanism.tally_shape)
         return words <= self.exact_words and reports * (self.servers - 1) <= self.exact_seeds
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for any
+    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for every mechanism
         """Return one message to each server; a report is lost if any of its shares is."""
         return tuple((server,) for server in self.servers_of(mechanism))
 
@@ -163,17 +163,17 @@ class SecretShared(Deployment):
             bytes_to={party: nbytes + self.pseudonym_nbytes for party, nbytes in messages.items()},
         )
 
-    def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - no device is hidden among others
+    def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - the view does not depend on other devices
         """Return the view of the shares of k of m servers, which reveals the linked reports if k = m, else nothing."""
         return Shares(len(members.servers), self.servers, queries=queries)
 
-    def learned_by(self, members: Coalition, mechanism: LocalMechanism) -> str:  # noqa: ARG002 - the same for any
+    def learned_by(self, members: Coalition, mechanism: LocalMechanism) -> str:  # noqa: ARG002 - the same for every mechanism
         """Return what the coalition can compute about one device."""
         colluding = len(members.servers)
         if colluding == self.servers:
             return f"Every report, by adding up its {self.servers} shares, {self.followed(members)}."
         known = "pseudonyms were received" if self.followed_by(members) == "query" else "devices were received"
         return (
-            f"Of a report nothing: {colluding} of {self.servers} shares are uniform whatever it holds. Besides, which "
-            f"{known} in which round."
+            f"Only which {known} in which round, and nothing about a report's content: {colluding} of {self.servers} "
+            "shares are uniform whatever it is."
         )

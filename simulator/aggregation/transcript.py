@@ -74,10 +74,10 @@ class StoredEntries:
     def __post_init__(self) -> None:
         """Check that the columns match one another and the kinds stated."""
         if (self.handles is None) != (self.handle_kind == "none"):
-            raise ValueError(f"handles must be there unless handle_kind is 'none', received {self.handle_kind!r}")
+            raise ValueError(f"handles are required unless handle_kind is 'none', received {self.handle_kind!r}")
         sealed = self.content_kind == "sealed"
         if (self.content is None and not sealed) or (self.content is not None and sealed and not self.sealed_to):
-            raise ValueError(f"content must be there unless no party can open it, received {self.content_kind!r}")
+            raise ValueError(f"content is required unless no party can decrypt it, received {self.content_kind!r}")
         columns = (self.handles, self.content, self.arrived_s, self.connections)
         lengths = {len(column) for column in columns if column is not None}
         if len(lengths) > 1:
@@ -166,7 +166,7 @@ class Coalition:
                 continue
             kind, _, number = name.partition(":")
             if kind not in numbers or not (number.isascii() and number.isdigit()) or int(number) < 1:
-                raise ParameterError("coalition", f"must be made of {WORDS}", name)
+                raise ParameterError("coalition", f"must consist of {WORDS}", name)
             numbers[kind].append(int(number))
         if len(numbers["vehicles"]) > 1 or len(set(numbers["server"])) < len(numbers["server"]):
             raise ParameterError("coalition", "must name each party once", names)
@@ -180,9 +180,9 @@ class Coalition:
         ParameterError
             If a member is not among the parties; the message lists these.
         """
-        there = list(parties)
+        existing = list(parties)
         members = [f"server:{server}" for server in sorted(self.servers)] + [MIXER] * self.mixer
         for member in members:
-            if member not in there:
-                raise ParameterError("coalition", f"must be of parties there are ({', '.join(there)})", member)
+            if member not in existing:
+                raise ParameterError("coalition", f"must name existing parties ({', '.join(existing)})", member)
         return self

@@ -98,7 +98,7 @@ def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:
 
 
 Cells = npt.NDArray[np.int32]
-ONLY_SAMPLING = "drop-out with others in round one is worked out for two-round Sampling Privacy only."
+ONLY_SAMPLING = "drop-out with others in round one is supported for two-round Sampling Privacy only."
 
 
 def others_dropped(

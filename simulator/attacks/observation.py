@@ -61,7 +61,7 @@ class Observation:
     parties
         Members of the coalition that store something.
     seen
-        Their stored entries, by party, query and round. Encrypted content is there if the coalition can decrypt it.
+        Their stored entries, by party, query and round. Encrypted content is present if the coalition can decrypt it.
     released
         Published values, by query.
     own
@@ -117,7 +117,7 @@ class Observation:
         storing = [member for member in members if not member.startswith(VEHICLES)]
         for member in storing:
             if member not in transcripts:
-                raise ParameterError("coalition", f"must be of parties there are ({', '.join(transcripts)})", member)
+                raise ParameterError("coalition", f"must name existing parties ({', '.join(transcripts)})", member)
         held = set(members if keys is None else keys)
         return cls(
             mechanism,
@@ -318,12 +318,12 @@ def join(read: Collection[Readable]) -> tuple[IntArray, IntArray]:
     return union, places
 
 
-def patterns(there: Any) -> Iterator[tuple[tuple[bool, ...], IntArray]]:
+def patterns(present: Any) -> Iterator[tuple[tuple[bool, ...], IntArray]]:
     """Yield each distinct row of an (n, k) mask, and the numbers of the rows equal to it."""
-    if not len(there):
+    if not len(present):
         return
-    alike, of = np.unique(there, axis=0, return_inverse=True)
-    for number, row in enumerate(alike):
+    distinct, of = np.unique(present, axis=0, return_inverse=True)
+    for number, row in enumerate(distinct):
         yield tuple(row.tolist()), np.flatnonzero(of.reshape(-1) == number)
 
 

@@ -137,7 +137,7 @@ class Guesses:
     def __post_init__(self) -> None:
         """Check that there is one guess for each handle."""
         if (self.handles is None) != (self.handle_kind == "none"):
-            raise ValueError(f"handles must be there unless handle_kind is 'none', received {self.handle_kind!r}")
+            raise ValueError(f"handles are required unless handle_kind is 'none', received {self.handle_kind!r}")
         if len(self.cells) != (1 if self.handles is None else len(self.handles)):
             raise ValueError(f"there must be one guess a device, received {len(self.cells)}")
 
@@ -369,7 +369,7 @@ class SamplingGuesses:
     theory: float
 
 
-def who_was_sampled(observation: Observation, prior: Prior) -> list[SamplingGuesses]:
+def sampling_guesses(observation: Observation, prior: Prior) -> list[SamplingGuesses]:
     """Return the posterior probability that each device was sampled (outcome S), from round one alone.
 
     A report 0 results from S with π_s and from a blank with π_0: if π_0 = 0, it reveals that the device was sampled

@@ -135,18 +135,18 @@ class Coarsened:
         return np.asarray(self._cell_of_base[self.base.cell_of(xy)])
 
     @property
-    def knows_links(self) -> bool:
+    def maps_links(self) -> bool:
         """Whether the cells that are merged consist of links."""
-        return bool(getattr(self.base, "knows_links", False))
+        return bool(getattr(self.base, "maps_links", False))
 
     def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return the block of each link, if the cells consist of links; (n,) link ids to (n,) int32."""
         return np.asarray(self._cell_of_base[self.base.cell_of_link(link)])  # type: ignore[attr-defined]  # if `knows_links`
 
     @property
-    def knows_names(self) -> bool:
+    def maps_names(self) -> bool:
         """Whether the cells that are merged are named places."""
-        return bool(getattr(self.base, "knows_names", False))
+        return bool(getattr(self.base, "maps_names", False))
 
     def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
         """Return the block of each named place, if the cells are named places; (n,) int32."""

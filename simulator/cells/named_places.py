@@ -117,7 +117,7 @@ class NamedPlaces:
         return len(self.keys)
 
     @property
-    def knows_names(self) -> bool:
+    def maps_names(self) -> bool:
         """Whether a device whose place is known by name is in the cell of that name, whatever its position."""
         return self.kind == "locations"
 

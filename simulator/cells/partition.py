@@ -92,7 +92,7 @@ class LinkCells(Protocol):
     """Cells that consist of links of the roads, so that a vehicle's link determines its cell."""
 
     @property
-    def knows_links(self) -> bool:
+    def maps_links(self) -> bool:
         """Whether the cells consist of links."""
         ...
 
@@ -110,7 +110,7 @@ class NameCells(Protocol):
     """Cells that are named places, so that the name of a device's place determines its cell."""
 
     @property
-    def knows_names(self) -> bool:
+    def maps_names(self) -> bool:
         """Whether the cells are named places."""
         ...
 

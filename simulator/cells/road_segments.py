@@ -49,7 +49,7 @@ class RoadSegments:
     within_m: float
 
     kind = "roads"
-    knows_links = True
+    maps_links = True
 
     @classmethod
     def build(

@@ -36,5 +36,5 @@ def main() -> None:
             sys.stderr.write(f"crowdveil: {error}\n")
             sys.exit(2)
         except MemoryError as error:  # what an estimate let pass, or the user with --yes
-            sys.stderr.write(f"crowdveil: memory does not suffice: {error}\n".replace(": \n", "\n"))
+            sys.stderr.write(f"crowdveil: not enough memory: {error}\n".replace(": \n", "\n"))
             sys.exit(2)

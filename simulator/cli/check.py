@@ -1,4 +1,4 @@
-"""`crowdveil check`: check that a mechanism keeps the promises of a local mechanism."""
+"""`crowdveil check`: check that a mechanism satisfies the contract of local mechanisms."""
 
 import importlib
 import json as json_
@@ -17,13 +17,16 @@ app = typer.Typer(add_completion=False)
 
 
 class MechanismError(ValueError):
-    """A mechanism that cannot be had: no such class, or parameters it refuses."""
+    """A mechanism that cannot be made: its class does not exist, or does not accept the parameters."""
 
 
 @app.command()
 def check(
     mechanism: Annotated[
-        str, typer.Argument(metavar="PACKAGE.MODULE:CLASS", help="Any class; of mechanisms.local, its name will do.")
+        str,
+        typer.Argument(
+            metavar="PACKAGE.MODULE:CLASS", help="Any class; for one of mechanisms.local its name suffices."
+        ),
     ],
     *,
     set_: Annotated[
@@ -35,15 +38,15 @@ def check(
             help="Cells of the instance that is checked; another has 10, or 3 if these are more.", min=1, max=16
         ),
     ] = 3,
-    seed: Annotated[int, typer.Option(help="Of everything drawn.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer devices, one query, one number of cells.")] = False,
     thorough: Annotated[
         bool, typer.Option("--thorough", help="50 times the devices, large crowds: finds smaller faults, in minutes.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check that a mechanism keeps every promise; exit code 1 if it does not."""
-    from mechanisms.conformance import check_mechanism  # noqa: PLC0415
+    """Check a mechanism against the contract and its own claims; exit code 1 if it fails."""
+    from mechanisms.conformance import check_mechanism  # noqa: PLC0415 - imported only when needed
 
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough cannot be given together")
@@ -84,21 +87,21 @@ def _mechanism_factory(reference: str, settings: list[str]) -> Callable[..., obj
 
 def _print_conformance(report: "ConformanceReport") -> None:
     """Print every check as a row of a table, and the verdict."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415 - imported only when needed
+    from rich.table import Table  # noqa: PLC0415 - imported only when needed
+    from rich.text import Text  # noqa: PLC0415 - imported only when needed
 
     styles = {"passed": "green", "failed": "bold red", "skipped": "dim"}
     table = Table("check", "", "what was found", title=Text(report.mechanism), title_justify="left")
     for result in report.results:
-        # What samples prove of reports stands beside what is claimed; of the many small crowds it would fill a page.
+        # Lower bounds proved by samples are shown for claims of reports only; those of small crowds would fill a page.
         shown = result.figures.items() if result.name == "claims_hold" else ()
         found = result.detail or "\n".join(f"{name} {value}" for name, value in shown if "proved" in name)
         table.add_row(result.name, Text(result.status, styles[result.status]), Text(found))
     console = Console()
     console.print(table)
     failed = len(report.failures)
-    verdict = "keeps every promise" if report.passed else f"fails {failed} of {len(report.results)} checks"
+    verdict = "passes every check" if report.passed else f"fails {failed} of {len(report.results)} checks"
     sizes = " and ".join(map(str, report.cells)) or "no"
     typer.echo(
         f"{verdict} with {sizes} cells; {report.comparisons:,} comparisons, "

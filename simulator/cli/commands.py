@@ -36,11 +36,14 @@ COMMANDS = {
     "report": Listed("simulator.cli.run", "Write report.html of a finished run again."),
     "reproduce": Listed(
         "simulator.cli.reproduce",
-        "Compute the papers' tables and figures anew, published beside computed; exit code 0 even where they differ.",
+        "Compute the papers' tables and figures and compare them; exit code 0 even if published values differ.",
     ),
-    "check": Listed("simulator.cli.check", "Check that a mechanism keeps every promise; exit code 1 if it does not."),
+    "check": Listed(
+        "simulator.cli.check", "Check a mechanism against the contract and its own claims; exit code 1 if it fails."
+    ),
     "plan": Listed(
-        "simulator.cli.plan", "Find each mechanism's parameters that meet a privacy or an error, or say why none do."
+        "simulator.cli.plan",
+        "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
     ),
     "scenarios": Listed("simulator.cli.scenarios", "Scenario files: list, show, new, check, schema."),
     "data": Listed("simulator.cli.data", "Data sets: list, check, fetch."),
@@ -102,7 +105,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def crowdveil(
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
     """Answer options that need no command."""
     if version:

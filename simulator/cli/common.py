@@ -17,8 +17,8 @@ Overrides = Annotated[
         "--set", metavar="A.B=V", help="Change a value, list items by name or index: mechanisms.sampling.sampling=0.3"
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Go on where memory may not suffice.")]
-Seed = Annotated[int | None, typer.Option(help="Instead of the scenario's.", min=0)]
+Yes = Annotated[bool, typer.Option("--yes", help="Continue even if memory may not suffice.")]
+Seed = Annotated[int | None, typer.Option(help="Seed that replaces the scenario's.", min=0)]
 AllowPlugins = Annotated[
     bool, typer.Option("--allow-plugins", help="Import the classes the scenario names; CROWDVEIL_ALLOW_PLUGINS=1 too.")
 ]

@@ -20,25 +20,25 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 @app.command("list")
 def list_data(*, as_json: Json = False) -> None:
     """List the known data sets, and what of them is under CROWDVEIL_DATA; exit code 0 even where nothing is."""
-    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  imports wait until needed
+    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415 - imported only when needed
 
     rows = [_row(known) for known in read_manifest()]
     if as_json:
         _print_json(rows)
         return
     for row in rows:
-        there = f"{row['present']}/{row['files']} present" if row["files"] else "not listed"
+        present = f"{row['present']}/{row['files']} present" if row["files"] else "not listed"
         changed = f", {row['changed']} changed" if row["changed"] else ""
         typer.echo(f"{row['folder']:<22}{row['title']}")
-        typer.echo(f"{'':<22}{there}{changed}; fetchable: {row['fetchable']}; licence: {row['licence']}")
+        typer.echo(f"{'':<22}{present}{changed}; fetchable: {row['fetchable']}; licence: {row['licence']}")
     if rows and rows[0]["root"] is None:
-        typer.echo("CROWDVEIL_DATA is not set or names no folder, so only the samples are there.", err=True)
+        typer.echo("CROWDVEIL_DATA is not set or names no folder, so only the samples are present.", err=True)
 
 
 @app.command("check")
 def check_data(
     folders: Annotated[
-        list[str] | None, typer.Argument(metavar="[FOLDER]…", help="Data sets; all that are there if none is named.")
+        list[str] | None, typer.Argument(metavar="[FOLDER]…", help="Data sets; by default all that are present.")
     ] = None,
     *,
     as_json: Json = False,
@@ -47,15 +47,15 @@ def check_data(
 
     Exit code 0 if every listed file that is there is right, 2 if one differs, or nothing of a data set named is there.
     """
-    from simulator.datasets.check import check_data_set  # noqa: PLC0415
-    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from simulator.datasets.check import check_data_set  # noqa: PLC0415 - imported only when needed
+    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     manifest = read_manifest()
     asked = [manifest.data_set(folder) for folder in dict.fromkeys(folders or ())]
     root = data_root() if any(known.folder != "samples" for known in asked or manifest) else None
     every = {known.folder: check_data_set(known, root) for known in asked or manifest}
-    shown = every if asked else {folder: found for folder, found in every.items() if _any_there(found)}
+    shown = every if asked else {folder: found for folder, found in every.items() if _any_present(found)}
     checks = [check for found in shown.values() for check in found]
     if as_json:
         _print_json([{"folder": c.folder, "file": c.name, "state": c.state, "detail": c.detail} for c in checks])
@@ -68,9 +68,9 @@ def check_data(
         )
     faults = [str(check) for check in checks if check.state == "differs"]
     faults += [
-        f"{known.folder}: nothing of it is under CROWDVEIL_DATA = {root}. To get it: {known.how_to_obtain}"
+        f"{known.folder}: none of its files is under CROWDVEIL_DATA = {root}. To get it: {known.how_to_obtain}"
         for known in asked
-        if not _any_there(every[known.folder])
+        if not _any_present(every[known.folder])
     ]
     if faults:
         raise InputError(faults)
@@ -85,13 +85,13 @@ def fetch_data(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that differ.")] = False,
 ) -> None:
-    """Get data sets from their owners, and check them; say how to get what has no address.
+    """Get data sets from their owners, and check them; explain how to get files without an address.
 
-    A file that is there and right is kept, one that differs too unless --overwrite is given. Exit code 0 if in the end
-    every file asked for is there and right, 2 if not.
+    A file that is present and correct is kept, one that differs too unless --overwrite is given. Exit code 0 if in the
+    end every file requested is present and correct, 2 if not.
     """
-    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     manifest = read_manifest()
     asked: dict[str, tuple[DataSet, list[DataFile]]] = {}
@@ -115,10 +115,10 @@ def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwri
 
     `dead` are the servers that could not be reached: none is tried twice.
     """
-    from simulator.datasets.check import check_file  # noqa: PLC0415
-    from simulator.datasets.fetch import UnreachableError, fetch_file, server_of  # noqa: PLC0415
-    from simulator.datasets.manifest import folder_of  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from simulator.datasets.check import check_file  # noqa: PLC0415 - imported only when needed
+    from simulator.datasets.fetch import UnreachableError, fetch_file, server_of  # noqa: PLC0415 - imported only when needed
+    from simulator.datasets.manifest import folder_of  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     folder = folder_of(known.folder, root)
     faults: list[str] = []
@@ -150,8 +150,8 @@ class _Meter:
     """How much of a file has come, shown on standard error while it comes, if that is a terminal."""
 
     def __init__(self, name: str, total: int) -> None:
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import Progress  # noqa: PLC0415
+        from rich.console import Console  # noqa: PLC0415 - imported only when needed
+        from rich.progress import Progress  # noqa: PLC0415 - imported only when needed
 
         self._progress = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
         self._task = self._progress.add_task(name, total=total)
@@ -170,9 +170,9 @@ class _Meter:
 
 def _row(known: "DataSet") -> dict[str, Any]:
     """Describe a data set and what of it is there, as `data list` prints it."""
-    from simulator.datasets.check import check_data_set  # noqa: PLC0415
-    from simulator.datasets.manifest import data_root  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from simulator.datasets.check import check_data_set  # noqa: PLC0415 - imported only when needed
+    from simulator.datasets.manifest import data_root  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     try:
         root: Path | None = data_root()
@@ -202,7 +202,7 @@ def _row(known: "DataSet") -> dict[str, Any]:
     }
 
 
-def _any_there(checks: "Sequence[FileCheck]") -> bool:
+def _any_present(checks: "Sequence[FileCheck]") -> bool:
     return any(check.state != "missing" for check in checks)
 
 

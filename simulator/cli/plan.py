@@ -31,19 +31,21 @@ def plan(
         ),
     ] = "linked_reports",
     epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
-    delta: Annotated[float, typer.Option(help="δ that goes with ε; with --error, the δ at which ε is compared.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="δ of the target; with --error, the δ at which ε is compared.")] = 0.0,
     error: Annotated[float | None, typer.Option(help="Target instead of ε: the RMSE of a cell, in vehicles.")] = None,
     queries: Annotated[int, typer.Option(help="Queries that the observer sees together, T.")] = 1,
     crowd: Annotated[
         int | None, typer.Option(help="Devices in the cell, for released views; the occupancy if not given.")
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
-    simulated: Annotated[int, typer.Option(help="Number of simulated cells behind the interval of an error.")] = 1000,
-    mechanism: Annotated[list[str] | None, typer.Option(help="Only these; all if not given.")] = None,
+    simulated: Annotated[
+        int, typer.Option(help="Number of simulated cells that the interval of an error is computed from.")
+    ] = 1000,
+    mechanism: Annotated[list[str] | None, typer.Option(help="Only these mechanisms; all if not given.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
 ) -> None:
     """Find each mechanism's parameters that meet a privacy or an error target, or state why none do."""
-    from mechanisms import planning  # noqa: PLC0415  # Import lazily: `--help` needs no mechanism.
+    from mechanisms import planning  # noqa: PLC0415 - `--help` needs no mechanism
 
     target = planning.Target(
         cells=cells,
@@ -60,7 +62,7 @@ def plan(
     )
     plans = planning.plan(target, mechanism or ())
     if json:
-        from json import dumps  # noqa: PLC0415
+        from json import dumps  # noqa: PLC0415 - imported only when needed
 
         typer.echo(dumps(plans.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
@@ -113,13 +115,13 @@ def verdict(planning: Planning) -> str:
     best, target = planning.best, planning.target
     if best is None:
         return "No mechanism meets this target."
-    alike = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
-    beside = f" ({listed(alike)} no worse)" if alike else ""
+    equals = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
+    others = f" ({listed(equals)} no worse)" if equals else ""
     if target.error is not None:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {parameter(target.delta)}"
-        return f"Best: {best.name}{beside}, with {loss}."
-    words = f"Best: {best.name}{beside}, with an error of {number(best.std_error)} vehicles in a cell of "
+        return f"Best: {best.name}{others}, with {loss}."
+    words = f"Best: {best.name}{others}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
     warning = ": the error of every mechanism is as large as the count" if useless else ""
     return f"{words}{whole(target.expected)}{warning}."

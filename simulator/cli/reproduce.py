@@ -17,10 +17,10 @@ def reproduce(
     *,
     list_: Annotated[bool, typer.Option("--list", help="List names, papers and titles; compute nothing.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON alone; no page unless --out is given.")] = False,
-    seed: Annotated[int, typer.Option(help="Of everything drawn.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 1,
     out: Annotated[Path | None, typer.Option(help="The HTML page; runs/reproduce-NAME.html if not given.")] = None,
 ) -> None:
-    """Compute the papers' tables and figures anew, published beside computed; exit code 0 even where they differ."""
+    """Compute the papers' tables and figures and compare them; exit code 0 even if published values differ."""
     from simulator.reproduction import command  # noqa: PLC0415  - slow to import, and not needed for help
 
     if name is not None and not list_:
@@ -28,4 +28,6 @@ def reproduce(
         return
     command.print_list(as_json=json)
     if not list_:
-        typer.echo("crowdveil reproduce NAME computes one, crowdveil reproduce all every one.", err=True)
+        typer.echo(
+            "crowdveil reproduce NAME computes one entry, crowdveil reproduce all computes every entry.", err=True
+        )

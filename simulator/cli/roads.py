@@ -62,10 +62,10 @@ def export_roads(
     *,
     format_: Annotated[Format, typer.Option("--format", help="What to write.")],
     set_: Overrides = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files of the same names there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
 ) -> None:
     """Write a scenario's roads: all files, or none."""
-    from simulator.roads import writers  # noqa: PLC0415  # as above
+    from simulator.roads import writers  # noqa: PLC0415 - imported only when needed
 
     roads, notes = _build(load_scenario(scenario, set_))
     write = {
@@ -88,9 +88,9 @@ def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[str]]":
     ScenarioError
         If there are none, or the files hold no usable network.
     """
-    from scenarios import Fault, ScenarioError  # noqa: PLC0415  # imports wait until needed
-    from simulator.experiment.build.city import build_roads  # noqa: PLC0415
-    from simulator.files.errors import InputError  # noqa: PLC0415
+    from scenarios import Fault, ScenarioError  # noqa: PLC0415 - imported only when needed
+    from simulator.experiment.build.city import build_roads  # noqa: PLC0415 - imported only when needed
+    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
     try:
         roads, notes = build_roads(scenario.roads)

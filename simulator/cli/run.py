@@ -30,7 +30,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Run directory; if not given, runs/NAME-SEED, else runs/NAME-SEED-2, …")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that directory.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
@@ -40,11 +40,11 @@ def run(
     checked = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
     # Imported only here: a scenario with a fault is refused before, and the user sees that something happens.
     with nullcontext() if quiet else notice("loading the simulator"):
-        from simulator.experiment.provenance import files_outside  # noqa: PLC0415 - see above
-        from simulator.experiment.run import run_scenario  # noqa: PLC0415 - see above
-        from simulator.experiment.run_directory import check_free, link_latest  # noqa: PLC0415 - see above
-        from simulator.files.memory import permitting  # noqa: PLC0415 - see above
-        from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415 - see above
+        from simulator.experiment.provenance import files_outside  # noqa: PLC0415 - imported only when needed
+        from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
+        from simulator.experiment.run_directory import check_free, link_latest  # noqa: PLC0415 - imported only when needed
+        from simulator.files.memory import permitting  # noqa: PLC0415 - imported only when needed
+        from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415 - imported only when needed
 
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
     numbered = out is None and not overwrite
@@ -65,6 +65,6 @@ def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A finished run.")],
 ) -> None:
     """Write report.html of a finished run again."""
-    from simulator.reporting import write_report  # noqa: PLC0415 - `run` imports it later
+    from simulator.reporting import write_report  # noqa: PLC0415 - imported only when needed
 
     typer.echo(write_report(directory))

@@ -51,7 +51,7 @@ def check_scenario(
     untrusted: Untrusted = False,
     yes: Yes = False,
 ) -> None:
-    """Check a scenario, its data and its city without running it; say all that is wrong."""
+    """Check a scenario, its data and its city without running it; report every fault."""
     from simulator.experiment.build import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
@@ -61,7 +61,7 @@ def check_scenario(
     given = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
     checked, left_out = given.without_unpermitted()
     for name in left_out:
-        what = f"mechanisms.{name} was not checked, nor was what depends on it"
+        what = f"mechanisms.{name} was not checked, nor was anything that depends on it"
         typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
     streams = Streams(checked.seed)
     with permitting(yes):
@@ -72,8 +72,8 @@ def check_scenario(
     notes += [note for release in parts.releases.values() for note in release.notes]
     notes += planned.notes if planned else ()
     # Doubts are among the notes too; each sentence is printed once, and names files as a run's report does.
-    said = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]
-    for note in dict.fromkeys(said):
+    all_notes = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]
+    for note in dict.fromkeys(all_notes):
         typer.echo(f"note: {note}", err=True)
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"

@@ -187,9 +187,9 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
     only_sampling = attack.kind == "known_others" or (attack.kind == "drop_out" and attack.dropped == "target")
     if only_sampling and attack.mechanisms is None and not isinstance(record.mechanism, SamplingPrivacy):
         return False
-    there = [member for member in members_of(attack) if _is_there(member, record)]
+    present = [member for member in members_of(attack) if _is_there(member, record)]
     # A coalition that spans campaigns needs at least one of its parties in each campaign.
-    return bool(there) if getattr(attack, "together", False) else len(there) == len(members_of(attack))
+    return bool(present) if getattr(attack, "together", False) else len(present) == len(members_of(attack))
 
 
 def members_of(attack: Any) -> tuple[Member, ...]:
@@ -221,14 +221,14 @@ def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord)
 def _lacking(attack: Any, contexts: Sequence[AttackContext], rows: Sequence[Finding]) -> Iterator[str]:
     """Yield the reasons why a requested number of queries has no row, or the attack has no row at all."""
     if attack.kind == "longitudinal":
-        there = {row.value for row in rows}
+        answered = {row.value for row in rows}
         for times in attack.asked:
             if times > len(contexts[0].record.queries):
                 yield f"it has fewer than {times} queries"
-            elif times not in there:
+            elif times not in answered:
                 yield f"no target stayed in one place through {times} queries"
     elif not rows:
-        yield "nothing to try it on"
+        yield "there is nothing to attack"
 
 
 def _rows(attack: Any, stored: StoredTranscripts, source: str) -> tuple[list[Finding], list[str]]:
@@ -243,7 +243,7 @@ def _rows(attack: Any, stored: StoredTranscripts, source: str) -> tuple[list[Fin
         coalition = members[:size]
         contexts = _contexts(attack, stored, coalition)
         if not any(len(query.truth) for context in contexts for query in context.record.queries):
-            return findings, ["there are no targets, for no vehicle answered one by one that is not corrupted"]
+            return findings, ["there are no targets: no honest vehicle answered individually"]
         findings += [
             Finding(
                 name=attack.name,
@@ -284,7 +284,9 @@ def _contexts(attack: Any, stored: StoredTranscripts, coalition: Sequence[Member
         return [with_corrupted(None)]
     batch = record.mechanism.batch
     if any(query.occupancy.sum() > batch for query in record.queries):
-        raise NotPlayableError(f"corrupted vehicles' reports are kept where at most {batch:,} vehicles are asked")
+        raise NotPlayableError(
+            f"reports of corrupted vehicles are kept only where at most {batch:,} vehicles are asked"
+        )
     several = 0 < honest <= attack.targets
     choices = min(max(1, min(attack.targets, len(fleet)) // honest), MOST_CHOICES) if several else 1
     contexts = [with_corrupted(np.sort(np.roll(fleet, -choice * honest)[honest:])) for choice in range(choices)]
@@ -354,10 +356,10 @@ def check_attacks(
             for campaign in attack.campaigns or counting
             for name in attack.mechanisms or mechanisms
         ]
-        there = set[str]().union(*parties)
-        fits = any(needed <= one for one in ([there] if getattr(attack, "together", False) else parties))
-        if there and not fits:
-            words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(there))}"
+        existing = set[str]().union(*parties)
+        fits = any(needed <= one for one in ([existing] if getattr(attack, "together", False) else parties))
+        if existing and not fits:
+            words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
             faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(parties_of(attack.coalition))))
     if faults:
         raise ScenarioError(scenario.name, faults)

@@ -171,9 +171,9 @@ class CampaignRecord:
         kept = []
         for query in self.queries:
             devices = query.recorded.devices
-            there = np.arange(len(devices)) if corrupted is None else np.flatnonzero(~np.isin(devices, corrupted))
-            ranks = rank[np.searchsorted(every, devices[there])]
-            kept.append(query.among(np.sort(there[np.argsort(ranks)[:most]])))
+            candidates = np.arange(len(devices)) if corrupted is None else np.flatnonzero(~np.isin(devices, corrupted))
+            ranks = rank[np.searchsorted(every, devices[candidates])]
+            kept.append(query.among(np.sort(candidates[np.argsort(ranks)[:most]])))
         return replace(self, queries=tuple(kept))
 
 

@@ -58,18 +58,18 @@ def released_claims(
             alike.setdefault((release.statistic, release.words), []).append(release)
     for (statistic, words), group in alike.items():
         campaigns = "campaign " if len(group) == 1 else "campaigns "
-        told = f"Released by {words}, {campaigns}{', '.join(release.campaign for release in group)}: "
+        origin = f"Released by {words}, {campaigns}{', '.join(release.campaign for release in group)}: "
         first = group[0]
         if first.speeds is not None:
             claim = first.speeds.release.claim(queries=queries)
-            yield RELEASED_VALUES, {}, replace(claim, basis=f"{told}{STATISTICS[statistic]}. {claim.basis}")
+            yield RELEASED_VALUES, {}, replace(claim, basis=f"{origin}{STATISTICS[statistic]}. {claim.basis}")
             continue
         differences = isinstance(mechanism, SamplingPrivacy)
         view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
         k = first.section.get("k")
         for crowd in (None, *crowds):
             claim = first.counts[name].claim(crowd=crowd, queries=queries)
-            yield view, {"crowd": crowd, "k": k}, replace(claim, basis=f"{told}{claim.basis}")
+            yield view, {"crowd": crowd, "k": k}, replace(claim, basis=f"{origin}{claim.basis}")
 
 
 COLUMNS = (

@@ -35,9 +35,9 @@ from simulator.experiment.guess_games import (
 Mask = npt.NDArray[np.bool_]
 
 MOST_WORDS = 2**22
-SOME_REPORTS_MISSING = "not every report was counted, so the differences are no numbers of sampled devices"
+SOME_REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"
 NO_NUMBERS = "only Sampling Privacy without refresh publishes differences that are numbers of sampled devices"
-ONLY_SAMPLING = "the target dropped is worked out for two-round Sampling Privacy only"
+ONLY_SAMPLING = "dropping the target is supported for two-round Sampling Privacy only"
 
 
 def play_known_others(
@@ -69,9 +69,9 @@ def play_known_others(
     ]
     if not sum(len(stay) for stay, _, _ in trials):
         return
-    stay, there, theory = (np.concatenate(part) for part in zip(*trials, strict=True))
-    epsilon = max(_two_worlds(there, stay), _two_worlds(~there, ~stay))
-    hits = int(np.count_nonzero(there == stay))
+    stay, found, theory = (np.concatenate(part) for part in zip(*trials, strict=True))
+    epsilon = max(_two_worlds(found, stay), _two_worlds(~found, ~stay))
+    hits = int(np.count_nonzero(found == stay))
     yield score_hits(hits, len(stay), prior=0.5, theory=float(theory.mean()), epsilon_lower=epsilon)
 
 
@@ -310,7 +310,7 @@ class _DropOut:
         guesses = prior.guess(query.number, len(query.truth), rng=self.rng)
         theory = np.full(len(guesses), prior.success(query.number))
         for which, rows in patterns(known.T):
-            rounds = tuple(round_ for round_, there in enumerate(which, start=1) if there)
+            rounds = tuple(round_ for round_, in_round in enumerate(which, start=1) if in_round)
             if rounds:
                 reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
                 guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(self.rng))
@@ -357,7 +357,7 @@ def _sampling(record: CampaignRecord, reason: str) -> SamplingPrivacy:
 
 def _unpublished(record: CampaignRecord) -> str:
     if record.noised:
-        return f"what is published is no count but a release, {record.noised}"
+        return f"the published value is not a count but a release, {record.noised}"
     return SOME_REPORTS_MISSING
 
 

@@ -98,7 +98,7 @@ class CountedReports:
         if not isinstance(view, ReleasedCounts | ReleasedDifferences | Shuffled):
             return mechanism.claim(view)
         if not (self.fewest[view.round - 1] if isinstance(view, Shuffled) else any(self.fewest)):
-            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none is seen.")
+            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
         if isinstance(view, ReleasedCounts) and self.matched:
             view = replace(view, counted=self.fewest[0])
         claim = mechanism.claim(view)
@@ -172,7 +172,7 @@ def deployment_views(
     repeats
         Number of queries that a device answers. If it cannot be followed from query to query, its view is of one query.
     """
-    told: set[tuple[View, int]] = set()
+    yielded: set[tuple[View, int]] = set()
     for campaign, deployment in deployments.items():
         counted = _counted(name, campaign, queries)
         if counted is None:
@@ -190,8 +190,8 @@ def deployment_views(
             ]
         for view in seen:
             crowd = counted.fewest[view.round - 1] if isinstance(view, Shuffled) else 0
-            if view is not None and (view, crowd) not in told:
-                told.add((view, crowd))
+            if view is not None and (view, crowd) not in yielded:
+                yielded.add((view, crowd))
                 yield view, counted
 
 

@@ -95,7 +95,7 @@ def _printed(mechanism: LocalMechanism) -> PublishedLeakage:
     """Return the leakage stated in the paper; an infinite ε is None, since JSON has no infinity."""
     printed = printed_by_paper(mechanism)
     if printed is None:
-        return PublishedLeakage(epsilon=None, equation=None, note="no paper prints a leakage for it")
+        return PublishedLeakage(epsilon=None, equation=None, note="no paper states an ε for it")
     finite = math.isfinite(printed.epsilon)
     epsilon = printed.epsilon if finite else None
     return PublishedLeakage(epsilon=epsilon, equation=printed.equation, note=printed.note)
@@ -134,12 +134,12 @@ def describe_loss(
     described = []
     for (campaign, name), found in _gathered(queries).items():
         mechanism = mechanisms[name]
-        heard = [_share(found, round_) for round_ in range(mechanism.rounds)]
-        if not 0.0 < min(heard) <= 1.0 or min(heard) == 1.0:
+        received = [_share(found, round_) for round_ in range(mechanism.rounds)]
+        if not 0.0 < min(received) <= 1.0 or min(received) == 1.0:
             continue
         occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in found]))))
         truths = [_truth(mechanism.cells, occupancy, asked) for asked in LOSS_POPULATIONS]
-        both = math.prod(heard)
+        both = math.prod(received)
         several = mechanism.rounds > 1
         described.append(
             LossRecord(
@@ -148,11 +148,11 @@ def describe_loss(
                 rounds=mechanism.rounds,
                 pairs=any(answer.paired for query, _ in found for answer in query.answers if answer.mechanism == name),
                 independent=independent and not (churn and _asked_again(mechanism)),
-                heard=heard,
+                heard=received,
                 occupancy=occupancy,
                 asked=list(LOSS_POPULATIONS),
                 ideal=[_first(mechanism.std_error(truth)) for truth in truths],
-                unpaired=[_first(_unpaired(mechanism, truth, heard)) for truth in truths],
+                unpaired=[_first(_unpaired(mechanism, truth, received)) for truth in truths],
                 paired=[
                     _first(paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))))
                     for truth in truths
@@ -183,8 +183,8 @@ def _share(found: Sequence[tuple[Query, list[RoundAccount]]], round_: int) -> fl
     """Return the share of the devices asked that were received in a round, whether or not they were counted."""
     accounts = [rounds[round_] for _, rounds in found]
     asked = sum(account.asked for account in accounts)
-    heard = sum(account.counted + account.unpaired for account in accounts)
-    return heard / asked if asked else 0.0
+    received = sum(account.counted + account.unpaired for account in accounts)
+    return received / asked if asked else 0.0
 
 
 def _truth(cells: int, occupancy: int, asked: int) -> Any:
@@ -193,9 +193,9 @@ def _truth(cells: int, occupancy: int, asked: int) -> Any:
     return truth
 
 
-def _unpaired(mechanism: LocalMechanism, truth: Any, heard: Sequence[float]) -> Any:
+def _unpaired(mechanism: LocalMechanism, truth: Any, received: Sequence[float]) -> Any:
     asked = int(truth.sum())
-    counted = [max(1, round(share * asked)) for share in heard]
+    counted = [max(1, round(share * asked)) for share in received]
     return mechanism.std_error(truth, asked=[asked] * mechanism.rounds, counted=counted)
 
 

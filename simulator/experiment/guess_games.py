@@ -18,7 +18,7 @@ from simulator.attacks.reconstruction import (
     LongitudinalAttack,
     Prior,
     SamplingGuesses,
-    who_was_sampled,
+    sampling_guesses,
 )
 from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, StoredTranscripts, places_of
 
@@ -307,7 +307,7 @@ def play_rounds(kind: str, contexts: Sequence[AttackContext], *, rng: np.random.
             attack = LongitudinalAttack(numbers, query.number) if len(numbers) > 1 else ROUND_ATTACKS[kind]
             parts.append(fill_guesses(query, attack.guess(observation, prior, rng=rng), prior, context, rng=rng))
             if kind == "round_one":
-                sampled += [(context, found) for found in who_was_sampled(observation, prior)]
+                sampled += [(context, found) for found in sampling_guesses(observation, prior)]
     score = score_guesses(parts, rng=rng, kept=keeps(contexts[0].record))
     if score is not None:
         yield score

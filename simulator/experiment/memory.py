@@ -74,8 +74,8 @@ def check_memory(
     parts = sorted(estimate(scenario, city, mechanisms or {}, vehicles=vehicles), key=lambda part: -part.nbytes)
     needed = sum(part.nbytes for part in parts)
     shares = ", ".join(f"{part.what} {in_words(part.nbytes)}" for part in parts[:3] if part.nbytes > needed / 20)
-    if said := shortage(needed, to=f"run this ({shares})"):
-        raise ScenarioError(scenario.name, [Fault(parts[0].field, said)])
+    if problem := shortage(needed, to=f"run this ({shares})"):
+        raise ScenarioError(scenario.name, [Fault(parts[0].field, problem)])
 
 
 def estimate(

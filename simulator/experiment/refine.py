@@ -90,12 +90,14 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
 def _not_combinable(mechanism: LocalMechanism, name: str, streams: Streams) -> str | None:
     """Return why a mechanism's queries may not be combined; None if they may."""
     if not isinstance(mechanism.enrol(1, rng=streams.of("refinement", name)), NoMemory):
-        return "its devices keep what they drew from query to query, so its errors are alike and do not average out"
+        return (
+            "its devices reuse their random draws in every query, so its errors are correlated and do not average out"
+        )
     try:
         # With this number of devices every cell can be tested at once.
         variance_law(mechanism.std_error, cells=mechanism.cells, devices=4 * mechanism.cells)
     except ParameterError as error:
-        return f"its queries cannot be weighed: its theory {error.rule}"
+        return f"no weights can be computed for its queries: its theoretical error {error.rule}"
     return None
 
 
@@ -209,20 +211,23 @@ def properties_of(refining: Refining) -> Properties:
 
 
 MADE = {
-    "clip": "counts below 0 put at 0, counts above the devices asked at those",
-    "norm_sub": "counts below 0 put at 0, then one amount taken off all others (or put on them) until the sum is {sum}",
-    "norm_mul": "counts below 0 put at 0, then all others multiplied by one factor so that the sum is {sum}",
+    "clip": "counts below 0 set to 0, counts above the number of devices asked set to that number",
+    "norm_sub": "counts below 0 set to 0, then one amount subtracted from all others (or added) until the sum is {sum}",
+    "norm_mul": "counts below 0 set to 0, then all others multiplied by one factor so that the sum is {sum}",
     "simplex": "the nearest counts that are not below 0 and whose sum is {sum}",
     "combine": "the estimates of the last {window} queries (fewer at first), each weighted by the inverse of its "
     "variance at their pooled count",
 }
-SUMS = {"estimated": "that of the unrefined estimates, within what is possible", "asked": "the devices asked"}
+SUMS = {
+    "estimated": "that of the unrefined estimates, limited to the possible range",
+    "asked": "the number of devices asked",
+}
 BIAS = {
     "clip": "too high on average where estimates fall below 0",
     "norm_sub": "too low on average in busy cells, too high in empty ones",
     "norm_mul": "too low on average in busy cells, by a share of them, too high in empty ones",
     "simplex": "too low on average in busy cells, too high in empty ones",
-    "combine": "off by what the count was otherwise in the earlier queries",
+    "combine": "biased by the difference between the count of the last query and those of the earlier ones",
 }
 
 
@@ -256,7 +261,7 @@ def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Q
         for campaign, parts in _parts(combinations(refining, mechanism, queries), queries).items():
             measured[campaign].update(parts)
     words = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
-    once = "It is computed from what was published already: all that is claimed of {} holds of it too{}."
+    once = "It is computed from published values only: every claim for {} holds for it too{}."
     several = f", for the views of {parameters.get('window')} queries" if combined else ""
     return RefinementRecord(
         name=refining.name,
@@ -273,7 +278,7 @@ def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Q
             order=properties.ordered,
             never_worse=properties.never_worse,
         ),
-        interval="for counts that stayed as they were" if combined else "that of the unrefined estimate",
+        interval="for counts that did not change" if combined else "that of the unrefined estimate",
         claims=once.format(refining.mechanism, several),
         measured=[MeasuredRefinement(campaign=campaign, **values) for campaign, values in measured.items()],
     )
@@ -335,13 +340,13 @@ def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[str]:
         if refining.kind == "combine":
             warnings += [
                 f"refinements.{refining.refinement}: leaves out {refining.mechanism} in campaign {campaign}: what a "
-                "release published may be biased, and is not weighed"
+                "release published may be biased, and is not combined"
                 for campaign in sorted(released)
             ]
     outside = max((int(query.truth[0]) for query in counts), default=0)
     asked = dict.fromkeys(r.refinement for r in plan.refinings if r.parameters.get("total") == "asked")
     words = (
-        f'total = "asked" takes every device asked to be in some cell, and in a query {outside:,} were in none: they '
-        "are put into the cells"
+        f'total = "asked" assumes that every device asked is in some cell, but in a query {outside:,} were in '
+        "none: they are added to the cells"
     )
     return [*warnings, *(f"refinements.{name}: {words}" for name in asked if outside)]

@@ -118,17 +118,17 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     publications: dict[str, Publication] = {}
     build, whole = constructor_of("release", released.kind), is_capable("release", released.kind, "whole")
     for published in released.published():
-        whose, themselves = str(published["name"]), is_capable("mechanism", published["kind"], "sampled")
-        sampling = mechanisms[whose].sampling if themselves else released.release.get("sampling") or 1.0
+        mechanism_name, themselves = str(published["name"]), is_capable("mechanism", published["kind"], "sampled")
+        sampling = mechanisms[mechanism_name].sampling if themselves else released.release.get("sampling") or 1.0
         made = build(released.release, sampling=sampling, city=city, themselves=themselves)
         sampled = made if isinstance(made, SampledCounts) else None
-        counts[whose] = made.release_at(1.0) if isinstance(made, SampledCounts) else made
+        counts[mechanism_name] = made.release_at(1.0) if isinstance(made, SampledCounts) else made
         if themselves and sampled is not None:
-            publications[whose] = PublishedDifferences(sampled)
+            publications[mechanism_name] = PublishedDifferences(sampled)
         else:
-            publications[whose] = PublishedCounts(counts[whose], None if whole else sampled)
+            publications[mechanism_name] = PublishedCounts(counts[mechanism_name], None if whole else sampled)
     notes = tuple(
-        f"campaigns.{name}: {mechanism['name']} publishes its estimates as they are, not through {released.kind}: "
+        f"campaigns.{name}: {mechanism['name']} publishes its own estimates, not through {released.kind}: "
         + (released.obstacle(mechanism) or "release.mechanisms does not name it")
         for mechanism in released.mechanisms
         if mechanism["name"] not in counts
@@ -169,7 +169,7 @@ def build_generalise(given: Mapping[str, Any], *, sampling: float, city: City, t
     release: CountRelease = GeneralisedSample(whole) if themselves else whole
     return SampledCounts(
         sampling,
-        lambda share: release,  # noqa: ARG005 - it takes all that were sampled
+        lambda share: release,  # noqa: ARG005 - the release is the same for any share
         lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
     )
 
@@ -185,7 +185,7 @@ def build_smooth_median(given: Mapping[str, Any], *, bounds: Mapping[str, float]
 
 
 def build_none(
-    given: Mapping[str, Any],  # noqa: ARG001 - it has no parameters but the sample, which is one of the bounds
+    given: Mapping[str, Any],  # noqa: ARG001 - its only parameter, the sample, is among the bounds
     *,
     bounds: Mapping[str, float],
     statistic: str,
@@ -202,7 +202,7 @@ def _centres(city: City) -> npt.NDArray[np.float64]:
 
 def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) -> CampaignRelease:
     campaign, release = released.campaign, released.release
-    whose = str(released.published()[0]["name"])
+    receiver = str(released.published()[0]["name"])
     upper = campaign["upper_mps"]
     if upper is None and not city.has_roads:
         raise ParameterError("upper", "is required where no roads bound speeds", None)
@@ -217,10 +217,12 @@ def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     interval = INTERVALS.get(released.kind, "exact" if release["sample"] == 1.0 else "sampling")
     section = {**_section(released), "lower_mps": bounds["lower"], "upper_mps": bounds["upper"]}
     section["min_vehicles"] = campaign["min_vehicles"]
-    others = ", ".join(name for name in mechanisms if name != whose)
-    notes = (f"campaigns.{campaign['name']}: speeds are told to {whose}; {others} take no part",) if others else ()
+    others = ", ".join(name for name in mechanisms if name != receiver)
+    notes = (
+        (f"campaigns.{campaign['name']}: speeds are reported to {receiver}; {others} take no part",) if others else ()
+    )
     question = SpeedQuestion(
-        campaign["statistic"], made, campaign["min_vehicles"], whose, interval, bounds["lower"], bounds["upper"]
+        campaign["statistic"], made, campaign["min_vehicles"], receiver, interval, bounds["lower"], bounds["upper"]
     )
     return CampaignRelease(str(campaign["name"]), campaign["statistic"], section, speeds=question, notes=notes)
 

@@ -303,8 +303,10 @@ class RunResult:
 
 def _traffic_doubts(traffic: TrafficRecord) -> list[str]:
     """Return the doubts about the run's traffic, and about that of comparison engines, with their names."""
-    beside = [f"{other.engine}, beside: {said}" for other in traffic.beside for said in doubts_of(other.notes)]
-    return [*doubts_of(traffic.notes), *beside]
+    comparisons = [
+        f"{other.engine}, for comparison: {doubt}" for other in traffic.beside for doubt in doubts_of(other.notes)
+    ]
+    return [*doubts_of(traffic.notes), *comparisons]
 
 
 def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:
@@ -313,7 +315,7 @@ def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:
     for query in queries:
         asked.setdefault(query.campaign, []).append(int(query.truth.sum()) - scenario.population.outside)
     return [
-        f"campaigns.{name}: nobody was there to be asked at any of its {len(numbers):,} queries"
+        f"campaigns.{name}: no device was present at any of its {len(numbers):,} queries"
         for name, numbers in asked.items()
         if not any(numbers)
     ]

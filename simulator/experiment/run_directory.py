@@ -43,16 +43,16 @@ def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> N
     if not directory.exists():
         return
     if not directory.is_dir():
-        raise DirectoryError(f"out (--out): must be a directory, and there is a file; got {directory}")
+        raise DirectoryError(f"out (--out): must be a directory, but is a file; got {directory}")
     if not any(directory.iterdir()):
         return
     if not (directory / COMPLETE).is_file():
         raise DirectoryError(
-            f"out (--out): must be a new directory or an earlier run, and this one holds other things; got {directory}"
+            f"out (--out): must be a new directory or an earlier run, and this one has other files; got {directory}"
         )
     if not overwrite:
         raise DirectoryError(
-            f"out (--out): there is a run already; overwrite it (--overwrite), or name another; got {directory}"
+            f"out (--out): it contains an earlier run; overwrite it (--overwrite), or name another; got {directory}"
         )
 
 
@@ -86,7 +86,7 @@ def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: 
         except (DirectoryError, FileExistsError) as error:
             kept = publish_numbered(staging, directory)
             raise DirectoryError(
-                f"out (--out): there is something already that is not replaced, so this run is kept in {kept}; "
+                f"out (--out): something exists already and is not replaced, so this run is kept in {kept}; "
                 f"got {directory}"
             ) from error
     return directory

@@ -53,7 +53,7 @@ class Ground:
     @property
     def crs_text(self) -> str:
         """The coordinate system by its authority's number, such as "EPSG:32618"; its definition if it has none."""
-        # To look for a number takes a third of a second, and the systems made here have none.
+        # The search for a number takes a third of a second, and local systems have none.
         return self.crs.srs if self.crs.name.startswith(LOCAL) else self.crs.to_string()
 
     @property
@@ -106,7 +106,7 @@ class City:
         """
         if places.site is not None and isinstance(self.ground.recorded, Owners):
             return self._cell_of_site[places.site]
-        if isinstance(self.cells, LinkCells) and self.cells.knows_links:
+        if isinstance(self.cells, LinkCells) and self.cells.maps_links:
             on_link = places.link >= 0
             if on_link.all():
                 return self.cells.cell_of_link(places.link)
@@ -122,8 +122,8 @@ class City:
         """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
         owners = self.ground.recorded
         if not isinstance(owners, Owners):
-            raise ValueError("only a table of data owners has sites")  # noqa: TRY004 - a city without, no wrong type
-        if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.knows_names:
+            raise ValueError("only a table of data owners has sites")  # noqa: TRY004 - the type is right; this city has no sites
+        if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.maps_names:
             return self.cells.cell_named(owners.sites.names)
         return self.cells.cell_of(owners.sites.xy)
 

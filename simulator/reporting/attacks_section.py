@@ -26,7 +26,7 @@ KINDS = {
     "cell, at even odds",
     "longitudinal": "guesses the cell of a vehicle that stays, from several queries",
     "poisoning": "corrupted vehicles send reports that raise the estimate of a cell",
-    "drop_out": "guesses the cell from what is published after devices were kept from answering",
+    "drop_out": "guesses the cell from what is published after devices were prevented from answering",
 }
 GUESS_KINDS = names_of("attack", "guess")
 STEP = 0.07

@@ -208,7 +208,7 @@ def occupancy(
             truth[::every],
             np.round(error[::every], 3),
             "one cell, one query",
-            f"%{{x:,}} {run.owners.many} there<br>error %{{y:+.1f}}",
+            f"%{{x:,}} {run.owners.many} in the cell<br>error %{{y:+.1f}}",
             colour(run, mechanism),
             size=5,
             opacity=0.35 if len(truth) > 300 else 0.6,

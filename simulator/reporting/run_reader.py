@@ -77,10 +77,10 @@ class Statistic:
     of_truth: str
 
 
-COUNT = Statistic("count", "vehicles", "vehicles that were asked and are there")
+COUNT = Statistic("count", "vehicles", "vehicles asked that are in the cell")
 _SPEEDS = {
-    "mean_speed": Statistic("mean_speed", "m/s", "mean speed of the vehicles that were asked and are there"),
-    "median_speed": Statistic("median_speed", "m/s", "median speed of the vehicles that were asked and are there"),
+    "mean_speed": Statistic("mean_speed", "m/s", "mean speed of the vehicles asked that are in the cell"),
+    "median_speed": Statistic("median_speed", "m/s", "median speed of the vehicles asked that are in the cell"),
 }
 
 

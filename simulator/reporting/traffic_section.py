@@ -66,8 +66,8 @@ class EngineTraffic:
     def spent_s(self) -> float:
         """Seconds on the road or waiting per departed vehicle, arrived or not: the area under both curves."""
         times = [0.0, *self.record.times_s]
-        there = [0, *(a + b for a, b in zip(self.record.on_road, self.record.waiting, strict=True))]
-        area = sum((times[i + 1] - times[i]) * (there[i + 1] + there[i]) / 2 for i in range(len(times) - 1))
+        in_traffic = [0, *(a + b for a, b in zip(self.record.on_road, self.record.waiting, strict=True))]
+        area = sum((times[i + 1] - times[i]) * (in_traffic[i + 1] + in_traffic[i]) / 2 for i in range(len(times) - 1))
         return area / self.departed if self.departed else math.nan
 
     @property
@@ -132,27 +132,27 @@ def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
 
 def _recording(run: FinishedRun, page: Page, record: TrafficRecord) -> dict[str, object]:
     """Show the number of data owners present over time, with a plot if the number changes."""
-    there, many = record.on_road, run.owners.many
+    present, many = record.on_road, run.owners.many
     caption, described = f"{sentence_case(many)} present over the run", _presence(record, many)
     drawn = None
-    if min(there) < max(there):
+    if min(present) < max(present):
         minutes = [time_s / 60 for time_s in record.times_s]
         hover = "minute %{x:.1f}: %{y:,} present"
-        line = figures.curve(minutes, there, "present", hover, figures.COLOURS[0])
+        line = figures.curve(minutes, present, "present", hover, figures.COLOURS[0])
         drawn = page.add("traffic", _over_time([line], many, legend=False), caption, f"{caption}. {described}")
     return {"recording": True, "described": described, "figure": drawn, "notes": record.notes}
 
 
 def _presence(record: TrafficRecord, many: str) -> str:
     """State in one or two sentences how many data owners were present at the end, had left or were absent."""
-    departed, there, gone, absent = (
+    departed, present, left, absent = (
         counts[-1] for counts in (record.departed, record.on_road, record.arrived, record.absent)
     )
     if set(record.on_road) == {departed}:
         return f"All {whole(departed)} {many} were present throughout." if departed else f"No {many} were present."
-    text = f"Of {whole(departed)} {many} that were present at any time, {whole(there)} still were at the end"
-    if gone:
-        text += f"; {whole(gone)} had left for good"
+    text = f"Of {whole(departed)} {many} that were present at any time, {whole(present)} still were at the end"
+    if left:
+        text += f"; {whole(left)} had left for good"
     if absent:
         text += f"; the location of {whole(absent)} is unknown"
     return f"{text}. At the moments drawn {whole(min(record.on_road))} to {whole(max(record.on_road))} were present."

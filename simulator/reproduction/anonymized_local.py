@@ -195,8 +195,10 @@ def lemmas(results: Results, _seed: int) -> None:
     except NotEstimableError:
         estimable = "0/0"
     printed = minimal_variance_parameters(1.0, yes_share=yes / (yes + no), objective="printed")
-    says_yes = float(printed.mechanism.binary_query.in_round(1)[0][1])
-    information = "nothing: no device answers Yes" if says_yes == 0.0 else f"something: Yes with {says_yes:.3g}"
+    yes_probability = float(printed.mechanism.binary_query.in_round(1)[0][1])
+    information = (
+        "nothing: no device answers Yes" if yes_probability == 0.0 else f"something: Yes with {yes_probability:.3g}"
+    )
     useful = minimal_variance_parameters(1.0, yes_share=yes / (yes + no))
     mixed = local(0.75)
     answers_yes, answers_no = mixed.binary_query.in_round(1)
@@ -209,7 +211,7 @@ def lemmas(results: Results, _seed: int) -> None:
     results.add_row("yes_silent", said_yes - silent, math.isclose(said_yes, silent))
     results.add_row("yes_no", said_yes - said_no, math.isclose(said_yes, said_no))
     results.add_row("lemma_3", estimable)
-    results.add_row("definition_2", information, says_yes > 0.0, variance=printed.variance)
+    results.add_row("definition_2", information, yes_probability > 0.0, variance=printed.variance)
     results.add_row("least_variance", useful.std_error(yes + no))
     found = ", ".join(f"{solution.yes:.1f}" for solution in solutions)
     results.add_row("lemma_7", len(solutions), found=found, truth=yes)

@@ -136,11 +136,11 @@ def check_place(path: Path) -> None:
     """
     if path.exists() and not path.is_file():
         raise ReproductionError(
-            f"--out must be a file, and {'a folder' if path.is_dir() else 'a device'} is there; got {path}"
+            f"--out must be a file, but is {'a folder' if path.is_dir() else 'a device'}; got {path}"
         )
     for parent in path.parents:
         if parent.exists() and not parent.is_dir():
-            raise ReproductionError(f"--out must lie in a folder, and {parent} is a file; got {path}")
+            raise ReproductionError(f"--out must be in a folder, but {parent} is a file; got {path}")
 
 
 def _compute(entry: Entry, seed: int, place: int, of: int) -> Reproduction:

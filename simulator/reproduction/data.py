@@ -70,8 +70,8 @@ def read_table(inside: str, *, columns: Sequence[str], header: bool, separator: 
     try:
         table: pd.DataFrame = pd.read_csv(path, sep=separator, compression="gzip", **named, **how)
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        said = " ".join(str(error).split())
-        raise DataError(f"{path} cannot be read as it should be: {said}. {_what(inside)}") from error
+        message = " ".join(str(error).split())
+        raise DataError(f"{path} cannot be parsed: {message}. {_what(inside)}") from error
     if table.empty:
         raise DataError(f"{path} holds no row. {_what(inside)}")
     return table

@@ -58,7 +58,7 @@ class Row:
     def __post_init__(self) -> None:
         """Check that the row is valid."""
         if self.agrees is not True and not self.note:
-            raise ValueError(f"{self.key}: a row that does not agree must state in its note what was found")
+            raise ValueError(f"{self.key}: a row that does not agree must state the finding in its note")
         for value in (self.published, self.computed):
             if isinstance(value, float) and math.isnan(value):
                 raise ValueError(f"{self.key}: a value must not be NaN")
@@ -178,7 +178,7 @@ class Reproduction:
         agree, differ, new = self.counts
         published = agree + differ
         if not published:
-            return f"nothing published as a number; {new} {'value' if new == 1 else 'values'} computed"
+            return f"no number is published; {new} {'value' if new == 1 else 'values'} computed"
         which = "expected" if paper == OWN else "published"
         words = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
         return f"{words}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else words

@@ -176,8 +176,8 @@ def read_check_ins() -> CheckIns:
     busiest = table["place"].value_counts().sort_index().sort_values(ascending=False, kind="stable").head(PLACES)
     if len(busiest) < PLACES or table["place"].isna().any():
         raise DataError(f"{locate(GOWALLA)} names {len(busiest)} places; the figure needs {PLACES}.")
-    there = table[table["place"].isin(busiest.index)]
-    visits = there.groupby(["place", "user"]).size()
+    chosen = table[table["place"].isin(busiest.index)]
+    visits = chosen.groupby(["place", "user"]).size()
     return CheckIns(
         total=len(table),
         places=tuple(int(place) for place in busiest.index),

@@ -45,7 +45,7 @@ class ConstantLatency:
 
     value_s: float = 0.0
 
-    def draw(self, reports: int, *, rng: np.random.Generator) -> npt.NDArray[np.float64]:  # noqa: ARG002  # nothing to draw
+    def draw(self, reports: int, *, rng: np.random.Generator) -> npt.NDArray[np.float64]:  # noqa: ARG002 - a constant latency draws nothing
         """Draw (reports,) seconds."""
         return np.full(reports, self.value_s)
 
@@ -243,8 +243,8 @@ class Channel:
         """
         down = 0.0 if message and self.burst_s else self._down(sending, was_down=was_down)
         path, deadline_s = sending.route[message], sending.deadline_s
-        reached_nobody = [self._arrive_between(path[: number + 1], sending, deadline_s) for number in range(len(path))]
-        server_down = np.diff(reached_nobody, prepend=0.0)
+        stopped_by = [self._arrive_between(path[: number + 1], sending, deadline_s) for number in range(len(path))]
+        server_down = np.diff(stopped_by, prepend=0.0)
         late = self.latency.exceeds(deadline_s)
         if path:
             # A late message is also lost if the first party of its path is down when it arrives.

@@ -20,8 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 
 SPEED_NBYTES = 4
 """Bytes of a speed, which is sent in addition to the cell: a float32."""
-UNHEARD, MISSED = 0.005, 0.025
-"""Parts of the 5 % probability with which an interval may miss a mean. UNHEARD: that more vehicles were not received
+UNRECEIVED, MISSED = 0.005, 0.025
+"""Parts of the 5 % probability with which an interval may miss a mean. UNRECEIVED: that more vehicles were not received
 than the interval allows for. MISSED: that those vehicles shift the mean further than it allows for. The release has the
 rest."""
 
@@ -123,26 +123,26 @@ def _publish(
     question: SpeedQuestion,
     cells: npt.NDArray[np.int32],
     speeds: FloatArray,
-    heard: npt.NDArray[np.bool_],
+    received: npt.NDArray[np.bool_],
     *,
     draws: np.random.Generator,
 ) -> tuple[CellValues, FloatArray]:
     """Publish the statistic of each cell, in ascending order of cells."""
     order = np.argsort(cells, kind="stable")
-    rate = float(heard.mean()) if len(heard) else 1.0
+    rate = float(received.mean()) if len(received) else 1.0
     found, starts, devices = np.unique(cells[order], return_index=True, return_counts=True)
     rows = []
     for cell, start, stop in zip(found.tolist(), starts, starts + devices, strict=True):
         places = order[start:stop]
-        asked, told = speeds[places], speeds[places[heard[places]]]
-        if cell == 0 or len(told) < question.min_vehicles:
+        asked, reported = speeds[places], speeds[places[received[places]]]
+        if cell == 0 or len(reported) < question.min_vehicles:
             continue
         truth = question.release.truth(asked)
-        level = LEVEL if rate >= 1.0 or question.statistic == "median_speed" else LEVEL + UNHEARD + MISSED
-        published = question.release.publish(told, rng=draws, level=level)
-        lower, upper = _widened(question, published, len(told), rate)
-        missed = _missed(question.statistic, asked, len(told), truth)
-        theory = math.sqrt(question.release.std_error(told) ** 2 + missed)
+        level = LEVEL if rate >= 1.0 or question.statistic == "median_speed" else LEVEL + UNRECEIVED + MISSED
+        published = question.release.publish(reported, rng=draws, level=level)
+        lower, upper = _widened(question, published, len(reported), rate)
+        missed = _missed(question.statistic, asked, len(reported), truth)
+        theory = math.sqrt(question.release.std_error(reported) ** 2 + missed)
         rows.append((cell, truth, published.value, published.std_error, lower, upper, theory))
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 7).T
     values = CellValues(
@@ -152,35 +152,35 @@ def _publish(
         std_error=table[3],
         lower=table[4],
         upper=table[5],
-        interval=question.interval if rate >= 1.0 else f"{question.interval}, widened for the unheard",
+        interval=question.interval if rate >= 1.0 else f"{question.interval}, widened for lost reports",
     )
     return values, table[6]
 
 
-def _widened(question: SpeedQuestion, published: ValueEstimate, heard: int, rate: float) -> tuple[float, float]:
+def _widened(question: SpeedQuestion, published: ValueEstimate, received: int, rate: float) -> tuple[float, float]:
     """Return the ends of the interval, widened for vehicles of the cell whose reports were not received.
 
     Only public values are used, so that the interval reveals no more than the release: the share of all vehicles
     received, the number received from the cell, and the bounds. They give an upper bound on the number of vehicles in
-    the cell, which is exceeded with probability UNHEARD. The vehicles received are a random sample of those: its mean
-    deviates by no more than Serfling's inequality allows, except with probability MISSED. A median may lie anywhere
-    within the bounds.
+    the cell, which is exceeded with probability UNRECEIVED. The vehicles received are a random sample of those: its
+    mean deviates by no more than Serfling's inequality allows, except with probability MISSED. A median may lie
+    anywhere within the bounds.
     """
     if rate >= 1.0:
         return published.lower, published.upper
     if question.statistic == "median_speed":
         return min(question.lower_mps, published.lower), max(question.upper_mps, published.upper)
-    _, most = invert_binomial(heard, rate, 1.0 - 2.0 * UNHEARD)
-    devices = max(heard + 1, int(most))
-    sample = SimpleRandomSample(devices, heard / devices)
+    _, most = invert_binomial(received, rate, 1.0 - 2.0 * UNRECEIVED)
+    devices = max(received + 1, int(most))
+    sample = SimpleRandomSample(devices, received / devices)
     reach = sample.mean_reach(question.upper_mps - question.lower_mps, alpha=MISSED)
     lower, upper = published.lower - reach, published.upper + reach
     return max(min(question.lower_mps, published.lower), lower), min(max(question.upper_mps, published.upper), upper)
 
 
-def _missed(statistic: SpeedStatistic, asked: FloatArray, heard: int, truth: float) -> float:
-    """Return the mean squared difference between the statistic of `heard` random vehicles and that of all asked."""
-    if heard == len(asked):
+def _missed(statistic: SpeedStatistic, asked: FloatArray, received: int, truth: float) -> float:
+    """Return the mean squared difference between the statistic of `received` random vehicles and that of all asked."""
+    if received == len(asked):
         return 0.0
-    sample = SimpleRandomSample(len(asked), heard / len(asked))
+    sample = SimpleRandomSample(len(asked), received / len(asked))
     return sample.mean_variance(asked) if statistic == "mean_speed" else sample.median_error(asked, truth)

@@ -31,14 +31,14 @@ class History:
     ----------
     counts
         (cells + 1,) int64: the number of devices, by true cell.
-    heard
+    received
         (rounds,) bool: whether their reports of each round were received in time.
     was_down
         Whether their links were down in the last round they sent; None before the first.
     """
 
     counts: IntArray
-    heard: Mask
+    received: Mask
     was_down: bool | None = None
 
 
@@ -72,18 +72,18 @@ class Histories:
         self._channel, self._sendings, self._servers, self._rng = channel, sendings, servers, rng
         self.late, self.lost = np.zeros((2, len(sendings)), dtype=np.int64)
 
-    def divide(self, counts: IntArray, *, rounds_there: int) -> list[History]:
-        """Return the groups of the devices that answered the first `rounds_there` rounds and then left.
+    def divide(self, counts: IntArray, *, rounds_present: int) -> list[History]:
+        """Return the groups of the devices that answered the first `rounds_present` rounds and then left.
 
         Parameters
         ----------
         counts
             (cells + 1,) int64, by true cell.
-        rounds_there
+        rounds_present
             The number of rounds answered, from 1.
         """
         groups = [History(counts, np.zeros(len(self._sendings), dtype=bool))]
-        for row in range(rounds_there):
+        for row in range(rounds_present):
             groups = [part for group in groups for part in self._split(group, row)]
         return groups
 
@@ -93,7 +93,7 @@ class Histories:
         Messages are drawn one after another; after each, a report is in time, late or lost.
         """
         sending, servers = self._sendings[row], self._servers[row]
-        with_it = group.heard.copy()
+        with_it = group.received.copy()
         with_it[row] = True
         in_time, late, lost, down = group.counts, *np.zeros((3, len(group.counts)), dtype=np.int64)
         for message, path in enumerate(sending.route):
@@ -119,14 +119,14 @@ class Histories:
                 servers.add_message(path, link_down=int(down.sum()))
         self.late[row] += late.sum()
         self.lost[row] += lost.sum() + down.sum()
-        for counts, heard, was_down in ((in_time, with_it, False), (late + lost, group.heard, False)):
+        for counts, received, was_down in ((in_time, with_it, False), (late + lost, group.received, False)):
             if counts.any():
-                yield History(counts, heard, was_down)
+                yield History(counts, received, was_down)
         if down.any():
-            yield History(down, group.heard, was_down=True)
+            yield History(down, group.received, was_down=True)
 
 
-def there_for(
+def count_by_rounds_present(
     truth: npt.NDArray[np.int32] | None, presents: Sequence[Respondents], *, outside: bool, cells: int
 ) -> Iterator[tuple[int, IntArray]]:
     """Yield, for each number of rounds from 1, that number and the devices of each cell present for as many rounds.
@@ -292,13 +292,13 @@ class Survey:
         deliveries = self._channel.deliver(self._reporting, sending, was_down=self._down, rng=self._draws.noise)
         self._down = deliveries.link_down
         deliveries = deliveries.of(answering)
-        heard = answering & (deliveries.fate == DeliveryStatus.COUNTED)
+        received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
         for number, batch in enumerate(self._batches):
             coins = self._tossed[number] if self._tossed else self._toss(batch)
             reports = self.mechanism.answer(round_, cells[batch], coins)
-            self._server.receive(round_, reports, heard[batch], batch=number)
+            self._server.receive(round_, reports, received[batch], batch=number)
             if self._recorder is not None:
-                self._recorder.keep(number, reports, heard[batch], deliveries, batch, sent_s=at_s)
+                self._recorder.keep(number, reports, received[batch], deliveries, batch, sent_s=at_s)
         self._servers[-1].add_reports(int(np.count_nonzero(answering)), deliveries.arrived_s, deliveries.in_time)
         self._late[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == DeliveryStatus.LATE))
         self._lost[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == DeliveryStatus.LOST))
@@ -365,16 +365,16 @@ class Survey:
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""
         histories = Histories(self._channel, self._sendings, servers=self._servers, rng=self._draws.noise)
-        groups = there_for(
+        groups = count_by_rounds_present(
             self._truth if self._answers == "counts" else None,
             self._presents,
             outside=self._answers != "reports",
             cells=self.mechanism.cells,
         )
         for last, counts in groups:
-            for group in histories.divide(counts, rounds_there=last):
-                if group.heard.any():
+            for group in histories.divide(counts, rounds_present=last):
+                if group.received.any():
                     sums = self.mechanism.sample_counts(group.counts, rng=self._draws.coins)
-                    self._server.receive_group(sums, group.heard, devices=int(group.counts.sum()))
+                    self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
         self._late += histories.late
         self._lost += histories.lost

@@ -182,13 +182,13 @@ def test_fewer_than_all_servers_are_claimed_to_learn_nothing_and_all_what_linked
     ("coalition", "message"),
     [
         ([], "must have a member"),
-        (["server:4"], "must be of parties there are .server:1, server:2, server:3, network., got 'server:4'"),
-        (["mixer"], "must be of parties there are .*, got 'mixer'"),
-        (["server:0"], "must be made of .*, got 'server:0'"),
-        (["server:²"], "must be made of"),
-        (["servers:1"], "must be made of"),
-        (["vehicles:-1"], "must be made of"),
-        (["server"], "must be made of"),
+        (["server:4"], "must name existing parties .server:1, server:2, server:3, network., got 'server:4'"),
+        (["mixer"], "must name existing parties .*, got 'mixer'"),
+        (["server:0"], "must consist of .*, got 'server:0'"),
+        (["server:²"], "must consist of"),
+        (["servers:1"], "must consist of"),
+        (["vehicles:-1"], "must consist of"),
+        (["server"], "must consist of"),
         (["server:1", "server:1"], "must name each party once"),
         (["server:1", "server:01"], "must name each party once"),
         (["vehicles:1", "vehicles:2"], "must name each party once"),
@@ -217,7 +217,7 @@ def test_costs_of_plain_reports():
     assert mixed.bytes_up == nbytes + 48
     assert mixed.stored_bytes == {"server:1": nbytes, "mixer": nbytes + 48 + 8}
     for deployment in (Trusted(robust=True), PerRound(robust=True), ShuffledReports(robust=True)):
-        assert any("Robust changes nothing" in note for note in deployment.cost(SAMPLING).notes)
+        assert any("robust has no effect" in note for note in deployment.cost(SAMPLING).notes)
         assert deployment.cost(SAMPLING).bytes_down == 16
 
 

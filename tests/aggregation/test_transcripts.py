@@ -189,8 +189,8 @@ REPORTS = np.array([0, 1], dtype=np.int32)
     [
         (("none", HANDLES, REPORTS, "reports"), "unless handle_kind is 'none'"),
         (("device", None, REPORTS, "reports"), "unless handle_kind is 'none'"),
-        (("device", HANDLES, None, "shares"), "unless no party can open it"),
-        (("device", HANDLES, REPORTS, "sealed"), "unless no party can open it"),
+        (("device", HANDLES, None, "shares"), "unless no party can decrypt it"),
+        (("device", HANDLES, REPORTS, "sealed"), "unless no party can decrypt it"),
         (("device", HANDLES, REPORTS[:1], "reports"), "of the same entries"),
         (("device", HANDLES * 0, REPORTS, "reports"), "handles must differ"),
     ],

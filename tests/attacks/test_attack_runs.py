@@ -165,7 +165,9 @@ def test_what_only_a_run_can_find_is_told_like_any_fault(load, overrides, words)
 def test_whoever_answers_by_counts_is_no_target(load):
     result = run(load(PLAIN + ATTACKS, ["population.answers='counts'"]))
     assert result.attacks.empty
-    assert any("there are no targets, for no vehicle answered one by one" in note for note in result.facts["warnings"])
+    assert any(
+        "there are no targets: no honest vehicle answered individually" in note for note in result.facts["warnings"]
+    )
 
 
 def test_a_release_in_place_of_counts_is_not_attacked_as_counts(load):
@@ -184,4 +186,6 @@ dropped = "others"
     assert set(run(load(text)).attacks.attack) == {"known_others", "drop_out"}
     result = run(load(f'{text}[release]\nkind = "laplace"\nepsilon = 0.5\n'))
     assert not set(result.attacks.attack) & {"known_others"}
-    assert any("known_others: rounds, sampling: what is published is no count" in n for n in result.facts["warnings"])
+    assert any(
+        "known_others: rounds, sampling: the published value is not a count" in n for n in result.facts["warnings"]
+    )

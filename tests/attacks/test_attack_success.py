@@ -124,7 +124,7 @@ def test_a_round_answered_without_the_truth_gains_exactly_nothing(name):
         assert rows[0].metric is None
 
 
-def test_who_was_sampled_is_told_by_a_nought_in_round_one():
+def test_sampling_is_revealed_by_a_zero_in_round_one():
     rows, _ = tried(campaign(PerRound(), vehicles=5000), attack("round_one", ["server:1"]))
     row = rows[1]
     assert (row.metric, row.unit) == ("sampled_posterior", "probability")

@@ -143,7 +143,7 @@ def test_part_of_the_shares_adds_up_to_no_encoding():
 def test_coalitions_that_cannot_be():
     record = campaign(DEPLOYMENTS["per round"], vehicles=5)
     stored = filed_of(record)
-    with pytest.raises(ParameterError, match=r"parties there are \(server:1, server:2, network\), got 'server:3'"):
+    with pytest.raises(ParameterError, match=r"existing parties \(server:1, server:2, network\), got 'server:3'"):
         Observation.of(stored.transcripts(stored.query(1)), ["server:3"], mechanism=record.mechanism)
     nobody = observe(record, [])
     assert (nobody.seen, nobody.parties) == ((), ())
@@ -162,7 +162,7 @@ def test_a_longitudinal_attack_reads_no_pseudonym_twice():
 def test_guesses_must_be_of_their_handles():
     with pytest.raises(ValueError, match="one guess a device"):
         Guesses(1, "device", np.arange(3), np.zeros(2, dtype=np.int32), None)
-    with pytest.raises(ValueError, match="handles must be there"):
+    with pytest.raises(ValueError, match="handles are required"):
         Guesses(1, "device", None, np.zeros(1, dtype=np.int32), None)
 
 

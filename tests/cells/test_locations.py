@@ -15,7 +15,7 @@ def test_stations_by_hand():
     cells = NamedPlaces.build("stations", ["a", "b", "twin", "c"], xy, crs=CRS, radius_m=80.0)
     asked = [(0, 0), (49, 0), (51, 0), (180, 0), (181, 0), (1000, 80), (1000, 81), (np.nan, 1)]
     assert cells.cell_of(asked).tolist() == [1, 1, 2, 2, 0, 4, 0, 0]
-    assert not cells.knows_names
+    assert not cells.maps_names
     assert (cells.polygons().geometry.geom_type == "Point").all()
 
 
@@ -39,7 +39,7 @@ def test_the_nearest_is_what_distances_say(seed, n, radius_m):
 def test_locations_are_known_by_name_wherever_they_lie():
     xy = np.zeros((3, 2))
     cells = NamedPlaces.build("locations", ["7", "5", "9"], xy, crs=CRS, radius_m=1.0, labels={"5": "the park"})
-    assert cells.knows_names
+    assert cells.maps_names
     assert cells.names == ["7", "the park", "9"]
     assert cells.cell_named(["5", "5", "none", "7", "the park"]).tolist() == [2, 2, 0, 1, 0]
 

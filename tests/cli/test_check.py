@@ -45,7 +45,7 @@ def test_a_sound_mechanism_exits_with_0_and_a_table(check, name):
     assert done.code == 0
     assert "sampling=0.4" in done.out
     assert "cells=3" in done.out
-    assert "keeps every promise" in done.out
+    assert "passes every check" in done.out
     assert "with 3 cells" in done.out
     assert "seed 2" in done.out
     for check_name in ("attributes", "own_coins", "claims_hold", "bad_inputs"):

@@ -277,7 +277,7 @@ def test_a_new_scenario_checks_and_runs_and_replaces_nothing(tmp_path, here):
     assert (tmp_path / "runs" / "My-town-1" / "report.html").is_file()
     (tmp_path / "My town.toml").write_text("mine")
     for name, words in (
-        ("My town.toml", "there is a file already"),
+        ("My town.toml", "the file exists already"),
         ("town", "end in .toml"),
         ("no/a.toml", "no such"),
     ):

@@ -159,7 +159,7 @@ def test_check_of_nothing(data):
     done = data("check", "town", "village")
     assert done.code == 2
     town, village = done.err.splitlines()
-    assert "town: nothing of it is under CROWDVEIL_DATA" in town
+    assert "town: none of its files is under CROWDVEIL_DATA" in town
     assert "To get it: ask the mayor" in town
     assert "To get it: walk there" in village
 

@@ -469,7 +469,7 @@ coalition = ["server:1", "server:2"]
     (folder / "s.toml").write_text(SCENARIO + text)
     done = crowdveil("scenarios", "check", "s.toml")
     assert done.returncode == 0, done.stderr
-    assert "mechanisms.two was not checked, nor was what depends on it" in done.stderr
+    assert "mechanisms.two was not checked, nor was anything that depends on it" in done.stderr
     assert "mechanisms no_privacy\n" in done.stdout
     done = crowdveil("scenarios", "check", "s.toml", "--set", "cells.size_m=0.001")
     assert done.returncode == 2

@@ -119,7 +119,7 @@ def test_a_place_that_cannot_be_written_is_named_before_anything_is_computed(her
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "device")  # as /dev/full, which a page must not replace either
-    places = (("folder", "a folder is there"), ("file/page.html", "is a file"), ("device", "a device is there"))
+    places = (("folder", "but is a folder"), ("file/page.html", "is a file"), ("device", "but is a device"))
     for out, words in places:
         done = here("sp-fig6", "--out", out)
         assert done.returncode == 2

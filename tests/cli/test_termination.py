@@ -207,5 +207,5 @@ def test_a_run_killed_while_it_is_written_is_cleared_by_the_next(tmp_path):
     with started("run", "tiny", "--out", "r", cwd=tmp_path) as process:
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "there is a run already" in stderr
+    assert "it contains an earlier run" in stderr
     assert [path.name for path in place.parent.iterdir()] == ["r"]

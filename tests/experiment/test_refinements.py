@@ -124,7 +124,7 @@ def test_run_json_says_that_they_are_biased_and_of_what_they_are_made(kept):
         assert record["mechanism"] in record["claims"]
         assert record["measured"][0].keys() >= {"campaign", "bias_busy", "bias_other", "unrefined_bias_busy"}
     assert records["randomized+clip"]["keeps"]["never_worse"] == "in each cell"
-    assert "the devices asked" in records["randomized+simplex"]["made_of"]
+    assert "the number of devices asked" in records["randomized+simplex"]["made_of"]
     assert "last 2 queries" in records["sampling+combine"]["made_of"]
     assert "views of 2 queries" in records["sampling+combine"]["claims"]
     assert [record["name"] for record in facts["mechanisms"]] == ["sampling", "randomized", "baseline"]
@@ -146,7 +146,7 @@ def test_the_report_and_the_summary_say_it(kept):
     label = "Randomized response, clip (biased)"
     assert page.count(label) >= 3  # in the verdict, the table and the list
     assert "Refined estimates" in page
-    assert "counts below 0 put at 0" in page
+    assert "counts below 0 set to 0" in page
     stream = io.StringIO()
     print_summary(out, Console(file=stream, width=160))
     assert label in stream.getvalue()

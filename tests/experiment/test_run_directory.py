@@ -166,12 +166,12 @@ def test_a_run_is_not_overwritten_unless_asked_to(kept, tmp_path):
     other = tmp_path / "photos"
     other.mkdir()
     (other / "cat.jpg").write_bytes(b"miaow")
-    with pytest.raises(DirectoryError, match="holds other things"):
+    with pytest.raises(DirectoryError, match="has other files"):
         run("tiny", out=other, overwrite=True)
     assert (other / "cat.jpg").read_bytes() == b"miaow"
     a_file = tmp_path / "file"
     a_file.write_text("")
-    with pytest.raises(DirectoryError, match="there is a file"):
+    with pytest.raises(DirectoryError, match="must be a directory, but is a file"):
         run("tiny", out=a_file, overwrite=True)
 
 

@@ -221,7 +221,7 @@ def test_gridlock_of_sumo_is_told_by_its_teleports_and_by_who_waits(folder):
     assert f"of {traffic['departed'][-1]:,} vehicles departed" in own
     assert f"forced past full links {traffic['stuck_released']:,} times" in own
     assert f"{traffic['waiting'][-1]:,} still wait to enter" in own
-    assert all(warning.startswith("fleet, beside: gridlock") for warning in beside)
+    assert all(warning.startswith("fleet, for comparison: gridlock") for warning in beside)
 
 
 WRONG = "<vType id='odd' vClass='hover'/>"

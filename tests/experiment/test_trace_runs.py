@@ -205,5 +205,5 @@ def test_a_recording_of_another_time_asks_nobody(tmp_path):
     path.write_text(path.read_text(encoding="utf-8") + "\n[population]\noutside = 7\n", encoding="utf-8")
     told = run(path).facts["warnings"]
     assert [words for words in told if "nobody" in words] == [
-        "campaigns.campaign: nobody was there to be asked at any of its 4 queries"
+        "campaigns.campaign: no device was present at any of its 4 queries"
     ]

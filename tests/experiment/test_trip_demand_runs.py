@@ -131,7 +131,7 @@ def test_more_corrupted_vehicles_than_the_file_has(scenario):
         (
             'demand = "trips"\ntrips = ["a.csv", "b.csv"]',
             {"a_csv": "origin,destination\n0,1\n", "b_csv": "origin,destination\n0,1\n"},
-            "several files of trips go together only if all are SUMO routes",
+            "several files of trips can be combined only if all are SUMO routes",
         ),
         (
             'vehicles = 9\ndepartures = "profile"\nprofile = "day.csv"\nbegin_s = 80000',

@@ -67,7 +67,7 @@ def test_errors_are_in_their_own_units_and_under_their_own_names(mixed):
     assert "No privacy’s, released by laplace (epsilon = 1), estimates had an error of" in page
     assert "The mean speeds, published through laplace (epsilon = 2), had an error of" in page
     assert "Nothing private was measured" not in page
-    assert "randomized publishes its estimates as they are, not through laplace" in page
+    assert "randomized publishes its own estimates, not through laplace" in page
 
 
 def test_who_learns_what_speaks_of_places_for_counts_and_of_speeds_for_speeds(mixed):
@@ -88,7 +88,7 @@ def test_the_summary_has_a_table_a_unit(mixed):
     assert "Error in vehicles a cell" in text
     assert "Error in m/s a cell" in text
     assert "noisy (laplace)" in text
-    assert "Note: campaigns.noisy: randomized publishes its estimates as they are" in text
+    assert "Note: campaigns.noisy: randomized publishes its own estimates" in text
 
 
 def test_the_map_names_the_unit_of_the_campaign_shown(mixed, browse):
@@ -96,7 +96,7 @@ def test_the_map_names_the_unit_of_the_campaign_shown(mixed, browse):
     speeds = browse(page, "#campaign=mean&mechanism=trusted&query=1")
     assert 'data-campaign="mean"' in speeds
     assert "m/s a cell (RMSE over" in speeds
-    assert "mean speed of the vehicles that were asked and are there" in speeds
+    assert "mean speed of the vehicles asked that are in the cell" in speeds
     assert "too fast" in speeds
     assert "vehicles there" not in speeds.partition('id="status"')[2].partition("</p>")[0]
 

@@ -44,7 +44,7 @@ def test_verdicts_and_their_sum():
     assert Reproduction(rows=rows).tally() == "1 of 2 published values agree; 1 more has none to agree with"
     assert Reproduction(rows=rows[:2]).tally("crowdveil") == "1 of 2 expected values agree"
     assert Reproduction(rows=rows[:1]).tally() == "1 of 1 published value agrees"
-    assert Reproduction(rows=rows[2:]).tally() == "nothing published as a number; 1 value computed"
+    assert Reproduction(rows=rows[2:]).tally() == "no number is published; 1 value computed"
     assert Reproduction(skipped="no data").tally() == "skipped"
 
 

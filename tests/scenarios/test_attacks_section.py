@@ -51,7 +51,7 @@ SPOILED = [
         "attacks[0].asked[0]",
         ["campaigns.late.queries = 1"],
     ),
-    ("kind = 'longitudinal'\nasked = [2, 2, 1]\n" + ONE, "attacks[0].asked", ["once", "2 is there 2 times"]),
+    ("kind = 'longitudinal'\nasked = [2, 2, 1]\n" + ONE, "attacks[0].asked", ["once", "2 occurs 2 times"]),
     (
         "kind = 'poisoning'\ncoalition = ['vehicles:9']\nmagnitude = 99999999999999999999",
         "attacks[0].magnitude",

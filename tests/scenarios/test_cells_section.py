@@ -65,15 +65,15 @@ WRONG = [
     ('kind = "stations"\n' + FILE + 'columns = {name = "n", lon = "a"}', "cells.columns", "either lon and lat"),
     ('kind = "stations"\n' + FILE + "columns = {name = 0, lon = 1, lat = 2}", "cells.columns.name", "from 1"),
     ('kind = "stations"\n' + FILE + 'columns = {name = "n", x = "a", y = "b"}', "cells.crs", "EPSG:32618"),
-    ('kind = "stations"\n' + FILE + COLUMNS + 'crs = "EPSG:32618"', "cells.crs", "goes with x and y"),
+    ('kind = "stations"\n' + FILE + COLUMNS + 'crs = "EPSG:32618"', "cells.crs", "needs x and y"),
     ('kind = "stations"\n' + FILE + COLUMNS + 'separator = "::"', "cells.separator", "one character"),
     ('kind = "stations"\n' + FILE + COLUMNS + "where = {a = []}", "cells.where.a", "or a list of them"),
     ('kind = "stations"\n' + FILE + COLUMNS + "names = []", "cells.names", "1"),
     ('kind = "locations"\n' + FILE, "cells.columns", "required with file"),
-    ('kind = "locations"\n' + COLUMNS, "cells.columns", "goes with file"),
-    ('kind = "locations"\nheader = false', "cells.header", "goes with file"),
+    ('kind = "locations"\n' + COLUMNS, "cells.columns", "needs file"),
+    ('kind = "locations"\nheader = false', "cells.header", "needs file"),
     ('kind = "locations"\ntop = 3\nnames = ["a"]', "cells.top", "left out where names are given"),
-    ('kind = "locations"\ntop = 3\n' + FILE + COLUMNS, "cells.top", "goes without file"),
+    ('kind = "locations"\ntop = 3\n' + FILE + COLUMNS, "cells.top", "cannot be used with file"),
 ]
 
 

@@ -197,5 +197,5 @@ def test_items_of_lists_as_messages_write_them():
 
 
 def test_none_is_no_value():
-    with pytest.raises(ScenarioError, match=r"mechanisms\.sampling\.refresh: None is no value"):
+    with pytest.raises(ScenarioError, match=r"mechanisms\.sampling\.refresh: None is not a value"):
         scenarios.load("tiny", overrides={"mechanisms.sampling.refresh": None})

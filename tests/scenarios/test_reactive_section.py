@@ -29,8 +29,8 @@ def test_both_can_be_said(load):
 @pytest.mark.parametrize(
     ("traffic", "path", "rule"),
     [
-        ({"reroute_every_s": 60.0}, "traffic.reroute_every_s", 'goes with routing = "reactive"'),
-        ({"reroute_share": 0.5}, "traffic.reroute_share", 'goes with routing = "reactive"'),
+        ({"reroute_every_s": 60.0}, "traffic.reroute_every_s", 'needs routing = "reactive"'),
+        ({"reroute_share": 0.5}, "traffic.reroute_share", 'needs routing = "reactive"'),
         ({"routing": "reactive", "reroute_every_s": 0.5}, "traffic.reroute_every_s", "must be at least step_s = 1"),
         ({"routing": "reactive", "reroute_every_s": 3.0, "step_s": 4.0}, "traffic.reroute_every_s", "step_s = 4"),
         ({"routing": "reactive", "reroute_share": 1.5}, "traffic.reroute_share", "must be at most 1"),

@@ -26,7 +26,7 @@ SPOILED = [
     (
         "kind = 'clip'\nmechanisms = ['sampling', 'sampling']",
         "refinements[0].mechanisms",
-        ["once", "sampling is there 2 times"],
+        ["once", "sampling occurs 2 times"],
     ),
     ("kind = 'clip'\n[[refinements]]\nkind = 'clip'", "refinements[1].name", ["names must differ", "refinements[0]"]),
     (

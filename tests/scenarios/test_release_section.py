@@ -77,7 +77,11 @@ SPOILED = [
     ("release.kind='supress'", "release.kind", ["did you mean suppress?", '"supress"']),
     ("release={kind='laplace', epsilon=0.0}", "release.epsilon", ["above 0"]),
     ("release={kind='laplace', epsilon=-1}", "release.epsilon", ["above 0", "-1"]),
-    ("release={kind='laplace', epsilon=1.0, sample=0.5}", "release.sample", ['"mean_speed"', "through sampling"]),
+    (
+        "release={kind='laplace', epsilon=1.0, sample=0.5}",
+        "release.sample",
+        ['"mean_speed"', "use sampling"],
+    ),
     ("release={kind='none', sample=0.5}", "release.sample", ['"mean_speed"']),
     (
         "release={kind='generalise', k=5, sampling=0.45, epsilon=1, levels=0}",
@@ -110,8 +114,8 @@ SPOILED = [
     ("campaigns.second.release.kind='laplac'", "campaigns.second.release.kind", ["did you mean laplace?"]),
     ("campaigns.second.release.mechanisms=['no']", "campaigns.second.release.mechanisms[0]", ["no mechanism"]),
     ("campaigns.second.release=5", "campaigns.second.release", ["must be a table", "5"]),
-    ("campaigns.second.min_vehicles=2", "campaigns.second.min_vehicles", ['goes with statistic = "mean_speed"']),
-    ("campaigns.second.upper_mps=20", "campaigns.second.upper_mps", ['goes with statistic = "mean_speed"']),
+    ("campaigns.second.min_vehicles=2", "campaigns.second.min_vehicles", ['needs statistic = "mean_speed"']),
+    ("campaigns.second.upper_mps=20", "campaigns.second.upper_mps", ['needs statistic = "mean_speed"']),
     ("campaigns.mean.min_vehicles=0", "campaigns.mean.min_vehicles", ["at least 1"]),
     ("campaigns.mean.upper_mps=0", "campaigns.mean.upper_mps", ["above 0"]),
     ("campaigns.mean.lower_mps=-1", "campaigns.mean.lower_mps", ["at least 0"]),
@@ -242,9 +246,13 @@ def test_speed_campaigns_show_their_defaults_and_count_campaigns_do_not(load, tm
     ("override", "path", "words"),
     [
         ("aggregation={kind='secret_shared'}", "campaigns.second.release.kind", "one trusted server"),
-        ("aggregation={kind='trusted', paired=true}", "campaigns.second.release.kind", "not for paired reports"),
+        (
+            "aggregation={kind='trusted', paired=true}",
+            "campaigns.second.release.kind",
+            "does not support paired reports",
+        ),
         ("campaigns.second.aggregation={kind='per_round'}", "campaigns.second.release.kind", 'aggregation.kind = "per'),
-        ("campaigns.mean.aggregation={kind='shuffled'}", "campaigns.mean.aggregation.kind", "must be trusted where"),
+        ("campaigns.mean.aggregation={kind='shuffled'}", "campaigns.mean.aggregation.kind", "must be trusted for"),
     ],
 )
 def test_a_release_is_the_work_of_one_trusted_server(tmp_path, override, path, words):

@@ -114,7 +114,7 @@ SPOILED_TABLES = [
     ("roads.columns={node='n', lon='x', lat='y', to='b'}", "roads.columns.from", ["is required"]),
     ("roads.columns.speed='v'", "roads.columns.speed", ["unknown key", "speed_mps"]),
     ("roads.columns={node='n', from='a', to='b', x='x', y='y'}", "roads.crs", ["EPSG:32618"]),
-    ("roads.crs='EPSG:32618'", "roads.crs", ["goes with x and y"]),
+    ("roads.crs='EPSG:32618'", "roads.crs", ["needs x and y"]),
     ("roads.crs='Atlantis'", "roads.crs", ["PROJ knows", "Atlantis"]),
     ("roads.crs='EPSG:4326'", "roads.crs", ["projected"]),
     ("roads.crs='EPSG:2263'", "roads.crs", ["metres"]),

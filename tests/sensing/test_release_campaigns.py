@@ -100,7 +100,7 @@ def test_a_release_replaces_its_mechanisms_rows_and_no_others(plain, suppressed)
     (record,) = suppressed.facts["releases"]
     assert record["mechanisms"] == ["sampling", "baseline"]
     (note,) = record["notes"]
-    assert note.startswith("campaigns.rush: randomized publishes its estimates as they are, not through suppress: ")
+    assert note.startswith("campaigns.rush: randomized publishes its own estimates, not through suppress: ")
     assert note.endswith("its server holds noisy answers, not numbers of devices")
     assert plain.facts["releases"] == []
 

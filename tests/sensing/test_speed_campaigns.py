@@ -248,7 +248,9 @@ def test_a_city_of_speeds_alone_and_of_cells_too_empty_to_speak(tmp_path):
     assert score["cells"] == 0
     assert "released_counts" not in set(result.claims["view"])
     assert [m["name"] for m in result.facts["mechanisms"]] == ["trusted", "sampling"]
-    assert result.facts["releases"][0]["notes"] == ["campaigns.mean: speeds are told to trusted; sampling take no part"]
+    assert result.facts["releases"][0]["notes"] == [
+        "campaigns.mean: speeds are reported to trusted; sampling take no part"
+    ]
     result.save(tmp_path / "run")
 
 
@@ -354,7 +356,7 @@ def test_unheard_vehicles_add_what_a_sample_would(moment, statistic):
         squares.append((values.value - values.truth) ** 2)
         theory.append(expected**2)
         held.append((values.lower <= values.truth) & (values.truth <= values.upper))
-        assert values.interval == "exact, widened for the unheard"
+        assert values.interval == "exact, widened for lost reports"
         assert (values.lower >= 0.0).all() or statistic == "mean_speed"
     assert np.mean(held) > 0.95 - 4.5 * math.sqrt(0.05 * 0.95 / np.size(held))
     squares, theory = np.array(squares), np.mean(theory, axis=0)

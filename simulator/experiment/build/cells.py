@@ -60,8 +60,8 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
         number = owners.at_sites()
         busiest = np.argsort(-number, kind="stable")[: section.top]
         chosen = busiest[number[busiest] > 0]
-        there = int((number > 0).sum())
-        words = f"cells: the {len(chosen):,} busiest of {there:,} places, {_some([names[i] for i in chosen])}"
+        occupied = int((number > 0).sum())
+        words = f"cells: the {len(chosen):,} busiest of {occupied:,} places, {_some([names[i] for i in chosen])}"
         notes.append(
             f"{words}: chosen by the truth itself, which no mechanism protects; name places to choose without it"
         )
@@ -170,10 +170,10 @@ def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> npt.NDArray[np.b
     texts = [str(value) for value in classes]
     known = sorted({text for text, value in zip(texts, classes, strict=True) if value is not None})
     if absent := [name for name in wanted if name not in known]:
-        there = (
+        known_classes = (
             f"there are {', '.join(known[:SHOWN])}{' …' if len(known) > SHOWN else ''}" if known else "no road has one"
         )
-        raise InputError(f"classes: no road is of class {name!r}; {there}" for name in absent)
+        raise InputError(f"classes: no road is of class {name!r}; {known_classes}" for name in absent)
     return np.isin(texts, wanted)
 
 

@@ -68,7 +68,7 @@ def build_city(scenario: Scenario) -> City:
         notes += recorded.notes()
     if roads is None and recorded is None:
         recorded_engines = " and ".join(names_of("engine", "recorded"))
-        rule = f'engine "{scenario.traffic.engine}" needs roads: "none" goes with engines {recorded_engines}'
+        rule = f'engine "{scenario.traffic.engine}" needs roads: "none" can be used with engines {recorded_engines}'
         raise ScenarioError(scenario.name, [Fault("roads.source", rule, scenario.roads.source)])
     ground = Ground(roads, recorded)
     try:
@@ -170,7 +170,7 @@ def tntp_roads(section: Any) -> Built:
     return roads, report.notes()
 
 
-def none_roads(section: Any) -> Built:  # noqa: ARG001 - as every source's
+def none_roads(section: Any) -> Built:  # noqa: ARG001 - every source's function has this parameter
     """Return no roads."""
     return None, []
 
@@ -179,8 +179,8 @@ def grid_roads(section: Any) -> Built:
     """Generate a rectangular city."""
     spacing_x_m, spacing_y_m = section.spacings_m
     crossings = section.rows * section.columns
-    if said := shortage(crossings * _CROSSING_NBYTES, to=f"lay a grid of {crossings:,} crossings"):
-        raise InputError([f"rows × columns: {said}"])
+    if problem := shortage(crossings * _CROSSING_NBYTES, to=f"generate a grid of {crossings:,} crossings"):
+        raise InputError([f"rows × columns: {problem}"])
     roads = build_grid(
         rows=section.rows,
         columns=section.columns,

@@ -112,7 +112,7 @@ def read_demand(
         )
         return Demand(read.trips, read.routes, tuple(read.notes))
     if len(files) > 1:
-        rule = "several files of trips go together only if all are SUMO routes"
+        rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
     table = read_trip_table(files[0], columns=section.trip_columns.mapping())
     return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
@@ -220,7 +220,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     if isinstance(trips, tuple) and len(trips) == 1:
         trips = trips[0]
     if not isinstance(trips, str) or is_sumo_routes(scenarios.locate(trips)):
-        return None, ["roads.flows: not used: published flows can only be held against a run of the trips they are of"]
+        return None, ["roads.flows: not used: published flows can be compared only with a run of their own trips"]
     try:
         file = scenarios.locate(flows)
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
@@ -234,7 +234,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     notes = []
     if published.left_out:
         flows_of = counted(published.left_out, "published flow is of a link", "published flows are of links")
-        notes.append(f"{flows_of} that the network was read without")
+        notes.append(f"{flows_of} that the network does not contain")
     if lost > 0:
         notes.append(f"left out of the comparison: {counted(lost, 'trip')} of the file that cannot be driven")
     return (
@@ -259,13 +259,13 @@ def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdP
     table = read_trip_table(scenarios.locate(trips), columns=columns)
     zones = Zones.named_by(table.places, roads)
     if not zones.of_one_node:
-        raise InputError([f"{table.file}: roads.flows wants zones of one node each"])
+        raise InputError([f"{table.file}: roads.flows needs zones of one node each"])
     number = zones.find(table.places)
     origin, destination = number[table.origin], number[table.destination]
-    there = (origin >= 0) & (destination >= 0)
-    pairs = OdPairs.summed(zones.nodes[origin[there]], zones.nodes[destination[there]], table.trips[there])
+    inside = (origin >= 0) & (destination >= 0)
+    pairs = OdPairs.summed(zones.nodes[origin[inside]], zones.nodes[destination[inside]], table.trips[inside])
     joined = ShortestPaths(roads.links, through=roads.through).reached(pairs.origin, pairs.destination)
-    lost = float(table.trips[~there].sum()) + float(pairs.trips[~joined].sum())
+    lost = float(table.trips[~inside].sum()) + float(pairs.trips[~joined].sum())
     if not joined.any():
         raise InputError([f"{table.file}: none of its trips can be driven on these roads"])
     return OdPairs(pairs.origin[joined], pairs.destination[joined], pairs.trips[joined]), float(np.round(lost, 6))

@@ -63,12 +63,12 @@ class PlugIn:
         chosen = reports if where is None else reports[where]
         return np.asarray(self._mechanism.tally(chosen), dtype=np.int64)
 
-    def std_error(self, true_counts: npt.NDArray[np.int64], **heard: Any) -> npt.NDArray[np.float64]:
+    def std_error(self, true_counts: npt.NDArray[np.int64], **received: Any) -> npt.NDArray[np.float64]:
         """Return the mechanism's own theoretical standard error, NaN if it has none."""
         own = getattr(self._mechanism, "std_error", None)
         if own is None:
             return np.full(self.cells, np.nan)
-        return np.asarray(own(true_counts, **heard))
+        return np.asarray(own(true_counts, **received))
 
 
 def import_plug_ins(scenario: Scenario) -> dict[str, Callable[..., LocalMechanism]]:

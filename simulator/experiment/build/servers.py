@@ -57,15 +57,15 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
         deployments[campaign.name] = deployment
         if section.robust and is_capable("deployment", section.kind, "shares"):
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
-    there = {
+    known = {
         party
         for deployment in deployments.values()
         for mechanism in mechanisms.values()
         for party in deployment.parties(mechanism)
     }
     for index, outage in enumerate(scenario.channel.outages):
-        if outage.server not in there:
-            words = f"there is none; there are {_listed(there - {NETWORK})}"
+        if outage.server not in known:
+            words = f"there is none; there are {_listed(known - {NETWORK})}"
             faults.append(Fault(f"channel.outages[{index}].server", words, outage.server))
     if faults:
         raise ScenarioError(scenario.name, faults)

@@ -100,7 +100,7 @@ def amplification(results: Results, _seed: int) -> None:
     results.add_panel("epsilon", curves)
 
 
-def variance_room(epsilon: float, share: float) -> float:
+def variance_limit(epsilon: float, share: float) -> float:
     """Return r = 1 − (ε_N/ε_n)²: a sampling variance below r·2Δ²/ε_N² may leave a gain (HDK sec 4.1)."""
     return 1.0 - (epsilon / sample_privacy(epsilon=epsilon, share=share)[0]) ** 2
 
@@ -108,36 +108,36 @@ def variance_room(epsilon: float, share: float) -> float:
 def sampling_variance(results: Results, _seed: int) -> None:
     """Draw r against the sampling rate (HDK Fig 4): the limit of the sampling variance over the noise variance."""
     shares = np.round(np.linspace(0.005, 1.0, 200), 6)
-    room = {
-        epsilon: np.array([variance_room(epsilon, float(share)) for share in shares])
+    limits = {
+        epsilon: np.array([variance_limit(epsilon, float(share)) for share in shares])
         for epsilon in (3.0, 2.0, 1.0, 0.5, 0.1, 0.01)
     }
     linear = 1.0 - shares
-    steep = float(shares[-np.gradient(room[3.0], shares) > 1.0].max(initial=0.0))
+    steep = float(shares[-np.gradient(limits[3.0], shares) > 1.0].max(initial=0.0))
     small = (0.5, 0.1, 0.01)
     needed = {
-        epsilon: float(brentq(lambda share, of=epsilon: variance_room(of, share) - 0.5, 1e-6, 1.0))
+        epsilon: float(brentq(lambda share, of=epsilon: variance_limit(of, share) - 0.5, 1e-6, 1.0))
         for epsilon in (3.0, 0.1)
     }
     results.add_row("ratio", (3.0 / 0.1) ** 2)
     words = f"below the line at every rate; steeper than it only at rates under {steep:.1%}"
-    results.add_row("below_linear", words, (room[3.0][:-1] < linear[:-1]).all() and steep < 0.2)
-    words = ", ".join(f"{variance_room(one, 0.5):.2f} (ε = {one:g})" for one in small)
-    reversed_ = all(_quick_then_slow(room[one], shares) for one in small)
+    results.add_row("below_linear", words, (limits[3.0][:-1] < linear[:-1]).all() and steep < 0.2)
+    words = ", ".join(f"{variance_limit(one, 0.5):.2f} (ε = {one:g})" for one in small)
+    reversed_ = all(_quick_then_slow(limits[one], shares) for one in small)
     results.add_row("reversed", f"r at a rate of 50 %: {words}", reversed_)
-    results.add_row("flat", np.abs(room[0.1] - room[0.01]).max())
-    results.add_row("square", np.abs(room[0.01] - (1.0 - np.square(shares))).max())
+    results.add_row("flat", np.abs(limits[0.1] - limits[0.01]).max())
+    results.add_row("square", np.abs(limits[0.01] - (1.0 - np.square(shares))).max())
     results.add_row("benchmark", f"{needed[3.0]:.3f} against {needed[0.1]:.3f}", needed[3.0] < needed[0.1])
-    greatest = max(float(of.max()) for of in room.values())
+    greatest = max(float(of.max()) for of in limits.values())
     results.add_row("no_gain", f"greatest r {greatest:.4f}", greatest < 1.0)
-    results.add_panel("room", [Curve(f"ε = {epsilon:g}", shares, of) for epsilon, of in room.items()])
+    results.add_panel("room", [Curve(f"ε = {epsilon:g}", shares, of) for epsilon, of in limits.items()])
 
 
-def _quick_then_slow(room: NDArray[np.float64], shares: NDArray[np.float64]) -> bool:
+def _quick_then_slow(limits: NDArray[np.float64], shares: NDArray[np.float64]) -> bool:
     """Return whether r lies above the line 1 − n/N and, as rates fall, rises more slowly at 10 % than at 99 %."""
-    looked = (shares >= 0.1) & (shares <= 0.99)
-    slope = -np.gradient(room, shares)[looked]
-    return bool((room > 1.0 - shares)[looked].all() and slope[0] < slope[-1])
+    middle = (shares >= 0.1) & (shares <= 0.99)
+    slope = -np.gradient(limits, shares)[middle]
+    return bool((limits > 1.0 - shares)[middle].all() and slope[0] < slope[-1])
 
 
 def noise_shortfall(epsilon: float, share: float) -> float:

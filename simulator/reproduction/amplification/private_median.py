@@ -17,7 +17,7 @@ from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.central.smooth_median import SmoothMedian, sampled_smooth_sensitivities
 from mechanisms.privacy.audit import clopper_pearson
 from mechanisms.privacy.subsampling import sample_privacy
-from simulator.reproduction.amplification.noise_levels import noise_shortfall, variance_room
+from simulator.reproduction.amplification.noise_levels import noise_shortfall, variance_limit
 from simulator.reproduction.amplification.populations import (
     DELTAS,
     SIZES,
@@ -417,9 +417,9 @@ def largest_gains(kind: str, seed: int, delta: float) -> NDArray[np.float64]:
 
 def conclusions(results: Results, seed: int) -> None:
     """Compute the four rows of Table 1, where accuracy gains from sampling can be expected."""
-    room = max(variance_room(epsilon, rate) for epsilon in (0.001, 0.1, 1.0, 10.0) for rate in RATES[:-1])
+    limit = max(variance_limit(epsilon, rate) for epsilon in (0.001, 0.1, 1.0, 10.0) for rate in RATES[:-1])
     shortfall = min(noise_shortfall(epsilon, rate) for epsilon in (1e-12, 1e-6, 0.1, 1.0, 10.0) for rate in RATES[:-1])
-    results.add_row("variance", f"the sampling variance must stay below r·2Δ²/ε², r ≤ {room:.6f} < 1", room < 1.0)
+    results.add_row("variance", f"the sampling variance must stay below r·2Δ²/ε², r ≤ {limit:.6f} < 1", limit < 1.0)
     results.add_row("mean", f"noise on the sample's mean always larger: 1 − √R ≥ {shortfall:.1e} > 0", shortfall > 0.0)
     ends = {kind: {delta: largest_gains(kind, seed, delta) for delta in CONCLUSION_DELTAS} for kind in TRIED}
     for kind, least, most in (("lognormal", 0.1, 1.0), ("mixture", 3.0, 5.0)):

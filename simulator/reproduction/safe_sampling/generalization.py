@@ -240,13 +240,13 @@ def chosen_map(results: Results, seed: int) -> None:
         epsilon = spent + REST + least_epsilon(BETA)
         printed = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=spent)
         from_all, from_sample = (Choice(spent, from_sample=flag) for flag in (False, True))
-        found, there = from_sample.delta(epsilon), from_sample.delta(epsilon + spent)
+        found, at_sum = from_sample.delta(epsilon), from_sample.delta(epsilon + spent)
         proved = sampled_choice_delta(k=K, sampling=BETA, epsilon=epsilon + spent, choice_epsilon=spent, options=2)
-        kept = "kept" if there <= proved else "NOT kept"
+        kept = "kept" if at_sum <= proved else "NOT kept"
         values = {"published": printed, "spent": spent, "epsilon": epsilon}
         results.add_row("from_all", from_all.delta(epsilon), from_all.delta(epsilon) <= printed, **values)
         results.add_row("from_sample", found, found <= printed, times=found / printed, **values)
-        results.add_row("twice", there, spent=spent, epsilon=epsilon, proved=proved, kept=kept)
+        results.add_row("twice", at_sum, spent=spent, epsilon=epsilon, proved=proved, kept=kept)
         for line, value in ((bound, printed), (sampled, found), (whole, from_all.delta(epsilon))):
             line.append(max(value, 1e-300))
     _measure(results, seed)
