@@ -67,7 +67,8 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
         # `found.metadata` also parses the description, which takes most of the time.
         headers = HeaderParser().parsestr(found.read_text("METADATA") or found.read_text("PKG-INFO") or "")
         versions[name] = headers["Version"]
-        needed = map(Requirement, headers.get_all("Requires-Dist") or ())
+        texts = headers.get_all("Requires-Dist") or ()
+        needed = [Requirement(text) for text in texts if "extra ==" not in text]  # most are optional, and slow to parse
         names += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
     return {"python": sys.version.split()[0], **dict(sorted(versions.items()))}
 
