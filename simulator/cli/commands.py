@@ -40,7 +40,8 @@ COMMANDS = {
     ),
     "check": Listed("simulator.cli.check", "Check that a mechanism keeps every promise; exit code 1 if it does not."),
     "plan": Listed(
-        "simulator.cli.plan", "Find each mechanism's parameters that meet a privacy or an error, or say why none do."
+        "simulator.cli.plan",
+        "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
     ),
     "scenarios": Listed("simulator.cli.scenarios", "Scenario files: list, show, new, check, schema."),
     "data": Listed("simulator.cli.data", "Data sets: list, check, fetch."),
