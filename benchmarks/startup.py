@@ -22,10 +22,15 @@ LIBRARIES = "import numpy, pandas, pyarrow, geopandas, numba, scipy, simpy"
 FIRST_OUTPUT_S = 0.5
 
 
+def _environment() -> dict[str, str]:
+    """Return the environment in which Python keeps the bytecode of modules, as after an installation."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def cpu_seconds(arguments: Sequence[str], *, code: int = 0) -> float:
     """Return the CPU seconds, user and system, of one call of Python, which must end with the exit code `code`."""
     before = os.times()
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, env=_environment())
     after = os.times()
     if done.returncode != code:
         raise RuntimeError(f"{arguments} ended with {done.returncode}: {done.stderr.decode()}")
@@ -38,7 +43,7 @@ def first_output_seconds(arguments: Sequence[str]) -> float:
 
     here, there = pty.openpty()
     start = time.perf_counter()
-    with subprocess.Popen([sys.executable, *arguments], stdout=there, stderr=there) as process:
+    with subprocess.Popen([sys.executable, *arguments], stdout=there, stderr=there, env=_environment()) as process:
         os.close(there)
         os.read(here, 1)
         taken = time.perf_counter() - start

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from email.parser import HeaderParser
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,15 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
         if name in versions:
             continue
         try:
-            metadata = distribution(name).metadata
+            found = distribution(name)
         except PackageNotFoundError:
             versions[name] = "unknown"
             continue
-        versions[name] = metadata["Version"]
-        needed = map(Requirement, metadata.get_all("Requires-Dist") or ())
+        # `found.metadata` also parses the description, which takes most of the time.
+        headers = HeaderParser().parsestr(found.read_text("METADATA") or found.read_text("PKG-INFO") or "")
+        versions[name] = headers["Version"]
+        texts = headers.get_all("Requires-Dist") or ()
+        needed = [Requirement(text) for text in texts if "extra ==" not in text]  # most are optional, and slow to parse
         names += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
     return {"python": sys.version.split()[0], **dict(sorted(versions.items()))}
 

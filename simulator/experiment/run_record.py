@@ -15,7 +15,7 @@ RUN_FORMAT = 2
 class Record(BaseModel):
     """Part of a run record; unknown keys of a file are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class CityRecord(Record):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,9 @@ from simulator.cells import LinkCells, NameCells, Partition
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL
 from simulator.traffic.engine import RecordedTraffic, VehicleStates
-from simulator.traffic.static import Owners
+
+if TYPE_CHECKING:
+    from simulator.traffic.static import Owners
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,7 @@ class City:
         It is determined by the most precise information available: the vehicle's site, its link if cells are links, or
         its coordinates.
         """
-        if places.site is not None and isinstance(self.ground.recorded, Owners):
+        if places.site is not None and self._owners is not None:
             return self._cell_of_site[places.site]
         if isinstance(self.cells, LinkCells) and self.cells.maps_links:
             on_link = places.link >= 0
@@ -118,11 +121,18 @@ class City:
         return self.cells.cell_of(self.roads.locate(places.link, places.fraction) if places.xy is None else places.xy)
 
     @cached_property
+    def _owners(self) -> "Owners | None":
+        """The recorded data owners; None if vehicles are simulated or replayed."""
+        from simulator.traffic.static import Owners  # noqa: PLC0415 - for this engine only
+
+        return self.ground.recorded if isinstance(self.ground.recorded, Owners) else None
+
+    @cached_property
     def _cell_of_site(self) -> npt.NDArray[np.int32]:
         """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
-        owners = self.ground.recorded
-        if not isinstance(owners, Owners):
-            raise ValueError("only a table of data owners has sites")  # noqa: TRY004 - the type is right; this city has no sites
+        owners = self._owners
+        if owners is None:
+            raise ValueError("only a table of data owners has sites")
         if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.maps_names:
             return self.cells.cell_named(owners.sites.names)
         return self.cells.cell_of(owners.sites.xy)

@@ -3,13 +3,15 @@
 import base64
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
@@ -72,6 +74,12 @@ def data(value: object, format_name: str = "number", *, shown: str | None = None
     return escape(text) if known is None else Markup('<data value="{}">{}</data>').format(repr(known), text)
 
 
+def _bytecode_cache() -> FileSystemBytecodeCache | None:
+    """Return the cache of compiled templates, beside this module's own bytecode; None if Python writes none there."""
+    folder = Path(cache_from_source(__file__)).parent
+    return None if sys.dont_write_bytecode or not os.access(folder, os.W_OK) else FileSystemBytecodeCache(str(folder))
+
+
 @cache
 def environment() -> Environment:
     """Return the environment of the templates in ``page``: every value is escaped, and an unknown name is an error."""
@@ -81,6 +89,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        bytecode_cache=_bytecode_cache(),
     )
     made.filters |= {**FORMATS, "data": data, "listed": listed, "sentence_case": sentence_case}
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}

@@ -18,7 +18,6 @@ from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, State, VehicleStates
-from simulator.traffic.trace.fixes import transformed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -59,6 +58,8 @@ class Samples:
     @classmethod
     def gather(cls, moments_s: Sequence[float], looks: Sequence[pd.DataFrame], crs: pyproj.CRS) -> "Samples":
         """Combine the tables of the moments, which `Sampler` makes, into one; there is one per moment."""
+        from simulator.traffic.trace.fixes import transformed  # noqa: PLC0415 - for runs that record positions only
+
         rows = pd.concat([_NO_LOOK, *looks], ignore_index=True)
         counts = [len(look) for look in looks]
         rows.insert(0, "moment", np.repeat(np.arange(len(looks), dtype=np.int32), counts))

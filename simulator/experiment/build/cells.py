@@ -1,7 +1,7 @@
 """Builds the cells of a scenario: partitions of the plane, named places, or road segments."""
 
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,9 @@ from simulator.experiment.build.engine import file_format
 from simulator.experiment.study_area import Ground
 from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
-from simulator.traffic.static import Owners, Sites, read_places
+
+if TYPE_CHECKING:
+    from simulator.traffic.static import Sites
 
 
 def stations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
@@ -39,6 +41,8 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
     InputError
         If there are no locations, or a requested one is not among them.
     """
+    from simulator.traffic.static import Owners  # noqa: PLC0415 - for such cells only
+
     owners = ground.recorded
     if section.file is not None:
         sites, notes = _of_file(section, ground)
@@ -68,7 +72,9 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
     return _cells("locations", section, owners.sites, chosen), notes
 
 
-def _of_file(section: Any, ground: Ground) -> tuple[Sites, list[str]]:
+def _of_file(section: Any, ground: Ground) -> "tuple[Sites, list[str]]":
+    from simulator.traffic.static import read_places  # noqa: PLC0415 - for such cells only
+
     return read_places(
         scenarios.locate(section.file),
         columns=section.columns.mapping(),
@@ -93,7 +99,7 @@ def _chosen(section: Any, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int6
     return np.array([place[name] for name in section.names], dtype=np.int64)
 
 
-def _cells(kind: str, section: Any, sites: Sites, chosen: "np.ndarray[Any, np.dtype[np.int64]]") -> NamedPlaces:
+def _cells(kind: str, section: Any, sites: "Sites", chosen: "np.ndarray[Any, np.dtype[np.int64]]") -> NamedPlaces:
     names = sites.names or []
     return NamedPlaces.build(
         kind,

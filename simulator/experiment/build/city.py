@@ -19,11 +19,6 @@ from simulator.files.memory import shortage
 from simulator.files.messages import doubts_of
 from simulator.roads import RoadNetwork, build_grid, read_tables
 from simulator.roads.plausibility import speed_doubts
-from simulator.roads.readers.gmns import read_gmns
-from simulator.roads.readers.osm import read_osm
-from simulator.roads.readers.sumo import read_sumo_net
-from simulator.roads.readers.tntp import read_tntp
-from simulator.roads.writers import read_geopackage, read_geoparquet
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -106,11 +101,15 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list
 
 def geopackage_roads(section: Any) -> Built:
     """Read a GeoPackage."""
+    from simulator.roads.writers import read_geopackage  # noqa: PLC0415 - for roads of this source only
+
     return _doubted(read_geopackage(scenarios.locate(section.path)), section)
 
 
 def geoparquet_roads(section: Any) -> Built:
     """Read a folder of GeoParquet."""
+    from simulator.roads.writers import read_geoparquet  # noqa: PLC0415 - for roads of this source only
+
     return _doubted(read_geoparquet(scenarios.locate_folder(section.path)), section)
 
 
@@ -120,6 +119,8 @@ def _doubted(roads: RoadNetwork, section: Any) -> Built:
 
 def gmns_roads(section: Any) -> Built:
     """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
+    from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
+
     roads, report = read_gmns(
         scenarios.locate_folder(section.path),
         crs=section.crs,
@@ -137,12 +138,16 @@ def gmns_roads(section: Any) -> Built:
 
 def osm_roads(section: Any) -> Built:
     """Read OpenStreetMap; the network is strongly connected."""
+    from simulator.roads.readers.osm import read_osm  # noqa: PLC0415 - for roads of this source only
+
     roads, report = read_osm(scenarios.locate(section.path), crs=section.crs, capacity_vph=section.capacity_vph)
     return roads, report.notes()
 
 
 def sumo_roads(section: Any) -> Built:
     """Read a SUMO network, whose edges have the attribute ``sumo_edge``, SUMO's id."""
+    from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415 - for roads of this source only
+
     anchor = section.anchor
     roads, report = read_sumo_net(
         scenarios.locate(section.path),
@@ -156,6 +161,8 @@ def sumo_roads(section: Any) -> Built:
 
 def tntp_roads(section: Any) -> Built:
     """Read a TNTP network as a section specifies."""
+    from simulator.roads.readers.tntp import read_tntp  # noqa: PLC0415 - for roads of this source only
+
     roads, report = read_tntp(
         network=scenarios.locate(section.network),
         nodes=scenarios.locate(section.nodes),

@@ -1,7 +1,7 @@
 """Builds the traffic engine of a scenario: simulated, replayed or stationary, and the recorder of floating-car data."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
@@ -25,9 +25,11 @@ from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import Routes
-from simulator.traffic.static import FileFormat, OwnerOptions, Owners, Static
-from simulator.traffic.trace import Matching, Recording, Replay, read_trace
 from simulator.traffic.trips import Trips
+
+if TYPE_CHECKING:
+    from simulator.traffic.static import FileFormat, Owners
+    from simulator.traffic.trace import Recording
 
 
 def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
@@ -131,7 +133,7 @@ def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     return [Fault("traffic", fault) for fault in error.faults]
 
 
-def read_static(section: Any, roads: RoadNetwork | None) -> Owners:  # a section of engine "static"
+def read_static(section: Any, roads: RoadNetwork | None) -> "Owners":  # a section of engine "static"
     """Read the table of owners, in the coordinate system of the roads if there are roads.
 
     Raises
@@ -139,6 +141,8 @@ def read_static(section: Any, roads: RoadNetwork | None) -> Owners:  # a section
     InputError
         If it cannot be read as the section specifies.
     """
+    from simulator.traffic.static import OwnerOptions, Owners  # noqa: PLC0415 - for this engine only
+
     reading = OwnerOptions(
         columns=section.columns.mapping(),
         format=file_format(section),
@@ -154,8 +158,10 @@ def read_static(section: Any, roads: RoadNetwork | None) -> Owners:  # a section
     return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
 
 
-def file_format(section: Any) -> FileFormat:
+def file_format(section: Any) -> "FileFormat":
     """Return the format of a section's file."""
+    from simulator.traffic.static import FileFormat  # noqa: PLC0415 - for such tables only
+
     return FileFormat(section.separator, section.header, section.where or {})
 
 
@@ -167,6 +173,8 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     ScenarioError
         If a campaign asks for speeds, which data owners do not have.
     """
+    from simulator.traffic.static import Owners, Static  # noqa: PLC0415 - for this engine only
+
     owners = city.ground.recorded
     if not isinstance(owners, Owners):
         raise TypeError(f"a city of static traffic holds owners, got {owners!r}")
@@ -184,7 +192,7 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     return Static(owners, clock=Clock(scenario.traffic.step_s))
 
 
-def read_recording(section: Any, roads: RoadNetwork | None) -> Recording:
+def read_recording(section: Any, roads: RoadNetwork | None) -> "Recording":
     """Read a trace, transform it to the coordinates of the city, and match it to the roads if requested.
 
     Raises
@@ -192,6 +200,8 @@ def read_recording(section: Any, roads: RoadNetwork | None) -> Recording:
     InputError
         If it cannot be read, no part of it is within the run, or it does not overlap the roads.
     """
+    from simulator.traffic.trace import Matching, Recording, read_trace  # noqa: PLC0415 - for this engine only
+
     trace = read_trace(
         [_located(reference) for reference in section.trace],
         format=section.format,
@@ -210,6 +220,8 @@ def read_recording(section: Any, roads: RoadNetwork | None) -> Recording:
 
 def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
     """Build the engine that replays the city's recording."""
+    from simulator.traffic.trace import Recording, Replay  # noqa: PLC0415 - for this engine only
+
     recording, section = city.ground.recorded, scenario.traffic
     if not (isinstance(recording, Recording) and isinstance(section, TraceTraffic)):
         raise TypeError(f"engine trace needs a city with a Recording, received {recording!r}")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
@@ -12,7 +12,6 @@ from scenarios.simulated_traffic import SumoTraffic
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
-from simulator.roads.readers.sumo import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -21,8 +20,10 @@ from simulator.traffic.demand.sumo_routes import sumo_link_ids
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
-from simulator.traffic.sumo.inputs import refuse_connection
+
+if TYPE_CHECKING:
+    from simulator.roads.readers.sumo import NetFrame
+    from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
@@ -37,7 +38,7 @@ _MOST_GAPS = 4
 
 def build_sumo(
     scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None
-) -> Sumo:
+) -> "Sumo":
     """Build the engine from SUMO's input files, and count their vehicles; SUMO itself starts with the run.
 
     Raises
@@ -45,6 +46,9 @@ def build_sumo(
     InputError
         If a file cannot be read, or there is no network or no vehicle.
     """
+    from simulator.traffic.sumo import Sumo  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.sumo.inputs import refuse_connection  # noqa: PLC0415 - for this engine only
+
     inputs = sumo_inputs(scenario, streams=streams)
     clock = Clock(inputs.step_s)
     for file in inputs.others:
@@ -56,7 +60,7 @@ def build_sumo(
     return Sumo(inputs, insertions, _frame(scenario, inputs.net), clock=clock, link_of=link_of, crs=city.ground.crs)
 
 
-def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
+def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
     """Return the files and options that a scenario passes to SUMO.
 
     Raises
@@ -66,6 +70,8 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
     ScenarioError
         If there is no network.
     """
+    from simulator.traffic.sumo import SumoInputs  # noqa: PLC0415 - for this engine only
+
     section: Any = scenario.traffic  # a union discriminated by its engine
     seed = section.seed if section.seed is not None else int(streams.of("sumo").integers(_SEEDS))
     if section.config is not None:
@@ -93,7 +99,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
     )
 
 
-def sumo_insertions(scenario: Scenario, inputs: SumoInputs, *, end_s: float | None = None) -> Insertions:
+def sumo_insertions(scenario: Scenario, inputs: "SumoInputs", *, end_s: float | None = None) -> "Insertions":
     """Count the vehicles in SUMO's input files.
 
     Parameters
@@ -108,6 +114,8 @@ def sumo_insertions(scenario: Scenario, inputs: SumoInputs, *, end_s: float | No
     InputError
         If a file cannot be read, or holds no vehicle.
     """
+    from simulator.traffic.sumo import Insertions  # noqa: PLC0415 - for this engine only
+
     clock = Clock(inputs.step_s)
     last_s = closing_s(scenario) if end_s is None else last_departure_s(clock, end_s)
     return Insertions.read(
@@ -176,8 +184,10 @@ def closing_s(scenario: Scenario) -> float:
     return max(scenario.scenario.duration_s, *closing_s)
 
 
-def _frame(scenario: Scenario, net: Path) -> NetFrame:
+def _frame(scenario: Scenario, net: Path) -> "NetFrame":
     """Return the frame of SUMO's coordinates; for a network without a projection, at the roads' anchor."""
+    from simulator.roads.readers.sumo import NetFrame  # noqa: PLC0415 - for this engine only
+
     anchor = getattr(scenario.roads, "anchor", None)
     for element in elements_of(net):
         if element.name == "location" and element.attributes is not None:
