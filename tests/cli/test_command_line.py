@@ -146,7 +146,7 @@ BAD = {
     "empty scenario": (None, ("mine.toml", ""), ["scenario", "roads", "cells", "is required"]),
     "empty network": (None, ("edges.csv", "a,b,len\n"), ["roads", "edges.csv"]),
     "no usable edge": (None, ("edges.csv", "a,b,len\n0,9,5\n7,7,1\n"), ["roads", "no edge can be used", "rows 1, 2"]),
-    "no path between zones": (None, ("edges.csv", "a,b,len\n0,1,100\n1,2,100\n"), ["roads", "both ways"]),
+    "no path between zones": (None, ("edges.csv", "a,b,len\n0,1,100\n1,2,100\n"), ["roads", "connected in both directions"]),
     "NaN coordinates": (None, ("nodes.csv", NODES.replace("500100,4500000", "nan,4500000")), ["row 2", "NaN"]),
     "missing column": (None, ("edges.csv", EDGES.replace("len", "metres")), ["len", "metres"]),
     "not a table": (None, ("nodes.csv", ""), ["nodes.csv"]),
