@@ -112,7 +112,7 @@ def test_sumo_files_are_written_together(crowdveil, folder):
     [
         pytest.param(("show", "nowhere"), "no scenario of this name", id="no scenario"),
         pytest.param(("export", "mine.toml", "out.shp", "--format", "geopackage"), "must end in .gpkg", id="suffix"),
-        pytest.param(("export", "mine.toml", "net.tntp", "--format", "gmns"), "there is a file", id="file"),
+        pytest.param(("export", "mine.toml", "net.tntp", "--format", "gmns"), "but is a file", id="file"),
         pytest.param(("export", "mine.toml", "out", "--format", "shapefile"), "shapefile", id="format"),
         pytest.param(("show", "mine.toml", "--set", "roads.crs=EPSG:3435"), "node.tntp: line 2", id="crs"),
         pytest.param(("show", "mine.toml", "--set", "roads.length_unit=yards"), "roads.length_unit", id="unit"),

@@ -71,9 +71,9 @@ class LooksBeforeTossing(SamplingPrivacy):
         return super().toss(memory, rng=rng)
 
     def answer(self, round, truth, coins):  # noqa: A002
-        thrown = coins.thrown.copy()
+        thrown = coins.drawn.copy()
         again = truth > 0
-        thrown[again] = super().toss(type("Memory", (), {"devices": int(again.sum())}), rng=self._rng).thrown
+        thrown[again] = super().toss(type("Memory", (), {"devices": int(again.sum())}), rng=self._rng).drawn
         return super().answer(round, truth, Dice(thrown))
 
 
@@ -90,14 +90,14 @@ class OneDieForAll(SamplingPrivacy):
     """Throws one die for the whole batch."""
 
     def toss(self, memory, *, rng):
-        return Dice(np.resize(super().toss(memory, rng=rng).thrown[:1], memory.devices))
+        return Dice(np.resize(super().toss(memory, rng=rng).drawn[:1], memory.devices))
 
 
 class OneDieForTwo(SamplingPrivacy):
     """Throws one die for each two neighbours."""
 
     def toss(self, memory, *, rng):
-        thrown = super().toss(memory, rng=rng).thrown
+        thrown = super().toss(memory, rng=rng).drawn
         return Dice(np.repeat(thrown[::2], 2)[: len(thrown)])
 
 
@@ -155,7 +155,7 @@ class WritesOnItsMemory(SamplingPrivacy):
     def toss(self, memory, *, rng):
         memory.tosses += 1
         coins = super().toss(memory, rng=rng)
-        return Dice(np.zeros_like(coins.thrown)) if memory.tosses > 1 else coins
+        return Dice(np.zeros_like(coins.drawn)) if memory.tosses > 1 else coins
 
 
 class _Worn:

@@ -355,7 +355,7 @@ def test_who_was_sampled_is_calibrated(name, rounds):
     coins = mechanism.toss(mechanism.enrol(DEVICES, rng=rng), rng=rng)
     reports = [mechanism.answer(r, truth, coins) for r in rounds]
     chance = sampled_posterior(mechanism, reports, prior, rounds)
-    hidden = (coins.thrown < 0).astype(np.int64)
+    hidden = (coins.drawn < 0).astype(np.int64)
     keys = np.hstack([mechanism.encode(report).reshape(DEVICES, -1) for report in reports])
     check_calibrated(keys, hidden, np.stack([1 - chance, chance], axis=1))
 

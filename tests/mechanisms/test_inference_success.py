@@ -283,7 +283,7 @@ def test_guessing_who_was_sampled(name, rounds):
     truth = rng.choice(4, size=50_000, p=prior).astype(np.int32)
     coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
     reports = [mechanism.answer(r, truth, coins) for r in rounds]
-    right = (sampled_posterior(mechanism, reports, prior, rounds) > 0.5) == (coins.thrown < 0)
+    right = (sampled_posterior(mechanism, reports, prior, rounds) > 0.5) == (coins.drawn < 0)
     low, high = clopper_pearson(int(right.sum()), len(truth), alpha=FAMILY / 18)
     assert low < sampled_guess_success(mechanism, rounds, prior) < high
 

@@ -27,7 +27,7 @@ def test_toy_one_answers_and_leaks_nothing_and_cannot_be_estimated():
         lambda: toy.std_error(true_counts),
     ):
         with pytest.raises(
-            NotEstimableError, match=r"SamplingAndNoise cannot be estimated: one equation.*two unknowns"
+            NotEstimableError, match=r"SamplingAndNoise cannot be estimated: there is one equation.*two unknowns"
         ):
             act()
     for view in (Report(1), LinkedReports(queries=4)):

@@ -104,7 +104,7 @@ def test_coins_come_before_truth(mechanism):
     assert rng.bit_generator.state == state
     whole = mechanism.answer(2, truth, coins)
     for i in range(40):
-        alone = type(coins)(coins.thrown[i : i + 1], coins.again[i : i + 1])
+        alone = type(coins)(coins.drawn[i : i + 1], coins.again[i : i + 1])
         assert mechanism.answer(2, truth[i : i + 1], alone)[0] == whole[i]
 
 

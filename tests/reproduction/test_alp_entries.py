@@ -92,11 +92,11 @@ def test_lemmas():
 def test_the_best_three_answers_are_warners_two():
     """Nobody says ⊥, and a Yes-holder lies as often as a No-holder."""
     race = list(compared_mechanisms(0.07).values())
-    yes, no = race[1].question.in_round(1)
+    yes, no = race[1].binary_query.in_round(1)
     assert yes[2] == no[2] == 0.0
     assert yes[1] == pytest.approx(1.0 - no[1], abs=1e-9)
     assert math.log(yes[1] / no[1]) == pytest.approx(math.log(0.84 / 0.04), abs=1e-9)
-    yes, no = race[2].question.in_round(1)
+    yes, no = race[2].binary_query.in_round(1)
     assert max(1.0 - yes[2], 1.0 - no[2]) == pytest.approx(0.05, abs=1e-9)
 
 
