@@ -204,6 +204,6 @@ def test_a_recording_of_another_time_asks_nobody(tmp_path):
     path = _write(tmp_path, traffic="start = -5000")
     path.write_text(path.read_text(encoding="utf-8") + "\n[population]\noutside = 7\n", encoding="utf-8")
     told = run(path).facts["warnings"]
-    assert [words for words in told if "nobody" in words] == [
+    assert [words for words in told if "no device" in words] == [
         "campaigns.campaign: no device was present at any of its 4 queries"
     ]
