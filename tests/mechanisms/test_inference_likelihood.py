@@ -169,7 +169,7 @@ def test_laws_of_bits(name):
     check_is_law(mechanism, [BitReports.from_dense(rows)], unary_matrix(mechanism.true_yes, mechanism.false_yes, 3))
 
 
-@pytest.mark.parametrize("name", sorted(name for name, m in SMALL.items() if hasattr(m, "question")))
+@pytest.mark.parametrize("name", sorted(name for name, m in SMALL.items() if hasattr(m, "binary_query")))
 def test_laws_of_questions(name):
     """Every answer about every cell in every round, its probability a product over cells."""
     mechanism = SMALL[name]

@@ -45,7 +45,7 @@ def every_report(mechanism):
     if len(mechanism.tally_shape) == 2:
         outputs = mechanism.tally_shape[1]
         rows = np.array(list(itertools.product(range(outputs), repeat=cells)))
-        binary_query = hasattr(mechanism, "question")
+        binary_query = hasattr(mechanism, "binary_query")
         return AnswerReports.from_dense(rows, outputs) if binary_query else BitReports.from_dense(rows)
     if isinstance(mechanism, SubsetSelection):
         rows = np.array(list(itertools.product((0, 1), repeat=cells + 1)))

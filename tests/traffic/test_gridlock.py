@@ -146,18 +146,18 @@ def test_a_jam_that_has_cleared_is_said_with_its_worst_moment(vehicles, jammed):
     (driven, _), _ = drive_both(roads, vehicles=vehicles, duration_s=300.0, step_s=1.0, stuck_s=1e6, seed=1)
     physics = LinkPhysics.build(roads.links, clock, stuck_s=1e6)
     fleet = Fleet(roads.links, physics, driven.trips, driven.routes, clock=clock)
-    facts = drive_alone("fleet", fleet, clock=clock, times_s=[150.0, 300.0, 400.0, 7200.0])
+    record = drive_alone("fleet", fleet, clock=clock, times_s=[150.0, 300.0, 400.0, 7200.0])
     assert doubts_of(fleet.notes()) == []
-    assert facts["arrived"][-1] == vehicles
-    said = doubts_of(facts["notes"])
+    assert record.arrived[-1] == vehicles
+    said = doubts_of(record.notes)
     assert len(said) == jammed
     if jammed:
-        ended = {at_s: due(driven, end=at_s) for at_s in facts["times_s"][:3]}
-        share = {at_s: arrived / ended[at_s] for at_s, arrived in zip(ended, facts["arrived"], strict=False)}
+        ended = {at_s: due(driven, end=at_s) for at_s in record.times_s[:3]}
+        share = {at_s: arrived / ended[at_s] for at_s, arrived in zip(ended, record.arrived, strict=False)}
         at_s = min(share, key=share.__getitem__)
-        worst = facts["times_s"].index(at_s)
+        worst = record.times_s.index(at_s)
         late = (
-            f"only {facts['arrived'][worst]:,} vehicles arrived ({100 * share[at_s]:.2f} % of the {ended[at_s]:,} that"
+            f"only {record.arrived[worst]:,} vehicles arrived ({100 * share[at_s]:.2f} % of the {ended[at_s]:,} that"
         )
         assert said[0].startswith(f"gridlock at second {at_s:g}, cleared by the end: {late}")
-        assert f"of {facts['departed'][worst]:,} vehicles departed, of {vehicles:,} planned" in said[0]
+        assert f"of {record.departed[worst]:,} vehicles departed, of {vehicles:,} planned" in said[0]
