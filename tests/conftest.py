@@ -1,8 +1,24 @@
 """What holds for all tests."""
 
+from collections import Counter
+
+import pytest
 from hypothesis import settings
 
 # A kernel is compiled in whichever example calls it first: in a fresh clone that takes seconds, and is no fault of the
 # example's. Tests that hang are ended by pytest's own timeout.
 settings.register_profile("crowdveil", deadline=None)
 settings.load_profile("crowdveil")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their markers
+def pytest_collection_modifyitems(items):
+    """Mark all cases of a test but the first n as slow where it is marked with `fast_cases(n)`."""
+    cases = Counter()
+    for item in items:
+        marker = item.get_closest_marker("fast_cases")
+        if marker is not None:
+            test = item.nodeid.partition("[")[0]
+            cases[test] += 1
+            if cases[test] > marker.args[0]:
+                item.add_marker(pytest.mark.slow)

@@ -163,6 +163,7 @@ def test_blanks_cancel_device_by_device_under_loss():
     assert lowest[False] < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("exponent", [5, 6, 7, 8])
 def test_item_6_error_under_loss_grows_with_the_crowd_unless_reports_are_paired(exponent, paired):

@@ -138,6 +138,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_poisoning_inflates_as_theory_says(name):
     mechanism = MECHANISMS[name]

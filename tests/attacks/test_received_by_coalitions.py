@@ -139,6 +139,7 @@ def coalitions(deployment, mechanism):
 FAST = [(name, kind) for name in DEPLOYMENTS for kind in SMALL if kind == "plain" or name in {"shuffled", "shared"}]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -146,7 +146,11 @@ BAD = {
     "empty scenario": (None, ("mine.toml", ""), ["scenario", "roads", "cells", "is required"]),
     "empty network": (None, ("edges.csv", "a,b,len\n"), ["roads", "edges.csv"]),
     "no usable edge": (None, ("edges.csv", "a,b,len\n0,9,5\n7,7,1\n"), ["roads", "no edge can be used", "rows 1, 2"]),
-    "no path between zones": (None, ("edges.csv", "a,b,len\n0,1,100\n1,2,100\n"), ["roads", "connected in both directions"]),
+    "no path between zones": (
+        None,
+        ("edges.csv", "a,b,len\n0,1,100\n1,2,100\n"),
+        ["roads", "in both directions"],
+    ),
     "NaN coordinates": (None, ("nodes.csv", NODES.replace("500100,4500000", "nan,4500000")), ["row 2", "NaN"]),
     "missing column": (None, ("edges.csv", EDGES.replace("len", "metres")), ["len", "metres"]),
     "not a table": (None, ("nodes.csv", ""), ["nodes.csv"]),
@@ -179,6 +183,7 @@ def test_every_fault_is_reported_at_once(mine):
         assert path in done.stderr
 
 
+@pytest.mark.slow
 def test_checking_finds_what_only_the_parts_can_say(mine):
     """A server that is nowhere is known only once the deployments and the mechanisms' rounds are."""
     outage = ("--set", "channel.outages=[{server='server:2', from_s=1, to_s=2}]")
@@ -317,6 +322,7 @@ def test_a_place_that_cannot_be_written_is_named(mine, here):
     assert "roads and cells" not in done.stderr  # known before anything is simulated
 
 
+@pytest.mark.slow
 def test_the_report_can_be_written_again(mine):
     crowdveil("run", "mine.toml", "--quiet", "--out", "r", cwd=mine)
     (mine / "r" / "report.html").unlink()
@@ -389,6 +395,7 @@ class Bare:
 """
 
 
+@pytest.mark.slow
 def test_a_plug_in_needs_no_more_than_the_protocol(mine):
     (mine / "bare.py").write_text(BARE)
     settings = ["--set", "mechanisms=[{kind='bare:Bare', honesty=0.7}]", "--set", "channel.loss=0.1", "--allow-plugins"]
@@ -402,6 +409,7 @@ def test_a_plug_in_needs_no_more_than_the_protocol(mine):
     assert "must have sample_counts" in refused.stderr
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "command",
     [

@@ -36,6 +36,7 @@ def tiny_with(section, tmp_path):
     return scenarios.load(path)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "target",
     [

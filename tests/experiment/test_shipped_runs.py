@@ -82,6 +82,7 @@ def _rmse(result, mechanism):
     return float(result.scores.set_index("mechanism").loc[mechanism, "rmse"])
 
 
+@pytest.mark.slow
 def test_the_highways_stretch_holds_about_a_hundred(highways):
     truth = highways[0].estimates.query("mechanism == 'sampling'")["truth"]
     assert len(truth) == 400
@@ -123,6 +124,7 @@ needs_data = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_data
 def test_manhattan_osm():
     result = run("manhattan-osm")

@@ -310,6 +310,7 @@ def test_a_bad_route_file_exits_with_2_and_leaves_nothing(folder, routes, words,
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "/nowhere"), "sumo", "acosta")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not DATA.is_dir(), reason="CROWDVEIL_DATA names no folder with sumo/acosta: real data is not part of the project"
 )

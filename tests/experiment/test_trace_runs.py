@@ -68,6 +68,7 @@ def _data(*inside: str) -> None:
         pytest.skip(f"CROWDVEIL_DATA holds no {missing[0]}")
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("name", "inside", "vehicles"),
     [

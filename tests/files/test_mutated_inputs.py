@@ -124,6 +124,7 @@ def put(folder: Path, given: Any, files: dict[str, bytes]) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_what_is_not_damaged_is_read(whole, tmp_path):
     refused = {}
     for number, (name, given) in enumerate(whole.items()):

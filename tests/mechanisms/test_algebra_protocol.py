@@ -75,7 +75,10 @@ def test_faces_and_laws_make_one_table():
             "^laws must answer the same num",
         ),
         (lambda: Protocol.from_laws("p", {"no": {"2": 1}}, outputs=[("0", "1")]), r"^laws\['no'\] must answer with"),
-        (lambda: Protocol.from_faces("p", [Face(1, {"no": "0"}), Face(0, {"yes": "0"})]), "^faces must each have the answers"),
+        (
+            lambda: Protocol.from_faces("p", [Face(1, {"no": "0"}), Face(0, {"yes": "0"})]),
+            "^faces must each have",
+        ),
         (lambda: warner(truthful=1.5), "^truthful must be a probability, 0 to 1, got 1.5"),
         (lambda: warner(truthful=float("nan")), "^truthful must be finite, got nan"),
         (lambda: sampling_privacy(cells=0, sampling=0.4), "^cells must be at least 1, got 0"),

@@ -32,6 +32,7 @@ def test_the_promises_are_those_of_the_contract():
     assert len(PROMISES) >= 8
 
 
+@pytest.mark.fast_cases(3)
 @every
 @settings(deadline=None)
 @given(data=st.data())
@@ -70,6 +71,7 @@ def true_counts_of(mechanism, scale=1):
     return counts
 
 
+@pytest.mark.fast_cases(10)
 @every
 @pytest.mark.parametrize("source", ["reports", "counts"])
 def test_unbiased_with_the_variance_of_theory(mechanism, source):
@@ -89,6 +91,7 @@ def test_unbiased_with_the_variance_of_theory(mechanism, source):
     )
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", [name for name, mechanism in QUESTIONS.items() if mechanism.cells <= 3])
 def test_reports_and_sample_counts_have_one_joint_law(name):
     """Whole outcomes, every round and output together, of two devices in cells and one outside."""
@@ -117,6 +120,7 @@ LOSSY = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", LOSSY)
 def test_realised_rates_are_unbiased_with_the_exact_variance(name):
     """Which reports arrive is a simple random sample of each round; devices leave, and the later asked are of them."""
@@ -161,6 +165,7 @@ def test_a_billion_devices_in_ten_thousand_cells_are_counted_without_being_made(
         assert (counts.sum(axis=-1) == true_counts.sum()).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_intervals_cover(name):
     """A score interval misses when Ŷ is beyond 1.96 σ: by Berry-Esseen that is within 2·.56·step/σ of 5 %."""

@@ -172,6 +172,7 @@ def test_mean_claim_over_queries():
     assert claim.delta_kind == "bound"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1.0, 0.6])
 def test_median_claim_holds_on_populations(share):
     """Every sample of every neighbour, its own smooth sensitivity and all."""

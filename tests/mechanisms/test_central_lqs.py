@@ -71,6 +71,7 @@ def test_every_release_keeps_the_protocol(release):
         release.publish(np.append(counts[:-1], -1), rng=np.random.default_rng(4))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("k", "sampling"), [(1, 0.4), (5, 0.3), (20, 0.2)], ids=str)
 def test_the_error_is_that_of_the_law_and_of_simulation(k, sampling):
     release = SampleThenSuppress(k=k, sampling=sampling)

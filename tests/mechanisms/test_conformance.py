@@ -29,6 +29,7 @@ from mechanisms.local import LocalMechanism, NoPrivacy, ParameterError, Randomiz
 examine = partial(check_mechanism, raise_failures=False)
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("name", GOOD)
 def test_every_mechanism_passes_a_quick_check(name):
     assert isinstance(GOOD[name], LocalMechanism)
@@ -48,17 +49,20 @@ def test_every_mechanism_passes_at_two_sizes_and_several_seeds(name, seed):
     check_mechanism(GOOD[name], devices=10_000, seed=100 + seed)
 
 
+@pytest.mark.slow
 def test_a_thorough_look_at_sampling_privacy():
     report = check_mechanism(GOOD["sampling"])
     assert not [result for result in report.results if result.status == "skipped"]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("name", ["sampling, unequal blanks", "randomized response"])
 def test_no_false_alarm_in_ten_seeds(name, seed):
     check_mechanism(GOOD[name], seed=seed, quick=True)
 
 
+@pytest.mark.slow
 def test_false_alarms_are_at_most_as_frequent_as_stated():
     """At a level of 1/4, of twenty looks at what is right; Bonferroni makes it fewer."""
     alarms = sum(
@@ -69,6 +73,7 @@ def test_false_alarms_are_at_most_as_frequent_as_stated():
     assert binom.sf(alarms - 1, 20, 0.25) > 1e-6
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize(
     ("mechanism", "intended"), BROKEN, ids=[f"{type(mechanism).__name__}: {name}" for mechanism, name in BROKEN]
 )
@@ -206,6 +211,7 @@ def test_what_cannot_be_estimated_is_not_asked_for_estimates():
     assert "two unknowns" in report["no_bias"].detail
 
 
+@pytest.mark.slow
 def test_an_estimate_that_is_no_affine_map_is_looked_at_as_a_whole():
     class Bent(RandomizedResponse):
         """Unbiased all the same: what it adds depends on a parity that is as often odd as even."""

@@ -87,6 +87,7 @@ def expect_one_estimate(mechanism, server, support):
     np.testing.assert_allclose(server._update_estimates()[-CELLS:], ours, rtol=1e-9, atol=1e-6)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("p", [0.6, 0.75, 0.95])
 def test_opendps_randomized_response_of_a_bool(opendp, p):
     """Warner's form, and the two-coin form with π_1 = 2p − 1, π_2 = 1/2; and their exact ε for a single question."""

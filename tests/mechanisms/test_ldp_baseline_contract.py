@@ -159,6 +159,7 @@ def test_what_does_not_fit_is_named(baseline):
             baseline.sample_counts(bad, rng=rng)
 
 
+@pytest.mark.fast_cases(4)
 @every
 @given(data=st.data())
 def test_estimates_never_hold_nan_and_intervals_stay_possible(baseline, data):

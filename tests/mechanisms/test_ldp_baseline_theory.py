@@ -28,6 +28,7 @@ def true_counts_of(baseline):
     return counts
 
 
+@pytest.mark.fast_cases(20)
 @every
 @pytest.mark.parametrize("source", ["reports", "counts"])
 def test_unbiased_with_the_variance_of_theory(baseline, source):
@@ -42,6 +43,7 @@ def test_unbiased_with_the_variance_of_theory(baseline, source):
     check_moments(seen, true_counts[1:], baseline.std_error(true_counts), step=step_of(baseline))
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", [name for name, baseline in JOINT.items() if baseline.cells <= 5])
 def test_reports_and_sample_counts_have_one_joint_law(name):
     baseline, repeats = JOINT[name], 12_000
@@ -212,6 +214,7 @@ def test_kept_bits_stay_and_are_told_with_the_second_step(permanent):
     assert ((again.sum(axis=0) > queries / 2) == kept).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_a_billion_devices_in_ten_thousand_cells_are_counted_without_being_made():
     rng = np.random.default_rng(29)
     true_counts = np.full(10_001, 1000)

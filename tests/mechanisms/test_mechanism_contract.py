@@ -184,6 +184,7 @@ def test_reports_are_not_the_coins_to_write_on(mechanism):
     assert truth.tolist() == [0, 0, 1, 1, 1]
 
 
+@pytest.mark.fast_cases(3)
 @every
 @given(data=st.data())
 def test_estimates_never_hold_nan_and_intervals_stay_possible(mechanism, data):

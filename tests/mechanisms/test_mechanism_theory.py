@@ -38,6 +38,7 @@ def test_unbiased_with_the_variance_of_theory(mechanism, source):
     check_moments(seen[:, ~certain], true_counts[1:][~certain], theory[~certain], step=step_of(mechanism))
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", [name for name, mechanism in NOISY.items() if mechanism.cells <= 3])
 def test_reports_and_sample_counts_have_one_joint_law(name):
     """Whole outcomes, every round and output together, of two devices in cells and one outside."""

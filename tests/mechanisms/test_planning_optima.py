@@ -96,6 +96,7 @@ def test_no_other_refresh_does_better(cells, population):
     assert made.std_error <= best * SLACK
 
 
+@pytest.mark.slow
 def test_no_other_threshold_does_better():
     target = Target(cells=10, population=1000, occupancy=60, view="released", epsilon=1.0, delta=1e-4)
     best = math.inf

@@ -127,6 +127,7 @@ def test_refreshed_estimates_are_unbiased_with_the_variance_of_theory(mechanism,
     check_moments(estimates, true_counts[1:], mechanism.std_error(true_counts), step=step_of(mechanism))
 
 
+@pytest.mark.fast_cases(1)
 @every
 def test_refreshed_reports_and_sample_counts_have_one_joint_law(mechanism):
     rng, repeats = default_rng(5), 20_000

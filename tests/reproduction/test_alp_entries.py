@@ -39,6 +39,7 @@ def scaling():
     return reproduce("alp-scaling")
 
 
+@pytest.mark.slow
 def test_theory_and_simulation_agree(cancelling, scaling):
     for done in (cancelling, scaling):
         assert not [row.key for row in done.rows if "misses" in row.note]
@@ -54,6 +55,7 @@ def test_cancelling_is_constant_and_the_first_attempt_is_not(cancelling):
     assert found["sum of eq 37's probabilities, π_Y = 0.2 and π_N = 0.1"].computed == pytest.approx(0.9)
 
 
+@pytest.mark.slow
 def test_growth_by_hand():
     first = grow("first", AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.3, shift_no=0.1), seed=1)
     second = grow("second", AnonymizedCancelling(cells=1, shift=0.2), seed=1)
@@ -129,6 +131,7 @@ def test_the_station_nearest_to_50000_is_read(folder):
     assert folder.is_file()
 
 
+@pytest.mark.slow
 def test_accuracy_says_what_grows(folder):
     assert folder.is_file()
     done = reproduce("alp-accuracy")

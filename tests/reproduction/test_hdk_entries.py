@@ -31,6 +31,7 @@ def test_every_figure_and_the_table_have_an_entry():
     assert [entry.name for entry in ENTRIES] == NAMES
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("entry", ENTRIES, ids=NAMES)
 def test_entry(entry):
     done = entry.reproduce(seed=20)

@@ -92,6 +92,7 @@ def test_the_answer_follows_from_the_errors(comparison):
     assert "has the least error in 0 of 1 settings" in answer({view: [exchanged(comparison, 1e6)]})
 
 
+@pytest.mark.slow
 def test_whole_views_say_what_wins_and_are_drawn():
     rng = np.random.default_rng(1)
     comparisons = [compare_in(setting, rng=rng) for setting in settings("linked_reports")]

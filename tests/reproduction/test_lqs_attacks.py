@@ -44,6 +44,7 @@ def disagreeing(rows):
     return {row.key for row in rows if row.agrees is False}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_attack_entries_run(name):
     (entry,) = find_entries(name)

@@ -40,6 +40,7 @@ def rows(name):
     return {row.key: row for row in reproduce(name).rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_DATA)
 def test_no_seed_changes_a_verdict(name):
     first, other = (reproduce(name, seed) for seed in (11, 12))
@@ -131,6 +132,7 @@ def test_fig3_formulas_pass_four_only_where_there_is_no_die():
     assert ratio == pytest.approx(4.0, abs=0.005)
 
 
+@pytest.mark.slow
 def test_sec1_numbers():
     found = rows("sp-sec1-sigma")
     assert found["N=10,000: √((1−.85)·.3·N)"].agrees
@@ -140,6 +142,7 @@ def test_sec1_numbers():
     assert found["60 truthful of 100, estimated as the text states"].computed == pytest.approx(63.75)
 
 
+@pytest.mark.slow
 def test_constant_error_is_claimed_and_found():
     found = rows("sp-fig7")
     assert found["Sampling Privacy: σ at 10,000 asked over σ at 286, group 4"].computed == pytest.approx(1.0, abs=1e-12)

@@ -42,6 +42,7 @@ def written(name, network, folder):
     return read(folder / path)
 
 
+@pytest.mark.slow
 @by_format
 @given(graph=graphs())
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -74,6 +75,7 @@ def test_gmns_of_ours_without_what_routes_cannot_reach(grid, tmp_path):
     assert (report.loss.nodes, report.loss.links) == (1, 1)
 
 
+@pytest.mark.fast_cases(1)
 @by_format
 def test_round_trip_of_lima(name, tmp_path):
     folder = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "gmns", "Lima")

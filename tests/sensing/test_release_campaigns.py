@@ -250,6 +250,7 @@ def agrees(errors, theory, *, comparisons):
     return (np.abs(squares.mean(axis=0) - theory**2) <= z * spread + 1e-9).all()
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("release", [suppression, noise])
 def test_differences_released_err_as_theory_says(release):
     mechanism = SamplingPrivacy(cells=len(TRUTH), sampling=0.4)
@@ -263,6 +264,7 @@ def test_differences_released_err_as_theory_says(release):
     assert agrees(published - TRUTH, theory, comparisons=len(TRUTH))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("release", [suppression, noise])
 @pytest.mark.parametrize("share", [1.0, 0.7])
 def test_exact_counts_released_err_as_theory_says_heard_in_full_or_in_part(release, share):

@@ -387,6 +387,7 @@ def widened(told, loss, release, rng):
     return sum(held), len(held)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("loss", [0.0, 0.01, 0.05, 0.2, 0.5])
 @pytest.mark.parametrize("name", ["exact", pytest.param("laplace", marks=pytest.mark.slow)])
 def test_mean_speeds_cover_whatever_share_is_lost(loss, name):

@@ -96,6 +96,7 @@ def test_every_report_is_accounted_for(mechanism, answers, left, channel, deploy
     assert np.isfinite(estimate.count).all()
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
 @pytest.mark.parametrize(

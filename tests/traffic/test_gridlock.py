@@ -156,8 +156,6 @@ def test_a_jam_that_has_cleared_is_said_with_its_worst_moment(vehicles, jammed):
         share = {at_s: arrived / ended[at_s] for at_s, arrived in zip(ended, record.arrived, strict=False)}
         at_s = min(share, key=share.__getitem__)
         worst = record.times_s.index(at_s)
-        late = (
-            f"only {record.arrived[worst]:,} vehicles arrived ({100 * share[at_s]:.2f} % of the {ended[at_s]:,} that"
-        )
+        late = f"only {record.arrived[worst]:,} vehicles arrived ({100 * share[at_s]:.2f} % of the {ended[at_s]:,} that"
         assert said[0].startswith(f"gridlock at second {at_s:g}, cleared by the end: {late}")
         assert f"of {record.departed[worst]:,} vehicles departed, of {vehicles:,} planned" in said[0]

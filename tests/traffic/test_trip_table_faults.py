@@ -211,6 +211,7 @@ def faults_name(file):
         raise
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", sorted(WHOLE))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(cut=st.integers(0, 2000), places=st.lists(st.tuples(st.integers(0, 2000), st.binary(max_size=4)), max_size=4))
