@@ -1,4 +1,4 @@
-"""CPU time of the command line's start as ratios to imports that nobody can avoid; exits 1 if one is above its limit.
+"""CPU time of the command line's start as ratios to the imports it cannot avoid; exits 1 if one is above its limit.
 
 Each command and its reference alternate in the same run. The first run of `tiny` compiles and is not counted. On Unix
 it also measures how soon `run tiny` writes something to a terminal.

@@ -13,7 +13,7 @@ import pyproj
 import shapely
 
 from simulator.cells.coarsening import check_level, pieces
-from simulator.cells.partition import LARGEST_COUNT, points_of, window_faults
+from simulator.cells.partition import LARGEST_COUNT, boundary_points, points_of, wgs84_from, window_faults
 from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
@@ -172,7 +172,6 @@ class GlobalSquare:
 
 
 _SAMPLES_PER_CELL = 50
-_MARGIN_M = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,8 +240,9 @@ class GeographicGrid:
         if faults := window_faults(bounds, None):
             raise InputError(faults)
         projected = pyproj.CRS.from_user_input(crs)
-        x, y = _rim(bounds, step_m=size_miles * MILE_M / _SAMPLES_PER_CELL)
-        lon, lat = _wgs84_from(projected).transform(x, y)
+        step_m = size_miles * MILE_M / _SAMPLES_PER_CELL
+        x, y = boundary_points(bounds, points_along=lambda length_m: int(length_m / step_m) + 2)
+        lon, lat = wgs84_from(projected).transform(x, y)
         outside = square.global_id(lon, lat) < 0
         if outside.any():
             where = int(np.flatnonzero(outside)[0])
@@ -376,7 +376,7 @@ class GeographicGrid:
 
     @cached_property
     def _to_wgs84(self) -> pyproj.Transformer:
-        return _wgs84_from(self.crs)
+        return wgs84_from(self.crs)
 
     def __repr__(self) -> str:
         """Describe the number of cells, their size and the centre of the square."""
@@ -384,25 +384,8 @@ class GeographicGrid:
         return f"GeographicGrid({self.count} cells of {size:g} miles, square about {origin})"
 
 
-def _wgs84_from(crs: pyproj.CRS) -> pyproj.Transformer:
-    return pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
-
-
 def _set_origin(square: GlobalSquare) -> str:
     return f"9,500 miles about {square.origin}: set cells.origin = [longitude, latitude] nearer to it"
-
-
-def _rim(
-    bounds: tuple[float, float, float, float], *, step_m: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points along the boundary of a rectangle widened by 1 cm, in order, closed, at most `step_m` apart."""
-    x_min, y_min, x_max, y_max = bounds
-    x_min, y_min, x_max, y_max = x_min - _MARGIN_M, y_min - _MARGIN_M, x_max + _MARGIN_M, y_max + _MARGIN_M
-    x = np.linspace(x_min, x_max, int((x_max - x_min) / step_m) + 2)
-    y = np.linspace(y_min, y_max, int((y_max - y_min) / step_m) + 2)
-    around_x = np.concatenate((x, np.full(len(y), x_max), x[::-1], np.full(len(y), x_min)))
-    around_y = np.concatenate((np.full(len(x), y_min), y, np.full(len(x), y_max), y[::-1]))
-    return around_x, around_y
 
 
 def _cells_along(

@@ -13,7 +13,7 @@ import pyproj
 import shapely
 
 from simulator.cells.coarsening import check_level
-from simulator.cells.partition import points_of, window_faults
+from simulator.cells.partition import boundary_points, points_of, wgs84_from, window_faults
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.memory import shortage
@@ -25,7 +25,6 @@ FINEST = 15
 _CELL_NBYTES = 300
 """Bytes of memory per cell while H3 selects the cells: its identifier as a Python string and as a number."""
 _CORNERS_A_SIDE = 64
-_WIDENED_M = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +103,7 @@ class HexagonGrid:
         about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
         if fault := shortage(about * _CELL_NBYTES, to=f"list about {about:,.0f} cells of resolution = {resolution}"):
             raise InputError([f"{fault}; or choose a coarser resolution, or a part of the city with bounds"])
-        lon, lat = _wgs84_from(projected).transform(*_rim(window))
+        lon, lat = wgs84_from(projected).transform(*boundary_points(window, points_along=lambda _: _CORNERS_A_SIDE))
         if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
             raise InputError(
                 ["a part of the city is outside the area of its coordinate system: H3 needs longitude and latitude"]
@@ -210,7 +209,7 @@ class HexagonGrid:
 
     @cached_property
     def _to_wgs84(self) -> pyproj.Transformer:
-        return _wgs84_from(self.crs)
+        return wgs84_from(self.crs)
 
     def __repr__(self) -> str:
         """Describe the number of cells and their resolution."""
@@ -219,17 +218,3 @@ class HexagonGrid:
 
 def _h3() -> Any:
     return import_extra("h3.api.numpy_int", needed='kind = "h3" needs the package h3', extra="h3")
-
-
-def _wgs84_from(crs: pyproj.CRS) -> pyproj.Transformer:
-    return pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
-
-
-def _rim(bounds: tuple[float, float, float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points along the boundary of a rectangle widened by 1 cm, in order."""
-    x_min, y_min, x_max, y_max = bounds
-    x = np.linspace(x_min - _WIDENED_M, x_max + _WIDENED_M, _CORNERS_A_SIDE)
-    y = np.linspace(y_min - _WIDENED_M, y_max + _WIDENED_M, _CORNERS_A_SIDE)
-    around_x = np.concatenate((x, np.full(len(y), x[-1]), x[::-1], np.full(len(y), x[0])))
-    around_y = np.concatenate((np.full(len(x), y[0]), y, np.full(len(x), y[-1]), y[::-1]))
-    return around_x, around_y

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+import pyproj
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import geopandas as gpd
-    import numpy as np
-    import pyproj
     from numpy.typing import ArrayLike, NDArray
 
 LARGEST_COUNT = 2**31 - 1
+_MARGIN_M = 0.01
+"""Width by which a rectangle is widened before points are placed on its boundary, so that its edges lie inside."""
 
 
 @runtime_checkable
@@ -156,3 +157,33 @@ def window_faults(
         elif within[0] > bounds[2] or within[2] < bounds[0] or within[1] > bounds[3] or within[3] < bounds[1]:
             faults.append(f"within must overlap the roads, whose bounds are {bounds}, got {within}")
     return faults
+
+
+def wgs84_from(crs: pyproj.CRS) -> pyproj.Transformer:
+    """Return the transformation from a reference system to WGS84, longitude first."""
+    return pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+
+
+def boundary_points(
+    bounds: tuple[float, float, float, float], *, points_along: Callable[[float], int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return points along the boundary of a rectangle widened by 1 cm, in order and closed.
+
+    Parameters
+    ----------
+    bounds
+        x_min, y_min, x_max and y_max, metres.
+    points_along
+        Number of points on a side, from its length in metres; at least 2.
+
+    Returns
+    -------
+    x, y
+        Coordinates of the points, metres, float64, (n,) each.
+    """
+    x_min, y_min, x_max, y_max = (*(low - _MARGIN_M for low in bounds[:2]), *(high + _MARGIN_M for high in bounds[2:]))
+    x = np.linspace(x_min, x_max, points_along(x_max - x_min))
+    y = np.linspace(y_min, y_max, points_along(y_max - y_min))
+    around_x = np.concatenate((x, np.full(len(y), x_max), x[::-1], np.full(len(y), x_min)))
+    around_y = np.concatenate((np.full(len(x), y_min), y, np.full(len(x), y_max), y[::-1]))
+    return around_x, around_y

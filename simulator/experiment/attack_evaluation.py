@@ -30,7 +30,7 @@ from simulator.sensing.campaign import fleet_order
 from simulator.sensing.query import Query
 from simulator.streams import Streams
 
-NOBODY = "none"
+NO_MEMBER = "none"
 MOST_CHOICES = 200
 """Greatest number of choices of corrupted vehicles that are tried."""
 MANY_TARGETS = 100
@@ -248,7 +248,7 @@ def _rows(attack: Any, stored: StoredTranscripts, source: str) -> tuple[list[Fin
             Finding(
                 name=attack.name,
                 attack=attack.kind,
-                coalition=", ".join(map(str, coalition)) or NOBODY,
+                coalition=", ".join(map(str, coalition)) or NO_MEMBER,
                 colluding=sum(member.vehicles or 1 for member in coalition),
                 servers=max(record.servers for record in stored.campaigns.values()),
                 mechanism=stored.name,

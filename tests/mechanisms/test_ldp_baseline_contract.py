@@ -103,9 +103,9 @@ def test_an_empty_batch_tallies_to_nothing_and_estimates_to_nothing(baseline):
     estimate = baseline.estimate(counts, counted=(0,), asked=(0,))
     for values in (estimate.count, estimate.std_error, estimate.lower, estimate.upper):
         np.testing.assert_array_equal(values, np.zeros(baseline.cells))
-    nobody = np.zeros(baseline.cells + 1, dtype=int)
-    assert not baseline.sample_counts(nobody, rng=rng).any()
-    assert not baseline.std_error(nobody).any()
+    no_devices = np.zeros(baseline.cells + 1, dtype=int)
+    assert not baseline.sample_counts(no_devices, rng=rng).any()
+    assert not baseline.std_error(no_devices).any()
 
 
 @every

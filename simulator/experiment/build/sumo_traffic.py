@@ -191,12 +191,9 @@ def _frame(scenario: Scenario, net: Path) -> "NetFrame":
     anchor = getattr(scenario.roads, "anchor", None)
     for element in elements_of(net):
         if element.name == "location" and element.attributes is not None:
-            try:
-                return NetFrame.from_location(
-                    element.attributes, anchor=None if anchor is None else (anchor.lon, anchor.lat), what=str(net)
-                )
-            except InputError as error:
-                raise InputError(error.faults) from error
+            return NetFrame.from_location(
+                element.attributes, anchor=None if anchor is None else (anchor.lon, anchor.lat), what=str(net)
+            )
     raise InputError([f"{net}: has no <location>; is it a SUMO network?"])
 
 

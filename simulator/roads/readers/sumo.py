@@ -20,7 +20,7 @@ from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import shape_doubts, speed_doubts
 from simulator.roads.projection import crs_about, parsed_crs
-from simulator.roads.readers.sumo_net_file import read_net_file, vehicle_classes
+from simulator.roads.readers.sumo_net_file import number_of, read_net_file, vehicle_classes
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class NetFrame:
                 raise InputError([fault]) from None
         faults = [f"{what}: projParameter of location: {fault}" for fault in crs_faults(crs)]
         written = location.get("netOffset", "0,0")
-        offset = [_number(part) for part in written.split(",")]
+        offset = [number_of(part) for part in written.split(",")]
         if len(offset) != 2 or not all(map(math.isfinite, offset)):
             faults.append(f"{what}: netOffset of location must be two numbers of metres, got {written!r}")
         if faults:
@@ -113,13 +113,6 @@ class NetFrame:
             Metres in ``crs``, float64, same shape.
         """
         return np.subtract(xy, (self.offset_x, self.offset_y), dtype=np.float64)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 SHOWN = 20

@@ -91,7 +91,7 @@ class NetFile:
             if needed not in attrs:
                 raise self._fault(f"<{name}> lacks {needed}")
         for number in _NUMBERS.get(name, ()):
-            if not math.isfinite(_number(attrs[number])):
+            if not math.isfinite(number_of(attrs[number])):
                 raise self._fault(f"{number} of <{name} id={attrs.get('id', '')!r}> must be a number", attrs[number])
         if name == "edge" and not attrs.get("function", ""):
             self._once(self._edges, "edge", attrs["id"])
@@ -180,7 +180,8 @@ def read_net_file(path: Path) -> NetFile:
     return file
 
 
-def _number(text: str) -> float:
+def number_of(text: str) -> float:
+    """Return the number that a text states; NaN if it is no number."""
     try:
         return float(text)
     except ValueError:
