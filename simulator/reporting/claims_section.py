@@ -7,7 +7,7 @@ from operator import itemgetter
 import pandas as pd
 
 from simulator.reporting.formatting import chance, number, parameter, percent, real, related
-from simulator.reporting.run_reader import FinishedRun
+from simulator.reporting.run_reader import RELEASED_BY, FinishedRun
 
 _NAMES = ("mechanism", "view")
 _KEYS = (*_NAMES, "queries", "crowd", "k", "colluding", "servers")
@@ -53,6 +53,11 @@ class ViewClaim:
     deltas: tuple[tuple[float, float | None], ...]
     delta_kind: str
     basis: str
+
+    @property
+    def has_finite_epsilon(self) -> bool:
+        """Whether a finite ε holds at δ = 0."""
+        return self.kind != "infinite" and self.epsilon is not None and math.isfinite(self.epsilon)
 
     @property
     def constant_delta(self) -> float | None:
@@ -333,15 +338,19 @@ def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
     single = [claim for claim in claims if claim.queries == 1]
     reports = [claim for claim in single if claim.view.startswith("report")]
     linked = [claim for claim in single if claim.view == "linked_reports"] if rounds > 1 else []
-    # The report with the weakest claim represents the others: an infinite or unknown ε ranks above any finite one.
-    strongest = max(reports, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon, default=None)
     parts = []
-    if strongest is not None:
-        tail = strongest.view.rpartition("_")[2]
+    if reports:
+        weakest = _weakest(reports)
+        tail = weakest.view.rpartition("_")[2]
         name = f"answer {tail} alone" if rounds > 1 and tail.isdigit() else "its answer"
-        parts.append(f"{name}: {_short(strongest)}")
+        parts.append(f"{name}: {_short(weakest)}")
     parts += [f"linked reports: {_short(claim)}" for claim in linked]
     return "; ".join(parts) if parts else "no claim was made"
+
+
+def _weakest(reports: list[ViewClaim]) -> ViewClaim:
+    """Return the weakest claim about a single report: an infinite or unknown ε ranks above any finite one."""
+    return max(reports, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon)
 
 
 def _short(claim: ViewClaim) -> str:
@@ -357,6 +366,39 @@ def _short(claim: ViewClaim) -> str:
         return f"{related('δ', sign, constant)} at every ε"
     pair = _middle(claim.deltas)
     return "no finite ε" if pair is None else f"{related('δ', sign, pair[1])} at ε = {parameter(pair[0])}, no finite ε"
+
+
+def price(run: FinishedRun) -> list[str]:
+    """
+    State what the linked reports of each mechanism reveal.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    sentences
+        One per mechanism, about the view that reveals most: the linked reports, else the single report; and one
+        per release, about what it publishes, for any crowd.
+    """
+    claims = view_claims(run.claims)
+    sentences = []
+    for name, mechanism in run.private.items():
+        own = [claim for claim in claims if claim.mechanism == name and claim.queries == 1]
+        linked = [claim for claim in own if claim.view == "linked_reports"]
+        reports = [claim for claim in own if claim.view.startswith("report")]
+        if linked or reports:
+            worst = linked[0] if linked and (mechanism.rounds > 1 or not reports) else _weakest(reports)
+            text = sentence(worst, rounds=mechanism.rounds)
+            sentences.append(f"{run.label(name)}: {text[0].lower()}{text[1:]}")
+    for claim in claims:
+        if claim.basis.startswith(RELEASED_BY) and claim.crowd is None and claim.queries == 1:
+            release = claim.basis.partition(": ")[0]
+            text = sentence(claim, rounds=run.rounds_of(claim.mechanism))
+            sentences.append(f"{run.label(claim.mechanism)}, {release[0].lower()}{release[1:]}: {text}")
+    return sentences
 
 
 def claims_section(run: FinishedRun) -> dict[str, object]:

@@ -292,6 +292,11 @@ def sentence_case(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def inner_case(label: str) -> str:
+    """Return a label for use inside a sentence: its first letter in lower case, unless it is a proper name."""
+    return label if any(letter.isupper() for letter in label[1:]) else label[:1].lower() + label[1:]
+
+
 def finite(values: Iterable[SupportsFloat | None]) -> list[float | None]:
     """
     Replace non-finite numbers, which JSON cannot represent, with None.

@@ -16,19 +16,21 @@ from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
 from simulator.reporting.attacks_section import attacks_section
-from simulator.reporting.claims_section import claims_section
+from simulator.reporting.claims_section import claims_section, price
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
-from simulator.reporting.errors_section import occupancy_section, scores_section
+from simulator.reporting.errors_section import accuracy, occupancy_section, scores_section
 from simulator.reporting.figures import Page
 from simulator.reporting.formatting import (
     clock,
     duration,
+    inner_case,
     listed,
     number,
     parameter,
     percent,
     real,
+    related,
     sentence_case,
     signed,
     size,
@@ -36,7 +38,6 @@ from simulator.reporting.formatting import (
 )
 from simulator.reporting.map_section import map_section
 from simulator.reporting.run_reader import FinishedRun
-from simulator.reporting.summary_text import accuracy, key_figures, price, question
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
 
 FORMATS: dict[str, Callable[[float | None], str]] = {
@@ -91,7 +92,8 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         bytecode_cache=_bytecode_cache(),
     )
-    made.filters |= {**FORMATS, "data": data, "listed": listed, "sentence_case": sentence_case}
+    made.filters |= {**FORMATS, "data": data, "listed": listed, "sentence_case": sentence_case, "inner": inner_case}
+    made.globals["related"] = related
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     return made
 
@@ -295,10 +297,8 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     }
     values: dict[str, object] = {
         "run": run,
-        "question": question(run),
         "accuracy": accuracy(run),
         "price": price(run),
-        "keys": key_figures(run),
         "links": {name: words for name, words in SECTIONS.items() if sections[name] is not None},
     }
     return render_page("report.html.j2", f"{run.record.scenario} · crowdveil report", page.data, values | sections)
