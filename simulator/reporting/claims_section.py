@@ -3,14 +3,17 @@
 import math
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 
-from simulator.reporting.formatting import chance, number, parameter, percent, real, related
-from simulator.reporting.run_reader import RELEASED_BY, FinishedRun
+from simulator.reporting.figures import Page
+from simulator.reporting.formatting import chance, number, parameter, percent, related
+from simulator.reporting.run_reader import RELEASED_BY, FinishedRun, records
 
-_NAMES = ("mechanism", "view")
-_KEYS = (*_NAMES, "queries", "crowd", "k", "colluding", "servers")
+_NUMBERS = ("crowd", "k", "colluding", "servers")
+_KEYS = ("mechanism", "view", "queries", *_NUMBERS)
+_COLUMNS = (*_KEYS, "epsilon", "delta", "kind", "basis")
 _WEAKEST_FIRST = ("unknown", "infinite", "bound")
 
 
@@ -55,6 +58,11 @@ class ViewClaim:
     basis: str
 
     @property
+    def limits(self) -> tuple[object, ...]:
+        """The claimed values of ε and δ and their kinds."""
+        return self.epsilon, self.kind, self.deltas, self.delta_kind
+
+    @property
     def has_finite_epsilon(self) -> bool:
         """Whether a finite ε holds at δ = 0."""
         return self.kind != "infinite" and self.epsilon is not None and math.isfinite(self.epsilon)
@@ -67,11 +75,6 @@ class ViewClaim:
             return None
         known = [delta for delta in values if delta is not None]
         return known[0] if max(known) - min(known) <= 1e-9 * max(known) else None
-
-
-def _whole(value: object) -> int | None:
-    known = real(value)
-    return None if known is None else int(known)
 
 
 def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
@@ -88,13 +91,9 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
     gathered
         In the frame's order.
     """
-    groups: dict[tuple[object, ...], list[dict[str, object]]] = {}
-    for record in claims.to_dict("records"):
-        row = {str(key): value for key, value in record.items()}
-        # Claims about two releases have the same view and differ only in their basis.
-        key = (*(row[name] if name in _NAMES else _whole(row.get(name)) for name in _KEYS), row.get("basis"))
-        groups.setdefault(key, []).append(row)
-    return [_gather(rows) for rows in groups.values()]
+    frame = claims.reindex(columns=list(_COLUMNS))
+    # Claims about two releases have the same view and differ only in their basis.
+    return [_gather(records(rows)) for _, rows in frame.groupby([*_KEYS, "basis"], sort=False, dropna=False)]
 
 
 def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
@@ -115,52 +114,43 @@ def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
     """
     chosen: dict[tuple[object, ...], ViewClaim] = {}
     for claim in claims:
-        what = (claim.epsilon, claim.kind, claim.deltas, claim.delta_kind)
-        alone = [other for other in chosen.values() if other.view.startswith("report")]
-        known = [
-            (other.epsilon, other.kind, other.deltas, other.delta_kind)
-            for other in alone
-            if other.queries == claim.queries
+        alone = [
+            other for other in chosen.values() if other.view.startswith("report") and other.queries == claim.queries
         ]
-        if rounds == 1 and claim.view == "linked_reports" and what in known:
+        if rounds == 1 and claim.view == "linked_reports" and claim.limits in [other.limits for other in alone]:
             continue
         if rounds == 1 and claim.view == "released_differences" and claim.kind == "unknown":
             continue
-        key = (claim.view, claim.queries, claim.k, claim.colluding, claim.servers, *what)
+        key = (claim.view, claim.queries, claim.k, claim.colluding, claim.servers, claim.limits)
         chosen[key] = replace(claim, crowd=None) if key in chosen else claim
     return list(chosen.values())
 
 
-def _gather(rows: list[dict[str, object]]) -> ViewClaim:
-    always = min((row for row in rows if real(row["delta"]) == 0), key=_always_first, default=rows[0])
+def _gather(rows: list[dict[str, Any]]) -> ViewClaim:
+    always = min((row for row in rows if row["delta"] == 0), key=_always_first, default=rows[0])
     rest = [row for row in rows if row is not always]
-    pairs = [(epsilon, real(row["delta"])) for row in rest if (epsilon := real(row["epsilon"])) is not None]
-    kind, kinds = str(always["kind"]), {str(row["kind"]) for row in rest}
-    epsilon = math.inf if kind == "infinite" else None if kind == "unknown" else real(always["epsilon"])
+    pairs = [(row["epsilon"], row["delta"]) for row in rest if row["epsilon"] is not None]
+    kind, kinds = always["kind"], {row["kind"] for row in rest}
     return ViewClaim(
-        mechanism=str(always["mechanism"]),
-        view=str(always["view"]),
-        queries=_whole(always.get("queries")) or 1,
-        crowd=_whole(always.get("crowd")),
-        k=_whole(always.get("k")),
-        colluding=_whole(always.get("colluding")),
-        servers=_whole(always.get("servers")),
-        epsilon=epsilon,
+        mechanism=always["mechanism"],
+        view=always["view"],
+        queries=int(always["queries"] or 1),
+        **{name: None if always[name] is None else int(always[name]) for name in _NUMBERS},
+        epsilon=math.inf if kind == "infinite" else None if kind == "unknown" else always["epsilon"],
         kind=kind,
         deltas=tuple(sorted(pairs, key=itemgetter(0))),
         delta_kind=next((name for name in _WEAKEST_FIRST if name in kinds), "exact") if rest else kind,
-        basis=str(always.get("basis") or ""),
+        basis=always["basis"] or "",
     )
 
 
-def _always_first(row: dict[str, object]) -> float:
+def _always_first(row: dict[str, Any]) -> float:
     """
     Return a sort key for rows with δ = 0: an infinite or unknown ε first, then ε in ascending order.
 
     The first row is the claim at δ = 0; further rows with δ = 0 are listed values of ε above that of the claim.
     """
-    epsilon = real(row["epsilon"])
-    return -1.0 if epsilon is None or math.isinf(epsilon) else epsilon
+    return -1.0 if row["epsilon"] is None or math.isinf(row["epsilon"]) else row["epsilon"]
 
 
 KIND_WORDS = {
@@ -401,7 +391,7 @@ def price(run: FinishedRun) -> list[str]:
     return sentences
 
 
-def claims_section(run: FinishedRun) -> dict[str, object]:
+def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     """
     State in words what each observer can learn, for each mechanism.
 

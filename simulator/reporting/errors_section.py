@@ -99,7 +99,7 @@ def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, Occupa
     return groups
 
 
-def scores_section(run: FinishedRun) -> dict[str, object]:
+def scores_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     """
     Tabulate the errors by mechanism, one table for each unit.
 
