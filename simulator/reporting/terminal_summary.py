@@ -21,6 +21,14 @@ from simulator.reporting.formatting import clock, counted, duration, number, per
 from simulator.reporting.report import FILE_NAME
 from simulator.reporting.run_reader import FinishedRun
 
+LEAST_WIDTH = 160
+
+
+def wide_console() -> Console:
+    """Return the console of standard output: a pipe has no width, and tables wrapped at 80 columns are hard to read."""
+    console = Console()
+    return console if console.is_terminal else Console(width=LEAST_WIDTH)
+
 
 def print_summary(result: str | os.PathLike[str], console: Console | None = None) -> None:
     """
@@ -84,10 +92,8 @@ def _what_ran(run: FinishedRun) -> Text:
 
 def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
     several = scores["campaign"].nunique() > 1 or bool(run.record.releases)
-    table = Table(title=f"Error in {unit} a cell", title_justify="left", title_style="bold")
-    table.add_column("Mechanism")
-    if several:
-        table.add_column("Campaign")
+    names = ["Mechanism", *(["Campaign"] if several else [])]
+    table = Table(*names, title=f"Error in {unit} a cell", title_justify="left", title_style="bold")
     for name in ("RMSE", "in theory", "Bias", "Largest", "Coverage"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in scores.to_dict("records"):
@@ -104,8 +110,6 @@ def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
 def _privacy(run: FinishedRun) -> Table:
     claims = view_claims(run.claims)
     table = Table(title="What a device reveals", title_justify="left", title_style="bold", show_header=False)
-    table.add_column("Mechanism")
-    table.add_column("Claims")
     for name, mechanism in run.mechanisms.items():
         own = [claim for claim in claims if claim.mechanism == name]
         table.add_row(Text(run.label(name)), Text(one_line(own, rounds=mechanism.rounds)))
