@@ -14,40 +14,20 @@ from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUn
 from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
+from simulator.reporting import formatting
 from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section, price
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
 from simulator.reporting.errors_section import accuracy, occupancy_section, scores_section
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import (
-    clock,
-    duration,
-    inner_case,
-    listed,
-    number,
-    parameter,
-    percent,
-    real,
-    related,
-    sentence_case,
-    signed,
-    size,
-    whole,
-)
 from simulator.reporting.map_section import map_section
 from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
 
 FORMATS: dict[str, Callable[[float | None], str]] = {
-    "number": number,
-    "signed": signed,
-    "parameter": parameter,
-    "whole": whole,
-    "percent": percent,
-    "size": size,
-    "duration": duration,
-    "clock": clock,
+    name: getattr(formatting, name)
+    for name in ("number", "signed", "parameter", "whole", "percent", "size", "duration", "clock")
 }
 
 
@@ -69,7 +49,7 @@ def data(value: object, format_name: str = "number", *, shown: str | None = None
     html
         A ``data`` element, or the text alone where there is no number.
     """
-    known = real(value)
+    known = formatting.real(value)
     text = FORMATS[format_name](known) if shown is None else shown
     return escape(text) if known is None else Markup('<data value="{}">{}</data>').format(repr(known), text)
 
@@ -91,8 +71,9 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         bytecode_cache=_bytecode_cache(),
     )
-    made.filters |= {**FORMATS, "data": data, "listed": listed, "sentence_case": sentence_case, "inner": inner_case}
-    made.globals["related"] = related
+    words = {name: getattr(formatting, name) for name in ("listed", "sentence_case", "inner_case")}
+    made.filters |= {**FORMATS, **words, "data": data}
+    made.globals["related"] = formatting.related
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     return made
 

@@ -17,9 +17,9 @@ from rich.text import Text
 from simulator.experiment.run_record import RunRecord
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import one_line, view_claims
-from simulator.reporting.formatting import clock, counted, duration, number, percent, real, whole
+from simulator.reporting.formatting import clock, counted, duration, number, percent, whole
 from simulator.reporting.report import FILE_NAME
-from simulator.reporting.run_reader import FinishedRun
+from simulator.reporting.run_reader import FinishedRun, records
 
 LEAST_WIDTH = 160
 
@@ -96,13 +96,13 @@ def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
     table = Table(*names, title=f"Error in {unit} a cell", title_justify="left", title_style="bold")
     for name in ("RMSE", "in theory", "Bias", "Largest", "Coverage"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in scores.to_dict("records"):
-        mechanism, campaign = str(row["mechanism"]), str(row["campaign"])
+    for row in records(scores):
+        mechanism, campaign = row["mechanism"], row["campaign"]
         release = run.release_of(campaign, mechanism)
         named = campaign if release is None else f"{campaign} ({release.release['kind']})"
         cells = [run.label(mechanism), *([named] if several else [])]
-        cells += [number(real(row.get(column))) for column in ("rmse", "theory_rmse", "bias", "max_error")]
-        cells.append(percent(real(row.get("coverage"))))
+        cells += [number(row.get(column)) for column in ("rmse", "theory_rmse", "bias", "max_error")]
+        cells.append(percent(row.get("coverage")))
         table.add_row(*map(Text, cells))
     return table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from simulator.reporting.figures import COLOURS, DASHES, SYMBOLS, faint
-from simulator.reporting.formatting import MISSING, SUPERSCRIPTS, finite, number, whole
+from simulator.reporting.formatting import MISSING, finite, number, scientific, whole
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.reproduction.data import without_folder
 from simulator.reproduction.entry import CITATIONS, OWN, Curve, Drawing, Entry, Reproduction, Value
@@ -36,8 +36,7 @@ def shown(value: Value) -> str:
     if isinstance(value, int):
         return whole(value)
     if not 1e-3 <= abs(value) < 1e7:
-        mantissa, exponent = f"{value:.2e}".split("e")
-        return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−")
+        return scientific(value, decimals=2)
     decimals = max(0, 3 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{decimals}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
